@@ -1,0 +1,1 @@
+"""Runs models: acceptance, costs, traces, profiles and validation."""

@@ -1,0 +1,1 @@
+"""N-gram training, ARPA files, full-vocabulary rows and n-gram drafters."""

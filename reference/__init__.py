@@ -1,0 +1,1 @@
+"""Model and drafter protocols, decoders, verifier and the embedded models."""

@@ -1,0 +1,1 @@
+"""Every formula of speculative decoding, in numpy and scipy alone."""
