@@ -42,8 +42,8 @@ TARGET_WIDTH, TARGET_FEEDFORWARD, TARGET_HEADS = 128, 352, 4
 DRAFT_WIDTH, DRAFT_FEEDFORWARD, DRAFT_HEADS = 256, 704, 4
 TOKENS_PER_STEP = 4096
 # (layers, steps, sequence length): the learning rate decays to 0 in the last of them.
-TARGET_STAGES = [(6, 2000, 256), (12, 1400, 256), (24, 1600, 512)]
-DRAFT_STEPS = 1800
+TARGET_STAGES = [(6, 2000, 256), (12, 1400, 256), (24, 1200, 512)]
+DRAFT_STEPS = 1400
 PEAK_RATE = 3e-3
 WARMUP_STEPS = 100
 CHECKPOINT_STEPS = 200
@@ -217,7 +217,7 @@ def train(
         smooth = loss.item() if math.isnan(smooth) else 0.98 * smooth + 0.02 * loss.item()
         progress.set_postfix(loss=f"{smooth:.3f}")
         if (step + 1) % CHECKPOINT_STEPS == 0 or step + 1 == steps:
-            tensors = {f"model.{k}": v for k, v in model.state_dict().items() if k != "lm_head.weight"}
+            tensors = {f"model.{k}": v for k, v in model.state_dict().items()}
             tensors["model.lm_head.weight"] = model.lm_head.weight.detach().clone()
             tensors |= {f"optim.{k}": v for k, v in optimizer.state().items()}
             tensors["step"] = torch.tensor(step + 1)
@@ -241,7 +241,9 @@ def laws(model: LlamaForCausalLM, batch: Tensor) -> Tensor:
     return torch.log_softmax(logits.float().flatten(0, 1), dim=-1)
 
 
-def distillation(target: LlamaForCausalLM, draft: LlamaForCausalLM) -> Callable[[Tensor, int], Tensor]:
+def distillation(
+    target: LlamaForCausalLM, draft: LlamaForCausalLM
+) -> Callable[[Tensor, int], Tensor]:
     """Returns the draft's loss: KL(p, q) for a third of the steps, then 1 - sum min(p, q)."""
 
     def loss(batch: Tensor, step: int) -> Tensor:
@@ -271,8 +273,8 @@ def mean_overlap(target: LlamaForCausalLM, draft: LlamaForCausalLM, stream: Tens
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Train the embedded tokenizer, target and draft.")
-    parser.add_argument("--work", type=Path, required=True, help="folder of checkpoints and results")
+    parser = argparse.ArgumentParser(description="Train the embedded pair.")
+    parser.add_argument("--work", type=Path, required=True, help="checkpoints and results")
     parser.add_argument("--seed", type=int, default=0)
     arguments = parser.parse_args()
     work: Path = arguments.work
@@ -344,7 +346,8 @@ def main() -> None:
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
         "date": date.today().isoformat(),
     }
-    atomically(lambda path: path.write_text(json.dumps(note, indent=2) + "\n"), work / "training.json")
+    text = json.dumps(note, indent=2) + "\n"
+    atomically(lambda path: path.write_text(text), work / "training.json")
 
 
 if __name__ == "__main__":

@@ -15,7 +15,9 @@ ALLOWED: dict[str, set[str]] = {
     "figures": {"simulator", "estimator"},
     "specplan": {"simulator", "reference", "ngram", "estimator", "figures"},
 }
-SOURCES = [(package, path) for package in ALLOWED for path in sorted((ROOT / package).rglob("*.py"))]
+SOURCES = [
+    (package, path) for package in ALLOWED for path in sorted((ROOT / package).rglob("*.py"))
+]
 
 
 def imported_packages(source: str) -> set[str]:

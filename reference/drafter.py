@@ -1,0 +1,59 @@
+"""The drafter protocol, and the draft: tokens with the laws they were drawn from."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+from reference.laws import Laws
+from reference.policies import Policy
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Proposed tokens and the laws that generated them.
+
+    tokens: shape (gamma,), int64, on the target's device; gamma may be 0.
+    q: row i is the law that tokens[i] was drawn from, over the target's vocabulary.
+    finite: whether each law's logits were finite, shape (gamma,), bool; None where no model
+      computed them. Read with the block's results, so that drafting need not wait.
+    """
+
+    tokens: Tensor
+    q: Laws
+    finite: Tensor | None = None
+
+
+class Drafter(Protocol):
+    """Proposes continuations of a text that only ever grows.
+
+    Between two calls of `propose` the text has grown by a prefix of the last proposal and one
+    token that is the target's own, so whatever a drafter cached of the text before its last
+    token stays valid, as far as it goes.
+    """
+
+    @property
+    def name(self) -> str:
+        """What reports call this drafter, as a user would name it."""
+
+    @property
+    def forward_seconds(self) -> float:
+        """Seconds spent computing laws so far: a model's forward passes, a table's look-ups."""
+
+    def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
+        """Begins a new text.
+
+        Args:
+          prompt: the ids that the user gave.
+          text: what the target made of them (the same for a decoder-only model).
+        """
+
+    def propose(
+        self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
+    ) -> Draft:
+        """Returns up to `limit` tokens after text, fewer where the policy or the drafter stops.
+
+        A token once drawn is part of the draft.
+        """

@@ -1,0 +1,82 @@
+"""Whole texts: the prompt's pass, then blocks until the text ends."""
+
+import time
+from collections.abc import Sequence
+
+import torch
+
+from reference.acceptance import Rule
+from reference.autoregressive import autoregressive_blocks
+from reference.drafter import Drafter
+from reference.model import Model
+from reference.policies import Policy
+from reference.records import Generation
+from reference.sampling import Sampling
+from reference.speculative import STRICT, speculative_blocks
+from reference.stopping import Stopping
+
+
+def begin(
+    target: Model, drafter: Drafter | None, prompt: Sequence[int], stopping: Stopping
+) -> tuple[list[int], float]:
+    """Returns the text to continue and the seconds that the prompt's passes took.
+
+    Raises:
+      ValueError: if the prompt is empty, or it and the new tokens exceed the target's positions.
+    """
+    if len(prompt) == 0:
+        raise ValueError("a prompt must have at least one token, got none")
+    began = time.perf_counter()
+    text = target.start(prompt)
+    if drafter is not None:
+        drafter.start(prompt, text)
+    seconds = time.perf_counter() - began
+    needed = len(text) + stopping.max_new_tokens
+    if target.max_length is not None and needed > target.max_length:
+        raise ValueError(
+            f"prompt and new tokens must fit the {target.max_length} positions of {target.name}, "
+            f"got {len(text)} + {stopping.max_new_tokens} tokens"
+        )
+    return text, seconds
+
+
+def decode(
+    target: Model,
+    prompt: Sequence[int],
+    *,
+    sampling: Sampling,
+    stopping: Stopping,
+    generator: torch.Generator,
+) -> Generation:
+    """Returns the target's own continuation of prompt, one token at a time."""
+    text, seconds = begin(target, None, prompt, stopping)
+    blocks = autoregressive_blocks(
+        target, text, sampling=sampling, stopping=stopping, generator=generator
+    )
+    return Generation(tuple(text), tuple(blocks), seconds)
+
+
+def decode_speculatively(
+    target: Model,
+    drafter: Drafter,
+    prompt: Sequence[int],
+    *,
+    sampling: Sampling,
+    policy: Policy,
+    stopping: Stopping,
+    generator: torch.Generator,
+    rule: Rule = STRICT,
+) -> Generation:
+    """Returns a continuation with the target's law, several tokens for each target call."""
+    text, seconds = begin(target, drafter, prompt, stopping)
+    blocks = speculative_blocks(
+        target,
+        drafter,
+        text,
+        sampling=sampling,
+        policy=policy,
+        stopping=stopping,
+        generator=generator,
+        rule=rule,
+    )
+    return Generation(tuple(text), tuple(blocks), seconds)

@@ -1,0 +1,105 @@
+"""Next-token laws of consecutive positions: dense rows, or one-hot rows held as ids alone.
+
+Every sampling method is standard sampling from an adjusted law (Leviathan et al. 2023, section
+2.2). A greedy choice is the one-hot law, and a one-hot row needs no vocabulary-sized tensor.
+"""
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+
+def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
+    """Returns one token for each row, drawn in proportion to the row's weights.
+
+    The exponential race: weight over Exp(1) noise is largest at token x with probability
+    proportional to weights[x]. `torch.multinomial` does the same after checks that wait for the
+    device once a token.
+
+    Args:
+      weights: shape (..., vocabulary), non-negative, a positive one in each row.
+      generator: on the device of weights.
+
+    Returns:
+      shape (...), int64.
+    """
+    noise = torch.empty_like(weights).exponential_(generator=generator)
+    # Noise rounded to 0 would make 0/0 of a token without weight.
+    noise.clamp_(min=torch.finfo(weights.dtype).tiny)
+    return weights.div(noise).argmax(dim=-1)
+
+
+@dataclass(frozen=True, slots=True)
+class Dense:
+    """Laws held as probabilities.
+
+    probabilities: shape (positions, vocabulary); rows sum to 1.
+    """
+
+    probabilities: Tensor
+
+    def of(self, tokens: Tensor) -> Tensor:
+        """Returns each position's probability of its token, shape (positions,)."""
+        return self.probabilities.gather(-1, tokens[:, None]).squeeze(-1)
+
+    def first(self, positions: int) -> "Dense":
+        """Returns the laws of the first positions."""
+        return Dense(self.probabilities[:positions])
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """Returns one token for each position, shape (positions,), int64."""
+        return draw(self.probabilities, generator)
+
+    def dense(self, vocabulary: int) -> Tensor:
+        """Returns the probabilities, shape (positions, vocabulary)."""
+        return self.probabilities
+
+
+@dataclass(frozen=True, slots=True)
+class OneHot:
+    """Laws that put all mass on one token each, held as those tokens.
+
+    tokens: shape (positions,), int64.
+    """
+
+    tokens: Tensor
+
+    def of(self, tokens: Tensor) -> Tensor:
+        """Returns 1 where a position's token is its law's, else 0; shape (positions,)."""
+        return (self.tokens == tokens).to(torch.float32)
+
+    def first(self, positions: int) -> "OneHot":
+        """Returns the laws of the first positions."""
+        return OneHot(self.tokens[:positions])
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """Returns the laws' own tokens; the generator is not advanced."""
+        return self.tokens
+
+    def dense(self, vocabulary: int) -> Tensor:
+        """Returns the probabilities, shape (positions, vocabulary), float32."""
+        rows = torch.zeros(len(self.tokens), vocabulary, device=self.tokens.device)
+        return rows.scatter_(1, self.tokens[:, None], 1.0)
+
+
+Laws = Dense | OneHot
+
+
+def concatenate(parts: list[Laws]) -> Laws:
+    """Returns the laws of all parts in order; parts are all dense or all one-hot."""
+    if all(isinstance(part, OneHot) for part in parts):
+        return OneHot(torch.cat([part.tokens for part in parts if isinstance(part, OneHot)]))
+    return Dense(torch.cat([part.probabilities for part in parts if isinstance(part, Dense)]))
+
+
+def overlap(p: Laws, q: Laws, vocabulary: int) -> Tensor:
+    """Returns beta = sum over x of min(p(x), q(x)) at each position, shape (positions,).
+
+    Leviathan et al. 2023, Theorem 5.
+    """
+    if isinstance(p, OneHot):
+        return q.of(p.tokens)
+    if isinstance(q, OneHot):
+        return p.of(q.tokens)
+    return torch.minimum(p.probabilities, q.probabilities).sum(dim=-1)

@@ -1,0 +1,85 @@
+"""The model protocol: what decoding needs of a language model, and nothing else."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import Tensor
+
+
+class Model(Protocol):
+    """An autoregressive model with a cache that grows by tokens and rolls back to a length.
+
+    A decoder-only model's text begins with its prompt; an encoder-decoder's with the decoder's
+    start token, the prompt going to the encoder. Decoding sees no difference.
+    """
+
+    @property
+    def name(self) -> str:
+        """What error messages and reports call this model."""
+
+    @property
+    def vocabulary(self) -> int:
+        """Width of a row of logits."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where tokens are expected and logits lie."""
+
+    @property
+    def max_length(self) -> int | None:
+        """The most positions a text may have; None: no limit."""
+
+    @property
+    def length(self) -> int:
+        """How many tokens of the text the cache holds."""
+
+    @property
+    def forward_seconds(self) -> float:
+        """Seconds spent inside the model's forward passes so far."""
+
+    def start(self, prompt: Sequence[int]) -> list[int]:
+        """Returns the text to continue; the cache then holds all of it but the last token.
+
+        Raises:
+          ValueError: if the prompt is empty or longer than the model's positions.
+        """
+
+    def extend(self, tokens: Tensor) -> Tensor:
+        """Appends tokens to the cache and returns the logits after each of them.
+
+        Args:
+          tokens: shape (n,), int64, n >= 1.
+
+        Returns:
+          shape (n, vocabulary).
+        """
+
+    def rollback(self, length: int) -> None:
+        """Drops all but the first `length` tokens from the cache; a longer length is an error."""
+
+
+def finite_rows(logits: Tensor) -> Tensor:
+    """Returns whether a law can be made of each row, shape (positions,), bool.
+
+    It cannot if the row has NaN, +inf or nothing but -inf; some -inf (impossible tokens) are fine.
+    """
+    return logits.amax(dim=-1).isfinite()   # amax propagates NaN
+
+
+def require_finite(finite: Sequence[int], name: str, first_position: int) -> None:
+    """Stops a run whose model returns logits that no law can be made of.
+
+    Args:
+      finite: `finite_rows` of consecutive positions.
+      name: whose logits they are.
+      first_position: index in the text of the token that the first row predicts.
+
+    Raises:
+      FloatingPointError: naming model and position.
+    """
+    for offset, is_finite in enumerate(finite):
+        if not is_finite:
+            raise FloatingPointError(
+                f"{name} returned NaN or infinite logits at position {first_position + offset}"
+            )

@@ -1,0 +1,47 @@
+"""Time inside forward passes, without making the device wait."""
+
+import time
+from types import TracebackType
+
+import torch
+
+
+class Stopwatch:
+    """Adds up the seconds of the code run inside `with stopwatch:`.
+
+    On a CUDA device it records events, read once the device has finished; elsewhere the clock.
+    """
+
+    def __init__(self, device: torch.device) -> None:
+        self._cuda = device.type == "cuda"
+        self._seconds = 0.0
+        self._began = 0.0
+        self._pending: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+
+    def __enter__(self) -> None:
+        if self._cuda:
+            pair = (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
+            self._pending.append(pair)
+            pair[0].record()
+        else:
+            self._began = time.perf_counter()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._cuda:
+            self._pending[-1][1].record()
+        else:
+            self._seconds += time.perf_counter() - self._began
+
+    @property
+    def seconds(self) -> float:
+        """Seconds so far; on CUDA this waits for the passes begun before."""
+        for start, end in self._pending:
+            end.synchronize()
+            self._seconds += start.elapsed_time(end) / 1e3
+        self._pending.clear()
+        return self._seconds

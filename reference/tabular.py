@@ -1,0 +1,50 @@
+"""A toy model whose exact next-token laws are known: the laboratory of the exactness tests."""
+
+import math
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+Table = Callable[[Sequence[int]], Sequence[float]]
+
+
+class TabularModel:
+    """A model given as a function from a text to its next-token probabilities, in float64."""
+
+    device = torch.device("cpu")
+    max_length = None
+    forward_seconds = 0.0
+
+    def __init__(self, table: Table, vocabulary: int, name: str = "table") -> None:
+        """Wraps a table.
+
+        Args:
+          table: maps the ids of a text to probabilities, shape (vocabulary,), summing to 1.
+          vocabulary: number of tokens.
+          name: for messages.
+        """
+        self.table = table
+        self.vocabulary = vocabulary
+        self.name = name
+        self._text: list[int] = []
+
+    @property
+    def length(self) -> int:
+        return len(self._text)
+
+    def start(self, prompt: Sequence[int]) -> list[int]:
+        self._text = list(prompt[:-1])
+        return list(prompt)
+
+    def extend(self, tokens: Tensor) -> Tensor:
+        rows = []
+        for token in tokens.tolist():
+            self._text.append(token)
+            rows.append([math.log(p) if p > 0 else -math.inf for p in self.table(self._text)])
+        return torch.tensor(rows, dtype=torch.float64)
+
+    def rollback(self, length: int) -> None:
+        if not 0 <= length <= self.length:
+            raise ValueError(f"length must lie in [0, {self.length}], got {length}")
+        del self._text[length:]

@@ -1,0 +1,50 @@
+"""The one verifier: how many drafted tokens stand, and the target's own token after them."""
+
+import torch
+from torch import Tensor
+
+from reference.acceptance import Rule
+from reference.drafter import Draft
+from reference.laws import Dense, Laws, OneHot, draw
+
+
+def verify(
+    p: Laws, draft: Draft, *, rule: Rule, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Returns the number of accepted tokens and the token that follows them.
+
+    Algorithm 1 of Leviathan et al. 2023, second half. Nothing here waits for the device.
+
+    Args:
+      p: the target's laws at the gamma drafted positions and the one after.
+      draft: gamma tokens and their laws.
+      rule: judges tokens and gives the law of a replacement.
+      generator: on the device of p.
+
+    Returns:
+      accepted: shape (1,), int64, in 0..gamma.
+      token: shape (1,), int64: the replacement of the first rejected token or, where none was,
+        a token of the target's law after the whole draft.
+    """
+    gamma = len(draft.tokens)
+    if gamma == 0:
+        return draft.tokens.new_zeros(1), p.draw(generator)
+    drafted = p.first(gamma)
+    if isinstance(p, OneHot) and isinstance(draft.q, OneHot):
+        uniform = torch.zeros(gamma, device=draft.tokens.device)   # all ratios are 0 or 1
+    else:
+        uniform = torch.rand(gamma, generator=generator, device=draft.tokens.device)
+    accepts = rule.accepts(drafted, draft.q, draft.tokens, uniform)
+    accepted = accepts.long().cumprod(dim=0).sum(dim=0, keepdim=True)
+    if isinstance(p, OneHot):
+        # A token rejected under a one-hot p is not p's, so max(0, p - q) is p's token alone.
+        return accepted, p.tokens[accepted]
+    row = accepted.clamp(max=gamma - 1)
+    replacement = rule.replacement(
+        Dense(p.probabilities[row]),
+        OneHot(draft.q.tokens[row])
+        if isinstance(draft.q, OneHot)
+        else Dense(draft.q.probabilities[row]),
+    ).probabilities
+    weights = torch.where(accepted[:, None] < gamma, replacement, p.probabilities[gamma:])
+    return accepted, draw(weights, generator)
