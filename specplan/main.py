@@ -1,0 +1,158 @@
+"""The program `specplan`: finds commands without importing them, turns errors into one line."""
+
+from __future__ import annotations
+
+import errno
+import importlib
+import importlib.util
+import os
+import sys
+import traceback
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+from click.exceptions import NoArgsIsHelpError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+# Command `x` is the attribute `x_command` of the module `specplan.x_command`. The summaries stand
+# here so that the list of commands costs no import.
+SUMMARIES: Mapping[str, str] = MappingProxyType(
+    {
+        "plan": "Plan gamma from numbers, no model needed.",
+        "measure": "Measure alpha, c and the cost curves of real models.",
+        "validate": "Compare predicted with measured speed-up on real models.",
+        "generate": "Generate text speculatively and watch it work.",
+        "figures": "Draw the papers' figures and tables.",
+        "ngram": "Train, inspect and score n-gram drafters.",
+    }
+)
+
+BAD_INPUT = 2
+FAILURE = 1
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+# Errors of the machine rather than of what the user named.
+_MACHINE_ERRORS = frozenset((errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.ENOMEM))
+
+
+class Program(click.Group):
+    """A group whose subcommands are imported when used, and whose errors are one line each.
+
+    Exit status: 0 success, 2 bad input (ValueError, a wrong option, a file that cannot be read),
+    1 a failure at work, 130 Ctrl-C, 141 a reader that closed the pipe.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return [name for name in SUMMARIES if importlib.util.find_spec(_module(name)) is not None]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in self.list_commands(ctx):
+            return None
+        module = importlib.import_module(_module(cmd_name))
+        command = getattr(module, f"{cmd_name}_command")
+        assert isinstance(command, click.Command)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if not name.startswith("-") and name not in self.list_commands(ctx):
+            near = get_close_matches(name, self.list_commands(ctx))
+            hint = f" Did you mean {near[0]!r}?" if near else " See 'specplan --help'."
+            raise click.UsageError(f"No such command {name!r}.{hint}", ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, SUMMARIES[name]) for name in self.list_commands(ctx)])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        from click.shell_completion import CompletionItem
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=SUMMARIES[name]) for name in names]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
+
+    def main(
+        self,
+        args: Sequence[str] | None = None,
+        prog_name: str | None = "specplan",
+        complete_var: str | None = None,
+        standalone_mode: bool = True,
+        **extra: Any,
+    ) -> Any:
+        if not standalone_mode:
+            return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+        try:
+            status = super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
+            sys.stdout.flush()  # a closed pipe shows here, not at the interpreter's end
+        except Exception as error:
+            _exit_with_one_line(error)
+        sys.exit(status if isinstance(status, int) else 0)
+
+
+def _module(name: str) -> str:
+    return f"specplan.{name}_command"
+
+
+def _exit_with_one_line(error: Exception) -> NoReturn:
+    """Says on stderr in one line what went wrong and ends with the status that it deserves."""
+    if isinstance(error, BrokenPipeError):
+        # What stdout still holds cannot be written; without this Python would complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(BROKEN_PIPE)
+    if isinstance(error, click.Abort):
+        click.echo("Interrupted.", err=True)
+        sys.exit(INTERRUPTED)
+    if isinstance(error, NoArgsIsHelpError):
+        click.echo(error.format_message())
+        sys.exit(0)
+    if os.environ.get("SPECPLAN_TRACEBACK"):
+        traceback.print_exception(error)
+    message, status = _describe(error)
+    click.echo(f"Error: {' '.join(message.split())}", err=True)
+    sys.exit(status)
+
+
+def _describe(error: Exception) -> tuple[str, int]:
+    """Returns the message for a user and the exit status."""
+    if isinstance(error, click.ClickException):
+        bad_input = isinstance(error, click.UsageError | click.FileError)
+        return error.format_message(), BAD_INPUT if bad_input else error.exit_code
+    if isinstance(error, ValueError):
+        return str(error), BAD_INPUT
+    if isinstance(error, OSError):
+        named = error.filename is not None and error.strerror is not None
+        message = f"{error.filename}: {error.strerror}" if named else str(error)
+        return message, FAILURE if error.errno in _MACHINE_ERRORS else BAD_INPUT
+    name = type(error).__name__
+    return (f"{name}: {error}" if str(error) else name), FAILURE
+
+
+@click.group(
+    cls=Program,
+    invoke_without_command=True,
+    no_args_is_help=False,
+    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+)
+@click.version_option(package_name="specplan")
+@click.pass_context
+def main(ctx: click.Context) -> None:
+    """Plan, measure and validate speculative decoding of language models.
+
+    \b
+    Example:
+      specplan plan --alpha 0.8 --c 0.05
+
+    Every command has --help with an example, and --json for one JSON object on stdout. Set
+    SPECPLAN_TRACEBACK=1 to see where an error came from.
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

@@ -1,0 +1,83 @@
+"""What a command writes: one JSON object, a readable table, a warning, a file."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+
+def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
+    """Returns an output path as given; refuses it at once, before any long run, if it cannot be.
+
+    The callback of every option that names an output file, `type=click.Path(path_type=Path)`. The
+    file itself is not touched: an earlier one stays until it is replaced.
+
+    Raises:
+      click.BadParameter: if the path is a folder, or its folder does not exist or is not writable.
+    """
+    if value is None:
+        return None
+    if value.is_dir():
+        raise click.BadParameter(f"{value} is a folder")
+    if not value.parent.is_dir():
+        raise click.BadParameter(f"folder {value.parent} does not exist")
+    if not os.access(value.parent, os.W_OK):
+        raise click.BadParameter(f"folder {value.parent} is not writable")
+    return value
+
+
+def plain(value: Any) -> Any:
+    """Returns the same data as JSON knows it: NumPy values as Python's, what is not finite as None.
+
+    Raises:
+      TypeError: if there is something in it that JSON has no form for.
+    """
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if hasattr(value, "tolist"):  # a NumPy array or scalar, told without importing NumPy
+        return plain(value.tolist())
+    if isinstance(value, Path):
+        return str(value)
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"cannot write {type(value).__name__} as JSON")
+
+
+def print_json(value: Mapping[str, Any]) -> None:
+    """Prints one JSON object to stdout."""
+    click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def warn(message: str) -> None:
+    """Prints one warning line to stderr."""
+    click.echo(f"Warning: {message}", err=True)
+
+
+def table(
+    rows: Sequence[Sequence[str]], *, header: Sequence[str], marked: int | None = None
+) -> str:
+    """Returns aligned columns, numbers to the right; the marked row ends in an arrow.
+
+    Args:
+      rows: cells, already formatted; each row as long as the header.
+      header: the columns' names.
+      marked: index of the row to point at, if any.
+    """
+    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
+    lines = [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in (header, *rows)
+    ]
+    if marked is not None:
+        lines[marked + 1] += "  <- best"
+    return "\n".join(lines)
