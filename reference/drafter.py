@@ -9,6 +9,7 @@ from torch import Tensor
 
 from reference.laws import Laws
 from reference.policies import Policy
+from reference.scoring import Scores
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,4 +57,25 @@ class Drafter(Protocol):
         """Returns up to `limit` tokens after text, fewer where the policy or the drafter stops.
 
         A token once drawn is part of the draft.
+        """
+
+    def score(
+        self,
+        prompt: Sequence[int],
+        text: Sequence[int],
+        continuation: Sequence[int],
+        p: Laws,
+        max_gamma: int,
+    ) -> Scores:
+        """Returns how likely each token of a given continuation would have been accepted.
+
+        A model scores the whole continuation in one parallel pass. It begins a new text, as
+        `start` does.
+
+        Args:
+          prompt, text: as for `start`.
+          continuation: the ids after text, at least 1.
+          p: the target's laws at each of its positions.
+          max_gamma: the longest draft of interest, for drafters whose draft depends on where the
+            block began.
         """

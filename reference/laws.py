@@ -39,6 +39,11 @@ class Dense:
 
     probabilities: Tensor
 
+    @property
+    def device(self) -> torch.device:
+        """Where the rows lie."""
+        return self.probabilities.device
+
     def of(self, tokens: Tensor) -> Tensor:
         """Returns each position's probability of its token, shape (positions,)."""
         return self.probabilities.gather(-1, tokens[:, None]).squeeze(-1)
@@ -64,6 +69,11 @@ class OneHot:
     """
 
     tokens: Tensor
+
+    @property
+    def device(self) -> torch.device:
+        """Where the rows lie."""
+        return self.tokens.device
 
     def of(self, tokens: Tensor) -> Tensor:
         """Returns 1 where a position's token is its law's, else 0; shape (positions,)."""
@@ -93,7 +103,7 @@ def concatenate(parts: list[Laws]) -> Laws:
     return Dense(torch.cat([part.probabilities for part in parts if isinstance(part, Dense)]))
 
 
-def overlap(p: Laws, q: Laws, vocabulary: int) -> Tensor:
+def overlap(p: Laws, q: Laws) -> Tensor:
     """Returns beta = sum over x of min(p(x), q(x)) at each position, shape (positions,).
 
     Leviathan et al. 2023, Theorem 5.

@@ -1,15 +1,16 @@
 """Drafting with a second, smaller model (Leviathan et al. 2023, Algorithm 1, first half)."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from reference.drafter import Draft
 from reference.laws import Laws, OneHot, concatenate
-from reference.model import Model, finite_rows
+from reference.model import Model, finite_rows, require_finite
 from reference.policies import Policy
 from reference.sampling import Sampling
+from reference.scoring import Scores, score_laws
 
 
 class ModelDrafter:
@@ -74,3 +75,41 @@ class ModelDrafter:
             none = feed[:0]
             return Draft(none, OneHot(none))
         return Draft(torch.cat(tokens), concatenate(q), torch.cat(finite))
+
+    def score(
+        self,
+        prompt: Sequence[int],
+        text: Sequence[int],
+        continuation: Sequence[int],
+        p: Laws,
+        max_gamma: int,
+    ) -> Scores:
+        self.start(prompt, text)
+        q = text_laws(self.draft, text, continuation, self.sampling, self.fit)
+        return score_laws(p, q, continuation)
+
+
+def text_laws(
+    model: Model,
+    text: Sequence[int],
+    continuation: Sequence[int],
+    sampling: Sampling,
+    fit: Callable[[Tensor], Tensor] = lambda logits: logits,
+) -> Laws:
+    """Returns a model's law of each token of a given continuation, from one parallel pass.
+
+    Args:
+      model: started on text.
+      text: the ids before the continuation.
+      continuation: ids, at least 1.
+      sampling: makes laws of the logits.
+      fit: maps logits to the vocabulary of the laws.
+
+    Raises:
+      FloatingPointError: if the model returns logits that are NaN or infinite.
+    """
+    given = torch.tensor(continuation[:-1], dtype=torch.int64, device=model.device)
+    last = torch.tensor(text[-1:], device=model.device)
+    logits = fit(model.extend(torch.cat([last, given])))
+    require_finite(finite_rows(logits).tolist(), model.name, len(text))
+    return sampling.laws(logits, text, given)
