@@ -28,11 +28,13 @@ class Draft:
 
 
 class Drafter(Protocol):
-    """Proposes continuations of a text that only ever grows.
+    """Proposes continuations of a text.
 
-    Between two calls of `propose` the text has grown by a prefix of the last proposal and one
-    token that is the target's own, so whatever a drafter cached of the text before its last
-    token stays valid, as far as it goes.
+    At each call of `propose`, all of the text but its last token is a beginning of what the
+    previous call saw and proposed: accepted tokens, then one that is the target's own. So what a
+    drafter cached of the text before its last token is valid as far as it goes. (The text can
+    also have become shorter: where the drafter serves a draft some of whose tokens the target
+    rejected.)
     """
 
     @property

@@ -52,6 +52,10 @@ class Dense:
         """Returns the laws of the first positions."""
         return Dense(self.probabilities[:positions])
 
+    def at(self, positions: Tensor) -> "Dense":
+        """Returns the laws of the positions with these indices, shape (n,), int64."""
+        return Dense(self.probabilities[positions])
+
     def draw(self, generator: torch.Generator) -> Tensor:
         """Returns one token for each position, shape (positions,), int64."""
         return draw(self.probabilities, generator)
@@ -82,6 +86,10 @@ class OneHot:
     def first(self, positions: int) -> "OneHot":
         """Returns the laws of the first positions."""
         return OneHot(self.tokens[:positions])
+
+    def at(self, positions: Tensor) -> "OneHot":
+        """Returns the laws of the positions with these indices, shape (n,), int64."""
+        return OneHot(self.tokens[positions])
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """Returns the laws' own tokens; the generator is not advanced."""

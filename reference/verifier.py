@@ -5,7 +5,7 @@ from torch import Tensor
 
 from reference.acceptance import Rule
 from reference.drafter import Draft
-from reference.laws import Dense, Laws, OneHot, draw
+from reference.laws import Laws, OneHot, draw
 
 
 def verify(
@@ -40,11 +40,6 @@ def verify(
         # A token rejected under a one-hot p is not p's, so max(0, p - q) is p's token alone.
         return accepted, p.tokens[accepted]
     row = accepted.clamp(max=gamma - 1)
-    replacement = rule.replacement(
-        Dense(p.probabilities[row]),
-        OneHot(draft.q.tokens[row])
-        if isinstance(draft.q, OneHot)
-        else Dense(draft.q.probabilities[row]),
-    ).probabilities
+    replacement = rule.replacement(p.at(row), draft.q.at(row)).probabilities
     weights = torch.where(accepted[:, None] < gamma, replacement, p.probabilities[gamma:])
     return accepted, draw(weights, generator)
