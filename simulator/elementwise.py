@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +33,13 @@ def elementwise(
       ValueError: if the shapes do not broadcast.
     """
     same_shape(arguments)
-    dtypes: list[type[np.generic]] = [np.float64] * len(arguments)
+    access: list[list[Literal["readonly", "writeonly", "allocate"]]]
+    access = [*(["readonly"] for _ in arguments), ["writeonly", "allocate"]]
     pieces = np.nditer(
         [*arguments.values(), None],
         flags=["external_loop", "buffered", "zerosize_ok"],
-        op_flags=[*(["readonly"] for _ in arguments), ["writeonly", "allocate"]],
-        op_dtypes=[*dtypes, dtype],
+        op_flags=access,
+        op_dtypes=[*(np.float64 for _ in arguments), dtype],
         casting="same_kind",
         buffersize=_PIECE,
     )
