@@ -34,7 +34,8 @@ def elementwise(
     """
     same_shape(arguments)
     access: list[list[Literal["readonly", "writeonly", "allocate"]]]
-    access = [*(["readonly"] for _ in arguments), ["writeonly", "allocate"]]
+    access = [["readonly"] for _ in arguments]
+    access.append(["writeonly", "allocate"])
     pieces = np.nditer(
         [*arguments.values(), None],
         flags=["external_loop", "buffered", "zerosize_ok"],
