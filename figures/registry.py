@@ -1,0 +1,102 @@
+"""The figures by name, each with its source; a figure's module is imported when it is asked for."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from figures.results import Results
+    from figures.table import Table
+
+_LEVIATHAN = "Leviathan et al. 2023"
+_BILD = "Kim et al. 2023 (BiLD)"
+_BLOCKWISE = "Kim et al. 2024 (blockwise drafts)"
+_OURS = "ours"
+
+
+class FigureData(Protocol):
+    """What compute() of a figure returns: plain numbers that can be laid out as one table."""
+
+    def table(self) -> Table: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One figure: its name, where it is from, what it shows, and the module that makes it.
+
+    takes_results: whether compute() also accepts the results of a validation.
+    """
+
+    name: str
+    source: str
+    shows: str
+    takes_results: bool = False
+
+    @property
+    def module(self) -> str:
+        """Name of the module that holds compute() and draw()."""
+        return "figures." + self.name.replace("-", "_")
+
+    def compute(self, results: Results | None = None) -> FigureData:
+        """Returns the figure's numbers; results are passed on to the figures that take them."""
+        module: Any = importlib.import_module(self.module)
+        data: FigureData = module.compute(results) if self.takes_results else module.compute()
+        return data
+
+    def draw(self, data: FigureData) -> Figure:
+        """Returns the drawing of what compute() returned."""
+        module: Any = importlib.import_module(self.module)
+        figure: Figure = module.draw(data)
+        return figure
+
+
+FIGURES: Mapping[str, Entry] = MappingProxyType(
+    {
+        entry.name: entry
+        for entry in (
+            Entry("leviathan-fig2", _LEVIATHAN + ", Figure 2", "expected tokens per target call"),
+            Entry("leviathan-fig3", _LEVIATHAN + ", Figure 3", "optimal γ against α, by cost c"),
+            Entry("leviathan-fig4", _LEVIATHAN + ", Figure 4", "speed-up and operations by α"),
+            Entry("leviathan-fig5", _LEVIATHAN + ", Figure 5", "trace of γ = 7, γ = 3, standard"),
+            Entry("leviathan-table1", _LEVIATHAN + ", Table 1", "operations and speed by (α, γ)"),
+            Entry(
+                "leviathan-table3",
+                _LEVIATHAN + ", Table 3",
+                "published α, beside it ours once measured",
+                takes_results=True,
+            ),
+            Entry("leviathan-table4", _LEVIATHAN + ", Table 4", "expected and measured speed-up"),
+            Entry("leviathan-table5", _LEVIATHAN + ", Table 5, §A.5", "α and speed-up by lenience"),
+            Entry("bild-fig8", _BILD + ", Figure 8", "operations, memory traffic, speed-up"),
+            Entry("blockwise-table11", _BLOCKWISE + ", Table 11", "memory traffic per token"),
+            Entry("speedup-map", _OURS, "best speed-up over (α, c), and where it ends"),
+            Entry("verification-cost", _OURS, "optimal γ when verification is not free"),
+            Entry("batch-size", _OURS, "best γ and speed-up against batch size, by roofline"),
+            Entry(
+                "predicted-measured",
+                _OURS,
+                "predicted against measured speed-up",
+                takes_results=True,
+            ),
+        )
+    }
+)
+
+
+def find_figure(name: str) -> Entry:
+    """Returns the figure of that name.
+
+    Raises:
+      ValueError: if there is none; the message suggests the nearest name.
+    """
+    if name in FIGURES:
+        return FIGURES[name]
+    near = difflib.get_close_matches(name, FIGURES, n=1, cutoff=0.0)
+    raise ValueError(f"unknown figure {name!r}; did you mean {near[0]!r}? --list names them all")

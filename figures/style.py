@@ -1,0 +1,199 @@
+"""How every figure looks: colours, axes, labels at the ends of lines, tables (in matplotlib)."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
+
+# Okabe & Ito 2008: told apart by people with any of the common colour-vision deficiencies. Their
+# yellow is left out, being too light for lines and text.
+BLUE = "#0072B2"
+ORANGE = "#E69F00"
+GREEN = "#009E73"
+VERMILION = "#D55E00"
+PURPLE = "#CC79A7"
+SKY = "#56B4E9"
+INK = "#222222"
+GREY = "#8A8A8A"
+PALE = "#E8E8E8"
+CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
+
+TEXT_SIZE = 9.5
+_NARROWEST_GAP = 0.055  # between two labels, as a fraction of the axes' height
+
+
+def canvas(
+    title: str,
+    *,
+    source: str,
+    columns: int = 1,
+    rows: int = 1,
+    width: float = 7.2,
+    height: float = 4.6,
+    sharex: bool = False,
+) -> tuple[Figure, list[Axes]]:
+    """Returns a new figure and its axes, row by row, the title on top and the source below.
+
+    Args:
+      title: what the figure shows, in a sentence; wrapped to the width.
+      source: where the figure is from, in small print.
+      columns: panels side by side.
+      rows: panels on top of each other.
+      width: inches.
+      height: inches.
+      sharex: whether panels on top of each other share the horizontal axis.
+    """
+    figure = Figure(
+        figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08)
+    )
+    wrapped = "\n".join(textwrap.wrap(title, int(width * 12.5)))
+    figure.suptitle(wrapped, x=0.012, ha="left", fontsize=11, fontweight="bold", color=INK)
+    figure.supxlabel(source, x=0.012, ha="left", fontsize=7.5, color=GREY)
+    grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex)
+    panels = [panel for row in grid for panel in row]
+    for panel in panels:
+        panel.spines[["top", "right"]].set_visible(False)
+        panel.tick_params(labelsize=TEXT_SIZE - 0.5, color=GREY)
+        panel.grid(color=PALE, linewidth=0.8)
+        panel.set_axisbelow(True)
+    return figure, panels
+
+
+def name_axes(axes: Axes, *, x: str, y: str, panel: str = "") -> None:
+    """Writes both axes' names, units included, and the panel's heading."""
+    axes.set_xlabel(x, fontsize=TEXT_SIZE, color=INK)
+    axes.set_ylabel(y, fontsize=TEXT_SIZE, color=INK)
+    if panel:
+        axes.set_title(panel, fontsize=TEXT_SIZE + 0.5, color=INK, loc="left")
+
+
+def plot_lines(
+    axes: Axes, x: Sequence[float], lines: Sequence[tuple[str, Sequence[float]]]
+) -> list[tuple[float, str, str]]:
+    """Plots named lines in the cycle's colours and returns labels for label_right.
+
+    Lines of integers are drawn as steps.
+    """
+    labels = []
+    for (name, y), colour in zip(lines, CYCLE, strict=False):
+        steps = all(float(value).is_integer() for value in y)
+        axes.plot(x, y, color=colour, linewidth=2, drawstyle="steps-post" if steps else "default")
+        labels.append((y[-1], name, colour))
+    return labels
+
+
+def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
+    """Writes labels beside the right edge at given heights, moved apart where they would touch.
+
+    Args:
+      axes: with its limits set.
+      labels: (height in data units, text, colour) for each.
+    """
+    points = [
+        (axes.transAxes.inverted().transform(axes.transData.transform((1.0, y)))[1], text, colour)
+        for y, text, colour in labels
+    ]
+    points.sort(key=lambda point: point[0])
+    heights = _spread([float(point[0]) for point in points])
+    for (_, text, colour), height in zip(points, heights, strict=True):
+        axes.annotate(
+            text,
+            (1.015, height),
+            xycoords="axes fraction",
+            color=colour,
+            fontsize=TEXT_SIZE,
+            va="center",
+            annotation_clip=False,
+        )
+
+
+def _spread(heights: list[float]) -> list[float]:
+    """Returns ascending heights moved apart to the narrowest gap, each group about its middle."""
+    groups = [[height] for height in heights]
+    merged = True
+    while merged:
+        merged = False
+        for i in range(len(groups) - 1):
+            below, above = groups[i], groups[i + 1]
+            top = _middle(below) + _NARROWEST_GAP * (len(below) - 1) / 2
+            bottom = _middle(above) - _NARROWEST_GAP * (len(above) - 1) / 2
+            if bottom - top < _NARROWEST_GAP - 1e-9:
+                groups[i : i + 2] = [below + above]
+                merged = True
+                break
+    return [
+        _middle(group) + _NARROWEST_GAP * (i - (len(group) - 1) / 2)
+        for group in groups
+        for i in range(len(group))
+    ]
+
+
+def _middle(group: list[float]) -> float:
+    return sum(group) / len(group)
+
+
+def key(axes: Axes, *, anchor: tuple[float, float], columns: int = 1) -> None:
+    """Writes a small frameless legend, for marks that cannot be labelled where they stand.
+
+    Args:
+      axes: with its marks drawn and named.
+      anchor: the legend's lower left corner as fractions of the axes; above 1 is outside.
+      columns: entries side by side.
+    """
+    handles, labels = axes.get_legend_handles_labels()
+    axes.legend(
+        handles,
+        labels,
+        frameon=False,
+        fontsize=TEXT_SIZE - 0.5,
+        labelcolor=INK,
+        loc="lower left",
+        bbox_to_anchor=anchor,
+        ncols=columns,
+        borderaxespad=0.0,
+    )
+
+
+def draw_table(
+    axes: Axes,
+    columns: Sequence[str],
+    cells: Sequence[Sequence[str]],
+    *,
+    marked: Sequence[tuple[int, int]] = (),
+    widths: Sequence[float] | None = None,
+) -> None:
+    """Draws a table with rules above and below; marked cells (row, column) stand out.
+
+    Args:
+      axes: emptied of everything else.
+      columns: headings.
+      cells: rows of text.
+      marked: cells written bold and in vermilion.
+      widths: of the columns, in any unit; equal without.
+    """
+    axes.axis("off")
+    shares = [1.0] * len(columns) if widths is None else list(widths)
+    edges = [sum(shares[:i]) / sum(shares) for i in range(len(shares))]
+    lines = len(cells) + 1
+    axes.set_xlim(0, 1)
+    axes.set_ylim(lines, 0)
+    for edge, heading in zip(edges, columns, strict=True):
+        axes.text(edge, 0.5, heading, va="center", fontsize=TEXT_SIZE, color=INK, weight="bold")
+    for i, row in enumerate(cells):
+        for j, (edge, text) in enumerate(zip(edges, row, strict=True)):
+            stands_out = (i, j) in marked
+            axes.text(
+                edge,
+                i + 1.5,
+                text,
+                va="center",
+                fontsize=TEXT_SIZE,
+                color=VERMILION if stands_out else INK,
+                weight="bold" if stands_out else "normal",
+            )
+    for height, width in ((0.0, 1.2), (1.0, 0.6), (float(lines), 1.2)):
+        axes.plot([0, 1], [height, height], color=INK, linewidth=width, clip_on=False)

@@ -1,0 +1,39 @@
+"""The numbers behind a figure as rows and columns: what its CSV file holds."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Cell = str | int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Named columns and rows of the same width; None is an empty cell."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row) != len(self.columns):
+                raise ValueError(f"row must have {len(self.columns)} cells, got {len(row)}")
+
+    def csv(self) -> str:
+        """Returns the table as CSV; floats in the shortest form that reads back exactly."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(self.columns)
+        writer.writerows(self.rows)
+        return text.getvalue()
+
+
+def table_of(records: Sequence[Any]) -> Table:
+    """Returns records of one flat dataclass as a table with a column for each field."""
+    names = tuple(field.name for field in dataclasses.fields(records[0]))
+    return Table(names, tuple(tuple(getattr(r, name) for name in names) for r in records))
