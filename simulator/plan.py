@@ -1,0 +1,198 @@
+"""A plan: every number that a choice of γ rests on, from an acceptance rate and costs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator import walltime
+from simulator.arguments import integer
+from simulator.conversions import accepted_fraction
+from simulator.cost import CostModel
+from simulator.operations import memory_access_factor, operations_factor
+from simulator.optimum import optimal_gamma
+from simulator.oracle import oracle_improvement_factor
+from simulator.tokens import expected_tokens
+
+DEFAULT_MAX_GAMMA = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """What each γ gives, shape (max_gamma,) each.
+
+    gamma: 1 to max_gamma.
+    expected_tokens, improvement_factor, operations_factor: as in Plan.
+    """
+
+    gamma: NDArray[np.int64]
+    expected_tokens: NDArray[np.float64]
+    improvement_factor: NDArray[np.float64]
+    operations_factor: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The consequences of an acceptance rate and of costs, at one γ and along all of them.
+
+    alpha: acceptance rate.
+    c: time of one draft step over time of one target step.
+    c_hat: operations of one draft step over those of one target step.
+    optimal_gamma: the best γ up to the cap; 0: do not speculate.
+    gamma: the γ that the next fields are for: the one asked for, else optimal_gamma.
+    expected_tokens: tokens per target call; at γ = 0 this and the factors are 1.
+    improvement_factor: speed-up over the target alone, under the given costs.
+    improvement_factor_theorem8: the same if verification and all overhead were free.
+    operations_factor: arithmetic over that of the target alone.
+    memory_access_factor: reads of the target's weights over those of the target alone.
+    accepted_fraction: accepted over drafted tokens; None at γ = 0.
+    batch: sequences decoded together.
+    tokens_per_second: of all sequences together; None where the costs are a ratio only.
+    baseline_tokens_per_second: of the target alone; None likewise.
+    oracle_improvement_factor: speed-up of an oracle that knows how many drafts will be accepted;
+      None where verification has a measured cost (as the next one, it belongs to Theorem 8).
+    lower_bound: what the best γ reaches at least (Corollary 9).
+    break_even_alpha: at or below it no γ helps; None if none can at this c.
+    break_even_c: at or above it no γ helps; None if none can at this alpha.
+    cap_binds: whether a longer draft than the cap allows would be better still.
+    curve: every γ from 1 to the cap.
+    """
+
+    alpha: float
+    c: float
+    c_hat: float
+    optimal_gamma: int
+    gamma: int
+    expected_tokens: float
+    improvement_factor: float
+    improvement_factor_theorem8: float
+    operations_factor: float
+    memory_access_factor: float
+    accepted_fraction: float | None
+    batch: int
+    tokens_per_second: float | None
+    baseline_tokens_per_second: float | None
+    oracle_improvement_factor: float | None
+    lower_bound: float | None
+    break_even_alpha: float | None
+    break_even_c: float | None
+    cap_binds: bool
+    curve: Curve
+
+
+def plan(
+    alpha: float,
+    *,
+    c: float | None = None,
+    costs: CostModel | None = None,
+    c_hat: float | None = None,
+    gamma: int | None = None,
+    max_gamma: int = DEFAULT_MAX_GAMMA,
+    batch: int = 1,
+) -> Plan:
+    """Returns what an acceptance rate and costs lead to (Leviathan et al. 2023, §3).
+
+    Args:
+      alpha: acceptance rate in [0, 1].
+      c: time of one draft step over time of one target step, verification free (Theorem 8); this or
+        costs.
+      costs: measured times; this or c.
+      c_hat: operations of one draft step over those of one target step; without it, c.
+      gamma: the γ to evaluate, at least 1; without it, the best one.
+      max_gamma: the largest γ considered for the best, and the end of the curve.
+      batch: sequences that one pass in costs is for, at least 1.
+
+    Raises:
+      ValueError: if a number is out of range, or not exactly one of c and costs is given.
+    """
+    if (c is None) == (costs is None):
+        raise ValueError("give either c or costs, and not both")
+    times = CostModel.theorem8(c) if c is not None else costs
+    assert times is not None
+    cap = integer("max_gamma", max_gamma, at_least=1)
+    if c is not None:
+        best = int(optimal_gamma(alpha, c, max_gamma=cap))
+        alpha_needed = float(walltime.break_even_alpha(c))
+        c_needed = float(walltime.break_even_c(alpha))
+    else:
+        best = int(times.optimal_gamma(alpha, max_gamma=cap))
+        alpha_needed = times.break_even_alpha(max_gamma=cap)
+        c_needed = float(times.break_even_c(alpha, max_gamma=cap))
+    chosen = best if gamma is None else integer("gamma", gamma, at_least=1)
+    free = len(times.target_seconds) == 1
+    operations_ratio = times.c if c_hat is None else c_hat
+    curve = _curve(alpha, times, operations_ratio, cap)
+    longer = float(times.improvement_factor(alpha, cap + 1))
+    sequences = integer("batch", batch, at_least=1)
+    return Plan(
+        alpha=float(alpha),
+        c=times.c,
+        c_hat=float(operations_ratio),
+        optimal_gamma=best,
+        gamma=chosen,
+        expected_tokens=float(expected_tokens(alpha, chosen)),
+        improvement_factor=float(times.improvement_factor(alpha, chosen)),
+        improvement_factor_theorem8=float(walltime.improvement_factor(alpha, chosen, times.c)),
+        operations_factor=float(operations_factor(alpha, chosen, operations_ratio)),
+        memory_access_factor=float(memory_access_factor(alpha, chosen)),
+        accepted_fraction=float(accepted_fraction(alpha, chosen)) if chosen > 0 else None,
+        batch=sequences,
+        tokens_per_second=(
+            sequences * float(times.tokens_per_second(alpha, chosen)) if c is None else None
+        ),
+        baseline_tokens_per_second=(
+            sequences * times.baseline_tokens_per_second if c is None else None
+        ),
+        oracle_improvement_factor=(
+            float(oracle_improvement_factor(alpha, times.c)) if free else None
+        ),
+        lower_bound=float(walltime.lower_bound(alpha, times.c)) if free else None,
+        break_even_alpha=_or_none(alpha_needed),
+        break_even_c=_or_none(c_needed),
+        cap_binds=best == cap and longer > float(curve.improvement_factor[-1]),
+        curve=curve,
+    )
+
+
+def _curve(alpha: float, costs: CostModel, c_hat: float, cap: int) -> Curve:
+    gammas = np.arange(1, cap + 1)
+    return Curve(
+        gamma=gammas,
+        expected_tokens=expected_tokens(alpha, gammas),
+        improvement_factor=costs.improvement_factor(alpha, gammas),
+        operations_factor=operations_factor(alpha, gammas, c_hat),
+    )
+
+
+def _or_none(value: float) -> float | None:
+    return None if math.isnan(value) else value
+
+
+def lenient_alpha(alpha_by_lenience: Mapping[float, float], lenience: float) -> float:
+    """Returns α(l) between the leniences at which it was measured.
+
+        α(l) = E[Σ min(p/l, q)]               (Leviathan et al. 2023, A.5)
+
+    Linear in 1/l between its two neighbours; as α(l) is concave in 1/l, never too high.
+
+    Args:
+      alpha_by_lenience: measured α(l) by l, at least one.
+      lenience: l, between the smallest and the largest of these.
+
+    Raises:
+      ValueError: if l lies outside, or nothing was measured.
+    """
+    if not alpha_by_lenience:
+        raise ValueError("alpha_by_lenience must have at least one lenience, got none")
+    least, most = min(alpha_by_lenience), max(alpha_by_lenience)
+    if not least <= lenience <= most:
+        raise ValueError(
+            f"lenience must lie in [{least:g}, {most:g}], where alpha was measured, got {lenience}"
+        )
+    inverse = np.array(sorted(1 / measured for measured in alpha_by_lenience))
+    alphas = [alpha_by_lenience[measured] for measured in sorted(alpha_by_lenience, reverse=True)]
+    return float(np.interp(1 / lenience, inverse, alphas))

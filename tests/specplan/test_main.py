@@ -1,0 +1,211 @@
+"""The program as a whole: its commands, its errors, its exit status, what it imports."""
+
+import errno
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import ModuleType
+
+import click
+import pytest
+from click.testing import CliRunner, Result
+
+from specplan.main import SUMMARIES, main
+
+HEAVY = ("torch", "transformers", "kenlm", "matplotlib", "scipy.optimize", "scipy.stats", "tqdm")
+
+Failing = Callable[[BaseException], Result]
+
+
+@pytest.fixture
+def run_failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
+    """Returns a function that runs a command which raises what it is given."""
+
+    def run(error: BaseException) -> Result:
+        @click.command()
+        def plan_command() -> None:
+            raise error
+
+        module = ModuleType("specplan.plan_command")
+        module.__spec__ = ModuleSpec("specplan.plan_command", None)
+        module.plan_command = plan_command  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "specplan.plan_command", module)
+        return CliRunner().invoke(main, ["plan"])
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (ValueError("gamma must be at least 1, got 0"), 2, "gamma must be at least 1, got 0"),
+        (ValueError("two\n  lines"), 2, "two lines"),
+        (click.UsageError("choose one"), 2, "choose one"),
+        (click.ClickException("no luck"), 1, "no luck"),
+        (click.FileError("a.json", "gone"), 2, "Could not open file 'a.json': gone"),
+        (FileNotFoundError(errno.ENOENT, "No such file or directory", "a.json"), 2,
+         "a.json: No such file or directory"),
+        (PermissionError(errno.EACCES, "Permission denied", "a.json"), 2,
+         "a.json: Permission denied"),
+        (OSError("nowhere is not a model"), 2, "nowhere is not a model"),
+        (OSError(errno.ENOSPC, "No space left on device", "a.json"), 1,
+         "a.json: No space left on device"),
+        (RuntimeError("out of memory"), 1, "RuntimeError: out of memory"),
+        (KeyError("alpha"), 1, "KeyError: 'alpha'"),
+        (MemoryError(), 1, "MemoryError"),
+        (AssertionError(), 1, "AssertionError"),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)  # fmt: skip
+def test_every_error_is_one_line_on_stderr(
+    run_failing: Failing, error: Exception, status: int, line: str
+) -> None:
+    result = run_failing(error)
+    assert result.exit_code == status
+    assert result.stderr == f"Error: {line}\n"
+    assert result.stdout == ""
+
+
+def test_ctrl_c_ends_with_130(run_failing: Failing) -> None:
+    result = run_failing(KeyboardInterrupt())
+    assert result.exit_code == 130
+    assert result.stderr.strip() == "Interrupted."
+
+
+def test_the_traceback_is_there_for_who_asks(
+    run_failing: Failing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPECPLAN_TRACEBACK", "1")
+    result = run_failing(RuntimeError("out of memory"))
+    assert "Traceback" in result.stderr
+    assert result.stderr.endswith("Error: RuntimeError: out of memory\n")
+    assert result.exit_code == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "line"),
+    [
+        (["plam"], "No such command 'plam'. Did you mean 'plan'?"),
+        (["zzz"], "No such command 'zzz'. See 'specplan --help'."),
+        (["--alpha", "0.8"], "No such option '--alpha'."),
+        (["plan", "--alpah", "0.8"], "No such option '--alpah'. Did you mean '--alpha'?"),
+        (["plan", "0.8"], "Got unexpected extra argument (0.8)"),
+        (["plan", "--alpha"], "Option '--alpha' requires an argument."),
+    ],
+    ids=" ".join,
+)
+def test_a_mistyped_command_line_is_one_line_too(arguments: list[str], line: str) -> None:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 2
+    assert result.stderr == f"Error: {line}\n"
+    assert result.stdout == ""
+
+
+@pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]], ids=str)
+def test_help_lists_each_command_with_its_summary(arguments: list[str]) -> None:
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0
+    words = " ".join(result.stdout.split())
+    for name in main.list_commands(click.Context(main)):
+        assert f"{name} {SUMMARIES[name]}" in words
+    assert "specplan plan --alpha 0.8 --c 0.05" in words
+
+
+def test_only_commands_that_exist_are_listed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("specplan.main.SUMMARIES", {**SUMMARIES, "absent": "Not there."})
+    assert "absent" not in main.list_commands(click.Context(main))
+    assert CliRunner().invoke(main, ["absent"]).exit_code == 2
+
+
+def test_version_is_that_of_the_distribution() -> None:
+    from importlib.metadata import version
+
+    result = CliRunner().invoke(main, ["--version"])
+    assert result.stdout == f"specplan, version {version('specplan')}\n"
+
+
+def _python(code: str, *, stdout: int = subprocess.PIPE) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", code], stdout=stdout, stderr=subprocess.PIPE, text=True, check=False
+    )
+
+
+def _modules_after(arguments: list[str]) -> set[str]:
+    """Returns the modules that a fresh interpreter holds after running the program."""
+    code = f"""
+import sys
+from specplan.main import main
+try:
+    main({arguments!r})
+except SystemExit as end:
+    assert end.code == 0, end.code
+print("\\nmodules:", *sorted(sys.modules))
+"""
+    result = _python(code)
+    assert result.returncode == 0, result.stderr
+    return set(result.stdout.splitlines()[-1].split()[1:])
+
+
+def test_help_imports_neither_numpy_nor_anything_heavier() -> None:
+    modules = _modules_after(["--help"])
+    assert not modules & {"numpy", "scipy", *HEAVY}
+    assert not any(name.startswith(("simulator", "estimator", "reference")) for name in modules)
+
+
+def test_help_of_plan_imports_no_numpy() -> None:
+    assert not _modules_after(["plan", "--help"]) & {"numpy", "scipy", *HEAVY}
+
+
+@pytest.mark.parametrize("options", [[], ["--json"], ["--verify-ms", "4=33"]], ids=str)
+def test_plan_imports_nothing_heavy(options: list[str]) -> None:
+    costs = ["--target-ms", "19", "--draft-ms", "1.6"] if options[:1] == ["--verify-ms"] else []
+    costs = costs or ["--c", "0.05"]
+    modules = _modules_after(["plan", "--alpha", "0.8", *costs, *options])
+    assert not modules & set(HEAVY)
+    assert "numpy" in modules
+
+
+def test_completing_command_names_imports_no_command() -> None:
+    code = """
+import os, sys
+os.environ |= {"_SPECPLAN_COMPLETE": "bash_complete", "COMP_WORDS": "specplan p", "COMP_CWORD": "1"}
+from specplan.main import main
+try:
+    main([])
+except SystemExit:
+    pass
+assert not any(name.endswith("_command") for name in sys.modules)
+"""
+    result = _python(code)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert result.stdout == "plain,plan\n"
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_gets_a_completion_script(shell: str) -> None:
+    if shell == "bash" and not Path("/bin/bash").exists():
+        pytest.skip("click asks bash for its version")
+    result = CliRunner().invoke(main, [], env={"_SPECPLAN_COMPLETE": f"{shell}_source"})
+    assert "_SPECPLAN_COMPLETE" in result.stdout
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    read, write = os.pipe()
+    os.close(read)
+    try:
+        result = _python("from specplan.main import main; main(['--help'])", stdout=write)
+    finally:
+        os.close(write)
+    assert (result.returncode, result.stderr) == (141, "")
+
+
+def test_the_installed_program_is_this_one() -> None:
+    script = Path(sys.executable).parent / "specplan"
+    if not script.exists():
+        pytest.skip("specplan is imported without being installed")
+    result = subprocess.run([script, "--version"], capture_output=True, text=True, check=False)
+    assert result.returncode == 0
+    assert result.stdout.startswith("specplan, version ")
