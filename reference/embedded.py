@@ -12,6 +12,11 @@ LEFT_OUT = frozenset(
 HELD_OUT_SHARE = 16
 
 
+def weights_folder(model: str) -> Path:
+    """Returns the folder of "target" or "draft": a Hugging Face model with its tokenizer."""
+    return Path(__file__).parent / "weights" / model
+
+
 def held_out(relative_path: str) -> bool:
     """Returns whether a library file, by its path with forward slashes, is kept from training.
 

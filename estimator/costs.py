@@ -1,0 +1,73 @@
+"""Measured costs: the decoder's own blocks, run apart from what they predict, fitted to a model.
+
+The probe is speculative decoding itself under a policy that rotates through the draft lengths of
+interest. So each cost is met as the decoder meets it: caches warm or cold as they are there, the
+two models in turn, contexts of every length up to the longest.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from torch import Tensor
+
+from reference.laws import Laws
+from reference.records import Block
+from simulator.cost import CostModel
+
+
+@dataclass(frozen=True, slots=True)
+class Rotating:
+    """A gamma policy that takes the given values in turn."""
+
+    gammas: tuple[int, ...]
+
+    @property
+    def name(self) -> str:
+        return "rotating"
+
+    def gamma(self, blocks: Sequence[Block]) -> int:
+        return self.gammas[len(blocks) % len(self.gammas)]
+
+    def goes_on(self, token: Tensor, q: Laws) -> bool:
+        return True
+
+
+def probe_policy(gammas: Sequence[int]) -> Rotating:
+    """Returns the policy that probes these draft lengths; 0 joins a lone one: a line needs two."""
+    distinct = sorted(set(gammas))
+    return Rotating(tuple(distinct if len(distinct) > 1 else [0, *distinct]))
+
+
+def fit_costs(baseline: Sequence[Block], probe: Sequence[Block]) -> CostModel:
+    """Returns the cost model of DESIGN: medians for the target, a line in gamma for the rest.
+
+        t_p(1), t_b: the baseline's forward pass and what it spends beside it
+        t_p(g+1): the target's forward pass over a draft of g tokens
+        t_o + g t_q: drafting and everything else in a block of g drafted tokens
+
+    Args:
+      baseline: blocks of autoregressive decoding.
+      probe: blocks of speculative decoding, of at least two draft lengths.
+
+    Raises:
+      ValueError: if the probe has blocks of fewer than two draft lengths.
+    """
+    lengths = np.array([len(block.drafted) for block in probe])
+    distinct = np.unique(lengths)
+    if len(distinct) < 2:
+        raise ValueError(f"a probe needs at least two draft lengths, got {distinct.tolist()}")
+    verify = np.array([block.verify_seconds for block in probe])
+    beside = np.array([block.draft_seconds + block.other_seconds for block in probe])
+    target = {1: float(np.median([block.verify_seconds for block in baseline]))}
+    target |= {int(g) + 1: float(np.median(verify[lengths == g])) for g in distinct if g > 0}
+    medians = [np.median(beside[lengths == g]) for g in distinct]
+    weights = np.sqrt([np.sum(lengths == g) for g in distinct])
+    slope, intercept = np.polyfit(distinct, medians, 1, w=weights)
+    return CostModel(
+        target_seconds=target,
+        # Noise can tilt the line of a nearly free drafter below zero.
+        draft_seconds=max(0.0, float(slope)),
+        overhead_seconds=max(0.0, float(intercept)),
+        baseline_overhead_seconds=float(np.median([block.other_seconds for block in baseline])),
+    )

@@ -1,0 +1,108 @@
+"""Traces: how well a drafter would have done along texts that the target generated.
+
+A trace answers every gamma by replay (`simulator.replay`), with no i.i.d. assumption.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reference.drafter import Drafter
+from reference.laws import Dense
+from reference.model import Model
+from reference.model_drafter import text_laws
+from reference.sampling import Sampling
+from simulator.replay import expected_calls
+
+LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Acceptance along one text of N tokens, as `reference.scoring.Scores` defines it.
+
+    beta: shape (N,).
+    acceptance: shape (N,) or, where the draft depends on the block's start, (N, K).
+    drafted: shape (N,) in that case, else None.
+    limit: the most tokens that the text could have had; N unless the text ended by itself.
+    alpha_by_lenience: mean of sum min(p/l, q) by lenience l (Leviathan et al. 2023, A.5); empty
+      unless asked for, and at temperature 0, where the law is one-hot.
+    """
+
+    beta: NDArray[np.float64]
+    acceptance: NDArray[np.float64]
+    drafted: NDArray[np.int64] | None
+    limit: int
+    alpha_by_lenience: Mapping[float, float] = field(default_factory=dict)
+
+    @property
+    def tokens(self) -> int:
+        """N, the text's length."""
+        return len(self.beta)
+
+
+def trace(
+    target: Model,
+    drafter: Drafter,
+    prompt: Sequence[int],
+    continuation: Sequence[int],
+    *,
+    sampling: Sampling,
+    limit: int,
+    max_gamma: int,
+    lenient: bool = False,
+) -> Trace:
+    """Returns a drafter's trace along a text that the target generated from prompt.
+
+    Each model scores the whole text in one parallel pass.
+
+    Args:
+      target: M_p.
+      drafter: with M_q or whatever takes its place.
+      prompt: ids.
+      continuation: ids sampled from the target under `sampling`, at least 1.
+      sampling: makes the target's laws.
+      limit: max_new_tokens of the run that made the continuation.
+      max_gamma: the longest draft that replay will be asked about.
+      lenient: whether to find alpha(l), too.
+    """
+    text = target.start(prompt)
+    p = text_laws(target, text, continuation, sampling)
+    scores = drafter.score(prompt, text, continuation, p, max_gamma)
+    by_lenience = {}
+    if lenient and isinstance(p, Dense):
+        for lenience in LENIENCES:
+            # sum min(p/l, q) is what the drafter overlaps with if p is given as p/l.
+            raised = Dense(p.probabilities / lenience)
+            beta = drafter.score(prompt, text, continuation, raised, max_gamma).beta
+            by_lenience[lenience] = float(beta.mean())
+    return Trace(
+        beta=scores.beta.numpy(),
+        acceptance=scores.acceptance.numpy(),
+        drafted=None if scores.drafted is None else scores.drafted.numpy(),
+        limit=limit,
+        alpha_by_lenience=by_lenience,
+    )
+
+
+def alpha(traces: Sequence[Trace]) -> float:
+    """Returns the mean of beta over the tokens of all texts (Leviathan et al. 2023, Cor. 6).
+
+    A mean over tokens: long texts weigh more than short ones.
+    """
+    return float(np.concatenate([trace.beta for trace in traces]).mean())
+
+
+def replayed_calls(trace: Trace, gamma: int) -> float:
+    """Returns the expected target calls of decoding the text speculatively."""
+    return float(
+        expected_calls(trace.acceptance, gamma, limit=trace.limit, drafted=trace.drafted)
+    )
+
+
+def block_efficiency(traces: Sequence[Trace], gamma: int) -> float:
+    """Returns emitted tokens per expected target call, over all texts."""
+    calls = sum(replayed_calls(trace, gamma) for trace in traces)
+    return sum(trace.tokens for trace in traces) / calls

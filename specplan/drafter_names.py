@@ -1,0 +1,53 @@
+"""Drafters as a user names them: `embedded`, `ngram:FILE`, `lookup:3`, `exit:4`, a model's name."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+# Kind -> whether a value after the colon is refused (no), allowed (may) or needed (must).
+KINDS = {
+    "embedded": "no",
+    "random": "no",
+    "ngram": "may",
+    "lookup": "may",
+    "exit": "must",
+    "hf": "must",
+}
+INTEGERS = frozenset({"lookup", "exit"})
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterName:
+    """A parsed `--draft`.
+
+    kind: one of KINDS; "hf" for a Hugging Face name or folder.
+    value: what followed the colon; None where nothing did.
+    """
+
+    kind: str
+    value: str | None
+
+    @property
+    def number(self) -> int | None:
+        """The value of a kind that takes a number."""
+        return None if self.value is None else int(self.value)
+
+
+def parse_drafter(text: str) -> DrafterName:
+    """Returns the drafter that a user named; anything unknown is a Hugging Face name or folder.
+
+    Raises:
+      ValueError: if a value is missing, superfluous or not a positive integer where one is due.
+    """
+    kind, colon, value = text.partition(":")
+    if kind not in KINDS:
+        if not text.strip():
+            raise ValueError("draft must name a drafter, got an empty name")
+        return DrafterName("hf", text)
+    if KINDS[kind] == "no" and colon:
+        raise ValueError(f"draft {kind} takes no value, got {text!r}")
+    if (KINDS[kind] == "must" or colon) and not value:
+        raise ValueError(f"draft {kind}: needs a value after the colon, got {text!r}")
+    if kind in INTEGERS and value and not (value.isdecimal() and int(value) > 0):
+        raise ValueError(f"draft {kind}:N needs a positive integer N, got {text!r}")
+    return DrafterName(kind, value or None)

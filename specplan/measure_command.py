@@ -1,0 +1,150 @@
+"""`specplan measure`: alpha, c and the cost curves of real models."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from specplan.model_options import ModelOptions, model_options
+from specplan.output import print_json, table, writable
+
+
+@click.command("measure")
+@model_options
+@click.option("--temperature", type=float, default=1.0)
+@click.option("--max-gamma", type=click.IntRange(min=1), default=16)
+@click.option("--repeats", type=click.IntRange(min=1), default=2, help="Timings of each run.")
+@click.option("--seed", type=click.IntRange(min=0), default=0)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    callback=writable,
+    help="Write the profile here, and its traces beside it as .npz; an interrupted run resumes "
+    "from them.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the profile as one JSON object.")
+def measure_command(
+    options: ModelOptions,
+    temperature: float,
+    max_gamma: int,
+    repeats: int,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure alpha, c and the cost curves of real models.
+
+    The target writes text, the draft scores it in one parallel pass: alpha is the mean of
+    sum min(p, q). Costs come from the decoder's own blocks, baseline and probes interleaved.
+
+    \b
+    Example:
+      specplan measure --target Qwen/Qwen3-8B --draft Qwen/Qwen3-0.6B --prompts my.jsonl \\
+        -o profile.json
+      specplan plan --profile profile.json
+    """
+    from tqdm import tqdm
+
+    from estimator.arms import Subject
+    from estimator.measurement import measure_costs, measure_traces, profile_data
+    from estimator.operations import c_hat
+    from estimator.profile import write_profile
+    from reference.sampling import Sampling
+    from specplan.loading import load
+
+    if len(options.drafts) > 1:
+        raise ValueError(f"draft must be given once, got {', '.join(options.drafts)}")
+    sampling = Sampling(temperature=temperature, top_k=options.top_k, top_p=options.top_p)
+    loaded = load(options)
+    name, drafter_of = next(iter(loaded.drafters.items()))
+    subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
+    prompts = loaded.prompts
+    with tqdm(
+        total=len(prompts) * (1 + 3 * repeats),
+        desc="measure",
+        unit="run",
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        traces = measure_traces(
+            subject,
+            prompts,
+            max_gamma=max_gamma,
+            seed=seed,
+            path=None if output is None else output.with_suffix(".npz"),
+            progress=bar.update,
+        )
+        runs = measure_costs(
+            subject,
+            prompts,
+            max_gamma=max_gamma,
+            repeats=repeats,
+            seed=seed,
+            progress=bar.update,
+        )
+    profile = profile_data(
+        subject,
+        prompts,
+        traces,
+        runs,
+        max_gamma=max_gamma,
+        c_hat=c_hat(loaded.target.module, subject.drafter),
+        setup={
+            "target": loaded.target.name,
+            "draft": name,
+            "dtype": str(loaded.target.module.dtype).removeprefix("torch."),
+            "sampling": {
+                "temperature": temperature,
+                "top_k": options.top_k,
+                "top_p": options.top_p,
+            },
+        },
+        seed=seed,
+    )
+    if output is not None:
+        write_profile(profile, output)
+    if as_json:
+        print_json(profile)
+        return
+    click.echo(_report(profile))
+    if output is not None:
+        click.echo(f"\nWrote {output}; plan with it: specplan plan --profile {output}")
+
+
+def _report(profile: dict[str, Any]) -> str:
+    """Returns the readable form of a profile."""
+    alpha, c = profile["alpha"], profile["c"]
+    verify = profile["target_ms"]
+    rows = []
+    for gamma, factor in profile["improvement_factor"].items():
+        width = str(int(gamma) + 1)   # a drafter that never proposed so much was not timed at it
+        rows.append(
+            [gamma, f"{verify[width]:.2f}" if width in verify else "-"]
+            + [f"{factor[kind]:.3f}" for kind in ("replay", "iid")]
+        )
+    best = profile["optimal_gamma"]
+    advice = f"gamma {best}" if best > 0 else "do not speculate"
+    return "\n".join(
+        [
+            f"target {profile['setup']['target']}, draft {profile['setup']['draft']}, "
+            f"{profile['setup']['device']}, {profile['setup']['dtype']}",
+            f"alpha   {alpha['value']:.4f}  [{alpha['low']:.4f}, {alpha['high']:.4f}] over "
+            f"{alpha['tokens']} tokens of {alpha['prompts']} prompts",
+            f"c       {c['value']:.4f}  [{c['low']:.4f}, {c['high']:.4f}]; c_hat "
+            f"{profile['c_hat']:.4f}",
+            f"ms      target step {profile['target_ms']['1']:.3f}, draft step "
+            f"{profile['draft_ms']:.3f}, per block besides {profile['overhead_ms']:.3f}, "
+            f"baseline besides {profile['baseline_overhead_ms']:.3f}",
+            "",
+            table(
+                rows,
+                header=["gamma", "verify ms", "speed-up (replay)", "(i.i.d.)"],
+                marked=best - 1 if best > 0 else None,
+            ),
+            "",
+            f"Best: {advice}.",
+        ]
+    )

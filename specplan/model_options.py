@@ -1,0 +1,93 @@
+"""The options that measure, validate and generate share, and nothing heavy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import click
+
+EMBEDDED_PROMPT_TOKENS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class ModelOptions:
+    """Which models to run, where, and on which text; see each option's help.
+
+    prompt_tokens: None leaves a user's prompts whole.
+    """
+
+    target: str | None
+    drafts: tuple[str, ...]
+    device: str
+    dtype: str
+    trust_remote_code: bool
+    prompts: str | None
+    num_prompts: int
+    prompt_tokens: int | None
+    max_new_tokens: int
+    top_k: int | None
+    top_p: float
+
+
+OPTIONS = [
+    click.option(
+        "--target",
+        metavar="NAME|FOLDER",
+        help="Model to accelerate: Hugging Face name or folder.  [default: the embedded one]",
+    ),
+    click.option(
+        "--draft",
+        "drafts",
+        multiple=True,
+        metavar="DRAFTER",
+        help="embedded, hf:NAME, ngram, ngram:FILE.arpa, lookup, lookup:N, exit:L, random, or a "
+        "Hugging Face name or folder.  [default: embedded, without --target]",
+    ),
+    click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto"),
+    click.option(
+        "--dtype",
+        type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
+        default="auto",
+        help="auto: float32 on a CPU, the checkpoint's own elsewhere.",
+    ),
+    click.option(
+        "--trust-remote-code",
+        is_flag=True,
+        help="Let a model repository's own code run.",
+    ),
+    click.option(
+        "--prompts",
+        metavar="FILE",
+        help="A .txt (one a line), a .jsonl (prompt, text or turns), or a folder or glob of files."
+        "  [default: library sources held out from the embedded models]",
+    ),
+    click.option("--num-prompts", type=click.IntRange(min=1), default=8),
+    click.option(
+        "--prompt-tokens",
+        type=click.IntRange(min=1),
+        help=f"Cut each prompt to its first tokens.  [default: {EMBEDDED_PROMPT_TOKENS} for "
+        "library sources, else whole]",
+    ),
+    click.option("--max-new-tokens", type=click.IntRange(min=1), default=64),
+    click.option("--top-k", type=int, help="Keep the k likeliest tokens."),
+    click.option("--top-p", type=float, default=1.0, help="Keep the smallest set of this mass."),
+]
+
+
+def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Returns the command with the shared options; it takes them as one ModelOptions."""
+    names = ModelOptions.__dataclass_fields__
+
+    def with_options(**values: Any) -> Any:
+        options = ModelOptions(**{name: values.pop(name) for name in names})
+        return command(options, **values)
+
+    with_options.__name__ = command.__name__
+    with_options.__doc__ = command.__doc__
+    with_options.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
+    wrapped: Callable[..., Any] = with_options
+    for option in reversed(OPTIONS):
+        wrapped = option(wrapped)
+    return wrapped

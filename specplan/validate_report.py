@@ -1,0 +1,83 @@
+"""The readable form of a validation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from specplan.output import table
+
+if TYPE_CHECKING:
+    from estimator.validation import Validation
+
+HEADER = [
+    "draft", "temp", "policy", "alpha", "c", "Thm 8", "ahead [95 %]", "calibrated",
+    "measured [95 %]", "error", "calls", "as target", "draft/verify/other",
+]  # fmt: skip
+
+
+def report(
+    result: dict[str, Any], validations: Sequence[Validation], prompts: int, repeats: int
+) -> str:
+    """Returns a table of the rows, what it was measured on, and why Theorem 8 differs."""
+    rows = [_cells(row) for row in result["rows"]]
+    best = max(range(len(rows)), key=lambda index: result["rows"][index]["measured"])
+    summary = result["summary"]
+    tokens = sum(row["tokens"] for row in result["rows"])
+    lines = [
+        table(rows, header=HEADER, marked=best),
+        "",
+        f"Speed-ups over decoding one token at a time; {prompts} prompts, {tokens} tokens in all "
+        f"rows, medians of {repeats} timings.",
+        *(_explanation(validation) for validation in validations),
+    ]
+    if summary["mean_abs_error_percent"] is not None:
+        lines.append(
+            f"Calibrated prediction against measurement: {summary['mean_abs_error_percent']:.1f} % "
+            f"off on average, {summary['max_abs_error_percent']:.1f} % at most; the baseline "
+            f"against itself: {summary['noise_percent']:.1f} %."
+        )
+    if any(not row["lossless"] for row in result["rows"]):
+        lines.append("Lossy: the acceptance rule changes the output law.")
+    return "\n".join(lines)
+
+
+def _explanation(validation: Validation) -> str:
+    """Returns one line on what Theorem 8 leaves out, in this pair's own numbers."""
+    row = validation.rows[-1]
+    cost = validation.cost
+    longest = max(n.gamma for n in validation.rows if n.gamma is not None)
+    step = cost.verify_seconds(1)
+    return (
+        f"{row.draft}, temperature {row.temperature:g}: a target step takes {1e3 * step:.1f} ms, a "
+        f"draft step {1e3 * cost.draft_seconds:.2f} ms. Theorem 8 takes verification as free and "
+        f"acceptances as i.i.d.; here verifying {longest + 1} tokens costs "
+        f"{float(cost.verify_seconds(longest + 1)) / float(step):.2f} steps, and each block "
+        f"{1e3 * cost.overhead_seconds:.2f} ms besides."
+    )
+
+
+def _cells(row: dict[str, Any]) -> list[str]:
+    """Returns one row's cells."""
+
+    def times(name: str) -> str:
+        return "-" if row[name] is None else f"{row[name]:.2f}"
+
+    seconds = [row[f"{part}_seconds"] for part in ("draft", "verify", "other")]
+    shares = "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds)
+    ahead, measured = times("predicted_ahead"), times("measured")
+    return [
+        row["draft"],
+        f"{row['temperature']:g}",
+        row["policy"] if row["gamma"] is None else f"gamma {row['gamma']}",
+        f"{row['alpha']:.3f}",
+        f"{row['c']:.3f}",
+        times("predicted_theorem8"),
+        f"{ahead} [{times('predicted_ahead_low')}, {times('predicted_ahead_high')}]",
+        times("predicted_calibrated"),
+        f"{measured} [{times('measured_low')}, {times('measured_high')}]",
+        "-" if row["error_percent"] is None else f"{row['error_percent']:+.1f} %",
+        str(row["target_calls"]),
+        {True: "yes", False: "NO", None: "-"}[row["identical_to_target"]],
+        f"{shares} %",
+    ]
