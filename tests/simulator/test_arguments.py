@@ -1,5 +1,7 @@
 """Bad input is refused with the name, the rule and the first offending value."""
 
+import re
+
 import numpy as np
 import pytest
 from numpy.typing import ArrayLike
@@ -50,9 +52,8 @@ def test_what_is_no_number_is_refused_by_name(value: object) -> None:
     ],
 )
 def test_gamma_that_is_no_integer_or_too_small_is_refused(value: ArrayLike, message: str) -> None:
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         integers("gamma", value, at_least=1)
-    assert str(error.value) == message
 
 
 def test_whole_floats_are_integers() -> None:
@@ -76,7 +77,7 @@ def test_shapes_that_do_not_broadcast_give_one_clear_line() -> None:
     ("value", "message"),
     [
         ([0.5, 0.7], "p must sum to 1 over its last axis, got 1.2: 0.2 too much"),
-        ([[0.5, 0.5], [0.5, 0.25]], "p must sum to 1 over its last axis, got 0.75: 0.25 too little"),
+        ([[0.5, 0.5], [0.5, 0.2]], "p must sum to 1 over its last axis, got 0.7: 0.3 too little"),
         ([1.5, -0.5], "p must lie in [0, 1], got 1.5"),
         (1.0, "p must hold one probability for each token, got a single number"),
     ],
@@ -84,9 +85,8 @@ def test_shapes_that_do_not_broadcast_give_one_clear_line() -> None:
 def test_laws_that_do_not_sum_to_1_are_refused_with_by_how_much(
     value: ArrayLike, message: str
 ) -> None:
-    with pytest.raises(ValueError) as error:
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
         law("p", value)
-    assert str(error.value) == message
 
 
 def test_a_softmax_in_float32_over_a_large_vocabulary_is_a_law() -> None:

@@ -83,7 +83,7 @@ def test_conditional_rates_are_alpha_at_every_position() -> None:
 
 
 def test_rising_position_rates_are_refused() -> None:
-    with pytest.raises(ValueError, match="must not rise .*, got 0.6 after 0.5"):
+    with pytest.raises(ValueError, match=r"must not rise .*, got 0.6 after 0.5"):
         conditional_acceptance([0.5, 0.6])
 
 
@@ -112,7 +112,7 @@ def test_counts_of_a_simulated_server_give_alpha_back() -> None:
 
 
 def test_counts_without_a_draft_are_refused() -> None:
-    with pytest.raises(ValueError, match="accepted . rejected_blocks must be at least 1, got 0"):
+    with pytest.raises(ValueError, match=r"accepted . rejected_blocks must be at least 1, got 0"):
         alpha_from_counts(0, 0)
     with pytest.raises(ValueError, match="rejected_blocks must be at least 0, got -1"):
         alpha_from_counts(3, -1)

@@ -134,7 +134,7 @@ def test_bad_costs_are_refused(points: dict[int, float], draft: float, message: 
 
 
 def test_bad_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="c must be finite and at least 0, got -1.0"):
+    with pytest.raises(ValueError, match=r"c must be finite and at least 0, got -1.0"):
         CostModel.theorem8(-1)
     with pytest.raises(ValueError, match="n must be at least 1, got 0"):
         MEASURED.verify_seconds(0)

@@ -42,7 +42,7 @@ def test_memory_is_read_once_a_call() -> None:
 
 
 def test_bad_arguments_are_refused() -> None:
-    with pytest.raises(ValueError, match="c_hat must be finite and at least 0, got -1.0"):
+    with pytest.raises(ValueError, match=r"c_hat must be finite and at least 0, got -1.0"):
         operations_factor(0.5, 3, -1)
     with pytest.raises(ValueError, match=r"alpha must lie in \[0, 1\], got nan"):
         memory_access_factor(float("nan"), 3)

@@ -78,7 +78,7 @@ def test_arguments_out_of_range_are_refused(function: object) -> None:
         function(1.2, 3)
     with pytest.raises(ValueError, match="gamma must be at least 0, got -1"):
         function(0.5, -1)
-    with pytest.raises(ValueError, match="gamma must be an integer, got 2.5"):
+    with pytest.raises(ValueError, match=r"gamma must be an integer, got 2.5"):
         function(0.5, 2.5)
     with pytest.raises(ValueError, match="alpha and gamma must have shapes that broadcast"):
         function([0.5, 0.5], [1, 2, 3])
