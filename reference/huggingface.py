@@ -5,100 +5,63 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer, DynamicCache
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    Cache,
+    DynamicCache,
+)
+from transformers.cache_utils import DynamicLayer
 
-from reference.stopwatch import Stopwatch
+from reference.cached_model import CachedModel
+from reference.encoder_decoder import EncoderDecoderModel
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
 
-class CausalModel:
+class CausalModel(CachedModel):
     """A decoder-only transformers model behind the `Model` protocol."""
 
-    def __init__(self, module: Any, name: str) -> None:
-        """Wraps a loaded model.
-
-        Args:
-          module: a `PreTrainedModel` for causal language modelling.
-          name: for messages and reports.
-
-        Raises:
-          ValueError: if its cache cannot be rolled back (recurrent state).
-        """
-        self.module = module.eval()
-        self.name = name
-        config = module.config.get_text_config(decoder=True)
-        self.vocabulary: int = config.vocab_size
-        self.device: torch.device = module.device
-        self.max_length: int | None = getattr(config, "max_position_embeddings", None)
-        self._stopwatch = Stopwatch(self.device)
-        self._cache = self._empty_cache()
-        self._length = 0
-
-    def _empty_cache(self) -> DynamicCache:
+    def _empty_cache(self) -> Cache:
         cache = DynamicCache(config=self.module.config)
-        if getattr(self.module, "_is_stateful", False) or not cache.is_croppable:
-            raise ValueError(
-                f"the cache of {self.name} ({self.module.config.model_type}) cannot be rolled "
-                "back, which speculative decoding needs; choose a model of attention layers alone"
-            )
-        # A sliding window must remember what a rollback may bring back into it.
-        cache.activate_past_recording()
+        if not cache.is_croppable:
+            self._refuse()
+        # Layers with a sliding window, too, keep all that they saw: a rollback may bring back
+        # into the window what had left it. Their attention masks see to the window.
+        cache.layers = [
+            DynamicLayer() if sliding else layer
+            for layer, sliding in zip(cache.layers, cache.is_sliding, strict=True)
+        ]
         return cache
 
-    @property
-    def length(self) -> int:
-        return self._length
-
-    @property
-    def forward_seconds(self) -> float:
-        return self._stopwatch.seconds
-
+    @torch.inference_mode()
     def start(self, prompt: Sequence[int]) -> list[int]:
-        require_prompt(prompt, self.name, self.max_length)
+        self._require_prompt(prompt)
         self._cache = self._empty_cache()
         self._length = 0
         if len(prompt) > 1:
-            self._forward(torch.tensor(prompt[:-1], device=self.device), logits_to_keep=1)
+            with self._stopwatch:
+                self._forward(torch.tensor(prompt[:-1], device=self.device), logits_to_keep=1)
+            self._length = len(prompt) - 1
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         return list(prompt)
 
-    def extend(self, tokens: Tensor) -> Tensor:
+    def _logits(self, tokens: Tensor) -> Tensor:
         return self._forward(tokens, logits_to_keep=0)
 
-    @torch.inference_mode()
     def _forward(self, tokens: Tensor, logits_to_keep: int) -> Tensor:
-        """Returns the last logits_to_keep rows, all for 0, and appends tokens to the cache."""
-        with self._stopwatch:
-            output = self.module(
-                input_ids=tokens[None],
-                past_key_values=self._cache,
-                use_cache=True,
-                logits_to_keep=logits_to_keep,
-            )
-        self._length += len(tokens)
+        """Returns the last logits_to_keep rows, all for 0."""
+        output = self.module(
+            input_ids=tokens[None],
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=logits_to_keep,
+        )
         logits: Tensor = output.logits[0]
         return logits
-
-    def rollback(self, length: int) -> None:
-        drop = self._length - length
-        if not 0 <= drop <= self._length:
-            raise ValueError(f"length must lie in [0, {self._length}], got {length}")
-        if drop > 0:
-            # Negative: how many to remove. Without the guard, 0 would mean "all" to a slice.
-            self._cache.crop(-drop)
-            self._length = length
-
-
-def require_prompt(prompt: Sequence[int], name: str, max_length: int | None) -> None:
-    """Refuses a prompt that is empty or longer than a model's positions."""
-    if len(prompt) == 0:
-        raise ValueError("a prompt must have at least one token, got none")
-    if max_length is not None and len(prompt) > max_length:
-        raise ValueError(
-            f"a prompt must fit the {max_length} positions of {name}, got {len(prompt)} tokens"
-        )
 
 
 def resolve_device(device: str) -> torch.device:
@@ -121,8 +84,10 @@ def load_model(
     dtype: str = "auto",
     revision: str | None = None,
     trust_remote_code: bool = False,
-) -> CausalModel:
+) -> CachedModel:
     """Returns the model of a Hugging Face name or folder; weights from safetensors alone.
+
+    Its configuration tells whether it is decoder-only or an encoder-decoder.
 
     Args:
       name: hub name, or a folder with config.json.
@@ -140,7 +105,8 @@ def load_model(
         config = AutoConfig.from_pretrained(
             name, revision=revision, trust_remote_code=trust_remote_code
         )
-        module = AutoModelForCausalLM.from_pretrained(
+        family = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+        module = family.from_pretrained(
             name,
             config=config,
             revision=revision,
@@ -150,7 +116,8 @@ def load_model(
         )
     except (OSError, ValueError) as error:
         raise ValueError(f"model {name!r} could not be loaded: {first_line(error)}") from error
-    return CausalModel(module.to(device), name)
+    adapter = EncoderDecoderModel if config.is_encoder_decoder else CausalModel
+    return adapter(module.to(device), name)
 
 
 def load_tokenizer(
@@ -195,3 +162,23 @@ def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
     if ids is None:
         return frozenset()
     return frozenset([ids] if isinstance(ids, int) else ids)
+
+
+def encode_chat(tokenizer: Any, prompt: str, *, name: str) -> list[int]:
+    """Returns the ids of a user's message in the tokenizer's chat template, the answer to follow.
+
+    Args:
+      tokenizer: of the target.
+      prompt: what the user says.
+      name: of the target, for the message.
+
+    Raises:
+      ValueError: if the tokenizer has no chat template.
+    """
+    if tokenizer.chat_template is None:
+        raise ValueError(f"a chat needs a tokenizer with a chat template, got that of {name}")
+    encoded = tokenizer.apply_chat_template(
+        [{"role": "user", "content": prompt}], add_generation_prompt=True, return_dict=True
+    )
+    ids: list[int] = encoded["input_ids"]
+    return ids

@@ -1,11 +1,13 @@
 """Drafting with a second, smaller model (Leviathan et al. 2023, Algorithm 1, first half)."""
 
-from collections.abc import Callable, Sequence
+import sys
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from reference.drafter import Draft
+from reference.fitted_model import fitted
 from reference.laws import Laws, OneHot, concatenate
 from reference.model import Model, finite_rows, require_finite
 from reference.policies import Policy
@@ -14,11 +16,7 @@ from reference.scoring import Scores, score_laws
 
 
 class ModelDrafter:
-    """Drafts autoregressively with a model, over the target's vocabulary.
-
-    Two models of one family may pad their rows to different widths: ids beyond the draft's get
-    probability 0, and ids beyond the target's cannot be drafted.
-    """
+    """Drafts autoregressively with a model, over the target's vocabulary."""
 
     def __init__(self, draft: Model, sampling: Sampling, vocabulary: int) -> None:
         """Wraps a draft model.
@@ -28,9 +26,8 @@ class ModelDrafter:
           sampling: makes its laws of its logits; usually the target's own settings.
           vocabulary: width of the target's rows.
         """
-        self.draft = draft
+        self.draft = fitted(draft, vocabulary)
         self.sampling = sampling
-        self.vocabulary = vocabulary
 
     @property
     def name(self) -> str:
@@ -41,28 +38,39 @@ class ModelDrafter:
         return self.draft.forward_seconds
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
-        if self.draft.start(prompt) != list(text):
-            raise ValueError(f"{self.name} begins its texts otherwise than the target does")
+        own = self.draft.start(prompt)
+        if own != list(text):
+            raise ValueError(
+                "target and draft must both be decoder-only or both encoder-decoder models with "
+                f"one start token, got {self.name}, whose texts begin with {own[:3]} where the "
+                f"target's begin with {list(text[:3])}"
+            )
 
-    def fit(self, logits: Tensor) -> Tensor:
-        """Returns logits cut or padded to the target's vocabulary, shape (n, vocabulary)."""
-        missing = self.vocabulary - logits.shape[-1]
-        if missing <= 0:
-            return logits[:, : self.vocabulary]
-        return torch.nn.functional.pad(logits, (0, missing), value=-torch.inf)
+    def catch_up(self, text: Sequence[int]) -> None:
+        """Drops what the draft's cache holds beyond all of text but its last token.
+
+        What then remains to be fed is the last token, the target's own, and the one before it if
+        the whole of the previous draft was accepted: the draft drew that one but never saw it.
+        """
+        self.draft.rollback(min(self.draft.length, len(text) - 1))
+
+    def room(self, text: Sequence[int]) -> int:
+        """Returns how many tokens the draft's positions allow after text."""
+        if self.draft.max_length is None:
+            return sys.maxsize
+        return max(self.draft.max_length - len(text) + 1, 0)
 
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        # The last token is the target's own, never seen before; the one before it, too, if the
-        # whole of the previous draft was accepted.
-        self.draft.rollback(min(self.draft.length, len(text) - 1))
+        self.catch_up(text)
+        limit = min(limit, self.room(text))
         feed = torch.tensor(text[self.draft.length :], device=self.draft.device)
         tokens: list[Tensor] = []
         q: list[Laws] = []
         finite: list[Tensor] = []
         while len(tokens) < limit:
-            logits = self.fit(self.draft.extend(feed)[-1:])
+            logits = self.draft.extend(feed)[-1:]
             drafted = torch.cat(tokens) if tokens else None
             law = self.sampling.laws(logits, text, drafted)
             feed = law.draw(generator)
@@ -85,16 +93,12 @@ class ModelDrafter:
         max_gamma: int,
     ) -> Scores:
         self.start(prompt, text)
-        q = text_laws(self.draft, text, continuation, self.sampling, self.fit)
+        q = text_laws(self.draft, text, continuation, self.sampling)
         return score_laws(p, q, continuation)
 
 
 def text_laws(
-    model: Model,
-    text: Sequence[int],
-    continuation: Sequence[int],
-    sampling: Sampling,
-    fit: Callable[[Tensor], Tensor] = lambda logits: logits,
+    model: Model, text: Sequence[int], continuation: Sequence[int], sampling: Sampling
 ) -> Laws:
     """Returns a model's law of each token of a given continuation, from one parallel pass.
 
@@ -103,13 +107,19 @@ def text_laws(
       text: the ids before the continuation.
       continuation: ids, at least 1.
       sampling: makes laws of the logits.
-      fit: maps logits to the vocabulary of the laws.
 
     Raises:
+      ValueError: if text and continuation exceed the model's positions.
       FloatingPointError: if the model returns logits that are NaN or infinite.
     """
+    fed = len(text) + len(continuation) - 1
+    if model.max_length is not None and fed > model.max_length:
+        raise ValueError(
+            f"a text to score must fit the {model.max_length} positions of {model.name}, "
+            f"got {fed} tokens"
+        )
     given = torch.tensor(continuation[:-1], dtype=torch.int64, device=model.device)
     last = torch.tensor(text[-1:], device=model.device)
-    logits = fit(model.extend(torch.cat([last, given])))
+    logits = model.extend(torch.cat([last, given]))
     require_finite(finite_rows(logits).tolist(), model.name, len(text))
     return sampling.laws(logits, text, given)
