@@ -35,7 +35,6 @@ SUMMARIES: Mapping[str, str] = MappingProxyType(
 BAD_INPUT = 2
 FAILURE = 1
 INTERRUPTED = 130
-BROKEN_PIPE = 141
 
 # Errors of the machine rather than of what the user named.
 _MACHINE_ERRORS = frozenset((errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.ENOMEM))
@@ -45,7 +44,7 @@ class Program(click.Group):
     """A group whose subcommands are imported when used, and whose errors are one line each.
 
     Exit status: 0 success, 2 bad input (ValueError, a wrong option, a file that cannot be read),
-    1 a failure at work, 130 Ctrl-C, 141 a reader that closed the pipe.
+    1 a failure at work or, silently, a reader that closed the pipe, 130 Ctrl-C.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -83,11 +82,12 @@ class Program(click.Group):
     def main(
         self,
         args: Sequence[str] | None = None,
-        prog_name: str | None = "specplan",
+        prog_name: str | None = None,
         complete_var: str | None = None,
         standalone_mode: bool = True,
         **extra: Any,
     ) -> Any:
+        prog_name = self.name if prog_name is None else prog_name
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:
@@ -107,7 +107,7 @@ def _exit_with_one_line(error: Exception) -> NoReturn:
     if isinstance(error, BrokenPipeError):
         # What stdout still holds cannot be written; without this Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(BROKEN_PIPE)
+        sys.exit(FAILURE)
     if isinstance(error, click.Abort):
         click.echo("Interrupted.", err=True)
         sys.exit(INTERRUPTED)
@@ -137,6 +137,7 @@ def _describe(error: Exception) -> tuple[str, int]:
 
 
 @click.group(
+    "specplan",
     cls=Program,
     invoke_without_command=True,
     no_args_is_help=False,
