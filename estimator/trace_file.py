@@ -41,7 +41,7 @@ def load_traces(path: Path, key: str) -> dict[int, Trace]:
     if not path.exists():
         return {}
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             if str(file["key"]) != key:
                 return {}
             prompts = [int(name[5:]) for name in file.files if name.startswith("beta_")]

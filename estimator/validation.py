@@ -183,7 +183,8 @@ def noise_logarithms(runs: Runs, generator: np.random.Generator) -> Seconds:
         _resampled_rates(_rates(runs[arm]), chosen, generator).sum(axis=1)
         for arm in (BASELINE, AGAIN)
     )
-    return np.log(baseline / again)
+    logarithms: Seconds = np.log(baseline / again)
+    return logarithms
 
 
 def _resampled_rates(

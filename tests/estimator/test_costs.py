@@ -1,0 +1,56 @@
+"""The cost model fitted to probes."""
+
+import numpy as np
+import pytest
+
+from estimator.costs import fit_costs, probe_policy
+from reference.records import Block
+
+
+def block(gamma: int, *, draft: float, verify: float, other: float) -> Block:
+    return Block(
+        gamma=gamma,
+        drafted=(0,) * gamma,
+        tokens=(0,),
+        accepted=0,
+        draft_seconds=draft,
+        verify_seconds=verify,
+        other_seconds=other,
+        ending=None,
+    )
+
+
+def probe(gammas: list[int], generator: np.random.Generator) -> list[Block]:
+    """Returns blocks that cost 2 ms a draft step, 10 + n ms a target pass, 3 ms besides."""
+    return [
+        block(
+            gamma,
+            draft=0.0015 * gamma,
+            verify=0.010 + 0.001 * (gamma + 1),
+            # every tenth block is held up
+            other=0.003 + 0.0005 * gamma + (generator.random() < 0.1),
+        )
+        for gamma in gammas
+    ]
+
+
+def test_known_costs_are_recovered_in_spite_of_hold_ups() -> None:
+    generator = np.random.default_rng(0)
+    baseline = [block(0, draft=0, verify=0.011, other=0.0002)] * 9
+    cost = fit_costs(baseline, probe([1, 2, 4, 8] * 20, generator))
+    assert cost.draft_seconds == pytest.approx(0.002)
+    assert cost.overhead_seconds == pytest.approx(0.003)
+    assert cost.baseline_overhead_seconds == pytest.approx(0.0002)
+    for n in (1, 2, 3, 5, 9):
+        assert cost.verify_seconds(n) == pytest.approx(0.010 + 0.001 * n)
+
+
+def test_a_line_needs_two_draft_lengths() -> None:
+    baseline = [block(0, draft=0, verify=0.011, other=0.0)]
+    with pytest.raises(ValueError, match=r"at least two draft lengths, got \[4\]"):
+        fit_costs(baseline, probe([4, 4], np.random.default_rng(0)))
+
+
+def test_a_lone_gamma_is_probed_beside_no_draft_at_all() -> None:
+    assert probe_policy([4]).gammas == (0, 4)
+    assert probe_policy([8, 2, 8]).gammas == (2, 8)
