@@ -6,10 +6,15 @@ import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from figures.registry import Entry, FigureData
+from figures.registry import Entry
 from figures.results import Results
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+IMAGE_SUFFIXES = (".png", ".svg")
 FORMATS = ("png", "svg", "csv")
 
 
@@ -39,33 +44,43 @@ def write_figure(
             raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {name}")
     folder.mkdir(parents=True, exist_ok=True)
     data = entry.compute(results)
-    images = [name for name in formats if name != "csv"]
-    contents = _drawn(entry, data, images, dots_per_inch) if images else {}
-    if "csv" in formats:
-        contents["csv"] = data.table().csv().encode("utf-8")
+    figure = entry.draw(data) if set(formats) - {"csv"} else None
     written = []
     for name in formats:
         path = folder / f"{entry.name}.{name}"
-        _write_whole(path, contents[name])
+        if figure is None or name == "csv":
+            _write_whole(path, data.table().csv().encode("utf-8"))
+        else:
+            save_image(figure, path, dots_per_inch=dots_per_inch)
         written.append(path)
     return written
 
 
-def _drawn(
-    entry: Entry, data: FigureData, images: Sequence[str], dots_per_inch: int
-) -> dict[str, bytes]:
-    """Returns the drawing in each image format; the same bytes for the same data."""
+def save_image(figure: Figure, path: Path, *, dots_per_inch: int = 150) -> None:
+    """Writes a drawing to one file, PNG or SVG by its suffix.
+
+    Raises:
+      ValueError: if the file is neither.
+      OSError: if it cannot be written.
+    """
+    if path.suffix.lower() not in IMAGE_SUFFIXES:
+        raise ValueError(f"figure file must end in {' or '.join(IMAGE_SUFFIXES)}, got {path.name}")
+    _write_whole(path, _image(figure, path.suffix.lower()[1:], dots_per_inch))
+
+
+def _image(figure: Figure, image_format: str, dots_per_inch: int) -> bytes:
+    """Returns the file's bytes, the same for the same drawing: no date, no random names."""
     import matplotlib
 
-    figure = entry.draw(data)
-    contents = {}
-    with matplotlib.rc_context({"svg.hashsalt": entry.name}):
-        for name in images:
-            stream = io.BytesIO()
-            undated = {"Date": None} if name == "svg" else {}
-            figure.savefig(stream, format=name, dpi=dots_per_inch, metadata=undated)
-            contents[name] = stream.getvalue()
-    return contents
+    stream = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "specplan"}):
+        figure.savefig(
+            stream,
+            format=image_format,
+            dpi=dots_per_inch,
+            metadata={"Date": None} if image_format == "svg" else {},
+        )
+    return stream.getvalue()
 
 
 def _write_whole(path: Path, content: bytes) -> None:

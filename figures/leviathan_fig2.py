@@ -13,7 +13,7 @@ from simulator.tokens import expected_tokens
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-GAMMAS = (1, 2, 3, 5, 7, 10)
+GAMMAS = (1, 3, 5, 7, 10)
 
 
 @dataclass(frozen=True, slots=True)

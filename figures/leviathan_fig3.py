@@ -63,15 +63,13 @@ def draw(data: Fig3) -> Figure:
     axes.set_xlim(0, data.alphas[-1])
     axes.set_ylim(0, 1.15 * max(row[-1] for _, row in lines))
     axes.annotate(
-        "c = 0: no γ is too large, for any α > 0",
-        (0.03, 1.0),
-        xytext=(0.03, 0.87),
+        "c = 0: no γ is too large,\nwhatever α > 0",
+        (0.03, 0.88),
         xycoords="axes fraction",
-        textcoords="axes fraction",
-        arrowprops={"arrowstyle": "->", "color": style.INK},
         color=style.INK,
         fontsize=style.TEXT_SIZE,
     )
+    style.count_on_y(axes)
     style.name_axes(axes, x="acceptance rate α", y="optimal γ (drafted tokens per block)")
     style.label_right(axes, labels)
     return figure

@@ -69,7 +69,7 @@ def draw(data: Fig4) -> Figure:
     colours = [colour for _, _, colour in style.plot_lines(right, data.alphas, operations)]
     for axes in (left, right):
         axes.set_xlim(0, 1)
-        axes.set_ylim(0, max(data.gammas) + 1.5)
+        axes.set_ylim(0, max(data.gammas) + 2.2)
     style.name_axes(
         left, x="acceptance rate α", y="factor over standard decoding", panel="speed-up"
     )

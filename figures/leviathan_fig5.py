@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 # Chosen to look at; the paper's figure states no numbers either. One target call is the unit.
 ALPHA = 0.8
 C = 0.1
-TOKENS = 24
+TOKENS = 30
 TARGET_ENCODER = 1.5
 DRAFT_ENCODER = 0.4
 GAMMAS = (7, 3, 0)
-SEED = 7
+SEED = 1  # 24 of 30 right, just what α says
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +105,10 @@ def draw(data: Fig5) -> Figure:
     from figures import style
 
     figure, (axes,) = style.canvas(
-        f"Decoding the same {data.tokens} tokens: fewer, dearer steps finish sooner",
+        f"Decoding the same {data.tokens} tokens: cheap drafts in place of target calls",
         source=f"Leviathan et al. 2023, Figure 5, for a draft with α = {data.alpha:g} and "
         f"c = {data.c:g}; encoders drawn to no particular scale",
-        width=9.6,
+        width=10.4,
         height=3.4,
     )
     colours = {
@@ -127,7 +127,7 @@ def draw(data: Fig5) -> Figure:
                 height=0.55,
                 color=colours[call.kind],
                 edgecolor="white",
-                linewidth=0.6,
+                linewidth=0.3 if call.kind == "draft" else 0.8,
                 label=None if call.kind in named else call.kind,
             )
             named.add(call.kind)
@@ -145,7 +145,7 @@ def draw(data: Fig5) -> Figure:
         [f"γ = {trace.gamma}" if trace.gamma else "standard" for trace in data.traces],
     )
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.13 * max(trace.end for trace in data.traces))
+    axes.set_xlim(0, 1.14 * max(trace.end for trace in data.traces))
     axes.grid(visible=False, axis="y")
     style.name_axes(axes, x="time (one target decoder call = 1)", y="")
     style.key(axes, anchor=(0.0, 1.02), columns=4)

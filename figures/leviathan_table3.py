@@ -91,21 +91,21 @@ def draw(data: Table3) -> Figure:
         height += 1
     shown = "published" if data.results is None else f"published, and ours from {data.results}"
     figure, (axes,) = style.canvas(
-        "How often a draft's token is accepted: two orders of magnitude smaller still gives "
-        "α of 0.5 to 0.9",
+        "Small models agree with their target half the time or more, n-grams far less",
         source=f"Leviathan et al. 2023, Table 3 ({shown}); α = E[Σ min(p, q)], Corollary 6",
         height=1.6 + 0.21 * height,
     )
-    marks = (("o", style.BLUE), ("D", style.VERMILION), ("s", style.GREEN), ("^", style.PURPLE))
     temperatures = sorted({row.temperature for row in data.rows})
-    for temperature, (mark, colour) in zip(temperatures, marks, strict=False):
+    for temperature, (mark, colour) in zip(temperatures, style.marks(), strict=False):
         chosen = [row for row in data.rows if row.temperature == temperature]
         axes.plot(
             [row.alpha for row in chosen],
             [heights[row.target, row.draft] for row in chosen],
             mark,
             color=colour,
-            markersize=6,
+            markerfacecolor="none" if temperature else colour,
+            markersize=7 if temperature else 6,
+            mew=1.8,
             label=f"temperature {temperature:g}",
         )
     axes.set_yticks([line for line, _, _ in names], [name for _, name, _ in names])

@@ -79,7 +79,8 @@ def draw(data: Table4) -> Figure:
 
     figure, (axes,) = style.canvas(
         "Theorem 8 with the published α and c, beside what the paper expected and measured",
-        source="Leviathan et al. 2023, Table 4: T5-XXL on one TPU v4",
+        source="Leviathan et al. 2023, Table 4: T5-XXL on one TPU v4; T is the temperature",
+        width=9.2,
         height=5.0,
     )
     heights = range(len(data.rows))

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from figures import leviathan_table4
-from figures.results import Results
+from figures.files import save_image
+from figures.results import Results, parse_results
 from figures.table import Table, table_of
 
 if TYPE_CHECKING:
@@ -47,7 +50,10 @@ def compute(results: Results | None = None) -> PredictedMeasured:
     """Returns the validated settings, or without results the published ones.
 
     Args:
-      results: of a validation; its calibrated prediction is used.
+      results: of a validation; its calibrated predictions are used, and rows without one left out.
+
+    Raises:
+      ValueError: if no row of the results has a prediction.
     """
     if results is None:
         return PredictedMeasured(
@@ -64,20 +70,31 @@ def compute(results: Results | None = None) -> PredictedMeasured:
             ),
             results=None,
         )
-    return PredictedMeasured(
-        points=tuple(
-            Point(
-                setting=f"{row.draft}, {row.policy if row.gamma is None else f'γ = {row.gamma}'}",
-                temperature=row.temperature,
-                predicted=row.predicted,
-                measured=row.measured,
-                low=row.low,
-                high=row.high,
-            )
-            for row in results.rows
-        ),
-        results=results.name,
+    points = tuple(
+        Point(
+            setting=f"{row.draft}, {row.policy if row.gamma is None else f'γ = {row.gamma}'}",
+            temperature=row.temperature,
+            predicted=row.predicted,
+            measured=row.measured,
+            low=row.low,
+            high=row.high,
+        )
+        for row in results.rows
+        if row.predicted is not None
     )
+    if not points:
+        raise ValueError(f"{results.name} has no row with a predicted_calibrated")
+    return PredictedMeasured(points, results.name)
+
+
+def save(document: Mapping[str, Any], path: Path) -> None:
+    """Draws a validation, as `specplan validate --json` prints it, into one image file.
+
+    Raises:
+      ValueError: if the document has no rows that can be drawn, or the file is no PNG or SVG.
+      OSError: if the file cannot be written.
+    """
+    save_image(draw(compute(parse_results(document, name="this validation"))), path)
 
 
 def draw(data: PredictedMeasured) -> Figure:
@@ -85,9 +102,9 @@ def draw(data: PredictedMeasured) -> Figure:
     from figures import style
 
     inside = sum(point.within_band for point in data.points)
-    title = f"{inside} of {len(data.points)} predictions lie within 5 % of the measurement"
+    whose = "published predictions" if data.results is None else "predictions"
     figure, (axes,) = style.canvas(
-        title + ("; published numbers" if data.results is None else ""),
+        f"{inside} of {len(data.points)} {whose} lie within 5 % of the measurement",
         source="Leviathan et al. 2023, Table 4, EXP against EMP (no results file was given)"
         if data.results is None
         else f"Ours, {data.results}: replay, costs calibrated; bars: interval of the measurement",
@@ -110,9 +127,8 @@ def draw(data: PredictedMeasured) -> Figure:
         label="5 % band",
     )
     axes.plot([low, high], [low, high], color=style.GREY, linewidth=1)
-    marks = (("o", style.BLUE), ("D", style.VERMILION), ("s", style.GREEN), ("^", style.PURPLE))
     temperatures = sorted({point.temperature for point in data.points})
-    for temperature, (mark, colour) in zip(temperatures, marks, strict=False):
+    for temperature, (mark, colour) in zip(temperatures, style.marks(), strict=False):
         for i, point in enumerate(p for p in data.points if p.temperature == temperature):
             if point.low is not None and point.high is not None:
                 axes.plot(
@@ -129,6 +145,15 @@ def draw(data: PredictedMeasured) -> Figure:
                 markersize=6.5,
                 label=f"temperature {temperature:g}" if i == 0 else None,
             )
+    worst = max(data.points, key=lambda point: abs(point.predicted / point.measured - 1))
+    axes.annotate(
+        f"{worst.setting}\n{100 * (worst.predicted / worst.measured - 1):+.0f} %",
+        (worst.measured, worst.predicted),
+        xytext=(7, 3) if worst.predicted < worst.measured else (0, 7),
+        textcoords="offset points",
+        fontsize=style.TEXT_SIZE - 1,
+        color=style.INK,
+    )
     axes.set_xlim(low, high)
     axes.set_ylim(low, high)
     axes.set_aspect("equal")

@@ -14,8 +14,10 @@ from typing import Any
 class Row:
     """One validated setting; speed-ups are factors over decoding without a draft.
 
-    predicted: replay of the run's own text with calibrated costs ("predicted_calibrated").
-    low, high: bounds of the measurement, None where the file has none.
+    gamma: of a fixed policy, else None.
+    predicted: replay of the run's own text with calibrated costs ("predicted_calibrated"); None
+      for a policy that replay does not predict.
+    low, high: bounds of the measurement, None where there are none.
     """
 
     draft: str
@@ -23,8 +25,7 @@ class Row:
     policy: str
     gamma: int | None
     alpha: float | None
-    predicted_theorem8: float | None
-    predicted: float
+    predicted: float | None
     measured: float
     low: float | None
     high: float | None
@@ -32,7 +33,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The rows of one results file and the file's name, for titles."""
+    """The rows of one validation and what to call it in titles."""
 
     name: str
     rows: tuple[Row, ...]
@@ -43,37 +44,51 @@ def read_results(path: Path) -> Results:
 
     Raises:
       ValueError: if the file is not such JSON, or a row lacks a field or has one that is no number.
+      OSError: if it cannot be read.
     """
     try:
         document = json.loads(path.read_text(encoding="utf-8"))
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} is not JSON: {error}") from None
-    rows = document.get("rows") if isinstance(document, dict) else None
+        raise ValueError(f"{path} must be JSON, got: {error}") from None
+    return parse_results(document, name=path.name)
+
+
+def parse_results(document: Any, *, name: str) -> Results:
+    """Returns the rows of a validation as JSON knows it.
+
+    Args:
+      document: an object whose "rows" are objects with the fields of `specplan validate --json`.
+      name: what to call it in titles and messages.
+
+    Raises:
+      ValueError: if it has no rows, or a row lacks a field or has one that is no number.
+    """
+    rows = document.get("rows") if isinstance(document, Mapping) else None
     if not isinstance(rows, list) or not rows:
-        raise ValueError(f"{path} has no rows: it is not the output of validate --json")
+        raise ValueError(f"{name} has no rows: it is not the output of validate --json")
     return Results(
-        name=path.name, rows=tuple(_row(path, index, row) for index, row in enumerate(rows))
+        name=name, rows=tuple(_row(row, f"row {i} of {name}") for i, row in enumerate(rows))
     )
 
 
-def _row(path: Path, index: int, fields: Any) -> Row:
+def _row(fields: Any, where: str) -> Row:
     if not isinstance(fields, Mapping):
-        raise ValueError(f"row {index} of {path} must be an object, got {fields!r}")
+        raise ValueError(f"{where} must be an object, got {fields!r}")
 
-    def needed(name: str) -> float:
-        value = optional(name)
-        if value is None:
-            raise ValueError(f"row {index} of {path} has no {name}")
-        return value
-
-    def optional(name: str) -> float | None:
-        value = fields.get(name)
+    def optional(field: str) -> float | None:
+        value = fields.get(field)
         if value is None:
             return None
         is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if not is_number or not math.isfinite(value):
-            raise ValueError(f"{name} in row {index} of {path} must be a number, got {value!r}")
+            raise ValueError(f"{field} in {where} must be a number, got {value!r}")
         return float(value)
+
+    def needed(field: str) -> float:
+        value = optional(field)
+        if value is None:
+            raise ValueError(f"{where} has no {field}")
+        return value
 
     gamma = optional("gamma")
     return Row(
@@ -82,8 +97,7 @@ def _row(path: Path, index: int, fields: Any) -> Row:
         policy=str(fields.get("policy", "fixed")),
         gamma=None if gamma is None else int(gamma),
         alpha=optional("alpha"),
-        predicted_theorem8=optional("predicted_theorem8"),
-        predicted=needed("predicted_calibrated"),
+        predicted=optional("predicted_calibrated"),
         measured=needed("measured"),
         low=optional("measured_low"),
         high=optional("measured_high"),

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import cycle
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
+from matplotlib.ticker import MaxNLocator
 
 # Okabe & Ito 2008: told apart by people with any of the common colour-vision deficiencies. Their
 # yellow is left out, being too light for lines and text.
@@ -21,9 +23,10 @@ INK = "#222222"
 GREY = "#8A8A8A"
 PALE = "#E8E8E8"
 CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
+MARKS = ("o", "D", "s", "^", "v", "P", "X")
 
 TEXT_SIZE = 9.5
-_NARROWEST_GAP = 0.055  # between two labels, as a fraction of the axes' height
+_LINE_INCHES = 0.19  # from one label to the next
 
 
 def canvas(
@@ -50,7 +53,7 @@ def canvas(
     figure = Figure(
         figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08)
     )
-    wrapped = "\n".join(textwrap.wrap(title, int(width * 12.5)))
+    wrapped = "\n".join(textwrap.wrap(title, int(width * 10.5)))
     figure.suptitle(wrapped, x=0.012, ha="left", fontsize=11, fontweight="bold", color=INK)
     figure.supxlabel(source, x=0.012, ha="left", fontsize=7.5, color=GREY)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex)
@@ -79,11 +82,21 @@ def plot_lines(
     Lines of integers are drawn as steps.
     """
     labels = []
-    for (name, y), colour in zip(lines, CYCLE, strict=False):
+    for (name, y), colour in zip(lines, cycle(CYCLE), strict=False):
         steps = all(float(value).is_integer() for value in y)
         axes.plot(x, y, color=colour, linewidth=2, drawstyle="steps-post" if steps else "default")
         labels.append((y[-1], name, colour))
     return labels
+
+
+def marks() -> Iterator[tuple[str, str]]:
+    """Yields pairs of a mark and a colour without end, the first seven all different."""
+    return zip(cycle(MARKS), cycle(CYCLE), strict=False)
+
+
+def count_on_y(axes: Axes) -> None:
+    """Puts ticks of the vertical axis at whole numbers only."""
+    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
@@ -98,7 +111,8 @@ def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
         for y, text, colour in labels
     ]
     points.sort(key=lambda point: point[0])
-    heights = _spread([float(point[0]) for point in points])
+    gap = _LINE_INCHES * axes.figure.dpi / axes.bbox.height
+    heights = _spread([float(point[0]) for point in points], gap=gap)
     for (_, text, colour), height in zip(points, heights, strict=True):
         axes.annotate(
             text,
@@ -111,22 +125,22 @@ def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
         )
 
 
-def _spread(heights: list[float]) -> list[float]:
-    """Returns ascending heights moved apart to the narrowest gap, each group about its middle."""
+def _spread(heights: list[float], *, gap: float) -> list[float]:
+    """Returns ascending heights moved apart to the gap, each group about its own middle."""
     groups = [[height] for height in heights]
     merged = True
     while merged:
         merged = False
         for i in range(len(groups) - 1):
             below, above = groups[i], groups[i + 1]
-            top = _middle(below) + _NARROWEST_GAP * (len(below) - 1) / 2
-            bottom = _middle(above) - _NARROWEST_GAP * (len(above) - 1) / 2
-            if bottom - top < _NARROWEST_GAP - 1e-9:
+            top = _middle(below) + gap * (len(below) - 1) / 2
+            bottom = _middle(above) - gap * (len(above) - 1) / 2
+            if bottom - top < gap - 1e-9:
                 groups[i : i + 2] = [below + above]
                 merged = True
                 break
     return [
-        _middle(group) + _NARROWEST_GAP * (i - (len(group) - 1) / 2)
+        _middle(group) + gap * (i - (len(group) - 1) / 2)
         for group in groups
         for i in range(len(group))
     ]

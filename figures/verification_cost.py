@@ -91,9 +91,10 @@ def draw(data: VerificationCost) -> Figure:
     for axes in (left, right):
         axes.set_xlim(0, data.alphas[-1])
     left.set_ylim(0, 1.05 * max(row[-1] for row in data.gamma))
+    style.count_on_y(left)
     right.set_yscale("log")
-    ticks = (0.25, 0.5, 1, 2, 4, 8)
-    right.set_ylim(0.2, 1.2 * max(row[-1] for row in data.speedup))
+    ticks = (0.6, 1, 2, 4, 8)
+    right.set_ylim(0.55, 1.2 * max(row[-1] for row in data.speedup))
     right.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     right.minorticks_off()
     right.axhline(1, color=style.INK, linewidth=1)
