@@ -229,7 +229,8 @@ def _read(path: Path | None) -> Profile | None:
 
 
 def _draft_name(profile: Profile) -> str:
-    name = profile.data.get("setup", {}).get("draft")
+    setup = profile.data.get("setup")
+    name = setup.get("draft") if isinstance(setup, dict) else None
     return name if isinstance(name, str) else "DRAFT"
 
 
@@ -241,8 +242,11 @@ def _notes(
     if gpu is not None:
         notes.append(f"Costs by the roofline of {gpu}: trust ratios more than tokens per second.")
     if lenience is not None and lenience < 1:
-        notes.append(f"Lenience {lenience:g}: not lossless, a token may come up to 1/l as often.")
-    elif profile is not None and price.costs is profile.cost:
+        notes.append(
+            f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} times "
+            "as often as the target's law has it."
+        )
+    elif profile is not None and price.costs is profile.cost and "optimal_gamma" in profile.data:
         notes.append(
             "Taken as i.i.d.; replay of the measured text, which need not be, gives gamma "
             f"{profile.data['optimal_gamma']} as best."

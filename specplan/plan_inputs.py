@@ -113,9 +113,9 @@ def acceptance(
     if profile is not None:
         if lenience is None:
             return (profile.alpha,)
-        from simulator.plan import lenient_alpha
+        from simulator.lenience_curve import interpolated_alpha
 
-        return (lenient_alpha(profile.alpha_by_lenience, lenience),)
+        return (interpolated_alpha(profile.alpha_by_lenience, lenience=lenience),)
     from simulator.conversions import alpha_from_accepted_fraction, alpha_from_block_efficiency
 
     assert at_gamma is not None
