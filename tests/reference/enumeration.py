@@ -1,0 +1,144 @@
+"""Walks every random outcome of the real decoder and adds up the exact law of what it emits.
+
+The decoder's three sources of chance (a token drawn from a law, the uniform of an acceptance, a
+uniformly random token) are replaced by choices. A run follows a script of outcomes and, past its
+end, takes the first possible one of each choice; the others are walked later. Each outcome's
+probability is computed here in float64, so the sum over all runs is the law itself.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+from torch import Tensor
+
+from reference.acceptance import Rule
+from reference.laws import Laws
+
+Text = tuple[int, ...]
+Acceptance = Callable[[float, float], float]
+
+
+class Walk:
+    """One run after another, until no outcome is left."""
+
+    def __init__(self) -> None:
+        self._waiting: list[list[int]] = [[]]
+        self._script: list[int] = []
+        self._taken: list[int] = []
+        self._probability = 1.0
+
+    def choose(self, probabilities: Sequence[float]) -> int:
+        """Returns one of the possible outcomes, and remembers to come back for the others."""
+        possible = [outcome for outcome, mass in enumerate(probabilities) if mass > 0]
+        if len(self._taken) < len(self._script):
+            outcome = self._script[len(self._taken)]
+        else:
+            outcome, *others = possible
+            self._waiting += [[*self._taken, other] for other in others]
+        self._probability *= probabilities[outcome]
+        self._taken.append(outcome)
+        return outcome
+
+    def law(self, run: Callable[[], Text]) -> dict[Text, float]:
+        """Returns the probability of everything that run can return."""
+        law: dict[Text, float] = defaultdict(float)
+        while self._waiting:
+            self._script, self._taken, self._probability = self._waiting.pop(), [], 1.0
+            text = run()
+            law[text] += self._probability
+        return dict(law)
+
+
+def walk_choices(
+    monkeypatch: pytest.MonkeyPatch, rules: dict[type[Rule], Acceptance]
+) -> Walk:
+    """Returns a walk through whose choices all chance in the decoder now goes.
+
+    Args:
+      monkeypatch: undoes it.
+      rules: for each acceptance rule, the probability with which it should accept a token whose
+        probabilities under target and draft are given. The rule's own code decides, given a
+        uniform from the middle of either outcome's range, and must decide as it should.
+    """
+    walk = Walk()
+
+    def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
+        (row,) = weights.double().tolist()
+        return torch.tensor([walk.choose([weight / sum(row) for weight in row])])
+
+    def randint(high: int, size: tuple[int], **_: object) -> Tensor:
+        assert size == (1,)
+        return torch.tensor([walk.choose([1 / high] * high)])
+
+    for module in ("reference.laws", "reference.verifier"):
+        monkeypatch.setattr(f"{module}.draw", draw)
+    monkeypatch.setattr(torch, "randint", randint)
+    for rule, acceptance in rules.items():
+        monkeypatch.setattr(rule, "accepts", chosen(walk, rule.accepts, acceptance))
+    return walk
+
+
+def chosen(
+    walk: Walk, accepts: Callable[..., Tensor], acceptance: Acceptance
+) -> Callable[..., Tensor]:
+    """Returns a rule's `accepts` with uniforms that the walk chooses."""
+
+    def chosen_accepts(rule: Rule, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
+        uniform = torch.full((len(tokens),), 0.5, dtype=torch.float64)
+        expected = []
+        for index, (mass_p, mass_q) in enumerate(
+            zip(p.of(tokens).tolist(), q.of(tokens).tolist(), strict=True)
+        ):
+            probability = acceptance(mass_p, mass_q)
+            accepted = walk.choose([1 - probability, probability]) == 1
+            uniform[index] = probability / 2 if accepted else (1 + probability) / 2
+            expected.append(accepted)
+            if not accepted:
+                break   # the later tokens' verdicts change nothing
+        decided = accepts(rule, p, q, tokens, uniform)
+        assert decided.shape == tokens.shape
+        assert decided[: len(expected)].tolist() == expected
+        return decided
+
+    return chosen_accepts
+
+
+def own_law(
+    next_token: Callable[[Sequence[int]], Sequence[float]],
+    prompt: Sequence[int],
+    *,
+    new_tokens: int,
+    end_ids: frozenset[int] = frozenset(),
+) -> dict[Text, float]:
+    """Returns the law of plain sampling's continuations, written down term by term.
+
+    Args:
+      next_token: the law that follows a text.
+      prompt: what is continued.
+      new_tokens: the length at which a continuation ends.
+      end_ids: tokens that end it before.
+    """
+    law: dict[Text, float] = {}
+    waiting: list[tuple[Text, float]] = [((), 1.0)]
+    while waiting:
+        text, probability = waiting.pop()
+        for token, mass in enumerate(next_token([*prompt, *text])):
+            longer = (*text, token)
+            if mass == 0:
+                continue
+            if len(longer) == new_tokens or token in end_ids:
+                law[longer] = probability * mass
+            else:
+                waiting.append((longer, probability * mass))
+    return law
+
+
+def require_equal(
+    law: dict[Text, float], expected: dict[Text, float], *, tolerance: float
+) -> None:
+    """Fails unless two laws agree up to rounding."""
+    assert abs(sum(law.values()) - 1) < tolerance
+    for text in law.keys() | expected.keys():
+        assert abs(law.get(text, 0.0) - expected.get(text, 0.0)) < tolerance, text

@@ -1,0 +1,194 @@
+"""The law of whole generated texts, enumerated in float64, is the target's own.
+
+Every drafter is tried with every policy and every sampling setting; each run is the real
+decoder's, with its chance replaced by choices that are all walked through.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from enumeration import own_law, require_equal, walk_choices
+from plain_laws import plain_law, random_table
+
+from reference.acceptance import Strict
+from reference.drafter import Draft, Drafter
+from reference.generation import decode, decode_speculatively
+from reference.hierarchical import HierarchicalDrafter
+from reference.laws import Dense
+from reference.model_drafter import ModelDrafter
+from reference.policies import Fixed, Policy
+from reference.random_drafter import RandomDrafter
+from reference.sampling import Sampling
+from reference.stopping import Stopping
+from reference.tabular import Table, TabularModel
+
+VOCABULARY = 3
+PROMPT = [0, 1]
+NEW_TOKENS = 3
+
+TARGET = random_table(1, VOCABULARY, remembered=3)
+DRAFT = random_table(2, VOCABULARY, zeros=1)
+
+
+def strict_acceptance(p: float, q: float) -> float:
+    """min(1, p/q), as Algorithm 1 of Leviathan et al. 2023 says."""
+    return min(1.0, p / q)
+
+
+def model_drafter(table: Table, sampling: Sampling) -> ModelDrafter:
+    return ModelDrafter(TabularModel(table, VOCABULARY, "draft"), sampling, VOCABULARY)
+
+
+DRAFTERS: dict[str, Callable[[Sampling], Drafter]] = {
+    "model": lambda sampling: model_drafter(DRAFT, sampling),
+    "model with other settings": lambda _: model_drafter(DRAFT, Sampling(1.7, top_k=2)),
+    "greedy model": lambda _: model_drafter(DRAFT, Sampling(0.0)),
+    "random": lambda _: RandomDrafter(VOCABULARY, torch.device("cpu")),
+    "hierarchical": lambda sampling: HierarchicalDrafter(
+        model_drafter(DRAFT, sampling), model_drafter(random_table(3, VOCABULARY), Sampling(0.0)), 1
+    ),
+}
+POLICIES: dict[str, Policy] = {
+    "fixed 0": Fixed(0),
+    "fixed 1": Fixed(1),
+    "fixed 2": Fixed(2),
+}
+SETTINGS = {
+    "plain": Sampling(),
+    "temperature": Sampling(0.6),
+    "greedy": Sampling(0.0),
+    "top-k": Sampling(1.3, top_k=2),
+    "top-p": Sampling(top_p=0.8),
+    "min-p": Sampling(min_p=0.3),
+    "repetition penalty": Sampling(repetition_penalty=1.8),
+    "greedy with repetition penalty": Sampling(0.0, repetition_penalty=3.0),
+    "all": Sampling(0.8, top_k=2, top_p=0.9, min_p=0.1, repetition_penalty=0.7),
+}
+
+
+def law_of(
+    monkeypatch: pytest.MonkeyPatch,
+    target: Table,
+    drafter: Callable[[], Drafter],
+    *,
+    sampling: Sampling,
+    policy: Policy,
+    stopping: Stopping,
+) -> dict[tuple[int, ...], float]:
+    """Returns the exact law of what speculative decoding emits after PROMPT."""
+    generator = torch.Generator()
+
+    def run() -> tuple[int, ...]:
+        return decode_speculatively(
+            TabularModel(target, VOCABULARY),
+            drafter(),
+            PROMPT,
+            sampling=sampling,
+            policy=policy,
+            stopping=stopping,
+            generator=generator,
+        ).tokens
+
+    with monkeypatch.context() as patches:
+        return walk_choices(patches, {Strict: strict_acceptance}).law(run)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("policy", POLICIES)
+@pytest.mark.parametrize("drafter", DRAFTERS)
+def test_law_of_texts_is_the_targets(
+    drafter: str, policy: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampling = SETTINGS[setting]
+    law = law_of(
+        monkeypatch,
+        TARGET,
+        lambda: DRAFTERS[drafter](sampling),
+        sampling=sampling,
+        policy=POLICIES[policy],
+        stopping=Stopping(NEW_TOKENS),
+    )
+    expected = own_law(
+        lambda text: plain_law(TARGET(text), sampling, text), PROMPT, new_tokens=NEW_TOKENS
+    )
+    # The random drafter's 1/3 is a float32.
+    require_equal(law, expected, tolerance=1e-7 if drafter == "random" else 1e-12)
+
+
+def rotated(table: Table) -> Table:
+    """Returns a table's laws with each token's mass on the next."""
+    return lambda text: [table(text)[-1], *table(text)[:-1]]
+
+
+ONE_TOKEN = random_table(4, VOCABULARY, zeros=VOCABULARY - 1)
+PAIRS: dict[str, tuple[Table, Table]] = {
+    "equal": (TARGET, TARGET),
+    "equal with zeros": (DRAFT, DRAFT),
+    "zeros in both": (random_table(5, VOCABULARY, zeros=1), DRAFT),
+    "zeros in the target": (DRAFT, TARGET),
+    "disjoint": (ONE_TOKEN, rotated(ONE_TOKEN)),
+    "one certain token drafted": (TARGET, ONE_TOKEN),
+}
+
+
+@pytest.mark.parametrize("end_ids", [frozenset(), frozenset({2}), frozenset({0, 1})], ids=str)
+@pytest.mark.parametrize("pair", PAIRS)
+def test_law_of_texts_for_laws_that_coincide_or_exclude_each_other(
+    pair: str, end_ids: frozenset[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, draft = PAIRS[pair]
+    law = law_of(
+        monkeypatch,
+        target,
+        lambda: model_drafter(draft, Sampling()),
+        sampling=Sampling(),
+        policy=Fixed(2),
+        stopping=Stopping(4, end_ids),
+    )
+    expected = own_law(target, PROMPT, new_tokens=4, end_ids=end_ids)
+    require_equal(law, expected, tolerance=1e-12)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_law_of_plain_decoding_is_the_targets(
+    setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampling = SETTINGS[setting]
+    walk = walk_choices(monkeypatch, {})
+    law = walk.law(
+        lambda: decode(
+            TabularModel(TARGET, VOCABULARY),
+            PROMPT,
+            sampling=sampling,
+            stopping=Stopping(3, frozenset({2})),
+            generator=torch.Generator(),
+        ).tokens
+    )
+    expected = own_law(
+        lambda text: plain_law(TARGET(text), sampling, text),
+        PROMPT,
+        new_tokens=3,
+        end_ids=frozenset({2}),
+    )
+    require_equal(law, expected, tolerance=1e-12)
+
+
+def test_the_walk_sees_a_draft_that_misstates_its_law(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Misstating(ModelDrafter):
+        def propose(self, *arguments: Any) -> Draft:
+            draft = super().propose(*arguments)
+            stated = 0.99 * draft.q.dense(VOCABULARY) + 0.01 / VOCABULARY
+            return Draft(draft.tokens, Dense(stated))
+
+    law = law_of(
+        monkeypatch,
+        TARGET,
+        lambda: Misstating(TabularModel(DRAFT, VOCABULARY), Sampling(), VOCABULARY),
+        sampling=Sampling(),
+        policy=Fixed(2),
+        stopping=Stopping(NEW_TOKENS),
+    )
+    with pytest.raises(AssertionError):
+        require_equal(law, own_law(TARGET, PROMPT, new_tokens=NEW_TOKENS), tolerance=1e-3)
