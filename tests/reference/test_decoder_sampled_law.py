@@ -1,0 +1,142 @@
+"""The real, sampling decoder: laws of texts and rates of acceptance, by statistical tests.
+
+A chi-squared test fails a correct decoder with odds of one in a million (`FALSE_ALARM`), a test of
+a rate (5 standard errors) with odds of 6 in ten million; all together below 1 in 10,000.
+"""
+
+import functools
+import itertools
+import math
+import random
+from collections import Counter
+
+import pytest
+import torch
+from chi_squared import require_law
+from plain_laws import normalised
+
+from reference.generation import decode, decode_speculatively
+from reference.laws import draw
+from reference.model_drafter import ModelDrafter
+from reference.policies import Fixed
+from reference.records import Generation
+from reference.sampling import Sampling
+from reference.stopping import Stopping
+from reference.tabular import TabularModel
+
+VOCABULARY = 4
+NEW_TOKENS = 3000
+GAMMA = 3
+STANDARD_ERRORS = 5
+
+Law = list[float]
+
+
+def random_law(source: random.Random) -> Law:
+    """Returns a law in which up to two tokens, of four, have no mass."""
+    weights = [source.random() for _ in range(VOCABULARY)]
+    for token in source.sample(range(VOCABULARY), source.randrange(3)):
+        weights[token] = 0.0
+    return normalised(weights)
+
+
+LAWS: dict[str, tuple[Law, Law]] = {
+    "equal": ([0.4, 0.3, 0.2, 0.1], [0.4, 0.3, 0.2, 0.1]),
+    "equal with a zero": ([0.5, 0.0, 0.2, 0.3], [0.5, 0.0, 0.2, 0.3]),
+    "disjoint": ([0.7, 0.3, 0.0, 0.0], [0.0, 0.0, 0.4, 0.6]),
+    "certain draft": ([0.1, 0.2, 0.3, 0.4], [0.0, 0.0, 1.0, 0.0]),
+    "certain target": ([0.0, 1.0, 0.0, 0.0], [0.1, 0.2, 0.3, 0.4]),
+} | {
+    f"random {seed}": (random_law(random.Random(seed)), random_law(random.Random(-1 - seed)))
+    for seed in range(4)
+}
+
+
+class Single(TabularModel):
+    """A table whose logits come in single precision, as a real model's do."""
+
+    def extend(self, tokens: torch.Tensor) -> torch.Tensor:
+        return super().extend(tokens).float()
+
+
+@functools.cache
+def long_text(pair: str, *, seed: int = 1) -> Generation:
+    """Returns one long text of independent tokens of law p, drafted with law q, 3 at a time."""
+    p, q = LAWS[pair]
+    return decode_speculatively(
+        Single(lambda _: p, VOCABULARY),
+        ModelDrafter(Single(lambda _: q, VOCABULARY), Sampling(), VOCABULARY),
+        [0],
+        sampling=Sampling(),
+        policy=Fixed(GAMMA),
+        stopping=Stopping(NEW_TOKENS),
+        generator=torch.Generator().manual_seed(seed),
+    )
+
+
+def triples(tokens: tuple[int, ...]) -> Counter[tuple[int, ...]]:
+    """Returns how often each three tokens follow one another, counted without overlap."""
+    return Counter(zip(tokens[::3], tokens[1::3], tokens[2::3], strict=True))
+
+
+def independent(p: Law) -> dict[tuple[int, ...], float]:
+    """Returns the law of three independent tokens."""
+    return {
+        text: math.prod(p[token] for token in text)
+        for text in itertools.product(range(VOCABULARY), repeat=3)
+    }
+
+
+@pytest.mark.parametrize("pair", LAWS)
+def test_long_texts_have_the_targets_law(pair: str) -> None:
+    require_law(triples(long_text(pair).tokens), independent(LAWS[pair][0]))
+
+
+@pytest.mark.parametrize("pair", LAWS)
+def test_tokens_are_accepted_with_the_mass_that_both_laws_share(pair: str) -> None:
+    """Theorem 5 of Leviathan et al. 2023: beta is the sum of min(p, q)."""
+    p, q = LAWS[pair]
+    beta = sum(map(min, p, q))
+    blocks = long_text(pair).blocks
+    for position in range(GAMMA):
+        reached = [block for block in blocks if len(block.drafted) > position <= block.accepted]
+        rate = sum(block.accepted > position for block in reached) / max(len(reached), 1)
+        # A float32 rounding of equal laws may reject a token in a million.
+        error = math.sqrt(max(beta * (1 - beta), 1e-6) / max(len(reached), 1))
+        if position == 0 or beta > 0.2:
+            assert len(reached) > 50
+            assert abs(rate - beta) <= STANDARD_ERRORS * error
+
+
+def test_plain_decoding_has_the_targets_law() -> None:
+    p = LAWS["random 0"][0]
+    generation = decode(
+        Single(lambda _: p, VOCABULARY),
+        [0],
+        sampling=Sampling(),
+        stopping=Stopping(NEW_TOKENS),
+        generator=torch.Generator().manual_seed(3),
+    )
+    require_law(triples(generation.tokens), independent(p))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_draws_are_in_proportion_to_weights(dtype: torch.dtype) -> None:
+    weights = torch.tensor([0.0, 3.0, 0.5, 1e-30, 6.0, 0.0, 2.5], dtype=dtype)
+    generator = torch.Generator().manual_seed(4)
+    tokens = draw(weights.expand(50_000, -1), generator)
+    law = {token: weight / 12.0 for token, weight in enumerate(weights.tolist())}
+    require_law(Counter(tokens.tolist()), law)
+
+
+def test_noise_that_underflows_draws_no_impossible_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.Tensor, "exponential_", lambda noise, generator: noise.zero_())
+    weights = torch.tensor([[0.0, 0.0, 0.3, 0.7]])
+    assert draw(weights, torch.Generator()).item() in (2, 3)
+
+
+def test_the_generator_is_advanced_and_never_seeded_again() -> None:
+    first = long_text("random 1")
+    assert len({(block.drafted, block.tokens) for block in first.blocks[:12]}) > 3
+    assert long_text.__wrapped__("random 1").tokens == first.tokens
+    assert long_text("random 1", seed=2).tokens != first.tokens
