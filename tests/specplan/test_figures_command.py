@@ -1,0 +1,105 @@
+"""`specplan figures`: names, formats, results, lists."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from specplan.main import main
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["figures", *arguments])
+
+
+def test_list_names_every_figure_with_its_source() -> None:
+    result = run("--list")
+    assert result.exit_code == 0
+    assert "leviathan-fig3      optimal γ against α, by cost c (Leviathan et al. 2023" in (
+        result.stdout
+    )
+    assert len(result.stdout.splitlines()) == 14
+
+
+def test_list_as_json_is_one_object() -> None:
+    figures = json.loads(run("--list", "--json", "speedup-map").stdout)["figures"]
+    assert figures == [
+        {
+            "name": "speedup-map",
+            "source": "ours",
+            "shows": "best speed-up over (α, c), and where it ends",
+        }
+    ]
+
+
+def test_chosen_figures_are_written_and_named(tmp_path: Path) -> None:
+    out = str(tmp_path / "out")
+    result = run("leviathan-table1", "leviathan-fig2", "leviathan-table1", "-o", out,
+                 "--format", "csv, svg")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines() == [
+        f"{out}/{name}" for name in ("leviathan-table1.csv", "leviathan-table1.svg",
+                                     "leviathan-fig2.csv", "leviathan-fig2.svg")
+    ]
+    assert all(Path(line).is_file() for line in result.stdout.splitlines())
+
+
+def test_json_prints_the_files_and_nothing_else(tmp_path: Path) -> None:
+    result = run("leviathan-table1", "-o", str(tmp_path), "--format", "csv", "--json")
+    assert json.loads(result.stdout) == {"files": [str(tmp_path / "leviathan-table1.csv")]}
+
+
+def test_all_figures_are_the_default(tmp_path: Path) -> None:
+    result = run("-o", str(tmp_path), "--format", "csv")
+    assert result.exit_code == 0, result.output
+    assert len(list(tmp_path.iterdir())) == 14
+
+
+def test_results_reach_the_figures_that_take_them(tmp_path: Path) -> None:
+    path = tmp_path / "validation.json"
+    row = {"draft": "mine", "temperature": 1, "alpha": 0.5, "predicted_calibrated": 1.2,
+           "measured": 1.1, "gamma": 3}
+    path.write_text(json.dumps({"rows": [row]}))
+    result = run("predicted-measured", "leviathan-table3", "--results", str(path), "-o",
+                 str(tmp_path), "--format", "csv")
+    assert result.exit_code == 0, result.output
+    assert "mine, γ = 3" in (tmp_path / "predicted-measured.csv").read_text(encoding="utf-8")
+    assert "measured,ours,mine,1.0,0.5" in (tmp_path / "leviathan-table3.csv").read_text(
+        encoding="utf-8"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["leviathan-fg3"], "unknown figure 'leviathan-fg3'; did you mean 'leviathan-fig3'?"),
+        (["leviathan-fig3", "--format", "pdf"], "format must be one of png, svg, csv, got pdf"),
+        (["leviathan-fig3", "--results", "missing.json"], "missing.json: No such file"),
+        (["--format"], "Option '--format' requires an argument"),
+    ],
+)
+def test_bad_input_is_one_line_and_status_2(
+    arguments: list[str], message: str, tmp_path: Path
+) -> None:
+    result = run(*arguments, *(["-o", str(tmp_path)] if arguments != ["--format"] else []))
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert message in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+def test_results_for_a_figure_without_measurements_are_refused(tmp_path: Path) -> None:
+    path = tmp_path / "validation.json"
+    path.write_text('{"rows": [{"temperature": 0, "measured": 1.1}]}')
+    result = run("leviathan-fig2", "--results", str(path), "-o", str(tmp_path))
+    assert result.exit_code == 2
+    assert result.stderr == "Error: --results is of no use to leviathan-fig2\n"
+
+
+def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    result = run("leviathan-table1", "-o", str(tmp_path / "file"))
+    assert result.exit_code == 2
+    assert result.stderr.endswith("file: File exists\n")
