@@ -1,13 +1,13 @@
 """A draft model that is itself drafted: its joint law is its own, and the output the target's."""
 
-import itertools
 import random
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 import pytest
 import torch
-from scipy.stats import chi2
+from chi_squared import require_law
+from enumeration import own_law
 
 from reference.drafter import Draft, Drafter
 from reference.generation import decode_speculatively
@@ -23,8 +23,6 @@ from reference.tabular import Table, TabularModel
 
 VOCABULARY = 3
 PROMPT = [0, 1]
-# The odds that a correct sampler fails one chi-squared test; with fixed seeds it never flickers.
-FALSE_ALARM = 1e-4
 
 
 def table(seed: int, *, zeros: bool = False) -> Table:
@@ -122,48 +120,24 @@ def run(
     )
 
 
-def require_law(counts: Counter[tuple[int, ...]], law: Table, length: int) -> None:
-    """Chi-squared test of counted continuations of PROMPT against their exact joint law."""
-    total = sum(counts.values())
-    statistic, cells = 0.0, 0
-    rest_expected, rest_counted = 0.0, 0
-    for text in itertools.product(range(VOCABULARY), repeat=length):
-        probability = 1.0
-        for index, token in enumerate(text):
-            probability *= law([*PROMPT, *text[:index]])[token]
-        if probability == 0:
-            assert counts[text] == 0
-        elif total * probability < 8:
-            rest_expected += total * probability
-            rest_counted += counts[text]
-        else:
-            statistic += (counts[text] - total * probability) ** 2 / (total * probability)
-            cells += 1
-    if rest_expected > 0:
-        statistic += (rest_counted - rest_expected) ** 2 / rest_expected
-        cells += 1
-    assert cells > 5
-    assert statistic < chi2.isf(FALSE_ALARM, cells - 1)
-
-
 @pytest.mark.parametrize("gamma", [0, 1, 2, 4])
 @pytest.mark.parametrize("second", [near(3), table(5, zeros=True)])
 def test_drafted_tokens_have_the_joint_law_of_the_draft(second: Table, gamma: int) -> None:
     drafter = hierarchy(second, gamma, Sampling())
     generator = torch.Generator().manual_seed(gamma)
     counts: Counter[tuple[int, ...]] = Counter()
-    for _ in range(1200):
+    for _ in range(800):
         drafter.start(PROMPT, PROMPT)
         counts[tuple(drafter.propose(PROMPT, 3, Fixed(3), generator).tokens.tolist())] += 1
-    require_law(counts, near(2), 3)
+    require_law(counts, own_law(near(2), PROMPT, new_tokens=3))
 
 
 @pytest.mark.parametrize("policy", [Fixed(3), UntilZero()])
 def test_texts_have_the_law_of_the_target(policy: Policy) -> None:
     drafter = hierarchy(table(5, zeros=True), 2, Sampling())
     generator = torch.Generator().manual_seed(11)
-    counts = Counter(run(drafter, policy, 4, generator, 1.0).tokens for _ in range(1500))
-    require_law(counts, table(1), 4)
+    counts = Counter(run(drafter, policy, 4, generator, 1.0).tokens for _ in range(800))
+    require_law(counts, own_law(table(1), PROMPT, new_tokens=4))
 
 
 @pytest.mark.parametrize("policy", [Fixed(1), Fixed(4), Rotating(), UntilZero()])
