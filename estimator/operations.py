@@ -2,7 +2,9 @@
 
 from typing import Any
 
+from reference.cached_model import CachedModel
 from reference.drafter import Drafter
+from reference.fitted_model import FittedModel
 from reference.model_drafter import ModelDrafter
 
 
@@ -25,7 +27,7 @@ def c_hat(target_module: Any, drafter: Drafter) -> float:
     """Returns operations of a draft step over operations of a target step; 0 for a table."""
     if not isinstance(drafter, ModelDrafter):
         return 0.0
-    draft_module = getattr(drafter.draft, "module", None)
-    if draft_module is None:
+    draft = drafter.draft.model if isinstance(drafter.draft, FittedModel) else drafter.draft
+    if not isinstance(draft, CachedModel):
         raise ValueError(f"c_hat needs a draft of known weights, got {drafter.name}")
-    return operations_per_token(draft_module) / operations_per_token(target_module)
+    return operations_per_token(draft.module) / operations_per_token(target_module)
