@@ -162,6 +162,7 @@ def relative_operations(calls: BildCalls, *, c_hat: ArrayLike) -> NDArray[np.flo
       c_hat: operations per token of the small model over the large one's.
     """
     ratio = non_negative("c_hat", c_hat)
+    same_shape({"calls": calls.tokens, "c_hat": ratio})
     large = calls.drafted_tokens + calls.large_calls
     return np.asarray((calls.small_calls * ratio + large) / calls.tokens)[()]
 
@@ -178,6 +179,7 @@ def relative_memory_traffic(calls: BildCalls, *, bytes_ratio: ArrayLike) -> NDAr
       bytes_ratio: m, bytes that one call of the small model reads over one of the large model.
     """
     ratio = non_negative("bytes_ratio", bytes_ratio)
+    same_shape({"calls": calls.tokens, "bytes_ratio": ratio})
     return np.asarray((calls.small_calls * ratio + calls.large_calls) / calls.tokens)[()]
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.arguments import integers, non_negative, probability
+from simulator.arguments import integers, non_negative, probability, same_shape
 from simulator.cost import CostModel
 
 
@@ -49,9 +49,10 @@ def parameter_bytes_per_token(
     Raises:
       ValueError: if an argument is out of range or not a number.
     """
-    return np.asarray(
-        non_negative("parameter_bytes", parameter_bytes) / _efficiency(block_efficiency)
-    )[()]
+    moved = non_negative("parameter_bytes", parameter_bytes)
+    efficiency = _efficiency(block_efficiency)
+    same_shape({"parameter_bytes": moved, "block_efficiency": efficiency})
+    return np.asarray(moved / efficiency)[()]
 
 
 def cache_bytes_per_token(
@@ -79,10 +80,19 @@ def cache_bytes_per_token(
     Raises:
       ValueError: if an argument is out of range or not a number.
     """
-    tokens = integers("context", context) + verified_tokens(drafts, heads=heads)
-    return np.asarray(
-        non_negative("cache_bytes", cache_bytes) * tokens / _efficiency(block_efficiency)
-    )[()]
+    length = integers("context", context)
+    verified = verified_tokens(drafts, heads=heads)
+    held = non_negative("cache_bytes", cache_bytes)
+    efficiency = _efficiency(block_efficiency)
+    same_shape(
+        {
+            "context": length,
+            "drafts · heads": verified,
+            "cache_bytes": held,
+            "block_efficiency": efficiency,
+        }
+    )
+    return np.asarray(held * (length + verified) / efficiency)[()]
 
 
 def flops_per_token(
@@ -105,7 +115,9 @@ def flops_per_token(
       ValueError: if an argument is out of range or not a number.
     """
     tokens = verified_tokens(integers("drafts", drafts, at_least=1), heads=heads)
-    return np.asarray(non_negative("flops", flops) * tokens / _efficiency(block_efficiency))[()]
+    work, efficiency = non_negative("flops", flops), _efficiency(block_efficiency)
+    same_shape({"flops": work, "drafts · heads": tokens, "block_efficiency": efficiency})
+    return np.asarray(work * tokens / efficiency)[()]
 
 
 def parallel_improvement(
@@ -135,7 +147,9 @@ def parallel_improvement(
     needed = break_even_efficiency(
         cost, drafts=drafts, heads=heads, rescoring_seconds=rescoring_seconds
     )
-    return np.asarray(_efficiency(block_efficiency) / needed)[()]
+    efficiency = _efficiency(block_efficiency)
+    same_shape({"block_efficiency": efficiency, "drafts, heads and rescoring": needed})
+    return np.asarray(efficiency / needed)[()]
 
 
 def break_even_efficiency(
@@ -150,6 +164,7 @@ def break_even_efficiency(
     """
     tokens = verified_tokens(integers("drafts", drafts, at_least=1), heads=heads)
     rescoring = non_negative("rescoring_seconds", rescoring_seconds)
+    same_shape({"drafts · heads": tokens, "rescoring_seconds": rescoring})
     seconds = cost.verify_seconds(tokens) + rescoring + cost.overhead_seconds
     return np.asarray(seconds / cost.baseline_seconds)[()]
 
@@ -158,9 +173,11 @@ def verified_tokens(drafts: ArrayLike, *, heads: ArrayLike) -> NDArray[np.int64]
     """Returns p·h, the tokens that one call reads when p drafts of h tokens are a batch.
 
     Raises:
-      ValueError: if drafts is negative or heads below 1.
+      ValueError: if drafts is negative, heads below 1, or their shapes do not broadcast.
     """
-    return np.asarray(integers("drafts", drafts) * integers("heads", heads, at_least=1))
+    candidates, length = integers("drafts", drafts), integers("heads", heads, at_least=1)
+    same_shape({"drafts": candidates, "heads": length})
+    return np.asarray(candidates * length)
 
 
 def _efficiency(value: ArrayLike) -> NDArray[np.float64]:

@@ -4,9 +4,9 @@ The roofline model (Williams et al. 2009): an operation takes the longer of its 
 peak rate and its memory traffic at the full bandwidth. A decoding step is two such operations that
 behave differently under load: the matrix products, whose weights are read once for all sequences
 and all new tokens (what makes verification nearly free, Leviathan et al. 2023, §3.4), and
-attention, which reads every sequence's own key-value cache. Real kernels reach perhaps two thirds
-of either roof, both models alike, so ratios (c, the cost of verification) hold better than
-milliseconds; what they leave out, launching kernels, is `layer_overhead_seconds`.
+attention, which reads every sequence's own key-value cache. Real kernels reach neither roof, so
+these times are the least possible; ratios (c, the cost of verification) hold better than
+milliseconds. What does not shrink with the work, launching kernels, is `layer_overhead_seconds`.
 """
 
 from __future__ import annotations
@@ -73,7 +73,8 @@ def forward_seconds(
       context: L >= 0, tokens already in each sequence's cache.
       batch: B >= 1, sequences.
       layer_overhead_seconds: time per layer that does not shrink with the work (kernel launches);
-        0 is the roofline itself, a few 1e-5 s is PyTorch without captured graphs.
+        0 is the roofline itself, and some 1e-4 s where a dozen kernels a layer are launched one
+        by one.
 
     Raises:
       ValueError: if a size is out of range or the hardware lacks the model's number format.

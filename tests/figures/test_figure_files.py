@@ -13,7 +13,7 @@ from matplotlib.transforms import Bbox
 from figures import files
 from figures.files import FORMATS, write_figure
 from figures.registry import FIGURES, Entry
-from figures.results import parse_results
+from figures.results import Results, parse_results
 
 RESULTS = parse_results(
     {
@@ -37,9 +37,17 @@ RESULTS = parse_results(
 )
 
 
-@pytest.mark.parametrize("entry", FIGURES.values(), ids=FIGURES)
-def test_every_figure_is_written_in_all_formats(entry: Entry, tmp_path: Path) -> None:
-    results = RESULTS if entry.takes_results else None
+SHOWN = [pytest.param(entry, None, id=entry.name) for entry in FIGURES.values()] + [
+    pytest.param(entry, RESULTS, id=f"{entry.name}-measured")
+    for entry in FIGURES.values()
+    if entry.takes_results
+]
+
+
+@pytest.mark.parametrize(("entry", "results"), SHOWN)
+def test_every_figure_is_written_in_all_formats(
+    entry: Entry, results: Results | None, tmp_path: Path
+) -> None:
     written = write_figure(entry, tmp_path / "new", results=results, dots_per_inch=30)
     assert [path.name for path in written] == [f"{entry.name}.{name}" for name in FORMATS]
     assert sorted((tmp_path / "new").iterdir()) == sorted(written)  # no partial file is left
@@ -51,12 +59,9 @@ def test_every_figure_is_written_in_all_formats(entry: Entry, tmp_path: Path) ->
     assert all(len(row) == len(heading) for row in rows)
 
 
-@pytest.mark.parametrize("with_results", [False, True])
-@pytest.mark.parametrize("entry", FIGURES.values(), ids=FIGURES)
-def test_no_text_is_cut_off_or_written_over(entry: Entry, with_results: bool) -> None:
-    if with_results and not entry.takes_results:
-        pytest.skip("shows no measurements")
-    figure = entry.draw(entry.compute(RESULTS if with_results else None))
+@pytest.mark.parametrize(("entry", "results"), SHOWN)
+def test_no_text_is_cut_off_or_written_over(entry: Entry, results: Results | None) -> None:
+    figure = entry.draw(entry.compute(results))
     texts = visible_texts(figure)
     page = Bbox.from_bounds(-1, -1, figure.bbox.width + 2, figure.bbox.height + 2)
     for text, box in texts:

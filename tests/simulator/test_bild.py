@@ -150,6 +150,14 @@ def test_intensity_does_not_depend_on_the_rollback() -> None:
     assert values == pytest.approx([values[0]] * 3)
 
 
+def test_costs_of_another_shape_are_refused() -> None:
+    calls = expected_calls([0.1, 0.2], rollback=0.1, max_draft=5)
+    with pytest.raises(ValueError, match="calls and c_hat must have shapes that broadcast"):
+        relative_operations(calls, c_hat=[0.1, 0.2, 0.3])
+    with pytest.raises(ValueError, match="calls and bytes_ratio must have shapes that broadcast"):
+        relative_memory_traffic(calls, bytes_ratio=[0.1, 0.2, 0.3])
+
+
 def test_probabilities_broadcast() -> None:
     calls = expected_calls([[0.1], [0.2]], rollback=[0.0, 0.1, 0.2], max_draft=5)
     assert calls.tokens.shape == calls.small_calls.shape == calls.large_calls.shape == (2, 3)

@@ -114,6 +114,8 @@ def test_parallel_drafts_must_earn_their_verification() -> None:
         ({"drafts": -1}, "drafts must be at least 0, got -1"),
         ({"heads": 0}, "heads must be at least 1, got 0"),
         ({"block_efficiency": 0.5}, "block_efficiency must be at least 1, got 0.5"),
+        ({"drafts": [1, 2], "heads": [1, 2, 3]}, "drafts and heads must have shapes"),
+        ({"context": [1, 2], "cache_bytes": [1.0, 2.0, 3.0]}, "context and .* must have shapes"),
     ],
 )
 def test_arguments_out_of_range_are_refused(change: dict[str, Any], message: str) -> None:
