@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ngram.vocabulary import vocabulary_of
 from ngram.words import END
 
 SUFFIXES = (".txt", ".py", ".jsonl", ".txt.gz", ".py.gz", ".jsonl.gz")
@@ -151,7 +152,7 @@ def encode_texts(texts: Iterable[Text], tokenizer: Any) -> Corpus:
     Raises:
       ValueError: if the tokenizer has no end of text, or there is no text with tokens.
     """
-    breaks = np.array([end_of_text(tokenizer), *beginning_of_text(tokenizer)], np.int32)
+    breaks = np.array(sorted(vocabulary_of(tokenizer).breaks), np.int32)
     parts = [np.empty(0, np.int32)]
     replaced = 0
     for batch in _batches(texts):
@@ -185,19 +186,3 @@ def _batches(texts: Iterable[Text]) -> Iterator[list[Text]]:
             batch, characters = [], 0
     if batch:
         yield batch
-
-
-def end_of_text(tokenizer: Any) -> int:
-    """Returns a tokenizer's end-of-text id.
-
-    Raises:
-      ValueError: if it has none.
-    """
-    if tokenizer.eos_token_id is None:
-        raise ValueError("a tokenizer must have an end-of-text token (eos_token), got none")
-    return int(tokenizer.eos_token_id)
-
-
-def beginning_of_text(tokenizer: Any) -> list[int]:
-    """Returns a tokenizer's beginning-of-text id, or nothing."""
-    return [] if tokenizer.bos_token_id is None else [int(tokenizer.bos_token_id)]

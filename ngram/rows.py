@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngram.backoff import BackoffModel
+from ngram.vocabulary import Vocabulary
 from ngram.words import BEGIN, END, UNKNOWN
 
 Row = NDArray[np.float32]
@@ -23,41 +24,31 @@ class Rows:
     """
 
     def __init__(
-        self,
-        model: BackoffModel,
-        *,
-        tokens: int,
-        end: int,
-        begin: int | None = None,
-        width: int | None = None,
+        self, model: BackoffModel, vocabulary: Vocabulary, *, width: int | None = None
     ) -> None:
         """Binds a model to a vocabulary.
 
         Args:
           model: of ids of the same tokenizer.
-          tokens: number of ids that the tokenizer has.
-          end: its end-of-text id.
-          begin: its beginning-of-text id, where it has one.
+          vocabulary: that tokenizer's.
           width: of the rows; ids beyond the tokenizer's get nothing, ids beyond the width are cut
-            off. The tokenizer's number by default.
+            off. The number of the tokenizer's ids by default.
 
         Raises:
           ValueError: if the model has ids that the tokenizer lacks, or has the end-of-text id
             under its number instead of as `</s>`.
         """
+        tokens, end = vocabulary.tokens, vocabulary.end
         if model.ids > tokens:
             raise ValueError(
                 f"an n-gram model's ids must be below the tokenizer's {tokens} tokens, "
                 f"got {model.ids - 1}"
             )
-        if not 0 <= end < tokens:
-            raise ValueError(f"the end-of-text id must lie in [0, {tokens}), got {end}")
         if end < model.ids and model.number[end] >= 0:
             raise ValueError(f"an n-gram model must call the end of text </s>, got the id {end}")
         self.model = model
-        self.end = end
+        self.vocabulary = vocabulary
         self.width = tokens if width is None else width
-        self._breaks = {end, begin}
         unigrams = model.levels[0]
         # Three places more than ids, for the words with negative codes.
         base = np.full(max(tokens, self.width) + 3, -np.inf, np.float32)
@@ -80,7 +71,7 @@ class Rows:
         reach = self.model.order - 1
         words: list[int] = []
         for token in reversed(text[max(len(text) - reach, 0) :]):
-            if token in self._breaks:
+            if token in self.vocabulary.breaks:
                 break
             words.append(token)
         if len(words) < reach:
@@ -102,7 +93,7 @@ class Rows:
         for level, (backoff, first, last) in zip(self.model.levels[1:], slices, strict=False):
             weight -= backoff
             row[level.words[first:last]] = level.log_probability[first:last] + np.float32(weight)
-        row[self.end] = row[END]
+        row[self.vocabulary.end] = row[END]
         return row[: self.width]
 
     def row(self, context: Sequence[int]) -> Row:
