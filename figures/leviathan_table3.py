@@ -91,7 +91,7 @@ def draw(data: Table3) -> Figure:
         height += 1
     shown = "published" if data.results is None else f"published, and ours from {data.results}"
     figure, (axes,) = style.canvas(
-        "Small models agree with their target half the time or more, n-grams far less",
+        "Small models agree with their target half the time, n-grams far less",
         source=f"Leviathan et al. 2023, Table 3 ({shown}); α = E[Σ min(p, q)], Corollary 6",
         height=1.6 + 0.21 * height,
     )
