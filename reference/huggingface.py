@@ -176,7 +176,9 @@ def encode_chat(tokenizer: Any, prompt: str, *, name: str) -> list[int]:
       ValueError: if the tokenizer has no chat template.
     """
     if tokenizer.chat_template is None:
-        raise ValueError(f"a chat needs a tokenizer with a chat template, got that of {name}")
+        raise ValueError(
+            f"a chat needs a tokenizer with a chat template, got that of {name}, which has none"
+        )
     encoded = tokenizer.apply_chat_template(
         [{"role": "user", "content": prompt}], add_generation_prompt=True, return_dict=True
     )
