@@ -28,5 +28,6 @@ def rejection_beta(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
     """
     target, draft = checked_laws(p, q)
     possible = target > 0
-    ratio = draft / np.where(possible, target, 1.0)
+    with np.errstate(over="ignore"):  # another token decides where q/p is beyond all numbers
+        ratio = draft / np.where(possible, target, 1.0)
     return np.asarray(np.where(possible, ratio, np.inf).min(axis=-1))[()]

@@ -98,8 +98,8 @@ def survival_threshold(law: AcceptanceLaw, *, threshold: float, gamma: int) -> F
     """
     limit = integer("gamma", gamma)
     stop = float(probability("threshold", threshold))
-    if stop == 0:
-        return position_threshold(law, threshold=0.0, gamma=limit)
+    if stop == 0 or limit == 0:
+        return position_threshold(law, threshold=stop, gamma=limit)
     return _survival(law, _products(law, stop, limit), stop, limit)
 
 
@@ -125,14 +125,13 @@ def optimal_survival_threshold(law: AcceptanceLaw, *, c: float, max_gamma: int) 
         return ForecastPolicy(threshold=1.0, gamma=0, expected_tokens=1.0, expected_drafted=0.0)
     # The factor is at least 1, so no product below c is ever drafted.
     products = _products(law, step, limit)
-    best = ForecastPolicy(threshold=1.0, gamma=0, expected_tokens=1.0, expected_drafted=0.0)
+    factor = 1.0
     for _ in range(_MOST_STEPS):
-        factor = best.improvement_factor(step)
         policy = _survival(law, products, min(factor * step, 1.0), limit)
         if policy.improvement_factor(step) <= factor:
             break
-        best = policy
-    return best
+        factor = policy.improvement_factor(step)
+    return policy
 
 
 def optimal_position_threshold(law: AcceptanceLaw, *, c: float, max_gamma: int) -> ForecastPolicy:
