@@ -1,0 +1,158 @@
+"""Greedy output equals transformers' own, token for token, in float32, whatever the architecture."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+import transformers
+from transformers import AutoModelForCausalLM
+
+from reference.cached_model import CachedModel
+from reference.generation import decode, decode_speculatively
+from reference.huggingface import load_model
+from reference.model_drafter import ModelDrafter
+from reference.policies import Fixed
+from reference.sampling import Sampling
+from reference.stopping import Stopping
+
+CPU = torch.device("cpu")
+GREEDY = Sampling(0.0)
+VOCABULARY = 50
+NEW_TOKENS = 22
+PROMPT_LENGTHS = ((1, 17), (2, 60), (9, 33))   # by seed
+GAMMAS = (1, 3, 7)
+WINDOW = 9
+
+SIZES = {
+    "vocab_size": VOCABULARY,
+    "hidden_size": 16,
+    "intermediate_size": 24,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 2,
+    "max_position_embeddings": 96,
+}
+GROUPED = SIZES | {"num_key_value_heads": 1}
+ARCHITECTURES: dict[str, dict[str, Any]] = {
+    "Llama": GROUPED,
+    "Mistral": GROUPED | {"sliding_window": WINDOW},
+    "Qwen2": GROUPED,
+    "Qwen3": GROUPED | {"head_dim": 8},
+    "Gemma": GROUPED | {"head_dim": 8},
+    "Gemma2": GROUPED | {"head_dim": 8, "sliding_window": WINDOW},
+    "Phi": SIZES,
+    "GPTNeoX": SIZES,
+    "Falcon": SIZES,
+    "Bloom": {"vocab_size": VOCABULARY, "hidden_size": 16, "n_layer": 2, "n_head": 2},
+    "OPT": SIZES | {"ffn_dim": 24, "word_embed_proj_dim": 16},
+    "GPT2": {"vocab_size": VOCABULARY, "n_embd": 16, "n_layer": 2, "n_head": 2, "n_positions": 96},
+}
+
+
+def saved_pair(architecture: str, folder: Path, seed: int) -> tuple[CachedModel, CachedModel]:
+    """Returns a random model and one close to it, both saved and loaded again."""
+    config = getattr(transformers, f"{architecture}Config")(
+        **ARCHITECTURES[architecture], bos_token_id=None, eos_token_id=None, pad_token_id=0,
+        tie_word_embeddings=False,
+    )
+    torch.manual_seed(seed)
+    module = AutoModelForCausalLM.from_config(config)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.dim() > 1:
+                # The texts of a timidly initialised model repeat one token.
+                parameter.copy_(0.5 * torch.randn_like(parameter))
+    module.save_pretrained(folder / "target")
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.02 * torch.randn_like(parameter))
+    module.save_pretrained(folder / "draft")
+    return (
+        load_model(str(folder / "target"), device=CPU),
+        load_model(str(folder / "draft"), device=CPU),
+    )
+
+
+def generated(
+    target: CachedModel, prompt: list[int], end: int | list[int] | None = None
+) -> tuple[int, ...]:
+    """Returns the greedy continuation of transformers' own `generate`."""
+    ids = torch.tensor([prompt])
+    output = target.module.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        do_sample=False,
+        max_new_tokens=NEW_TOKENS,
+        pad_token_id=0,
+        eos_token_id=end,
+    )
+    return tuple(output[0, len(prompt) :].tolist())
+
+
+def random_prompt(length: int, seed: int) -> list[int]:
+    source = random.Random(repr((length, seed)))
+    return [source.randrange(VOCABULARY) for _ in range(length)]
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_greedy_output_is_that_of_generate(architecture: str, seed: int, tmp_path: Path) -> None:
+    target, draft = saved_pair(architecture, tmp_path, seed)
+    drafter = ModelDrafter(draft, GREEDY, target.vocabulary)
+    generator = torch.Generator()
+    stopping = Stopping(NEW_TOKENS)
+    drafted = accepted = 0
+    seen: set[int] = set()
+    for length in PROMPT_LENGTHS[seed]:
+        prompt = random_prompt(length, seed)
+        expected = generated(target, prompt)
+        seen.update(expected)
+        own = decode(target, prompt, sampling=GREEDY, stopping=stopping, generator=generator)
+        assert own.tokens == expected
+        for gamma in GAMMAS:
+            generation = decode_speculatively(
+                target,
+                drafter,
+                prompt,
+                sampling=GREEDY,
+                policy=Fixed(gamma),
+                stopping=stopping,
+                generator=generator,
+            )
+            assert generation.tokens == expected
+            drafted += generation.drafted
+            accepted += generation.accepted
+    # Neither a text of one token nor a draft that is always right or wrong would show a thing.
+    assert len(seen) > 5
+    assert 0.1 < accepted / drafted < 0.98
+
+
+@pytest.mark.parametrize("gamma", [3, 7])
+def test_text_ends_at_every_position_of_a_block_as_generate_ends_it(
+    gamma: int, tmp_path: Path
+) -> None:
+    target, draft = saved_pair("Llama", tmp_path, 0)
+    drafter = ModelDrafter(draft, GREEDY, target.vocabulary)
+    prompt = random_prompt(11, 3)
+    whole = generated(target, prompt)
+    places = set()
+    for end in set(whole):
+        expected = generated(target, prompt, [VOCABULARY - 1, end])
+        assert expected == whole[: len(expected)]
+        assert expected[-1] == end
+        generation = decode_speculatively(
+            target,
+            drafter,
+            prompt,
+            sampling=GREEDY,
+            policy=Fixed(gamma),
+            stopping=Stopping(NEW_TOKENS, frozenset({VOCABULARY - 1, end})),
+            generator=torch.Generator(),
+        )
+        assert generation.tokens == expected
+        assert generation.ending == "end of text"
+        last = generation.blocks[-1]
+        assert last.accepted <= len(last.tokens)
+        places.add(len(last.tokens))
+    assert len(places) > 2
