@@ -9,6 +9,7 @@ import torch
 from chi_squared import require_law
 from enumeration import own_law
 
+from ngram.lookup import PromptLookupDrafter
 from reference.drafter import Draft, Drafter
 from reference.generation import decode_speculatively
 from reference.hierarchical import HierarchicalDrafter
@@ -166,6 +167,24 @@ def test_greedy_texts_are_the_targets_own() -> None:
                 hierarchy(near(3), gamma, sampling), Fixed(outer), 40, generator, 0.0
             )
             assert generation.tokens == own.tokens
+
+
+@pytest.mark.parametrize("policy", [Fixed(5), Rotating(), UntilZero()])
+def test_a_lookup_can_draft_for_the_draft(policy: Policy) -> None:
+    """It often finds no match, and its index of the text shrinks when the target rejects."""
+    sampling = Sampling()
+    lookup = PromptLookupDrafter(device=torch.device("cpu"))
+    outer = Checked(
+        HierarchicalDrafter(model_drafter(near(2), "draft", sampling), lookup, 3), near(2)
+    )
+    generator = torch.Generator().manual_seed(6)
+    for tokens in range(20, 40, 3):
+        generation = run(outer, policy, tokens, generator, 1.0)
+        text = [*generation.text, *generation.tokens]
+        fresh = PromptLookupDrafter(device=torch.device("cpu"))
+        fresh.start(PROMPT, PROMPT)
+        expected = fresh.propose(text, 6, Fixed(6), generator).tokens.tolist()
+        assert lookup.propose(text, 6, Fixed(6), generator).tokens.tolist() == expected
 
 
 def test_a_draft_is_never_longer_than_asked_for() -> None:

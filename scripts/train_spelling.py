@@ -1,0 +1,225 @@
+"""Trains a larger and a smaller T5 that spell numbers out in words, as a target and its draft.
+
+    python scripts/train_spelling.py -o build/spelling
+    specplan validate --target build/spelling/larger --draft build/spelling/smaller \
+        --prompts build/spelling/prompts.txt
+
+"40217" becomes "forty thousand two hundred seventeen". The task is checkable, the texts are long
+enough to decode speculatively, and the encoder has something to say. Both models learn from the
+same data, as the T5 pairs of Leviathan et al. 2023 (section 4.1) did; neither is distilled.
+
+Numbers divisible by 16 are held out: the accuracy printed is over them, and prompts.txt holds
+some. A model that the output folder already has is left as it is, so an interrupted run goes on
+with the next one.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import time
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from torch import Tensor, nn
+from tqdm import tqdm
+from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+DIGITS = 6
+HELD_OUT = 16
+VOCABULARY = 64
+PAD, END = "<pad>", "</s>"
+WIDTH, FEEDFORWARD, HEADS = 64, 256, 4
+LAYERS = {"larger": 8, "smaller": 1}   # in the encoder, and as many in the decoder
+STEPS = 1500
+BATCH = 64
+PEAK_RATE = 3e-3
+WARMUP_STEPS = 100
+CHECKED = 500
+PROMPTS = 64
+
+ONES = [
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
+    *("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"),
+    *("eighteen", "nineteen"),
+]
+TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
+
+
+def spelled(number: int) -> str:
+    """Returns a number from 0 to 999,999 in words."""
+    if number < 20:
+        return ONES[number]
+    if number < 100:
+        tens, ones = divmod(number, 10)
+        return TENS[tens - 2] + (f"-{ONES[ones]}" if ones else "")
+    size, name = (100, "hundred") if number < 1000 else (1000, "thousand")
+    many, rest = divmod(number, size)
+    return f"{spelled(many)} {name}" + (f" {spelled(rest)}" if rest else "")
+
+
+def numbers(count: int, *, held_out: bool, generator: np.random.Generator) -> list[int]:
+    """Returns random numbers, as many of one digit as of six; repeats may occur."""
+    drawn: list[int] = []
+    while len(drawn) < count:
+        digits = int(generator.integers(1, DIGITS + 1))
+        least = 0 if digits == 1 else 10 ** (digits - 1)
+        number = int(generator.integers(least, 10**digits))
+        if (number % HELD_OUT == 0) == held_out:
+            drawn.append(number)
+    return drawn
+
+
+def train_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
+    """Returns a BPE tokenizer of single digits and pieces of number words; texts end with END."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(), pre_tokenizers.Digits(individual_digits=True)]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY,
+        special_tokens=[PAD, END],
+        initial_alphabet=list("0123456789"),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"$A {END}", special_tokens=[(END, tokenizer.token_to_id(END))]
+    )
+    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token=PAD, eos_token=END)
+
+
+def t5(layers: int, tokenizer: PreTrainedTokenizerFast) -> T5ForConditionalGeneration:
+    """Returns a freshly initialised T5."""
+    return T5ForConditionalGeneration(
+        T5Config(
+            vocab_size=len(tokenizer),
+            d_model=WIDTH,
+            d_kv=WIDTH // HEADS,
+            d_ff=FEEDFORWARD,
+            num_heads=HEADS,
+            num_layers=layers,
+            relative_attention_num_buckets=16,
+            relative_attention_max_distance=64,
+            dropout_rate=0.0,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            decoder_start_token_id=tokenizer.pad_token_id,
+        )
+    )
+
+
+def batch_loss(
+    model: T5ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, batch: list[int]
+) -> Tensor:
+    """Returns the mean negative log-likelihood of the spellings' tokens, in nats."""
+    given = tokenizer([str(n) for n in batch], padding=True, return_tensors="pt")
+    wanted = tokenizer([spelled(n) for n in batch], padding=True, return_tensors="pt").input_ids
+    labels = wanted.masked_fill(wanted == tokenizer.pad_token_id, -100)
+    loss: Tensor = model(
+        input_ids=given.input_ids, attention_mask=given.attention_mask, labels=labels
+    ).loss
+    return loss
+
+
+def train(
+    model: T5ForConditionalGeneration,
+    tokenizer: PreTrainedTokenizerFast,
+    *,
+    name: str,
+    steps: int,
+    seed: int,
+) -> None:
+    """Trains the model in place; the learning rate rises, then falls to 0."""
+    generator = np.random.default_rng(seed)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK_RATE, weight_decay=0.01)
+    model.train()
+    progress = tqdm(range(steps), desc=name, disable=None)
+    for step in progress:
+        rate = PEAK_RATE * min((step + 1) / WARMUP_STEPS, (steps - step) / steps)
+        for group in optimizer.param_groups:
+            group["lr"] = rate
+        batch = numbers(BATCH, held_out=False, generator=generator)
+        loss = batch_loss(model, tokenizer, batch)
+        loss.backward()
+        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad()
+        if step % 20 == 0:
+            progress.set_postfix(loss=f"{loss.item():.3f}")
+    model.eval()
+
+
+@torch.inference_mode()
+def accuracy(
+    model: T5ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, checked: list[int]
+) -> float:
+    """Returns the share of numbers whose greedy spelling is right to the last letter."""
+    given = tokenizer([str(n) for n in checked], padding=True, return_tensors="pt")
+    ids = model.generate(
+        input_ids=given.input_ids,
+        attention_mask=given.attention_mask,
+        max_new_tokens=80,
+        do_sample=False,
+    )
+    texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
+    return float(np.mean([text == spelled(n) for text, n in zip(texts, checked, strict=True)]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Train a T5 pair that spells numbers out.")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder for the pair")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=STEPS, help="for each of the two models")
+    arguments = parser.parse_args()
+    output: Path = arguments.output
+    output.mkdir(parents=True, exist_ok=True)
+
+    generator = np.random.default_rng(arguments.seed)
+    known = numbers(5000, held_out=False, generator=generator)
+    checked = numbers(CHECKED, held_out=True, generator=generator)
+    tokenizer = train_tokenizer([spelled(n) for n in known])
+    long_ones = [str(n) for n in dict.fromkeys(checked) if n >= 10 ** (DIGITS - 2)]
+    (output / "prompts.txt").write_text("\n".join(long_ones[:PROMPTS]) + "\n")
+    for name, layers in LAYERS.items():
+        folder = output / name
+        if folder.exists():
+            print(f"{name}: already trained, left as it is", flush=True)
+            continue
+        torch.manual_seed(arguments.seed)
+        model = t5(layers, tokenizer)
+        began = time.perf_counter()
+        train(model, tokenizer, name=name, steps=arguments.steps, seed=arguments.seed + 1)
+        note = {
+            "task": f"spell out numbers of 1 to {DIGITS} digits",
+            "layers": layers,
+            "parameters": model.num_parameters(),
+            "steps": arguments.steps,
+            "numbers_per_step": BATCH,
+            "seed": arguments.seed,
+            "seconds": round(time.perf_counter() - began, 1),
+            "held_out_accuracy": accuracy(model, tokenizer, checked),
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
+            "date": date.today().isoformat(),
+        }
+        unfinished = output / f"{name}.unfinished"
+        shutil.rmtree(unfinished, ignore_errors=True)
+        model.save_pretrained(unfinished)
+        tokenizer.save_pretrained(unfinished)
+        (unfinished / "training.json").write_text(json.dumps(note, indent=2) + "\n")
+        unfinished.rename(folder)
+        print(
+            f"{name}: {layers} + {layers} layers, {note['parameters']:,} parameters, "
+            f"{note['held_out_accuracy']:.1%} of {CHECKED} held-out numbers spelled right "
+            f"({note['seconds']} s)",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
