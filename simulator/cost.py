@@ -10,10 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.arguments import integer, integers, non_negative, probability
 from simulator.conversions import alpha_from_block_efficiency
+from simulator.optimum import TIE
 from simulator.tokens import expected_tokens
-
-# A longer draft must gain more than rounding does to be preferred.
-_TIE = 4 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +129,7 @@ class CostModel:
         factor = np.ones(rate.shape)
         for gamma in range(1, integer("max_gamma", max_gamma, at_least=1) + 1):
             longer = self.improvement_factor(rate, gamma)
-            better = longer > factor * (1 + _TIE)
+            better = longer > factor * (1 + TIE)
             best = np.where(better, gamma, best)
             factor = np.where(better, longer, factor)
         return best[()]

@@ -16,10 +16,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.arguments import integer, integers, non_negative, probability, same_shape
 from simulator.finite import remaining_costs
+from simulator.optimum import TIE
 from simulator.tokens import expected_tokens
-
-# A longer draft must gain more than rounding does to be preferred.
-_TIE = 4 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,7 @@ def optimal_gammas(
         costs = remaining_costs(inner_rate, _inner_prices(inner_gamma, cheap), longest)
         for gamma in range(1, longest + 1):
             factor = tokens[gamma] / (1 + step * costs[gamma])
-            better = factor > best * (1 + _TIE)
+            better = factor > best * (1 + TIE)
             best = np.where(better, factor, best)
             chosen = np.where(better, gamma, chosen)
             inner_chosen = np.where(better, inner_gamma, inner_chosen)

@@ -15,8 +15,8 @@ _NEWTON_STEPS = 5
 # Where e^u - 1 - u = δ has 1 + u below the rounding of δ, u is log δ.
 _LARGE_LOG = 40.0
 
-# Gains that rounding could fake: two γ that tie in decimals count as a tie.
-_TIE = 4 * np.finfo(np.float64).eps
+# Relative gains that rounding could fake: draft lengths that tie in decimals count as a tie.
+TIE = 4 * np.finfo(np.float64).eps
 
 
 def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[np.int64]:
@@ -61,7 +61,7 @@ def _optimum(alpha: NDArray[np.float64], c: NDArray[np.float64], limit: int) -> 
     shorter = np.clip(np.floor(_lambert(decay, cost) / decay - 1), 0, limit - 1)
     gain = rate ** (shorter + 1) * (1 + shorter * cost)
     price = cost * tokens_formula(rate, shorter)
-    best = shorter + (gain > price * (1 + _TIE))
+    best = shorter + (gain > price * (1 + TIE))
     return np.where(unbounded, limit, np.where(pays, best, 0))
 
 

@@ -53,7 +53,7 @@ def block_starts(
     """
     rates = _acceptance(acceptance)
     lengths = draft_lengths(len(rates), gamma, limit=limit, drafted=drafted)
-    return _starts(rates, lengths)
+    return _starts(_bands(rates, lengths))
 
 
 def draft_lengths(
@@ -158,6 +158,39 @@ def replay_improvement_factor(
     return np.where(np.asarray(gamma) == 0, 1.0, baseline / seconds)[()]
 
 
+def oracle_seconds(
+    acceptance: ArrayLike,
+    gamma: ArrayLike,
+    *,
+    cost: CostModel,
+    limit: int | None = None,
+    drafted: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """Returns the expected time where each block drafts just what will be accepted, γ at most.
+
+    The oracle of Leviathan et al. 2023, §3.5, on a recorded text: what is to be gained at most by
+    varying γ. Blocks begin where those of a fixed γ do; a block whose first k tokens are accepted
+    is priced at cost.block_seconds(k). Arguments and errors as in expected_seconds.
+    """
+    rates = _acceptance(acceptance)
+    gammas = integers("gamma", gamma)
+    total = np.empty(gammas.shape)
+    for index, value in np.ndenumerate(gammas):
+        lengths = draft_lengths(len(rates), int(value), limit=limit, drafted=drafted)
+        bands = _bands(rates, lengths)
+        left = np.ones(len(rates))
+        prices = np.zeros(len(rates))
+        width = bands.shape[1] - 1
+        for k in range(width):
+            odds = -bands[k + 1 :, width - k - 1]
+            prices[: len(odds)] += odds * cost.block_seconds(k)
+            left[: len(odds)] -= odds
+        # The rest of the odds is of blocks that reach the text's end.
+        prices += np.maximum(left, 0.0) * cost.block_seconds(np.arange(len(rates))[::-1])
+        total[index] = _starts(bands) @ prices
+    return total[()]
+
+
 def _expectation(
     acceptance: ArrayLike,
     gamma: ArrayLike,
@@ -171,7 +204,7 @@ def _expectation(
     total = np.empty(gammas.shape)
     for index, value in np.ndenumerate(gammas):
         lengths = draft_lengths(len(rates), int(value), limit=limit, drafted=drafted)
-        total[index] = _starts(rates, lengths) @ price(lengths)
+        total[index] = _starts(_bands(rates, lengths)) @ price(lengths)
     return total[()]
 
 
@@ -185,18 +218,17 @@ def _acceptance(acceptance: ArrayLike) -> NDArray[np.float64]:
     return probability("acceptance", rates) if rates.ndim == 1 else rates
 
 
-def _starts(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-    # Imported here because it takes longer than all other formulas together.
-    from scipy.linalg.lapack import dtbtrs
+def _bands(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Returns I - P as LAPACK stores it, transposed: row t' holds column t', its diagonal last.
 
+    The diagonal, all ones, is implied and left 0.
+    """
     positions = len(rates)
     # No block reads beyond the text: the token after its draft is the target's own.
     lengths = np.minimum(lengths, np.arange(positions - 1, -1, -1))
-    longest = int(lengths.max())
     if rates.ndim == 2:
         rates = _read(rates, lengths)
-    width = min(longest + 1, positions - 1)
-    # LAPACK's storage of I - P, transposed: row t' holds column t', its diagonal last.
+    width = min(int(lengths.max()) + 1, positions - 1)
     bands = np.zeros((positions, width + 1))
     reached = np.ones(positions)
     for k in range(width):
@@ -206,7 +238,14 @@ def _starts(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[n
         rate = np.where(lengths[:count] > k, rate, 0.0)
         bands[k + 1 :, width - k - 1] = -reached[:count] * (1 - rate)
         reached = reached[:count] * rate
-    first = np.zeros((positions, 1))
+    return bands
+
+
+def _starts(bands: NDArray[np.float64]) -> NDArray[np.float64]:
+    # Imported here because it takes longer than all other formulas together.
+    from scipy.linalg.lapack import dtbtrs
+
+    first = np.zeros((len(bands), 1))
     first[0] = 1
     starts, status = dtbtrs(bands.T, first, uplo="U", trans="T", diag="U")
     assert status == 0

@@ -9,12 +9,14 @@ from numpy.typing import NDArray
 
 from simulator.cost import CostModel
 from simulator.finite import finite_calls
+from simulator.oracle import oracle_improvement_factor
 from simulator.replay import (
     block_starts,
     draft_lengths,
     expected_calls,
     expected_drafted,
     expected_seconds,
+    oracle_seconds,
     replay_improvement_factor,
 )
 
@@ -130,6 +132,44 @@ def test_certain_acceptances_give_exact_counts() -> None:
         assert expected_drafted(acceptance, gamma) == drafted
         starts = block_starts(acceptance, gamma)
         assert set(starts.tolist()) == {0.0, 1.0}
+
+
+@pytest.mark.parametrize("positions", [1, 2, 5, 9])
+@pytest.mark.parametrize("gamma", [0, 1, 2, 4, 12])
+@pytest.mark.parametrize("slack", [0, 3])
+def test_the_oracle_pays_for_accepted_tokens_alone(
+    positions: int, gamma: int, slack: int
+) -> None:
+    acceptance = np.random.default_rng([positions, gamma]).random(positions)
+    limit = positions + slack
+    mean = 0.0
+    for draws in itertools.product((False, True), repeat=positions):
+        odds = np.prod(np.where(draws, acceptance, 1 - acceptance))
+        t = total = 0
+        while t < positions:
+            # Nothing is emitted beyond the text, so the oracle leaves its last token to the target.
+            room = min(gamma, limit - t - 1, positions - t - 1)
+            run = 0
+            while run < room and draws[t + run]:
+                run += 1
+            total += COST.block_seconds(run)
+            t += run + 1
+        mean += odds * total
+    replayed = oracle_seconds(acceptance, gamma, cost=COST, limit=limit)
+    assert replayed == pytest.approx(mean, rel=1e-12)
+
+
+def test_the_oracle_on_a_long_text_is_that_of_section_3_5() -> None:
+    seconds = oracle_seconds(np.full(20_000, 0.7), 200, cost=CostModel.theorem8(0.05))
+    assert 20_000 / seconds == pytest.approx(oracle_improvement_factor(0.7, 0.05), rel=1e-3)
+
+
+def test_no_gamma_beats_the_oracle_on_a_recorded_text() -> None:
+    acceptance = np.random.default_rng(9).random(60)
+    gamma = np.arange(1, 12)
+    cost = CostModel.theorem8(0.1)
+    fixed = expected_seconds(acceptance, gamma, cost=cost)
+    assert (oracle_seconds(acceptance, gamma, cost=cost) < fixed).all()
 
 
 def test_gamma_zero_calls_once_a_token() -> None:
