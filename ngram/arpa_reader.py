@@ -143,18 +143,16 @@ class _Reader:
         return Grams(words, probability, None if highest else backoff, first_line)
 
     def _pieces(self, count: int) -> Iterator[tuple[bytes, int]]:
-        """Yields the next lines, at most `count`, in pieces of whole lines with their numbers."""
+        """Yields the next lines, at most `count`, in pieces of whole lines, and how many each is."""
         while count > 0:
             piece = self.file.read(BYTES_AT_ONCE) + self.file.readline()
             newlines = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord("\n"))
-            if len(newlines) == 0:
-                return
-            if len(newlines) > count:
-                end = int(newlines[count - 1]) + 1
-                self.file.seek(end - len(piece), 1)
-                piece = piece[:end]
             number = min(len(newlines), count)
-            yield piece, number
+            if number == 0:
+                return
+            end = int(newlines[number - 1]) + 1
+            self.file.seek(end - len(piece), 1)
+            yield piece[:end], number
             count -= number
 
     def _parsed(self, piece: bytes, *, order: int, highest: bool, missing: int) -> Lines:

@@ -66,7 +66,7 @@ def _read(path: Path, key: str) -> BackoffModel | None:
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as arrays:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             if str(arrays["key"]) != key:
                 return None
             orders = sum(name.startswith("words_") for name in arrays.files)
