@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 import torch
 from torch import Tensor
@@ -13,6 +13,8 @@ from reference.stopwatch import Stopwatch
 
 class CachedModel(ABC):
     """A transformers model behind the `Model` protocol; what its prompt becomes is a subclass's."""
+
+    kind: ClassVar[str]
 
     def __init__(self, module: Any, name: str) -> None:
         """Wraps a loaded model.

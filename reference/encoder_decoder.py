@@ -17,6 +17,8 @@ class EncoderDecoderModel(CachedModel):
     token after that (BART, mBART), with both.
     """
 
+    kind = "encoder-decoder"
+
     def __init__(self, module: Any, name: str) -> None:
         """Wraps a loaded model.
 

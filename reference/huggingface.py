@@ -24,6 +24,8 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 class CausalModel(CachedModel):
     """A decoder-only transformers model behind the `Model` protocol."""
 
+    kind = "decoder-only"
+
     def _empty_cache(self) -> Cache:
         cache = DynamicCache(config=self.module.config)
         if not cache.is_croppable:
@@ -151,6 +153,19 @@ def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_n
         raise ValueError(
             f"target and draft must share one tokenizer, got {target_name} with {len(target)} "
             f"tokens and {draft_name} with {len(draft)}"
+        )
+
+
+def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
+    """Refuses a decoder-only draft of an encoder-decoder target, and the other way round.
+
+    Raises:
+      ValueError: naming both models.
+    """
+    if target.kind != draft.kind:
+        raise ValueError(
+            "target and draft must both be decoder-only or both encoder-decoder models, "
+            f"got {target.name} ({target.kind}) and {draft.name} ({draft.kind})"
         )
 
 

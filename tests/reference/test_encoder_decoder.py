@@ -20,7 +20,7 @@ from transformers import (
 from reference.cached_model import CachedModel
 from reference.encoder_decoder import EncoderDecoderModel
 from reference.generation import decode, decode_speculatively
-from reference.huggingface import CausalModel, load_model
+from reference.huggingface import CausalModel, load_model, require_same_kind
 from reference.model_drafter import ModelDrafter, text_laws
 from reference.policies import Fixed
 from reference.records import Generation
@@ -251,9 +251,15 @@ def test_a_pair_of_two_kinds_is_refused(pairs: Pairs) -> None:
         num_key_value_heads=2,
     )
     decoder_only = CausalModel(LlamaForCausalLM(config), "llama")
-    for target, draft in ((pairs["t5"][0], decoder_only), (decoder_only, pairs["t5"][0])):
+    t5 = pairs["t5"][0]
+    with pytest.raises(ValueError, match=r"got .* \(encoder-decoder\) and llama \(decoder-only\)"):
+        require_same_kind(t5, decoder_only)
+    with pytest.raises(ValueError, match=r"got llama \(decoder-only\) and .* \(encoder-decoder\)"):
+        require_same_kind(decoder_only, t5)
+    for target, draft in ((t5, decoder_only), (decoder_only, t5)):
         with pytest.raises(ValueError, match="both be decoder-only or both encoder-decoder"):
             speculate(target, draft, [5, 6], 2)
+    require_same_kind(*pairs["t5"])
 
 
 def test_a_model_without_a_start_token_is_refused() -> None:
