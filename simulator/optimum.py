@@ -79,13 +79,5 @@ def _lambert(decay: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.f
     u = np.log1p(delta + bound)
     for _ in range(_NEWTON_STEPS):
         grown = np.expm1(u)
-        u = u - (_expm1_beyond_linear(u, grown) - delta) / grown
+        u = u - (grown - u - delta) / grown
     return np.where(log_delta < _LARGE_LOG, u, log_delta)
-
-
-def _expm1_beyond_linear(u: NDArray[np.float64], grown: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns e^u - 1 - u, by its series where the difference would cancel."""
-    series = np.ones_like(u)
-    for k in range(12, 2, -1):
-        series = 1 + u / k * series
-    return np.where(u < 0.5, u * u / 2 * series, grown - u)
