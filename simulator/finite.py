@@ -111,6 +111,28 @@ def remaining_costs(
     return costs
 
 
+def text_costs(
+    alpha: NDArray[np.float64],
+    gamma: NDArray[np.int64],
+    length: NDArray[np.int64],
+    prices: Callable[[int, NDArray[np.bool_]], NDArray[np.float64]],
+) -> NDArray[np.float64]:
+    """Returns W(length) of each text, for arrays already checked, of one shape (n,).
+
+    Args:
+      prices: called with a γ and the texts that have it, returns what their blocks cost that draft
+        0, …, γ tokens, shape (γ + 1, 1) or (γ + 1, number of those texts).
+    """
+    total = np.empty(alpha.shape)
+    for value in np.unique(gamma):
+        chosen = gamma == value
+        costs = remaining_costs(
+            alpha[chosen], prices(int(value), chosen), int(length[chosen].max())
+        )
+        total[chosen] = costs[length[chosen], np.arange(costs.shape[1])]
+    return total
+
+
 def _finite(
     alpha: ArrayLike,
     gamma: ArrayLike,
@@ -126,10 +148,8 @@ def _finite(
     rates, gammas, lengths = (
         np.broadcast_to(array, shape).ravel() for array in arguments.values()
     )
-    total = np.empty(rates.shape)
-    for value in np.unique(gammas):
-        chosen = gammas == value
-        prices = np.asarray(price(np.arange(value + 1)), dtype=np.float64)[:, np.newaxis]
-        costs = remaining_costs(rates[chosen], prices, int(lengths[chosen].max()))
-        total[chosen] = costs[lengths[chosen], np.arange(costs.shape[1])]
-    return total.reshape(shape)[()]
+
+    def prices(value: int, _: NDArray[np.bool_]) -> NDArray[np.float64]:
+        return np.asarray(price(np.arange(value + 1)), dtype=np.float64)[:, np.newaxis]
+
+    return text_costs(rates, gammas, lengths, prices).reshape(shape)[()]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.arguments import integer, integers, non_negative, probability, same_shape
-from simulator.finite import remaining_costs
+from simulator.finite import remaining_costs, text_costs
 from simulator.optimum import TIE
 from simulator.tokens import expected_tokens
 
@@ -67,13 +67,9 @@ def drafting_cost(
     lengths, rates, inner_gammas, steps, cheap = (
         np.broadcast_to(array, shape).ravel() for array in arguments.values()
     )
-    cost = np.empty(rates.shape)
-    for value in np.unique(inner_gammas):
-        chosen = inner_gammas == value
-        table = remaining_costs(
-            rates[chosen], _inner_prices(value, cheap[chosen]), int(lengths[chosen].max())
-        )
-        cost[chosen] = table[lengths[chosen], np.arange(table.shape[1])]
+    cost = text_costs(
+        rates, inner_gammas, lengths, lambda value, chosen: _inner_prices(value, cheap[chosen])
+    )
     return np.asarray(steps * cost).reshape(shape)[()]
 
 
