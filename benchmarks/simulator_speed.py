@@ -105,9 +105,8 @@ def main() -> None:
         ).stdout
         seconds, processor, peak = map(float, output.split())
         verdict = "" if seconds <= limit else "  over the limit"
-        print(
-            f"{description:48}  {seconds:8.3f}  {processor:9.3f}  {limit:5.1f}  {peak:8.0f}{verdict}"
-        )
+        measured = f"{seconds:8.3f}  {processor:9.3f}  {limit:5.1f}  {peak:8.0f}"
+        print(f"{description:48}  {measured}{verdict}")
 
 
 if __name__ == "__main__":
