@@ -53,7 +53,7 @@ class Plan:
     tokens_per_second: of all sequences together; None where the costs are a ratio only.
     baseline_tokens_per_second: of the target alone; None likewise.
     oracle_improvement_factor: speed-up of an oracle that knows how many drafts will be accepted;
-      None where verification has a measured cost (as the next one, it belongs to Theorem 8).
+      None where verification or overhead has a cost (as the next one, it belongs to Theorem 8).
     lower_bound: what the best γ reaches at least (Corollary 9).
     break_even_alpha: at or below it no γ helps; None if none can at this c.
     break_even_c: at or above it no γ helps; None if none can at this alpha.
@@ -122,7 +122,8 @@ def plan(
         alpha_needed = times.break_even_alpha(max_gamma=cap)
         c_needed = float(times.break_even_c(alpha, max_gamma=cap))
     chosen = best if gamma is None else integer("gamma", gamma, at_least=1)
-    free = len(times.target_seconds) == 1
+    overheads = (times.overhead_seconds, times.baseline_overhead_seconds)
+    free = len(times.target_seconds) == 1 and overheads == (0, 0)
     operations_ratio = times.c if c_hat is None else c_hat
     curve = _curve(alpha, times, operations_ratio, cap)
     longer = float(times.improvement_factor(alpha, cap + 1))

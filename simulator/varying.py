@@ -170,7 +170,8 @@ def _products(
     values, weights = law.atoms()
     products, masses = np.ones(1), np.ones(1)
     all_products, all_masses = [products], [masses]
-    width = -np.log(floor) / _BINS
+    # At a floor of 1 only products of exactly 1 are left, in bin 0 of any width.
+    width = max(-np.log(floor) / _BINS, _NEGLIGIBLE)
     for _ in range(gamma - 1):
         longer = np.multiply.outer(products, values).ravel()
         mass = np.multiply.outer(masses, weights).ravel()

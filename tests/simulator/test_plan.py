@@ -96,6 +96,28 @@ def test_times_without_a_verification_curve_are_theorem8() -> None:
     assert times.baseline_tokens_per_second == pytest.approx(50)
 
 
+@pytest.mark.parametrize(
+    ("overhead", "baseline_overhead"),
+    # With the first Corollary 9 would promise 1.05 where nothing gains; with the second the best
+    # gamma gains more than the oracle of Theorem 8.
+    [(0.5, 0.0), (0.0, 2.0)],
+)
+def test_overhead_takes_the_bounds_of_theorem8_away(
+    overhead: float, baseline_overhead: float
+) -> None:
+    result = plan(
+        0.1,
+        costs=CostModel(
+            target_seconds={1: 1.0},
+            draft_seconds=0.05,
+            overhead_seconds=overhead,
+            baseline_overhead_seconds=baseline_overhead,
+        ),
+    )
+    assert result.lower_bound is None
+    assert result.oracle_improvement_factor is None
+
+
 @pytest.mark.parametrize("alpha", [0.0, 0.05, 0.2])
 def test_gamma_zero_means_the_target_alone(alpha: float) -> None:
     result = plan(alpha, c=0.2)

@@ -107,6 +107,14 @@ def test_threshold_zero_is_a_fixed_gamma() -> None:
     assert tiny.expected_tokens == pytest.approx(expected_tokens(2 / 3, 6), rel=1e-5)
 
 
+def test_threshold_one_drafts_on_certainty_alone() -> None:
+    policy = survival_threshold(EmpiricalLaw([0.5, 1.0], [0.25, 0.75]), threshold=1, gamma=3)
+    assert policy.expected_drafted == pytest.approx(0.75 + 0.75**2 + 0.75**3)
+    assert policy.expected_tokens == pytest.approx(1 + 0.75 + 0.75**2 + 0.75**3)
+    doubtful = survival_threshold(BetaLaw(2.0, 1.0), threshold=1, gamma=3)
+    assert (doubtful.expected_tokens, doubtful.expected_drafted) == (1, 0)
+
+
 def test_gamma_zero_drafts_nothing() -> None:
     law = BetaLaw(2.0, 1.0)
     for threshold in (0.0, 0.3):
