@@ -13,6 +13,10 @@ class Rule(Protocol):
     """Judges drafted tokens and gives the law of a rejected token's replacement."""
 
     @property
+    def name(self) -> str:
+        """What reports call this rule."""
+
+    @property
     def lossless(self) -> bool:
         """Whether the output law is the target's own."""
 
@@ -33,7 +37,13 @@ class Rule(Protocol):
 class Strict:
     """Speculative sampling (Leviathan et al. 2023, Algorithm 1): the output law is p exactly."""
 
-    lossless: bool = True
+    @property
+    def name(self) -> str:
+        return "strict"
+
+    @property
+    def lossless(self) -> bool:
+        return True
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         # r < p/q without the division; strict, so that r = 0 never accepts where p = 0.
@@ -45,6 +55,9 @@ class Strict:
 
 def residual(p: Tensor, q: Laws) -> Tensor:
     """Returns max(0, p - q), not normalised; p where nothing would be left.
+
+    Leviathan et al. 2023, section 2.3.
+
 
     Nothing is left only where p equals q up to rounding, and then no token is rejected save by
     the rounding itself.

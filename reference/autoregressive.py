@@ -41,7 +41,7 @@ def autoregressive_blocks(
         own = sampling.laws(logits, text).draw(generator)
         token, finite = torch.cat([own, finite_rows(logits)]).tolist()
         require_finite([finite], target.name, len(text))
-        emitted, ending = stopping.cut(len(text) - prefix, [token])
+        emitted, ending = stopping.cut(text, [token], emitted=len(text) - prefix)
         text += emitted
         verify_seconds = target.forward_seconds - verifying
         yield Block(

@@ -30,6 +30,11 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
     return weights.div(noise).argmax(dim=-1)
 
 
+def precise(logits: Tensor) -> Tensor:
+    """Returns logits in at least single precision; half would round the laws that are compared."""
+    return logits if logits.dtype == torch.float64 else logits.float()
+
+
 @dataclass(frozen=True, slots=True)
 class Dense:
     """Laws held as probabilities.
@@ -70,9 +75,12 @@ class OneHot:
     """Laws that put all mass on one token each, held as those tokens.
 
     tokens: shape (positions,), int64.
+    logits: what each token is the largest of, shape (positions, vocabulary); None where no model
+      chose. Only what looks behind a greedy choice reads them.
     """
 
     tokens: Tensor
+    logits: Tensor | None = None
 
     @property
     def device(self) -> torch.device:
@@ -85,11 +93,13 @@ class OneHot:
 
     def first(self, positions: int) -> "OneHot":
         """Returns the laws of the first positions."""
-        return OneHot(self.tokens[:positions])
+        logits = None if self.logits is None else self.logits[:positions]
+        return OneHot(self.tokens[:positions], logits)
 
     def at(self, positions: Tensor) -> "OneHot":
         """Returns the laws of the positions with these indices, shape (n,), int64."""
-        return OneHot(self.tokens[positions])
+        logits = None if self.logits is None else self.logits[positions]
+        return OneHot(self.tokens[positions], logits)
 
     def draw(self, generator: torch.Generator) -> Tensor:
         """Returns the laws' own tokens; the generator is not advanced."""
@@ -100,12 +110,16 @@ class OneHot:
         rows = torch.zeros(len(self.tokens), vocabulary, device=self.tokens.device)
         return rows.scatter_(1, self.tokens[:, None], 1.0)
 
+    def at_temperature_one(self) -> Dense | None:
+        """Returns the laws that the tokens are the likeliest of, or None if nothing tells."""
+        return None if self.logits is None else Dense(precise(self.logits).softmax(dim=-1))
+
 
 Laws = Dense | OneHot
 
 
 def concatenate(parts: list[Laws]) -> Laws:
-    """Returns the laws of all parts in order; parts are all dense or all one-hot."""
+    """Returns the laws of all parts in order, which are all dense or all one-hot; no logits."""
     if all(isinstance(part, OneHot) for part in parts):
         return OneHot(torch.cat([part.tokens for part in parts if isinstance(part, OneHot)]))
     return Dense(torch.cat([part.probabilities for part in parts if isinstance(part, Dense)]))

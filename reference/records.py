@@ -14,7 +14,8 @@ class Block:
     accepted: how many of tokens were drafted.
     draft_seconds, verify_seconds: inside the drafter's and the target's forward passes.
     other_seconds: everything else.
-    ending: why the text ends with this block: "length" or "end of text"; None if it goes on.
+    ending: why the text ends with this block: "length", "end of text" or "stop string"; None if
+      it goes on.
     """
 
     gamma: int
@@ -52,7 +53,7 @@ class Generation:
 
     @property
     def ending(self) -> str | None:
-        """Why the text ended: "length" or "end of text"."""
+        """Why the text ended: "length", "end of text" or "stop string"."""
         return self.blocks[-1].ending
 
     @property

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from reference.laws import Dense, Laws, OneHot
+from reference.laws import Dense, Laws, OneHot, precise
+
+LEAST_TEMPERATURE = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +18,8 @@ class Sampling:
     Applied in the order in which transformers applies them: repetition penalty, temperature,
     top-k, top-p, min-p.
 
-    temperature: >= 0; at 0 the law is the one-hot argmax, ties going to the smallest id.
+    temperature: 0, where the law is the one-hot argmax and ties go to the smallest id, or at
+      least 1e-6, where dividing by it overflows no logit.
     top_k: keep the k largest logits (and their ties); None keeps all.
     top_p: keep the smallest set of tokens whose mass reaches top_p, in (0, 1].
     min_p: drop tokens below min_p times the largest probability, in [0, 1].
@@ -35,8 +38,11 @@ class Sampling:
 
     def __post_init__(self) -> None:
         # Written so that NaN fails each of them.
-        if not 0 <= self.temperature < float("inf"):
-            raise ValueError(f"temperature must be finite and at least 0, got {self.temperature}")
+        if not (self.temperature == 0 or LEAST_TEMPERATURE <= self.temperature < float("inf")):
+            raise ValueError(
+                f"temperature must be 0, or finite and at least {LEAST_TEMPERATURE}, "
+                f"got {self.temperature}"
+            )
         if self.top_k is not None and self.top_k < 1:
             raise ValueError(f"top_k must be at least 1, got {self.top_k}")
         if not 0 < self.top_p <= 1:
@@ -63,11 +69,10 @@ class Sampling:
           drafted: ids after text, shape (drafted,), int64.
         """
         if self.repetition_penalty != 1:
-            logits = self._penalised(logits, text, drafted)
+            logits = self._penalised(precise(logits), text, drafted)
         if self.greedy:
-            return OneHot(logits.argmax(dim=-1))
-        # Half precision would round the laws that verification compares.
-        logits = logits if logits.dtype == torch.float64 else logits.float()
+            return OneHot(logits.argmax(dim=-1), logits)
+        logits = precise(logits)
         if self.temperature != 1:
             logits = logits / self.temperature
         if self.top_k is not None and self.top_k < logits.shape[-1]:
@@ -90,15 +95,15 @@ class Sampling:
 
     def _penalised(self, logits: Tensor, text: Sequence[int], drafted: Tensor | None) -> Tensor:
         """Returns logits with the repetition penalty of what each row's position has seen."""
-        rows = len(logits)
-        ids = torch.as_tensor(text, device=logits.device)
+        rows, vocabulary = logits.shape
+        ids = torch.tensor(text, device=logits.device)
         if drafted is not None:
             ids = torch.cat([ids, drafted])
-        seen = torch.zeros(logits.shape, dtype=torch.bool, device=logits.device)
-        common = max(len(ids) - (rows - 1), 0)
-        seen[:, ids[:common]] = True
-        for row in range(1, rows):
-            seen[row:, ids[common + row - 1]] = True
+        # Row 0 sees all but the last rows - 1 ids, each row after it one id more.
+        seen_from = torch.arange(rows - len(ids), rows, device=logits.device).clamp_(min=0)
+        first_row = torch.full((vocabulary,), rows, device=logits.device)
+        first_row.scatter_reduce_(0, ids, seen_from, "amin")
+        seen = torch.arange(rows, device=logits.device)[:, None] >= first_row
         penalised = torch.where(
             logits < 0, logits * self.repetition_penalty, logits / self.repetition_penalty
         )

@@ -132,7 +132,7 @@ def speculative_blocks(
             rule=rule,
             generator=generator,
         )
-        emitted, ending = stopping.cut(len(text) - prefix, verified.tokens)
+        emitted, ending = stopping.cut(text, verified.tokens, emitted=len(text) - prefix)
         text += emitted
         draft_seconds = drafter.forward_seconds - drafting
         verify_seconds = target.forward_seconds - verifying
