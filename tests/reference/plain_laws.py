@@ -1,5 +1,6 @@
 """Random tabular models, and their laws under sampling settings, in plain Python."""
 
+import functools
 import math
 import random
 from collections.abc import Sequence
@@ -18,15 +19,15 @@ def random_table(seed: int, vocabulary: int, *, zeros: int = 0, remembered: int 
       remembered: how many last tokens the law depends on.
     """
 
-    def law(text: Sequence[int]) -> list[float]:
-        seen = tuple(text[len(text) - remembered :])
+    @functools.cache
+    def law_after(seen: tuple[int, ...]) -> list[float]:
         source = random.Random(repr((seed, seen)))
         weights = [source.random() ** 2 + 0.02 for _ in range(vocabulary)]
         for token in source.sample(range(vocabulary), zeros):
             weights[token] = 0.0
-        return [weight / sum(weights) for weight in weights]
+        return normalised(weights)
 
-    return law
+    return lambda text: law_after(tuple(text[-remembered:]))
 
 
 def plain_law(
@@ -60,4 +61,5 @@ def softmax(logits: Sequence[float]) -> list[float]:
 
 
 def normalised(weights: Sequence[float]) -> list[float]:
-    return [weight / sum(weights) for weight in weights]
+    total = sum(weights)
+    return [weight / total for weight in weights]
