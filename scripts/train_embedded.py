@@ -7,9 +7,9 @@ Four stages, each resumable from its last checkpoint in --work:
 1. a byte-level BPE tokenizer of 2,048 tokens;
 2. the target, grown: 6, then 12, then 24 layers of width 128. A deeper model starts as the
    shallower one with an identity layer after each of its layers, so no training is lost;
-3. the draft, one layer of width 256, distilled from the target: first the Kullback-Leibler
-   divergence, then 1 - sum min(p, q) itself (Leviathan et al. 2023, section 5: "optimizing M_q for
-   alpha directly");
+3. the draft, one layer of width 256, distilled from the target's laws along the training text:
+   first by cross-entropy, then by 1 - sum min(p, q) itself (Leviathan et al. 2023, section 6:
+   "optimizing M_q for alpha directly");
 4. both written as float16 safetensors in Hugging Face format, with a note of data, steps and loss.
 
 Text: every .py file of this Python's standard library, except tests, tables of data (encodings,
@@ -43,7 +43,9 @@ DRAFT_WIDTH, DRAFT_FEEDFORWARD, DRAFT_HEADS = 256, 704, 4
 TOKENS_PER_STEP = 4096
 # (layers, steps, sequence length): the learning rate decays to 0 in the last of them.
 TARGET_STAGES = [(6, 2000, 256), (12, 1400, 256), (24, 800, 512)]
-DRAFT_STEPS = 1200
+DRAFT_STEPS = 3000
+# Of the target's next-token law the draft is taught the likeliest tokens.
+LIKELIEST = 32
 PEAK_RATE = 3e-3
 WARMUP_STEPS = 100
 CHECKPOINT_STEPS = 200
@@ -169,6 +171,14 @@ def batches(stream: Tensor, length: int, steps: int, seed: int) -> Iterator[Tens
         yield stream[starts[:, None] + torch.arange(length)]
 
 
+def window_batches(windows: int, steps: int, seed: int) -> Iterator[Tensor]:
+    """Yields `steps` random rows of indices of windows, TOKENS_PER_STEP tokens each."""
+    generator = np.random.default_rng(seed)
+    for _ in range(steps):
+        chosen = generator.integers(0, windows, (1, TOKENS_PER_STEP // POSITIONS))
+        yield torch.from_numpy(chosen)
+
+
 def data_loss(model: LlamaForCausalLM, batch: Tensor) -> Tensor:
     """Returns the mean negative log-likelihood of each next token, in nats."""
     with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -187,11 +197,9 @@ def train(
     model: LlamaForCausalLM,
     *,
     name: str,
-    stream: Tensor,
-    length: int,
+    batches: Iterator[Tensor],
     steps: int,
     decays: bool,
-    seed: int,
     loss_of: Callable[[Tensor, int], Tensor],
     work: Path,
 ) -> None:
@@ -206,7 +214,7 @@ def train(
         optimizer.load({k[6:]: v for k, v in flat.items() if k.startswith("optim.")})
     started = time.perf_counter()
     smooth = math.nan
-    progress = tqdm(batches(stream, length, steps, seed), total=steps, desc=name, mininterval=15)
+    progress = tqdm(batches, total=steps, desc=name, mininterval=15)
     for step, batch in enumerate(progress):
         if step < begun:
             continue
@@ -241,19 +249,45 @@ def laws(model: LlamaForCausalLM, batch: Tensor) -> Tensor:
     return torch.log_softmax(logits.float().flatten(0, 1), dim=-1)
 
 
+@torch.inference_mode()
+def lessons(target: LlamaForCausalLM, stream: Tensor, path: Path) -> dict[str, Tensor]:
+    """Returns the target's likeliest next tokens along the whole stream, computed once.
+
+    Returns:
+      "windows", shape (windows, POSITIONS): the ids; "tokens" and "p", shape (windows, POSITIONS,
+      LIKELIEST): the likeliest next tokens and their probabilities.
+    """
+    if path.exists():
+        return load_file(path)
+    windows = stream[: len(stream) // POSITIONS * POSITIONS].view(-1, POSITIONS)
+    parts = []
+    for batch in tqdm(windows.split(TOKENS_PER_STEP // POSITIONS), desc="lessons", mininterval=15):
+        p, tokens = laws(target, batch).exp().topk(LIKELIEST, dim=-1)
+        parts.append((tokens.short(), p.half()))
+    taught = {
+        "windows": windows.clone(),
+        "tokens": torch.cat([part[0] for part in parts]).view(-1, POSITIONS, LIKELIEST),
+        "p": torch.cat([part[1] for part in parts]).view(-1, POSITIONS, LIKELIEST),
+    }
+    atomically(lambda temporary: save_file(taught, temporary), path)
+    return taught
+
+
 def distillation(
-    target: LlamaForCausalLM, draft: LlamaForCausalLM
+    taught: dict[str, Tensor], draft: LlamaForCausalLM
 ) -> Callable[[Tensor, int], Tensor]:
-    """Returns the draft's loss: KL(p, q) for a third of the steps, then 1 - sum min(p, q)."""
+    """Returns the draft's loss: cross-entropy for a quarter of the steps, then 1 - sum min(p, q).
+
+    Both over the target's likeliest tokens. A batch is a row of indices of windows.
+    """
 
     def loss(batch: Tensor, step: int) -> Tensor:
-        with torch.inference_mode():
-            log_p = laws(target, batch)
-        log_p = log_p.clone()
-        log_q = laws(draft, batch)
-        if step < DRAFT_STEPS // 3:
-            return nn.functional.kl_div(log_q, log_p, reduction="batchmean", log_target=True)
-        return 0.5 * (log_p.exp() - log_q.exp()).abs().sum(dim=-1).mean()
+        tokens = taught["tokens"][batch[0]].flatten(0, 1).long()
+        p = taught["p"][batch[0]].flatten(0, 1).float()
+        log_q = laws(draft, taught["windows"][batch[0]]).gather(1, tokens)
+        if step < DRAFT_STEPS // 4:
+            return -(p * log_q).sum(dim=-1).mean()
+        return 1 - torch.minimum(p, log_q.exp()).sum(dim=-1).mean()
 
     return loss
 
@@ -303,26 +337,23 @@ def main() -> None:
         train(
             current,
             name=f"target-{layers}",
-            stream=stream,
-            length=length,
+            batches=batches(stream, length, steps, arguments.seed + number),
             steps=steps,
             decays=number == len(TARGET_STAGES) - 1,
-            seed=arguments.seed + number,
             loss_of=lambda batch, step, model=current: data_loss(model, batch),  # type: ignore[misc]
             work=work,
         )
         print(f"target, {layers} layers: held-out loss {validate(target, held):.4f}", flush=True)
 
+    taught = lessons(target, stream, work / "lessons.safetensors")
     draft = llama(1, DRAFT_WIDTH, DRAFT_FEEDFORWARD, DRAFT_HEADS)
     train(
         draft,
         name="draft",
-        stream=stream,
-        length=256,
+        batches=window_batches(len(taught["windows"]), DRAFT_STEPS, arguments.seed + 100),
         steps=DRAFT_STEPS,
         decays=True,
-        seed=arguments.seed + 100,
-        loss_of=distillation(target, draft),
+        loss_of=distillation(taught, draft),
         work=work,
     )
     overlap = mean_overlap(target, draft, held)
@@ -332,7 +363,8 @@ def main() -> None:
         model.half().save_pretrained(work / name)
         tokenizer.model_max_length = POSITIONS
         tokenizer.save_pretrained(work / name)
-    stages = [json.loads(line) for line in (work / "seconds.jsonl").read_text().splitlines()]
+    rows = [json.loads(line) for line in (work / "seconds.jsonl").read_text().splitlines()]
+    stages = [row for row in rows if row["steps"] > 0]   # not those resumed when finished
     note = {
         "data": f"standard library of CPython {platform.python_version()}",
         "training_tokens": len(stream),

@@ -1,0 +1,57 @@
+"""The embedded pair: small, whole, and what its note says of it."""
+
+import json
+
+import pytest
+import torch
+
+from reference.embedded import END_OF_TEXT, library_files, weights_folder
+from reference.huggingface import end_ids, load_model, load_tokenizer
+from reference.model_drafter import text_laws
+from reference.sampling import Sampling
+
+SHIPPED_BYTES = 13_000_000
+
+
+def test_what_is_shipped_stays_small() -> None:
+    folder = weights_folder("target").parent
+    assert sum(file.stat().st_size for file in folder.rglob("*")) <= SHIPPED_BYTES
+
+
+@pytest.mark.parametrize("name", ["target", "draft"])
+def test_weights_are_half_precision_safetensors_that_load(name: str) -> None:
+    model = load_model(str(weights_folder(name)), device=torch.device("cpu"))
+    assert model.vocabulary == 2048
+    assert model.max_length == 512
+    stored = load_model(
+        str(weights_folder(name)), device=torch.device("cpu"), dtype="float16"
+    )
+    for parameter, half in zip(
+        model.module.parameters(), stored.module.parameters(), strict=True
+    ):
+        assert parameter.dtype == torch.float32
+        assert torch.equal(parameter, half.float())
+
+
+def test_the_end_of_text_is_one_token_and_ends_a_text() -> None:
+    folder = str(weights_folder("target"))
+    tokenizer = load_tokenizer(folder)
+    assert tokenizer(END_OF_TEXT)["input_ids"] == [0]
+    assert end_ids(load_model(folder, device=torch.device("cpu")).module, tokenizer) == {0}
+
+
+def test_held_out_loss_is_near_what_the_note_says() -> None:
+    """On four held-out files of this Python; the note's value is over all those of its own."""
+    folder = weights_folder("target")
+    note = json.loads((folder.parent / "training.json").read_text())
+    target = load_model(str(folder), device=torch.device("cpu"))
+    tokenizer = load_tokenizer(str(folder))
+    files = sorted(library_files(held=True), key=lambda path: -path.stat().st_size)[:4]
+    losses = []
+    for path in files:
+        ids = tokenizer(path.read_text(encoding="utf-8"), truncation=True, max_length=500)
+        text = target.start(ids["input_ids"][:1])
+        p = text_laws(target, text, ids["input_ids"][1:], Sampling())
+        losses.append(-p.of(torch.tensor(ids["input_ids"][1:])).log().mean().item())
+    assert sum(losses) / len(losses) == pytest.approx(note["target_held_out_loss"], abs=0.7)
+    assert note["held_out_overlap"] >= 0.6
