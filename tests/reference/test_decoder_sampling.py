@@ -1,0 +1,163 @@
+"""Sampling settings: each equals transformers' own warper on the same logits."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+import torch
+from plain_laws import plain_law
+from torch import Tensor
+from transformers import (
+    LogitsProcessorList,
+    MinPLogitsWarper,
+    RepetitionPenaltyLogitsProcessor,
+    TemperatureLogitsWarper,
+    TopKLogitsWarper,
+    TopPLogitsWarper,
+)
+
+from reference.laws import Dense, OneHot
+from reference.sampling import Sampling
+
+VOCABULARY = 32
+TEXT = [3, 0, 31, 3, 7]
+
+
+def random_logits(rows: int, seed: int, dtype: torch.dtype = torch.float32) -> Tensor:
+    """Returns rows with ties and impossible tokens among them."""
+    generator = torch.Generator().manual_seed(seed)
+    logits = 3 * torch.randn(rows, VOCABULARY, generator=generator, dtype=torch.float64)
+    logits[:, ::3] = logits[:, ::3].round()
+    logits[:, 5] = -torch.inf
+    return logits.to(dtype)
+
+
+def warped(sampling: Sampling, logits: Tensor, text: Sequence[int]) -> Tensor:
+    """Returns the law that transformers' processors make of one row, in the order it has them."""
+    processors: list[Any] = []
+    if sampling.repetition_penalty != 1:
+        processors.append(RepetitionPenaltyLogitsProcessor(sampling.repetition_penalty))
+    if sampling.temperature not in (0, 1):
+        processors.append(TemperatureLogitsWarper(sampling.temperature))
+    if sampling.top_k is not None:
+        processors.append(TopKLogitsWarper(sampling.top_k))
+    if sampling.top_p < 1:
+        processors.append(TopPLogitsWarper(sampling.top_p))
+    if sampling.min_p > 0:
+        processors.append(MinPLogitsWarper(sampling.min_p))
+    scores = LogitsProcessorList(processors)(torch.tensor([text]), logits[None])[0]
+    if sampling.temperature == 0:
+        return torch.nn.functional.one_hot(scores.argmax(), VOCABULARY).float()
+    return scores.softmax(dim=-1)
+
+
+SETTINGS = [
+    Sampling(),
+    Sampling(0.3),
+    Sampling(2.5),
+    *(Sampling(top_k=k) for k in (1, 2, 10, 31, 32, 1000)),
+    *(Sampling(top_p=p) for p in (1e-6, 0.2, 0.5, 0.9, 0.999)),
+    *(Sampling(min_p=p) for p in (0.01, 0.2, 1.0)),
+    *(Sampling(repetition_penalty=penalty) for penalty in (0.5, 1.2, 3.0)),
+    Sampling(0.0),
+    Sampling(0.0, repetition_penalty=1.5),
+    Sampling(0.7, top_k=12, top_p=0.95, min_p=0.05, repetition_penalty=1.1),
+    Sampling(1.8, top_k=20, top_p=0.7, repetition_penalty=0.8),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("sampling", SETTINGS, ids=str)
+def test_law_is_that_of_transformers_warpers(sampling: Sampling, dtype: torch.dtype) -> None:
+    for seed in range(5):
+        logits = random_logits(1, seed, dtype)
+        law = sampling.laws(logits, TEXT).dense(VOCABULARY)[0]
+        torch.testing.assert_close(law, warped(sampling, logits[0], TEXT).to(law.dtype))
+
+
+@pytest.mark.parametrize("sampling", SETTINGS, ids=str)
+def test_law_is_that_of_the_settings_written_out(sampling: Sampling) -> None:
+    """The oracle of the exactness tests, against the code on rows with ties."""
+    logits = random_logits(1, 9, torch.float64)
+    probabilities = logits.softmax(dim=-1)
+    law = sampling.laws(probabilities.log(), TEXT).dense(VOCABULARY)[0]
+    expected = plain_law(probabilities[0].tolist(), sampling, TEXT)
+    torch.testing.assert_close(law.double(), torch.tensor(expected, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("sampling", SETTINGS, ids=str)
+def test_laws_of_many_positions_are_those_of_decoding_one_by_one(sampling: Sampling) -> None:
+    """The penalty at each position is that of the text and the tokens drafted before it."""
+    drafted = torch.tensor([9, 9, 0, 17])
+    logits = random_logits(5, 6)
+    together = sampling.laws(logits, TEXT, drafted).dense(VOCABULARY)
+    for row in range(5):
+        text = [*TEXT, *drafted[:row].tolist()]
+        alone = sampling.laws(logits[row : row + 1], text).dense(VOCABULARY)[0]
+        assert torch.equal(together[row], alone)
+        torch.testing.assert_close(together[row], warped(sampling, logits[row], text))
+
+
+def test_a_whole_texts_positions_are_penalised_by_what_came_before_each() -> None:
+    """As scoring does: the first row follows the prompt's only token."""
+    laws = Sampling(0.0, repetition_penalty=2.0).laws(
+        torch.tensor([[3.0, 2.0, 1.9], [3.0, 2.0, 1.9], [3.0, 2.0, 1.9]]), [0], torch.tensor([1, 2])
+    )
+    assert isinstance(laws, OneHot)
+    assert laws.tokens.tolist() == [1, 2, 0]
+
+
+def test_greedy_ties_go_to_the_smallest_id_at_one_position_and_at_many() -> None:
+    logits = torch.tensor([1.0, 4.0, 4.0, 4.0]).expand(3, -1)
+    for rows in (logits, logits[:1]):
+        laws = Sampling(0.0).laws(rows, TEXT)
+        assert isinstance(laws, OneHot)
+        assert set(laws.tokens.tolist()) == {1}
+
+
+def test_temperature_zero_is_the_one_hot_argmax_and_remembers_its_logits() -> None:
+    logits = random_logits(2, 3)
+    laws = Sampling(0.0).laws(logits, TEXT)
+    assert isinstance(laws, OneHot)
+    assert torch.equal(laws.dense(VOCABULARY).argmax(dim=-1), logits.argmax(dim=-1))
+    assert torch.equal(laws.dense(VOCABULARY).sum(dim=-1), torch.ones(2))
+    hidden = laws.at_temperature_one()
+    assert hidden is not None
+    torch.testing.assert_close(hidden.probabilities, logits.softmax(dim=-1))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_half_precision_logits_make_single_precision_laws(dtype: torch.dtype) -> None:
+    sampling = Sampling(0.7, top_p=0.9, repetition_penalty=1.3)
+    logits = random_logits(1, 2, dtype)
+    laws = sampling.laws(logits, TEXT)
+    assert isinstance(laws, Dense)
+    assert laws.probabilities.dtype == torch.float32
+    torch.testing.assert_close(
+        laws.probabilities[0], warped(sampling, logits[0].float(), TEXT)
+    )
+
+
+def test_the_least_temperature_overflows_nothing() -> None:
+    law = Sampling(1e-6).laws(torch.tensor([[65504.0, 65503.0, -65504.0]]), [0])
+    assert law.dense(3).tolist() == [[1.0, 0.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"temperature": -0.1}, "temperature must be 0, or finite and at least 1e-06, got -0.1"),
+        ({"temperature": 1e-9}, "temperature must be 0, or finite and at least 1e-06, got 1e-09"),
+        ({"temperature": float("nan")}, "temperature must be 0, or finite .* got nan"),
+        ({"temperature": float("inf")}, "temperature must be 0, or finite .* got inf"),
+        ({"top_k": 0}, "top_k must be at least 1, got 0"),
+        ({"top_p": 0.0}, r"top_p must lie in \(0, 1\], got 0.0"),
+        ({"top_p": 1.1}, r"top_p must lie in \(0, 1\], got 1.1"),
+        ({"min_p": -0.1}, r"min_p must lie in \[0, 1\], got -0.1"),
+        ({"min_p": float("nan")}, r"min_p must lie in \[0, 1\], got nan"),
+        ({"repetition_penalty": 0.0}, "repetition_penalty must be finite and above 0, got 0.0"),
+    ],
+)
+def test_settings_out_of_range_are_refused(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Sampling(**settings)
