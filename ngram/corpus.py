@@ -81,8 +81,8 @@ def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Pat
         else:
             raise ValueError(f"corpus must be an existing file or folder, got {source}")
     if not files:
-        wanted = "*, *".join(SUFFIXES) if pattern is None else pattern
-        raise ValueError(f"corpus must have at least one file *{wanted}, got none")
+        wanted = " ".join(SUFFIXES) if pattern is None else pattern
+        raise ValueError(f"corpus must have at least one file named {wanted}, got none")
     return files
 
 
