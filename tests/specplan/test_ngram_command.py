@@ -1,0 +1,210 @@
+"""`specplan ngram`: train, info and score, by what they print and by how they fail."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from tokenizers import Tokenizer, models, pre_tokenizers
+from transformers import PreTrainedTokenizerFast
+
+from specplan.main import main
+
+WORDS = ["def", "return", "x", "y", "(", ")", ":", "+"]
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(main, ["ngram", *map(str, arguments)])
+
+
+def tokenizer(folder: Path, *special: str) -> Path:
+    """Returns a folder with a tokenizer of whole words."""
+    words = [*WORDS, "<other>", *special, "<end>"]
+    vocabulary = {word: number for number, word in enumerate(words)}
+    made = Tokenizer(models.WordLevel(vocabulary, unk_token="<other>"))
+    made.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
+    PreTrainedTokenizerFast(
+        tokenizer_object=made, eos_token="<end>", unk_token="<other>"
+    ).save_pretrained(folder)
+    return folder
+
+
+@pytest.fixture
+def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Returns a folder with a tokenizer `tok` and a corpus `text`, without lmplz on PATH."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    tokenizer(tmp_path / "tok")
+    (tmp_path / "text").mkdir()
+    for number in range(12):
+        content = "def x ( ) : return x " + "+ y " * (number % 4) + "( y ) " * (number % 3)
+        (tmp_path / "text" / f"{number}.txt").write_text(content)
+    return tmp_path
+
+
+def trained(place: Path, *more: object) -> Path:
+    path = place / "model.arpa"
+    result = run(
+        "train", "--corpus", place / "text", "--tokenizer", place / "tok", "-o", path, *more
+    )
+    assert result.exit_code == 0, result.output
+    return path
+
+
+def report(result: Result) -> Any:
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_train_writes_a_model_and_says_what(place: Path) -> None:
+    result = run(
+        "train", "--corpus", place / "text", "--tokenizer", place / "tok", "--order", 2,
+        "-o", place / "model.arpa",
+    )  # fmt: skip
+    assert result.exit_code == 0
+    assert "order 2, 12 texts of 156 tokens, estimated by specplan" in result.stdout
+    assert sorted(os.listdir(place)) == ["model.arpa", "model.arpa.json", "text", "tok"]
+
+
+def test_train_reports_as_json(place: Path) -> None:
+    result = run(
+        "train", "--corpus", place / "text", "--tokenizer", place / "tok", "--prune", "0,1",
+        "-o", place / "model.arpa", "--json",
+    )  # fmt: skip
+    found = report(result)
+    assert found["order"] == 3
+    assert found["prune"] == [0, 1, 1]
+    assert found["estimator"] == "own"
+    assert found["texts"] == 12
+    assert found["bytes"] == (place / "model.arpa").stat().st_size
+    assert len(found["ngrams"]) == 3
+
+
+def test_a_thin_corpus_is_a_warning_for_each_order(place: Path) -> None:
+    (place / "small.txt").write_text("x y")
+    result = run(
+        "train", "--corpus", place / "small.txt", "--tokenizer", place / "tok", "--order", 2,
+        "-o", place / "model.arpa",
+    )  # fmt: skip
+    assert result.exit_code == 0
+    for order in (1, 2):
+        warning = f"Warning: the corpus .* discounts of {order}-grams; 0.5, 1 and 1.5 are used"
+        assert re.search(warning, result.stderr)
+
+
+def test_unreadable_bytes_are_a_warning(place: Path) -> None:
+    (place / "text" / "bad.txt").write_bytes(b"def \xff\xfe x")
+    result = run(
+        "train", "--corpus", place / "text", "--tokenizer", place / "tok",
+        "-o", place / "model.arpa",
+    )  # fmt: skip
+    assert "Warning: 2 unreadable byte sequences in the corpus were replaced" in result.stderr
+
+
+def test_info_tells_the_model(place: Path) -> None:
+    path = trained(place)
+    result = run("info", path)
+    assert result.exit_code == 0
+    assert "trained on 12 texts of 156 tokens by specplan, pruned at 0,0,0" in result.stdout
+    found = report(run("info", path, "--json"))
+    assert found["order"] == 3
+    assert found["ngrams"] == found["description"]["ngrams"]
+
+
+def test_info_of_a_bare_file(place: Path) -> None:
+    path = trained(place)
+    (place / "model.arpa.json").unlink()
+    assert "no description beside it (model.arpa.json)" in run("info", path).stdout
+    assert report(run("info", path, "--json"))["description"] is None
+
+
+def test_score_by_rows_and_by_kenlm(place: Path) -> None:
+    path = trained(place)
+    found = report(run("score", path, "--corpus", place / "text", "--json"))
+    assert found["tokens"] == 156 + 12
+    assert found["unknown"] == 0
+    assert found["perplexity_known"] == pytest.approx(found["kenlm_perplexity_known"], rel=1e-5)
+    assert 1 < found["perplexity"] < len(WORDS)
+    text = run("score", path, "--corpus", place / "text").stdout
+    assert "168 tokens and ends of text, 0 unknown to the model" in text
+    assert "KenLM" in text
+
+
+def test_order_1_is_scored_without_kenlm(place: Path) -> None:
+    path = trained(place, "--order", 1)
+    found = report(run("score", path, "--corpus", place / "text", "--json"))
+    assert found["kenlm_perplexity"] is None
+    assert found["perplexity"] > 1
+
+
+def test_another_tokenizer_needs_force(place: Path) -> None:
+    path = trained(place)
+    other = tokenizer(place / "other", "new")
+    arguments = ("score", path, "--corpus", place / "text", "--tokenizer", other)
+    refused = run(*arguments)
+    assert refused.exit_code == 2
+    assert "--force takes it all the same" in refused.stderr
+    assert run(*arguments, "--force").exit_code == 0
+
+
+def test_a_model_without_description_needs_a_tokenizer(place: Path) -> None:
+    path = trained(place)
+    (place / "model.arpa.json").unlink()
+    refused = run("score", path, "--corpus", place / "text")
+    assert refused.exit_code == 2
+    assert "tokenizer must be given for" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--order", "0"], "order must lie in [1, 6], got 0"),
+        (["--order", "7"], "order must lie in [1, 6], got 7"),
+        (["--prune", "1,0"], "prune counts must not decrease with the order, got [1, 0]"),
+        (["--prune", "1;0"], "prune must be counts separated by commas, got '1;0'"),
+        (["--prune", "0,0,0,1"], "prune must have at most 3 counts, one an order, got 4"),
+        (["--corpus", "missing"], "corpus must be an existing file or folder, got missing"),
+        (["--glob", "*.md"], "corpus must have at least one file named *.md, got none"),
+        (["--tokenizer", "./missing"], "tokenizer './missing' could not be loaded"),
+        (["--estimator", "lmplz"], "lmplz must be on PATH or given by --lmplz, got neither"),
+        (["--lmplz", "missing"], "lmplz must be a program that can be run, got missing"),
+        (["--lmplz", "x", "--estimator", "own"], "lmplz cannot be given with --estimator own"),
+        (["-o", "missing/model.arpa"], "folder missing does not exist"),
+    ],
+)
+def test_bad_input_to_train_is_one_line(
+    arguments: list[str], message: str, place: Path
+) -> None:
+    given = {"--corpus": place / "text", "--tokenizer": place / "tok", "-o": place / "model.arpa"}
+    for option in arguments[::2]:
+        given.pop(option, None)
+    result = run("train", *[part for pair in given.items() for part in pair], *arguments)
+    assert result.exit_code == 2
+    assert message in " ".join(result.stderr.split())
+    assert not (place / "model.arpa").exists()
+
+
+def test_an_empty_corpus_is_refused(place: Path) -> None:
+    (place / "empty.txt").touch()
+    result = run(
+        "train", "--corpus", place / "empty.txt", "--tokenizer", place / "tok",
+        "-o", place / "model.arpa",
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert result.stderr == "Error: a corpus must have at least one token, got none\n"
+
+
+def test_a_bad_arpa_file_is_one_line(place: Path) -> None:
+    path = trained(place)
+    path.write_text(path.read_text().replace("\\2-grams", "\\two-grams"))
+    result = run("info", path)
+    assert result.exit_code == 2
+    assert "\\2-grams: should be here" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["train", "info", "score"])
+def test_help_has_an_example(command: str) -> None:
+    assert f"specplan ngram {command}" in run(command, "--help").stdout
