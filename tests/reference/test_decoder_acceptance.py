@@ -1,0 +1,148 @@
+"""The verifier and the strict rule: edge cases of Algorithm 1's second half, one by one."""
+
+import pytest
+import torch
+from enumeration import require_equal, walk_choices
+from torch import Tensor
+
+from reference.acceptance import Strict, residual
+from reference.drafter import Draft
+from reference.generation import decode_speculatively
+from reference.laws import Dense, Laws, OneHot, concatenate, overlap
+from reference.model_drafter import ModelDrafter
+from reference.policies import Fixed
+from reference.sampling import Sampling
+from reference.stopping import Stopping
+from reference.tabular import TabularModel
+from reference.verifier import verify
+
+P = Dense(torch.tensor([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 0.0, 1.0]]))
+ONE_HOT_P = OneHot(torch.tensor([0, 2, 1]))
+
+
+def verified(p: Laws, tokens: list[int], q: Laws) -> tuple[int, int]:
+    """Returns how many tokens stand, and what follows them."""
+    draft = Draft(torch.tensor(tokens, dtype=torch.int64), q)
+    accepted, token = verify(p, draft, rule=Strict(), generator=torch.Generator().manual_seed(0))
+    assert accepted.shape == token.shape == (1,)
+    return int(accepted), int(token)
+
+
+def test_gamma_zero_draws_from_the_targets_law() -> None:
+    nothing = OneHot(torch.tensor([], dtype=torch.int64))
+    assert verified(P.at(torch.tensor([2])), [], nothing) == (0, 2)
+
+
+def test_a_perfect_draft_is_accepted_whole_and_followed_by_the_targets_token() -> None:
+    drafted = P.first(2)
+    for seed in range(20):
+        tokens = drafted.draw(torch.Generator().manual_seed(seed)).tolist()
+        assert verified(P, tokens, drafted) == (2, 2)
+
+
+def test_the_first_rejection_ends_the_block_whatever_comes_after() -> None:
+    q = OneHot(torch.tensor([2, 1]))
+    accepted, token = verified(P, [2, 1], q)
+    assert accepted == 0
+    assert token in (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("tokens", "expected"), [([0, 2], (2, 1)), ([0, 1], (1, 2)), ([1, 2], (0, 0))]
+)
+@pytest.mark.parametrize("dense", [True, False])
+def test_a_greedy_target_keeps_its_own_tokens_alone(
+    tokens: list[int], expected: tuple[int, int], dense: bool
+) -> None:
+    q: Laws = Dense(torch.full((2, 3), 1 / 3)) if dense else OneHot(torch.tensor(tokens))
+    assert verified(ONE_HOT_P, tokens, q) == expected
+    assert verified(Dense(ONE_HOT_P.dense(3)), tokens, q) == expected
+
+
+def test_a_uniform_draw_of_exactly_zero_accepts_nothing_that_the_target_excludes() -> None:
+    tokens = torch.tensor([2, 0])
+    q = Dense(torch.full((2, 3), 1 / 3))
+    assert Strict().accepts(P.first(2), q, tokens, torch.zeros(2)).tolist() == [False, True]
+
+
+def test_the_largest_uniform_draw_accepts_what_both_laws_hold_alike() -> None:
+    almost_one = torch.full((2,), 1 - 2**-24)
+    q = Dense(P.probabilities[:2].clone())
+    assert Strict().accepts(P.first(2), q, torch.tensor([0, 2]), almost_one).tolist() == [True] * 2
+
+
+def test_residual_is_the_mass_that_the_draft_lacks() -> None:
+    p = torch.tensor([[0.5, 0.3, 0.2]])
+    left = residual(p, Dense(torch.tensor([[0.2, 0.2, 0.6]])))
+    torch.testing.assert_close(left, torch.tensor([[0.3, 0.1, 0.0]]))
+    left = residual(p, OneHot(torch.tensor([1])))
+    torch.testing.assert_close(left, torch.tensor([[0.5, 0.0, 0.2]]))
+
+
+@pytest.mark.parametrize("q", [Dense(P.probabilities[:1]), OneHot(torch.tensor([0]))])
+def test_a_residual_without_mass_is_the_targets_law(q: Laws) -> None:
+    """After a rejection by rounding alone, 0/0 must not decide what comes next."""
+    p = q.dense(3)
+    assert torch.equal(residual(p, q), p)
+
+
+def test_rows_that_differ_by_rounding_leave_a_law_to_draw_from() -> None:
+    p = torch.softmax(torch.randn(1, 5000, generator=torch.Generator().manual_seed(0)), dim=-1)
+    q = (p * (1 + 1e-7 * torch.randn(1, 5000, generator=torch.Generator().manual_seed(1)))).clamp(0)
+    left = residual(p, Dense(q))
+    assert left.isfinite().all()
+    assert left.sum() > 0
+    assert (left >= 0).all()
+
+
+def test_overlap_of_dense_and_one_hot_laws_agree() -> None:
+    q = torch.tensor([[0.1, 0.9, 0.0], [0.2, 0.2, 0.6], [0.5, 0.25, 0.25]])
+    expected = torch.minimum(P.probabilities, q).sum(dim=-1)
+    torch.testing.assert_close(overlap(P, Dense(q)), expected)
+    torch.testing.assert_close(
+        overlap(ONE_HOT_P, Dense(q)), torch.minimum(ONE_HOT_P.dense(3), q).sum(dim=-1)
+    )
+    torch.testing.assert_close(overlap(Dense(q), ONE_HOT_P), overlap(ONE_HOT_P, Dense(q)))
+    assert overlap(ONE_HOT_P, OneHot(torch.tensor([0, 1, 1]))).tolist() == [1, 0, 1]
+
+
+def test_parts_are_joined_in_their_own_kind() -> None:
+    joined = concatenate([ONE_HOT_P.first(1), ONE_HOT_P.at(torch.tensor([2]))])
+    assert isinstance(joined, OneHot)
+    assert joined.tokens.tolist() == [0, 1]
+    joined = concatenate([P.first(1), P.at(torch.tensor([1, 2]))])
+    assert isinstance(joined, Dense)
+    assert torch.equal(joined.probabilities, P.probabilities)
+
+
+class ExactMatch(Strict):
+    """Keeps a drafted token if a draw of the target's own law equals it."""
+
+    def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
+        return uniform < p.of(tokens)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_exact_matching_is_the_strict_rule_of_certain_drafts_and_biased_for_sampled_ones(
+    temperature: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    p, q = [0.5, 0.3, 0.2], [0.2, 0.2, 0.6]
+    walk = walk_choices(monkeypatch, {ExactMatch: lambda p, q: p})
+    draft = ModelDrafter(TabularModel(lambda _: q, 3), Sampling(temperature), 3)
+    law = walk.law(
+        lambda: decode_speculatively(
+            TabularModel(lambda _: p, 3),
+            draft,
+            [0],
+            sampling=Sampling(),
+            policy=Fixed(1),
+            stopping=Stopping(2),
+            generator=torch.Generator(),
+            rule=ExactMatch(),
+        ).tokens[:1]
+    )
+    expected = {(token,): mass for token, mass in enumerate(p)}
+    if temperature == 0:
+        require_equal(law, expected, tolerance=1e-7)
+    else:
+        assert abs(law[2,] - p[2]) > 0.05

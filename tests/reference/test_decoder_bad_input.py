@@ -1,0 +1,234 @@
+"""Bad input and broken models: one error each, with the name, the rule and the value."""
+
+import math
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from plain_laws import random_table
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from reference.drafter import Drafter
+from reference.generation import decode, decode_speculatively
+from reference.huggingface import (
+    CausalModel,
+    load_model,
+    load_tokenizer,
+    require_same_tokenizer,
+    resolve_device,
+)
+from reference.model_drafter import ModelDrafter
+from reference.policies import Fixed
+from reference.records import Generation
+from reference.sampling import Sampling
+from reference.stopping import Stopping
+from reference.tabular import TabularModel
+
+VOCABULARY = 4
+CPU = torch.device("cpu")
+TABLE = random_table(0, VOCABULARY)
+
+
+class Broken(TabularModel):
+    """A table whose logits after the text's first so many tokens are not numbers."""
+
+    def __init__(self, name: str, position: int, logit: float) -> None:
+        super().__init__(TABLE, VOCABULARY, name)
+        self.position = position
+        self.logit = logit
+
+    def extend(self, tokens: torch.Tensor) -> torch.Tensor:
+        logits = super().extend(tokens)
+        row = self.position - 1 - (self.length - len(tokens))
+        if 0 <= row < len(tokens):
+            logits[row, 2 if self.logit > 0 or math.isnan(self.logit) else slice(None)] = self.logit
+        return logits
+
+
+def sound(name: str) -> TabularModel:
+    return TabularModel(TABLE, VOCABULARY, name)
+
+
+def run(target: TabularModel, drafter: Drafter, sampling: Sampling) -> Generation:
+    return decode_speculatively(
+        target,
+        drafter,
+        [1, 2, 3],
+        sampling=sampling,
+        policy=Fixed(4),
+        stopping=Stopping(12),
+        generator=torch.Generator().manual_seed(0),
+    )
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("logit", [math.nan, math.inf, -math.inf])
+@pytest.mark.parametrize("position", [3, 4, 6, 9, 14])
+def test_logits_that_are_no_numbers_stop_the_run_and_name_model_and_position(
+    position: int, logit: float, temperature: float
+) -> None:
+    sampling = Sampling(temperature)
+    message = f"returned NaN or infinite logits at position {position}"
+    draft = ModelDrafter(sound("small"), sampling, VOCABULARY)
+    with pytest.raises(FloatingPointError, match=f"^big {message}$"):
+        run(Broken("big", position, logit), draft, sampling)
+    with pytest.raises(FloatingPointError, match=f"^big {message}$"):
+        decode(
+            Broken("big", position, logit),
+            [1, 2, 3],
+            sampling=sampling,
+            stopping=Stopping(12),
+            generator=torch.Generator().manual_seed(0),
+        )
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("logit", [math.nan, math.inf, -math.inf])
+def test_a_draft_whose_logits_are_no_numbers_is_named(logit: float, temperature: float) -> None:
+    sampling = Sampling(temperature)
+    for position in (3, 5, 6):
+        draft = ModelDrafter(Broken("small", position, logit), sampling, VOCABULARY)
+        message = f"^small returned NaN or infinite logits at position {position}$"
+        with pytest.raises(FloatingPointError, match=message):
+            run(sound("big"), draft, sampling)
+
+
+def test_impossible_tokens_are_no_error() -> None:
+    table = random_table(1, VOCABULARY, zeros=3)
+    draft = ModelDrafter(TabularModel(table, VOCABULARY), Sampling(), VOCABULARY)
+    assert len(run(TabularModel(table, VOCABULARY), draft, Sampling()).tokens) == 12
+
+
+def tiny(positions: int = 16) -> CausalModel:
+    torch.manual_seed(0)
+    return CausalModel(
+        LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=20,
+                hidden_size=8,
+                intermediate_size=8,
+                num_hidden_layers=1,
+                num_attention_heads=1,
+                max_position_embeddings=positions,
+            )
+        ),
+        "tiny",
+    )
+
+
+def decode_tiny(prompt: Sequence[int], new_tokens: int) -> Generation:
+    return decode(
+        tiny(),
+        prompt,
+        sampling=Sampling(0.0),
+        stopping=Stopping(new_tokens),
+        generator=torch.Generator(),
+    )
+
+
+def test_an_empty_prompt_is_refused() -> None:
+    for decoding in (lambda: decode_tiny([], 3), lambda: tiny().start([])):
+        with pytest.raises(ValueError, match="a prompt must have at least one token, got none"):
+            decoding()
+
+
+def test_a_prompt_and_new_tokens_beyond_the_positions_are_refused() -> None:
+    message = (
+        "prompt and new tokens must fit the 16 positions of tiny, got 10 + 7 tokens"
+    )
+    with pytest.raises(ValueError, match=re.escape(message)):
+        decode_tiny([1] * 10, 7)
+    assert len(decode_tiny([1] * 10, 6).tokens) == 6
+
+
+def test_a_prompt_beyond_the_positions_is_refused() -> None:
+    message = "a prompt must fit the 16 positions of tiny, got 17 tokens"
+    with pytest.raises(ValueError, match=message):
+        decode_tiny([1] * 17, 1)
+
+
+def test_a_text_up_to_the_last_position_is_drafted_without_passing_it() -> None:
+    target, draft = tiny(), tiny()
+    for gamma in (1, 3, 7):
+        generation = decode_speculatively(
+            target,
+            ModelDrafter(draft, Sampling(0.0), 20),
+            [1, 2],
+            sampling=Sampling(0.0),
+            policy=Fixed(gamma),
+            stopping=Stopping(14),
+            generator=torch.Generator(),
+        )
+        assert len(generation.tokens) == 14
+
+
+def test_what_is_no_model_folder_is_refused_by_name(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "note.txt").write_text("no model", encoding="utf-8")
+    weightless = tmp_path / "weightless"
+    tiny().module.config.save_pretrained(weightless)
+    for name in ("missing/folder/here", "empty", "note.txt", "weightless"):
+        path = str(tmp_path / name)
+        with pytest.raises(ValueError, match=re.escape(f"model {path!r} could not be loaded: ")):
+            load_model(path, device=CPU)
+
+
+def test_weights_other_than_safetensors_are_not_loaded(tmp_path: Path) -> None:
+    """They are pickles, which run code."""
+    module = tiny().module
+    module.config.save_pretrained(tmp_path)
+    torch.save(module.state_dict(), tmp_path / "pytorch_model.bin")
+    with pytest.raises(ValueError, match=r"could not be loaded: .*safetensors"):
+        load_model(str(tmp_path), device=CPU)
+
+
+def test_what_holds_no_tokenizer_is_refused_by_name(tmp_path: Path) -> None:
+    message = f"tokenizer {str(tmp_path)!r} could not be loaded: "
+    with pytest.raises(ValueError, match=re.escape(message)):
+        load_tokenizer(str(tmp_path))
+
+
+class Tokenizer:
+    """As much of a tokenizer as a comparison reads."""
+
+    def __init__(self, *tokens: str) -> None:
+        self.tokens = tokens
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def get_vocab(self) -> dict[str, int]:
+        return {token: index for index, token in enumerate(self.tokens)}
+
+
+def test_differing_tokenizers_are_refused_by_name() -> None:
+    def compare(target: Tokenizer, draft: Tokenizer) -> None:
+        require_same_tokenizer(target, draft, target_name="big", draft_name="small")
+
+    compare(Tokenizer("a", "b"), Tokenizer("a", "b"))
+    for draft in (Tokenizer("b", "a"), Tokenizer("a", "b", "c")):
+        message = (
+            "target and draft must share one tokenizer, got big with 2 tokens and small with "
+            f"{len(draft)}"
+        )
+        with pytest.raises(ValueError, match=message):
+            compare(Tokenizer("a", "b"), draft)
+
+
+def test_cuda_without_a_cuda_device_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    with pytest.raises(ValueError, match="got cuda without a CUDA device"):
+        resolve_device("cuda")
+    assert resolve_device("auto") == resolve_device("cpu") == CPU
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    assert resolve_device("auto") == torch.device("cuda")
+
+
+@pytest.mark.parametrize("length", [-1, 3])
+def test_a_table_rolls_back_to_what_it_holds_alone(length: int) -> None:
+    model = sound("table")
+    model.start([0, 1, 2])
+    with pytest.raises(ValueError, match=rf"length must lie in \[0, 2\], got {length}"):
+        model.rollback(length)
