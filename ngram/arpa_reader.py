@@ -121,14 +121,15 @@ class _Reader:
             raise self.wrong(f"{count} {order}-grams of the header are more than the file can hold")
         words = np.empty((count, order), np.int32)
         probability = np.empty(count)
-        backoff = np.empty(count)
+        backoff = None if highest else np.empty(count)
         done = 0
         for piece, number in self._pieces(count):
             lines = self._parsed(piece, order=order, highest=highest, missing=count - done)
             part = slice(done, done + number)
             words[part] = lines.words
             probability[part] = lines.log10_probability
-            backoff[part] = lines.log10_backoff
+            if backoff is not None:
+                backoff[part] = lines.log10_backoff
             done += number
             self.line += number
         if done < count:
@@ -140,7 +141,7 @@ class _Reader:
                 f"the header says {count} {order}-grams, and a blank line should follow them, got "
                 f"{_shown(end)}"
             )
-        return Grams(words, probability, None if highest else backoff, first_line)
+        return Grams(words, probability, backoff, first_line)
 
     def _pieces(self, count: int) -> Iterator[tuple[bytes, int]]:
         """Yields the next lines, at most `count`, in pieces of whole lines, and how many each is."""
