@@ -1,7 +1,7 @@
 """Chi-squared tests of counted outcomes against their exact law."""
 
 from collections import Counter
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 
 from scipy.stats import chi2
 
@@ -16,20 +16,32 @@ def require_law(counts: Counter[Hashable], law: Mapping[Hashable, float]) -> Non
 
     Outcomes expected fewer than five times are counted together.
     """
+    require_laws([(counts, law)])
+
+
+def require_laws(tables: Iterable[tuple[Counter[Hashable], Mapping[Hashable, float]]]) -> None:
+    """Fails if independent tables of counts are, all together, too unlikely under their laws."""
+    statistic, freedom = 0.0, 0
+    for counts, law in tables:
+        assert counts.keys() <= {outcome for outcome, mass in law.items() if mass > 0}
+        cells = compared_cells(counts, law)
+        statistic += sum((seen - expected) ** 2 / expected for expected, seen in cells)
+        freedom += max(len(cells) - 1, 0)
+    if freedom > 0:
+        assert statistic < chi2.isf(FALSE_ALARM, freedom)
+
+
+def compared_cells(
+    counts: Counter[Hashable], law: Mapping[Hashable, float]
+) -> list[tuple[float, float]]:
+    """Returns expected and seen counts, of rare outcomes together."""
     total = sum(counts.values())
-    assert counts.keys() <= {outcome for outcome, mass in law.items() if mass > 0}
-    expected, seen = [], []
-    rare_expected = rare_seen = 0.0
-    for outcome, mass in law.items():
-        if total * mass < LEAST_EXPECTED:
-            rare_expected += total * mass
-            rare_seen += counts[outcome]
-        else:
-            expected.append(total * mass)
-            seen.append(counts[outcome])
-    if rare_expected >= LEAST_EXPECTED:
-        expected.append(rare_expected)
-        seen.append(rare_seen)
-    statistic = sum((o - e) ** 2 / e for o, e in zip(seen, expected, strict=True))
-    if len(expected) > 1:
-        assert statistic < chi2.isf(FALSE_ALARM, len(expected) - 1)
+    cells = [
+        (total * mass, float(counts[outcome]))
+        for outcome, mass in law.items()
+        if total * mass >= LEAST_EXPECTED
+    ]
+    expected = total - sum(cell[0] for cell in cells)
+    if expected >= LEAST_EXPECTED:
+        cells.append((expected, total - sum(cell[1] for cell in cells)))
+    return cells

@@ -9,67 +9,33 @@ from typing import Any
 
 import pytest
 import torch
+from combinations import (
+    DRAFT,
+    DRAFTERS,
+    POLICIES,
+    PROMPT,
+    SETTINGS,
+    TARGET,
+    VOCABULARY,
+    model_drafter,
+)
 from enumeration import own_law, require_equal, walk_choices
 from plain_laws import plain_law, random_table
 
 from reference.acceptance import Strict
 from reference.drafter import Draft, Drafter
 from reference.generation import decode, decode_speculatively
-from reference.hierarchical import HierarchicalDrafter
 from reference.laws import Dense
 from reference.model_drafter import ModelDrafter
-from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy
-from reference.random_drafter import RandomDrafter
+from reference.policies import Fixed, Policy
 from reference.sampling import Sampling
 from reference.stopping import Stopping
 from reference.tabular import Table, TabularModel
-
-VOCABULARY = 3
-PROMPT = [0, 1]
-
-TARGET = random_table(1, VOCABULARY, remembered=3)
-DRAFT = random_table(2, VOCABULARY, zeros=1)
 
 
 def strict_acceptance(p: float, q: float) -> float:
     """min(1, p/q), as Algorithm 1 of Leviathan et al. 2023 says."""
     return min(1.0, p / q)
-
-
-def model_drafter(table: Table, sampling: Sampling) -> ModelDrafter:
-    return ModelDrafter(TabularModel(table, VOCABULARY, "draft"), sampling, VOCABULARY)
-
-
-DRAFTERS: dict[str, Callable[[Sampling], Drafter]] = {
-    "model": lambda sampling: model_drafter(DRAFT, sampling),
-    "model with other settings": lambda _: model_drafter(DRAFT, Sampling(1.7, top_k=2)),
-    "greedy model": lambda _: model_drafter(DRAFT, Sampling(0.0)),
-    "random": lambda _: RandomDrafter(VOCABULARY, torch.device("cpu")),
-    "hierarchical": lambda sampling: HierarchicalDrafter(
-        model_drafter(DRAFT, sampling), model_drafter(random_table(3, VOCABULARY), Sampling(0.0)), 1
-    ),
-}
-POLICIES: dict[str, Policy] = {
-    "fixed 0": Fixed(0),
-    "fixed 1": Fixed(1),
-    "fixed 2": Fixed(2),
-    "fixed 3": Fixed(3),
-    "confidence": Confidence(0.5, most=3),
-    "heuristic": Heuristic(1),
-    # Plans nothing, one or two tokens, as its estimate of alpha goes.
-    "adaptive": Adaptive(lambda alpha: round(3 * alpha - 0.5), prior_tokens=1.0, window=2),
-}
-SETTINGS = {
-    "plain": Sampling(),
-    "temperature": Sampling(0.6),
-    "greedy": Sampling(0.0),
-    "top-k": Sampling(1.3, top_k=2),
-    "top-p": Sampling(top_p=0.8),
-    "min-p": Sampling(min_p=0.3),
-    "repetition penalty": Sampling(repetition_penalty=1.8),
-    "greedy with repetition penalty": Sampling(0.0, repetition_penalty=3.0),
-    "all": Sampling(0.8, top_k=2, top_p=0.9, min_p=0.1, repetition_penalty=0.7),
-}
 
 
 def law_of(

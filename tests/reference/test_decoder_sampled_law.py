@@ -8,12 +8,14 @@ import functools
 import itertools
 import math
 import random
-from collections import Counter
+from collections import Counter, defaultdict
+from collections.abc import Hashable
 
 import pytest
 import torch
-from chi_squared import require_law
-from plain_laws import normalised
+from chi_squared import require_law, require_laws
+from combinations import DRAFTERS, POLICIES, PROMPT, SETTINGS, TARGET, covering
+from plain_laws import normalised, plain_law
 
 from reference.generation import decode, decode_speculatively
 from reference.laws import draw
@@ -106,6 +108,34 @@ def test_tokens_are_accepted_with_the_mass_that_both_laws_share(pair: str) -> No
         if position == 0 or beta > 0.2:
             assert len(reached) > 50
             assert abs(rate - beta) <= STANDARD_ERRORS * error
+
+
+@pytest.mark.parametrize(("drafter", "policy", "setting"), covering(DRAFTERS, POLICIES, SETTINGS))
+def test_each_token_follows_its_text_with_the_targets_law(
+    drafter: str, policy: str, setting: str
+) -> None:
+    """Long texts again, of a target whose law depends on the text; combined pairwise."""
+    sampling = SETTINGS[setting]
+    generation = decode_speculatively(
+        TabularModel(TARGET, 3),
+        DRAFTERS[drafter](sampling),
+        PROMPT,
+        sampling=sampling,
+        policy=POLICIES[policy],
+        stopping=Stopping(900),
+        generator=torch.Generator().manual_seed(7),
+    )
+    text = [*PROMPT, *generation.tokens]
+    # All that the law depends on: the last three tokens, and for the penalty the set of all.
+    counts: defaultdict[Hashable, Counter[Hashable]] = defaultdict(Counter)
+    laws: dict[Hashable, dict[Hashable, float]] = {}
+    for at in range(len(PROMPT), len(text)):
+        before = text[:at]
+        context = (tuple(before[-3:]), frozenset(before))
+        counts[context][text[at]] += 1
+        if context not in laws:
+            laws[context] = dict(enumerate(plain_law(TARGET(before), sampling, before)))
+    require_laws((counts[context], laws[context]) for context in counts)
 
 
 def test_plain_decoding_has_the_targets_law() -> None:
