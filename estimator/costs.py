@@ -48,22 +48,24 @@ def fit_costs(baseline: Sequence[Block], probe: Sequence[Block]) -> CostModel:
 
     Args:
       baseline: blocks of autoregressive decoding.
-      probe: blocks of speculative decoding, of at least two draft lengths.
-
-    Raises:
-      ValueError: if the probe has blocks of fewer than two draft lengths.
+      probe: blocks of speculative decoding. Where all are of one draft length (a lookup that found
+        nothing, texts that end with their first block), no line can be drawn, and t_q is the
+        drafter's own passes alone.
     """
     lengths = np.array([len(block.drafted) for block in probe])
     distinct = np.unique(lengths)
-    if len(distinct) < 2:
-        raise ValueError(f"a probe needs at least two draft lengths, got {distinct.tolist()}")
     verify = np.array([block.verify_seconds for block in probe])
     beside = np.array([block.draft_seconds + block.other_seconds for block in probe])
     target = {1: float(np.median([block.verify_seconds for block in baseline]))}
     target |= {int(g) + 1: float(np.median(verify[lengths == g])) for g in distinct if g > 0}
-    medians = [np.median(beside[lengths == g]) for g in distinct]
-    weights = np.sqrt([np.sum(lengths == g) for g in distinct])
-    slope, intercept = np.polyfit(distinct, medians, 1, w=weights)
+    medians = np.array([np.median(beside[lengths == g]) for g in distinct])
+    if len(distinct) > 1:
+        weights = np.sqrt([np.sum(lengths == g) for g in distinct])
+        slope, intercept = np.polyfit(distinct, medians, 1, w=weights)
+    else:
+        passes = np.median([block.draft_seconds for block in probe])
+        slope = passes / distinct[0] if distinct[0] > 0 else 0.0
+        intercept = medians[0] - slope * distinct[0]
     return CostModel(
         target_seconds=target,
         # Noise can tilt the line of a nearly free drafter below zero.

@@ -19,7 +19,7 @@ from estimator.intervals import CONFIDENCE, interval, ratio_interval, resampled_
 from estimator.prompts import prompts_hash
 from estimator.seeding import seeded
 from estimator.trace_file import load_traces, save_traces
-from estimator.traces import Trace, alpha, block_efficiency, trace
+from estimator.traces import LENIENCES, Trace, alpha, block_efficiency, lenient_alpha, trace
 from reference.generation import decode
 from simulator.cost import CostModel
 from simulator.tokens import expected_tokens
@@ -35,6 +35,7 @@ def measure_traces(
     max_gamma: int,
     seed: int,
     path: Path | None,
+    origins: Sequence[str] = (),
     progress: Callable[[], object],
 ) -> list[Trace]:
     """Returns one trace for each prompt, of a text sampled from the target.
@@ -45,9 +46,11 @@ def measure_traces(
       max_gamma: the longest draft that replay will be asked about.
       seed: of the texts.
       path: an .npz that keeps each finished prompt's trace; None keeps none.
+      origins: what tells models of one name apart (files, precision): kept traces of others are
+        not used.
       progress: called after each prompt.
     """
-    key = _key(subject, prompts, max_gamma, seed)
+    key = _key(subject, prompts, max_gamma, seed, origins)
     known = {} if path is None else load_traces(path, key)
     for number, prompt in enumerate(prompts):
         if number not in known:
@@ -66,7 +69,7 @@ def measure_traces(
                 sampling=subject.sampling,
                 limit=subject.stopping.max_new_tokens,
                 max_gamma=max_gamma,
-                lenient=True,
+                leniences=LENIENCES,
             )
             if path is not None:
                 save_traces(path, known, key)
@@ -74,7 +77,13 @@ def measure_traces(
     return [known[number] for number in range(len(prompts))]
 
 
-def _key(subject: Subject, prompts: Sequence[Sequence[int]], max_gamma: int, seed: int) -> str:
+def _key(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    max_gamma: int,
+    seed: int,
+    origins: Sequence[str],
+) -> str:
     """Returns a hash of everything that the traces depend on."""
     parts = [
         subject.target.name,
@@ -85,6 +94,7 @@ def _key(subject: Subject, prompts: Sequence[Sequence[int]], max_gamma: int, see
         prompts_hash(prompts),
         str(max_gamma),
         str(seed),
+        *origins,
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -165,7 +175,9 @@ def profile_data(
             "prompts": len(traces),
         },
         "alpha_by_position_in_text": _alpha_by_position(traces),
-        "alpha_by_lenience": _alpha_by_lenience(traces),
+        "alpha_by_lenience": {
+            str(lenience): lenient_alpha(traces, lenience) for lenience in LENIENCES
+        },
         "c": {"value": cost.c, "low": c_low, "high": c_high},
         "c_hat": c_hat,
         "target_ms": {str(n): 1e3 * seconds for n, seconds in cost.target_seconds.items()},
@@ -215,17 +227,6 @@ def _alpha_by_position(traces: Sequence[Trace]) -> list[dict[str, Any]]:
         values = np.concatenate([t.beta[first : first + POSITIONS_PER_BIN] for t in traces])
         bins.append({"first": first, "alpha": float(values.mean()), "tokens": len(values)})
     return bins
-
-
-def _alpha_by_lenience(traces: Sequence[Trace]) -> dict[str, float]:
-    """Returns alpha(l) by lenience, each text weighing by its tokens."""
-    weights = [t.tokens for t in traces]
-    return {
-        str(lenience): float(
-            np.average([t.alpha_by_lenience[lenience] for t in traces], weights=weights)
-        )
-        for lenience in traces[0].alpha_by_lenience
-    }
 
 
 def _lag1_correlation(traces: Sequence[Trace]) -> float | None:

@@ -2,10 +2,8 @@
 
 from typing import Any
 
-from reference.cached_model import CachedModel
+from estimator.draft_model import draft_model, transformers_module
 from reference.drafter import Drafter
-from reference.fitted_model import FittedModel
-from reference.model_drafter import ModelDrafter
 
 
 def operations_per_token(module: Any) -> int:
@@ -24,10 +22,15 @@ def operations_per_token(module: Any) -> int:
 
 
 def c_hat(target_module: Any, drafter: Drafter) -> float:
-    """Returns operations of a draft step over operations of a target step; 0 for a table."""
-    if not isinstance(drafter, ModelDrafter):
+    """Returns operations of a draft step over operations of a target step; 0 for a table.
+
+    Raises:
+      ValueError: if the draft is a model of unknown weights.
+    """
+    draft = draft_model(drafter)
+    if draft is None:
         return 0.0
-    draft = drafter.draft.model if isinstance(drafter.draft, FittedModel) else drafter.draft
-    if not isinstance(draft, CachedModel):
+    module = transformers_module(draft)
+    if module is None:
         raise ValueError(f"c_hat needs a draft of known weights, got {drafter.name}")
-    return operations_per_token(draft.module) / operations_per_token(target_module)
+    return operations_per_token(module) / operations_per_token(target_module)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reference.drafter import Drafter
-from reference.laws import Dense
+from reference.laws import Dense, Laws
 from reference.model import Model
 from reference.model_drafter import text_laws
 from reference.sampling import Sampling
@@ -27,8 +27,8 @@ class Trace:
     acceptance: shape (N,) or, where the draft depends on the block's start, (N, K).
     drafted: shape (N,) in that case, else None.
     limit: the most tokens that the text could have had; N unless the text ended by itself.
-    alpha_by_lenience: mean of sum min(p/l, q) by lenience l (Leviathan et al. 2023, A.5); empty
-      unless asked for, and at temperature 0, where the law is one-hot.
+    alpha_by_lenience: mean of sum min(p/l, q) by lenience l (Leviathan et al. 2023, A.5), for
+      those asked for.
     """
 
     beta: NDArray[np.float64]
@@ -52,7 +52,7 @@ def trace(
     sampling: Sampling,
     limit: int,
     max_gamma: int,
-    lenient: bool = False,
+    leniences: Sequence[float] = (),
 ) -> Trace:
     """Returns a drafter's trace along a text that the target generated from prompt.
 
@@ -66,18 +66,15 @@ def trace(
       sampling: makes the target's laws.
       limit: max_new_tokens of the run that made the continuation.
       max_gamma: the longest draft that replay will be asked about.
-      lenient: whether to find alpha(l), too.
+      leniences: the l whose alpha(l) is wanted, each in (0, 1].
     """
     text = target.start(prompt)
     p = text_laws(target, text, continuation, sampling)
     scores = drafter.score(prompt, text, continuation, p, max_gamma)
     by_lenience = {}
-    if lenient and isinstance(p, Dense):
-        for lenience in LENIENCES:
-            # sum min(p/l, q) is what the drafter overlaps with if p is given as p/l.
-            raised = Dense(p.probabilities / lenience)
-            beta = drafter.score(prompt, text, continuation, raised, max_gamma).beta
-            by_lenience[lenience] = float(beta.mean())
+    for lenience in leniences:
+        beta = drafter.score(prompt, text, continuation, raised(p, lenience), max_gamma).beta
+        by_lenience[lenience] = float(beta.mean())
     return Trace(
         beta=scores.beta.numpy(),
         acceptance=scores.acceptance.numpy(),
@@ -85,6 +82,31 @@ def trace(
         limit=limit,
         alpha_by_lenience=by_lenience,
     )
+
+
+def raised(p: Laws, lenience: float) -> Dense:
+    """Returns the rows r for which sum min(r, q) is the acceptance probability under lenience l.
+
+    They are p/l, cut to 1, above which no q is. At temperature 0 they are 1 for every token that
+    lenience keeps, those with p(x) >= l max p, and 0 for the others. (Leviathan et al. 2023, A.5)
+
+    Args:
+      p: the target's laws; one-hot ones with the logits behind them.
+      lenience: l in (0, 1].
+    """
+    if isinstance(p, Dense):
+        return Dense((p.probabilities / lenience).clamp(max=1.0))
+    hidden = p.at_temperature_one()
+    assert hidden is not None
+    probabilities = hidden.probabilities
+    least = lenience * probabilities.amax(dim=-1, keepdim=True)
+    return Dense((probabilities >= least).to(probabilities.dtype))
+
+
+def lenient_alpha(traces: Sequence[Trace], lenience: float) -> float:
+    """Returns the mean of alpha(l) over the tokens of all texts."""
+    values = [trace.alpha_by_lenience[lenience] for trace in traces]
+    return float(np.average(values, weights=[trace.tokens for trace in traces]))
 
 
 def alpha(traces: Sequence[Trace]) -> float:

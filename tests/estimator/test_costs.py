@@ -45,10 +45,19 @@ def test_known_costs_are_recovered_in_spite_of_hold_ups() -> None:
         assert cost.verify_seconds(n) == pytest.approx(0.010 + 0.001 * n)
 
 
-def test_a_line_needs_two_draft_lengths() -> None:
+def test_one_draft_length_alone_is_split_by_the_draft_passes() -> None:
     baseline = [block(0, draft=0, verify=0.011, other=0.0)]
-    with pytest.raises(ValueError, match=r"at least two draft lengths, got \[4\]"):
-        fit_costs(baseline, probe([4, 4], np.random.default_rng(0)))
+    cost = fit_costs(baseline, [block(4, draft=0.006, verify=0.015, other=0.005)] * 3)
+    assert cost.draft_seconds == pytest.approx(0.0015)
+    assert cost.overhead_seconds == pytest.approx(0.005)
+    assert cost.verify_seconds(5) == pytest.approx(0.015)
+
+
+def test_a_drafter_that_proposed_nothing_costs_its_search() -> None:
+    baseline = [block(0, draft=0, verify=0.011, other=0.0)]
+    cost = fit_costs(baseline, [block(0, draft=0.001, verify=0.011, other=0.002)] * 3)
+    assert cost.draft_seconds == 0
+    assert cost.overhead_seconds == pytest.approx(0.003)
 
 
 def test_a_lone_gamma_is_probed_beside_no_draft_at_all() -> None:

@@ -9,7 +9,16 @@ from pairs import PROMPTS, tiny_pair
 
 from estimator.ahead import simulated_seconds
 from estimator.intervals import REPLICATES
-from estimator.traces import Trace, alpha, block_efficiency, replayed_calls, trace
+from estimator.traces import (
+    LENIENCES,
+    Trace,
+    alpha,
+    block_efficiency,
+    lenient_alpha,
+    replayed_calls,
+    trace,
+)
+from ngram.lookup import PromptLookupDrafter
 from reference.generation import decode_speculatively
 from reference.model_drafter import ModelDrafter
 from reference.policies import Fixed
@@ -119,7 +128,7 @@ def test_beta_and_acceptance_are_those_of_the_laws() -> None:
         sampling=sampling,
         limit=3,
         max_gamma=2,
-        lenient=True,
+        leniences=LENIENCES,
     )
     np.testing.assert_allclose(recorded.beta, [0.4] * 3)
     np.testing.assert_allclose(recorded.acceptance, [0.4, 2 / 3, 0])
@@ -141,19 +150,47 @@ def test_lenience_raises_alpha_as_the_formula_says() -> None:
         sampling=sampling,
         limit=2,
         max_gamma=1,
-        lenient=True,
+        leniences=LENIENCES,
     )
     for lenience, value in recorded.alpha_by_lenience.items():
         assert value == pytest.approx(min(0.1 / lenience, 0.7) + 0.3)
 
 
-def test_a_greedy_trace_has_no_lenient_alpha() -> None:
+def test_greedy_lenience_keeps_what_is_likely_enough() -> None:
+    """A.5 at temperature 0: drafted tokens stand where p(x) >= l max p. Here p(1) / max p = 0.5."""
     sampling = Sampling(temperature=0)
-    target, drafter = tiny_pair(sampling)
+    drafter = ModelDrafter(TabularModel(lambda text: [0.1, 0.8, 0.1], 3), sampling, 3)
     recorded = trace(
-        target, drafter, [1], [2, 3], sampling=sampling, limit=2, max_gamma=1, lenient=True
+        TabularModel(lambda text: [0.6, 0.3, 0.1], 3),
+        drafter,
+        [2],
+        [0, 0],
+        sampling=sampling,
+        limit=2,
+        max_gamma=1,
+        leniences=[1.0, 0.51, 0.49, 0.1],
     )
-    assert recorded.alpha_by_lenience == {}
+    assert alpha([recorded]) == 0
+    assert recorded.alpha_by_lenience == {1.0: 0, 0.51: 0, 0.49: 1, 0.1: 1}
+    assert lenient_alpha([recorded], 0.49) == 1
+
+
+def test_lenience_never_accepts_a_copied_token_more_than_surely() -> None:
+    """A lookup's law is one-hot: sum min(p/l, q) is p/l at its token, at most 1."""
+    sampling = Sampling(temperature=1)
+    drafter = PromptLookupDrafter(device=torch.device("cpu"))
+    recorded = trace(
+        TabularModel(lambda text: [0.5, 0.4, 0.1], 3),
+        drafter,
+        [1, 0],
+        [1, 0],
+        sampling=sampling,
+        limit=2,
+        max_gamma=2,
+        leniences=[1.0, 0.8, 0.1],
+    )
+    # After 1 0 there is nothing to copy, after 1 0 1 there is the 0, and p(0) = 0.5.
+    assert recorded.alpha_by_lenience == pytest.approx({1.0: 0.25, 0.8: 0.3125, 0.1: 0.5})
 
 
 def trace_of(acceptance: np.ndarray, limit: int, drafted: np.ndarray | None = None) -> Trace:

@@ -1,5 +1,7 @@
 """A whole validation of a tiny pair."""
 
+from collections.abc import Mapping
+
 import numpy as np
 import pytest
 from pairs import PROMPTS, tiny_pair
@@ -7,9 +9,12 @@ from pairs import PROMPTS, tiny_pair
 from estimator.arms import AGAIN, BASELINE, PROBE, Subject, run_arms
 from estimator.intervals import interval, ratio_interval
 from estimator.seeding import seeded
-from estimator.validation import Validation, validate
-from reference.policies import Fixed
+from estimator.validation import Validation, generations, validate
+from reference.acceptance import Rule
+from reference.lenience import Lenient
+from reference.policies import Confidence, Fixed, Policy
 from reference.sampling import Sampling
+from reference.speculative import STRICT
 from reference.stopping import Stopping
 
 POLICIES = {"one": Fixed(1), "three": Fixed(3)}
@@ -62,6 +67,7 @@ def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
     """A drafter that verification does not guard: the check must notice."""
 
     class Accepting:
+        name = "accepting"
         lossless = True
 
         def accepts(self, p, q, tokens, uniform):   # type: ignore[no-untyped-def]
@@ -82,6 +88,73 @@ def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
         progress=lambda: None,
     )
     assert not any(row.identical_to_target for row in result.rows)
+    # Float32 texts part at no tie, and the row says so.
+    assert all(row.tie_gap > 1e-3 for row in result.rows)
+
+
+def validated(policies: Mapping[str, Policy | None], temperature: float, rule: Rule) -> Validation:
+    sampling = Sampling(temperature=temperature)
+    target, drafter = tiny_pair(sampling, noise=0.2)
+    return validate(
+        Subject(target, drafter, sampling, Stopping(20), rule),
+        PROMPTS,
+        policies,
+        max_gamma=4,
+        repeats=1,
+        seed=0,
+        progress=lambda: None,
+    )
+
+
+def test_every_policy_has_its_row_and_only_fixed_ones_predictions() -> None:
+    policies = {"gamma 2": Fixed(2), "confidence:0.5": Confidence(0.5, 4), "adaptive": None}
+    rows = validated(policies, 0, STRICT).rows
+    assert [(row.policy, row.gamma) for row in rows] == [
+        ("fixed", 2),
+        ("confidence:0.5", None),
+        ("adaptive", None),
+    ]
+    assert all(row.identical_to_target for row in rows)
+    for row in rows[1:]:
+        assert row.predicted_theorem8 is row.predicted_ahead is row.predicted_calibrated is None
+        assert row.predicted_target_calls is row.end_to_end_predicted is row.error_percent is None
+        assert row.measured > 0
+
+
+@pytest.mark.parametrize("policies", [{"a": None}, {"a": Fixed(1), "b": None}, {"a": Fixed(1)}])
+def test_progress_is_called_as_often_as_announced(policies: dict[str, Policy | None]) -> None:
+    sampling = Sampling(temperature=0)
+    target, drafter = tiny_pair(sampling)
+    calls = []
+    validate(
+        Subject(target, drafter, sampling, Stopping(3)),
+        PROMPTS,
+        policies,
+        max_gamma=2,
+        repeats=2,
+        seed=0,
+        progress=lambda: calls.append(1),
+    )
+    assert len(calls) == generations(PROMPTS, policies, repeats=2)
+
+
+def test_greedy_lenience_is_replayed_exactly_and_seen_to_be_lossy() -> None:
+    strict = validated({"a": Fixed(3)}, 0, STRICT).rows[0]
+    lenient = validated({"a": Fixed(3)}, 0, Lenient(0.02)).rows[0]
+    assert lenient.alpha > strict.alpha
+    assert (strict.rule, strict.lossless) == ("strict", True)
+    assert (lenient.rule, lenient.lossless) == ("lenient 0.02", False)
+    assert lenient.identical_to_target is False
+    assert lenient.predicted_target_calls == lenient.target_calls
+    assert lenient.target_calls < strict.target_calls
+    assert lenient.predicted_theorem8 > 0
+    assert lenient.predicted_ahead is None
+
+
+def test_sampled_lenience_has_no_replay_to_predict_it() -> None:
+    row = validated({"a": Fixed(3)}, 1, Lenient(0.2)).rows[0]
+    assert row.predicted_theorem8 > 0
+    assert row.predicted_ahead is row.predicted_calibrated is row.predicted_target_calls is None
 
 
 def test_repeats_of_an_arm_have_one_text_and_arms_their_own() -> None:

@@ -1,0 +1,68 @@
+"""How fast interleaved runs were: medians over repeats, resampled for intervals."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimator.arms import AGAIN, BASELINE, Runs
+from estimator.intervals import interval, resampled_prompts
+from reference.records import Generation
+
+Seconds = NDArray[np.float64]
+
+
+def decode_rate(generations: Sequence[Sequence[Generation]]) -> Seconds:
+    """Returns each prompt's seconds per token, the median over repeats; shape (prompts,)."""
+    rates: Seconds = np.median(_rates(generations), axis=1)
+    return rates
+
+
+def median_sum(
+    generations: Sequence[Sequence[Generation]], seconds: Callable[[Generation], float]
+) -> float:
+    """Returns the sum over prompts of the median over repeats."""
+    return float(sum(np.median([seconds(run) for run in row]) for row in generations))
+
+
+def noise_logarithms(runs: Runs, generator: np.random.Generator) -> Seconds:
+    """Returns log-ratios of the baseline's speed to its own, resampled; shape (REPLICATES,).
+
+    Their signs are drawn: which of the two baselines was the faster is nothing that one could
+    have known before.
+    """
+    chosen = resampled_prompts(len(runs[BASELINE]), generator)
+    baseline, again = (
+        _resampled_rates(_rates(runs[arm]), chosen, generator).sum(axis=1)
+        for arm in (BASELINE, AGAIN)
+    )
+    logarithms: Seconds = np.log(baseline / again)
+    logarithms *= generator.choice([-1.0, 1.0], len(logarithms))
+    return logarithms
+
+
+def measured_interval(
+    runs: Runs, arm: str, generator: np.random.Generator
+) -> tuple[float, float]:
+    """Returns the bootstrap interval of an arm's measured speed-up."""
+    tokens = np.array([len(row[0].tokens) for row in runs[arm]])
+    chosen = resampled_prompts(len(tokens), generator)
+    baseline, own = (
+        (_resampled_rates(_rates(runs[name]), chosen, generator) * tokens[chosen]).sum(axis=1)
+        for name in (BASELINE, arm)
+    )
+    return interval(baseline / own)
+
+
+def _rates(generations: Sequence[Sequence[Generation]]) -> Seconds:
+    """Returns seconds per token, shape (prompts, repeats)."""
+    return np.array([[run.decode_seconds / len(run.tokens) for run in row] for row in generations])
+
+
+def _resampled_rates(
+    rates: Seconds, chosen: NDArray[np.int64], generator: np.random.Generator
+) -> Seconds:
+    """Returns median rates over resampled repeats of the chosen prompts, shape of chosen."""
+    repeats = rates.shape[1]
+    picked = generator.integers(0, repeats, (*chosen.shape, repeats))
+    return np.median(rates[chosen[..., None], picked], axis=-1)

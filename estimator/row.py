@@ -1,0 +1,66 @@
+"""One line of a validation: a draft, a temperature and a gamma policy."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """What was predicted of one draft, temperature and policy, and what came of it.
+
+    Speed-ups are of decoding, prefill apart, except the two `end_to_end` ones.
+
+    gamma: of a fixed policy, else None, and so are the predictions.
+    rule: of acceptance, by name; lossless: whether it keeps the target's law.
+    alpha: mean of sum min(p, q) over texts sampled from the target before the run; under a
+      lenient rule with its p/l in place of p (Leviathan et al. 2023, A.5).
+    c: seconds of a draft step over seconds of a target step.
+    predicted_theorem8: verification free, acceptances i.i.d.
+    predicted_ahead, _low, _high: replay over those other texts; None for a lossy rule, which
+      leaves the target's texts.
+    predicted_calibrated: replay over the run's own texts; costs measured apart; None for a lossy
+      rule above temperature 0, as its texts are not the target's.
+    measured, _low, _high: baseline seconds over the run's, bootstrap over prompts and repeats.
+    predicted_target_calls, target_calls: on the run's own texts.
+    identical_to_target: every id equal to greedy decoding's; None above temperature 0.
+    tie_gap: where it is not, the target's logit gap at the first difference, the largest over
+      prompts; else None.
+    draft_seconds, verify_seconds, other_seconds: of the run, medians over repeats.
+    """
+
+    draft: str
+    temperature: float
+    policy: str
+    gamma: int | None
+    rule: str
+    lossless: bool
+    alpha: float
+    c: float
+    predicted_theorem8: float | None
+    predicted_ahead: float | None
+    predicted_ahead_low: float | None
+    predicted_ahead_high: float | None
+    predicted_calibrated: float | None
+    measured: float
+    measured_low: float
+    measured_high: float
+    predicted_target_calls: float | None
+    target_calls: int
+    block_efficiency: float
+    accepted_fraction: float | None
+    tokens: int
+    identical_to_target: bool | None
+    tie_gap: float | None
+    draft_seconds: float
+    verify_seconds: float
+    other_seconds: float
+    baseline_tokens_per_second: float
+    tokens_per_second: float
+    end_to_end_predicted: float | None
+    end_to_end_measured: float
+
+    @property
+    def error_percent(self) -> float | None:
+        """100 (predicted_calibrated - measured) / measured."""
+        if self.predicted_calibrated is None:
+            return None
+        return 100 * (self.predicted_calibrated - self.measured) / self.measured
