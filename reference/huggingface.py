@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from torch import Tensor
 from transformers import (
     AutoConfig,
@@ -108,16 +109,24 @@ def load_model(
             name, revision=revision, trust_remote_code=trust_remote_code
         )
         family = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-        module = family.from_pretrained(
+        module, found = family.from_pretrained(
             name,
             config=config,
             revision=revision,
             dtype=chosen,
             use_safetensors=True,
             trust_remote_code=trust_remote_code,
+            output_loading_info=True,
         )
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, SafetensorError) as error:
         raise ValueError(f"model {name!r} could not be loaded: {first_line(error)}") from error
+    if found["missing_keys"]:
+        # transformers would fill them with random numbers.
+        missing = sorted(found["missing_keys"])
+        raise ValueError(
+            f"model {name!r} must have all of its weights, got none for {missing[0]} and "
+            f"{len(missing) - 1} others"
+        )
     adapter = EncoderDecoderModel if config.is_encoder_decoder else CausalModel
     return adapter(module.to(device), name)
 
