@@ -22,10 +22,12 @@ class DrafterName:
 
     kind: one of KINDS; "hf" for a Hugging Face name or folder.
     value: what followed the colon; None where nothing did.
+    otherwise: the drafter of the blocks for which this one proposes nothing; None: nobody.
     """
 
     kind: str
     value: str | None
+    otherwise: DrafterName | None = None
 
     @property
     def number(self) -> int | None:
@@ -36,9 +38,15 @@ class DrafterName:
 def parse_drafter(text: str) -> DrafterName:
     """Returns the drafter that a user named; anything unknown is a Hugging Face name or folder.
 
+    `lookup+ngram` is a lookup, and an n-gram where it finds nothing; both may have their value.
+
     Raises:
       ValueError: if a value is missing, superfluous or not a positive integer where one is due.
     """
+    first, plus, second = text.partition("+")
+    if plus and _kind(first) == "lookup" and _kind(second) == "ngram":
+        lookup = parse_drafter(first)
+        return DrafterName(lookup.kind, lookup.value, parse_drafter(second))
     kind, colon, value = text.partition(":")
     if kind not in KINDS:
         if not text.strip():
@@ -51,3 +59,7 @@ def parse_drafter(text: str) -> DrafterName:
     if kind in INTEGERS and value and not (value.isdecimal() and int(value) > 0):
         raise ValueError(f"draft {kind}:N needs a positive integer N, got {text!r}")
     return DrafterName(kind, value or None)
+
+
+def _kind(text: str) -> str:
+    return text.partition(":")[0]

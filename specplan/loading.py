@@ -2,29 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from transformers.utils import logging as transformers_logging
+
 from estimator.prompts import embedded_prompts, encode_prompts, read_prompts
-from reference.drafter import Drafter
+from reference.acceptance import Rule
 from reference.cached_model import CachedModel
 from reference.embedded import weights_folder
 from reference.huggingface import (
+    encode_chat,
     end_ids,
     load_model,
     load_tokenizer,
-    require_same_tokenizer,
     resolve_device,
 )
-from reference.model_drafter import ModelDrafter
+from reference.lenience import Lenient
 from reference.sampling import Sampling
+from reference.speculative import STRICT
 from reference.stopping import Stopping
-from specplan.drafter_names import DrafterName, parse_drafter
+from specplan.drafter_loading import (
+    EMBEDDED,
+    DrafterOf,
+    load_drafter,
+    require_tokenizer_of_target,
+)
+from specplan.drafter_names import parse_drafter
 from specplan.model_options import EMBEDDED_PROMPT_TOKENS, ModelOptions
-
-EMBEDDED = "embedded"
-DrafterOf = Callable[[Sampling], Drafter]
+from specplan.origins import model_files
+from specplan.output import warn
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +44,7 @@ class Loaded:
     drafters: by name, each made for given sampling settings.
     prompts: ids, at least one prompt.
     stopping: max_new_tokens and the target's end-of-text ids.
+    origins: tells models of one name apart: files, device, precision.
     """
 
     target: CachedModel
@@ -42,79 +52,121 @@ class Loaded:
     drafters: dict[str, DrafterOf]
     prompts: list[list[int]]
     stopping: Stopping
+    origins: list[str]
 
 
-def load(options: ModelOptions) -> Loaded:
-    """Returns everything that the options name; what can be refused is refused before loading.
+def sampling_at(temperature: float, options: ModelOptions) -> Sampling:
+    """Returns the options' sampling settings at a temperature.
+
+    Raises:
+      ValueError: if a setting is out of range.
+    """
+    return Sampling(
+        temperature=temperature,
+        top_k=options.top_k,
+        top_p=options.top_p,
+        min_p=options.min_p,
+        repetition_penalty=options.repetition_penalty,
+    )
+
+
+def acceptance_rule(lenience: float) -> Rule:
+    """Returns the strict rule, or a lossy one where lenience is not 1.
+
+    Raises:
+      ValueError: if lenience is out of range.
+    """
+    return STRICT if lenience == 1 else Lenient(lenience)
+
+
+def draft_names(options: ModelOptions) -> tuple[str, ...]:
+    """Returns the drafters' names: as given, else the embedded one.
+
+    Raises:
+      ValueError: if none is given beside a target.
+    """
+    if options.drafts or options.target in (None, EMBEDDED):
+        return options.drafts or (EMBEDDED,)
+    raise ValueError("draft must be given with a target, got none")
+
+
+def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None) -> Loaded:
+    """Returns everything that the options name.
+
+    What can be refused without a model is refused before one is read: names, prompts, device, then
+    tokenizers.
+
+    Args:
+      options: as the user gave them.
+      drafts: names of drafters.
+      prompt: text that takes the place of the options' prompts.
 
     Raises:
       ValueError: with the option's name, rule and value.
     """
-    names = options.drafts
-    if not names:
-        if options.target is not None:
-            raise ValueError("draft must be given with a target, got none")
-        names = (EMBEDDED,)
-    parsed = {name: parse_drafter(name) for name in names}
-    texts = None if options.prompts is None else read_prompts(options.prompts)
+    target_name = EMBEDDED if options.target is None else options.target
+    embedded = target_name == EMBEDDED
+    texts = [prompt] if prompt is not None else _texts(options)
+    names = {name: parse_drafter(name) for name in drafts}
+    if not embedded and any(name.kind == EMBEDDED for name in names.values()):
+        raise ValueError(f"draft embedded needs the embedded target, got {target_name}")
     device = resolve_device(options.device)
-    folder = str(weights_folder("target")) if options.target is None else options.target
-    if options.target is not None:
-        for name in parsed.values():
-            if name.kind == EMBEDDED:
-                raise ValueError("draft embedded needs the embedded target, got another target")
+    if not sys.stderr.isatty():
+        transformers_logging.disable_progress_bar()
 
+    folder = str(weights_folder("target")) if embedded else target_name
+    tokenizer = load_tokenizer(folder, trust_remote_code=options.trust_remote_code)
+    for name in names.values():
+        require_tokenizer_of_target(name, tokenizer, options, target_name=target_name)
+    prompts = _prompts(texts, tokenizer, options, target_name)
     target = load_model(
         folder, device=device, dtype=options.dtype, trust_remote_code=options.trust_remote_code
     )
-    if options.target is None:
-        target.name = EMBEDDED
-    tokenizer = load_tokenizer(folder, trust_remote_code=options.trust_remote_code)
-    drafters = {
-        text: _drafter(name, target, tokenizer, options) for text, name in parsed.items()
-    }
+    target.name = target_name
     return Loaded(
         target,
         tokenizer,
-        drafters,
-        _prompts(texts, tokenizer, options),
+        {text: load_drafter(name, target, tokenizer, options) for text, name in names.items()},
+        prompts,
         Stopping(options.max_new_tokens, end_ids(target.module, tokenizer)),
+        [str(device), str(target.module.dtype), *model_files(target_name, names.values())],
     )
 
 
-def _prompts(texts: list[str] | None, tokenizer: Any, options: ModelOptions) -> list[list[int]]:
-    if texts is not None:
+def _texts(options: ModelOptions) -> list[str] | None:
+    """Returns the texts of a user's prompts; None stands for library sources."""
+    if options.prompts is not None:
+        return read_prompts(options.prompts)
+    if options.chat:
+        raise ValueError("chat needs a prompt of your own, got none")
+    return None
+
+
+def _prompts(
+    texts: Sequence[str] | None, tokenizer: Any, options: ModelOptions, target_name: str
+) -> list[list[int]]:
+    if texts is None:
+        return _library_prompts(tokenizer, options)
+    if not options.chat:
         return encode_prompts(
             texts, tokenizer, count=options.num_prompts, prompt_tokens=options.prompt_tokens
         )
+    if options.prompt_tokens is not None:
+        raise ValueError("prompt_tokens cannot be given with chat: it would cut the template")
+    return [
+        encode_chat(tokenizer, text, name=target_name) for text in texts[: options.num_prompts]
+    ]
+
+
+def _library_prompts(tokenizer: Any, options: ModelOptions) -> list[list[int]]:
     tokens = options.prompt_tokens
-    return embedded_prompts(
-        tokenizer,
-        count=options.num_prompts,
-        prompt_tokens=EMBEDDED_PROMPT_TOKENS if tokens is None else tokens,
-    )
-
-
-def _drafter(
-    name: DrafterName, target: CachedModel, tokenizer: Any, options: ModelOptions
-) -> DrafterOf:
-    """Returns what makes the named drafter for given sampling settings."""
-    if name.kind in (EMBEDDED, "hf"):
-        folder = str(weights_folder("draft")) if name.kind == EMBEDDED else str(name.value)
-        draft = load_model(
-            folder,
-            device=target.device,
-            dtype=options.dtype,
-            trust_remote_code=options.trust_remote_code,
+    tokens = EMBEDDED_PROMPT_TOKENS if tokens is None else tokens
+    prompts = embedded_prompts(tokenizer, count=options.num_prompts, prompt_tokens=tokens)
+    if not prompts:
+        raise ValueError(
+            f"prompts must be given: this Python's library has no held-out source of {tokens} "
+            "tokens, got none"
         )
-        if name.kind == EMBEDDED:
-            draft.name = EMBEDDED
-        else:
-            require_same_tokenizer(
-                tokenizer,
-                load_tokenizer(folder, trust_remote_code=options.trust_remote_code),
-                target_name=target.name,
-                draft_name=draft.name,
-            )
-        return lambda sampling: ModelDrafter(draft, sampling, target.vocabulary)
-    raise ValueError(f"draft {name.kind} is not available")
+    if len(prompts) < options.num_prompts:
+        warn(f"the library has {len(prompts)} held-out sources of {tokens} tokens, no more")
+    return prompts

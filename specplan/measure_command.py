@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from specplan.model_options import ModelOptions, model_options
 from specplan.output import print_json, table, writable
 
+if TYPE_CHECKING:
+    from estimator.arms import Subject
+    from specplan.loading import Loaded
+
 
 @click.command("measure")
 @model_options
 @click.option("--temperature", type=float, default=1.0)
-@click.option("--max-gamma", type=click.IntRange(min=1), default=16)
+@click.option(
+    "--max-gamma", type=click.IntRange(min=1), default=16, help="Longest draft to price."
+)
 @click.option("--repeats", type=click.IntRange(min=1), default=2, help="Timings of each run.")
 @click.option("--seed", type=click.IntRange(min=0), default=0)
 @click.option(
@@ -53,16 +59,20 @@ def measure_command(
     from estimator.measurement import measure_costs, measure_traces, profile_data
     from estimator.operations import c_hat
     from estimator.profile import write_profile
-    from reference.sampling import Sampling
-    from specplan.loading import load
+    from estimator.room import require_room
+    from specplan.loading import draft_names, load, sampling_at
 
-    if len(options.drafts) > 1:
-        raise ValueError(f"draft must be given once, got {', '.join(options.drafts)}")
-    sampling = Sampling(temperature=temperature, top_k=options.top_k, top_p=options.top_p)
-    loaded = load(options)
-    name, drafter_of = next(iter(loaded.drafters.items()))
+    names = draft_names(options)
+    if len(names) > 1:
+        raise ValueError(f"draft must be given once, got {', '.join(names)}")
+    if output is not None and output.suffix == ".npz":
+        raise ValueError(f"output must not end in .npz, as its traces do, got {output}")
+    sampling = sampling_at(temperature, options)
+    loaded = load(options, names)
+    [(name, drafter_of)] = loaded.drafters.items()
     subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
     prompts = loaded.prompts
+    require_room(subject, prompts)
     with tqdm(
         total=len(prompts) * (1 + 3 * repeats),
         desc="measure",
@@ -75,6 +85,7 @@ def measure_command(
             max_gamma=max_gamma,
             seed=seed,
             path=None if output is None else output.with_suffix(".npz"),
+            origins=loaded.origins,
             progress=bar.update,
         )
         runs = measure_costs(
@@ -92,16 +103,7 @@ def measure_command(
         runs,
         max_gamma=max_gamma,
         c_hat=c_hat(loaded.target.module, subject.drafter),
-        setup={
-            "target": loaded.target.name,
-            "draft": name,
-            "dtype": str(loaded.target.module.dtype).removeprefix("torch."),
-            "sampling": {
-                "temperature": temperature,
-                "top_k": options.top_k,
-                "top_p": options.top_p,
-            },
-        },
+        setup=_setup(name, loaded, subject),
         seed=seed,
     )
     if output is not None:
@@ -114,13 +116,36 @@ def measure_command(
         click.echo(f"\nWrote {output}; plan with it: specplan plan --profile {output}")
 
 
+def _setup(name: str, loaded: Loaded, subject: Subject) -> dict[str, Any]:
+    """Returns what the profile says of the models and the sampling."""
+    from dataclasses import asdict
+
+    from estimator.draft_model import draft_model, transformers_module
+
+    modules = {
+        "target": loaded.target.module,
+        "draft": transformers_module(draft_model(subject.drafter)),
+    }
+    return {
+        "target": loaded.target.name,
+        "draft": name,
+        # The commit of a hub repository; a folder has none.
+        "revision": {
+            role: None if module is None else getattr(module.config, "_commit_hash", None)
+            for role, module in modules.items()
+        },
+        "dtype": str(loaded.target.module.dtype).removeprefix("torch."),
+        "sampling": asdict(subject.sampling),
+    }
+
+
 def _report(profile: dict[str, Any]) -> str:
     """Returns the readable form of a profile."""
     alpha, c = profile["alpha"], profile["c"]
     verify = profile["target_ms"]
     rows = []
     for gamma, factor in profile["improvement_factor"].items():
-        width = str(int(gamma) + 1)   # a drafter that never proposed so much was not timed at it
+        width = str(int(gamma) + 1)  # a drafter that never proposed so much was not timed at it
         rows.append(
             [gamma, f"{verify[width]:.2f}" if width in verify else "-"]
             + [f"{factor[kind]:.3f}" for kind in ("replay", "iid")]

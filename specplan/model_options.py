@@ -16,19 +16,24 @@ class ModelOptions:
     """Which models to run, where, and on which text; see each option's help.
 
     prompt_tokens: None leaves a user's prompts whole.
+    force: take an n-gram model though its tokenizer is not known to be the target's.
     """
 
     target: str | None
     drafts: tuple[str, ...]
+    force: bool
     device: str
     dtype: str
     trust_remote_code: bool
     prompts: str | None
     num_prompts: int
     prompt_tokens: int | None
+    chat: bool
     max_new_tokens: int
     top_k: int | None
     top_p: float
+    min_p: float
+    repetition_penalty: float
 
 
 OPTIONS = [
@@ -42,8 +47,13 @@ OPTIONS = [
         "drafts",
         multiple=True,
         metavar="DRAFTER",
-        help="embedded, hf:NAME, ngram, ngram:FILE.arpa, lookup, lookup:N, exit:L, random, or a "
-        "Hugging Face name or folder.  [default: embedded, without --target]",
+        help="embedded, hf:NAME, ngram, ngram:FILE.arpa, lookup, lookup:N, lookup+ngram, exit:L, "
+        "random, or a Hugging Face name or folder.  [default: embedded, without --target]",
+    ),
+    click.option(
+        "--force",
+        is_flag=True,
+        help="Take an n-gram model though its tokenizer is not known to be the target's.",
     ),
     click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto"),
     click.option(
@@ -70,10 +80,32 @@ OPTIONS = [
         help=f"Cut each prompt to its first tokens.  [default: {EMBEDDED_PROMPT_TOKENS} for "
         "library sources, else whole]",
     ),
+    click.option(
+        "--chat", is_flag=True, help="Give each prompt as a user's message in the chat template."
+    ),
     click.option("--max-new-tokens", type=click.IntRange(min=1), default=64),
     click.option("--top-k", type=int, help="Keep the k likeliest tokens."),
     click.option("--top-p", type=float, default=1.0, help="Keep the smallest set of this mass."),
+    click.option(
+        "--min-p",
+        type=float,
+        default=0.0,
+        help="Drop tokens less likely than this times the likeliest.",
+    ),
+    click.option(
+        "--repetition-penalty",
+        type=float,
+        default=1.0,
+        help="Weaken tokens that the text has; 1 changes nothing.",
+    ),
 ]
+
+lenience_option = click.option(
+    "--lenience",
+    type=float,
+    default=1.0,
+    help="Accept more, lossily: no token above p/L (Leviathan et al. 2023, A.5). 1 is lossless.",
+)
 
 
 def model_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,12 +9,25 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.model_options import ModelOptions, model_options
-from specplan.output import print_json, warn, writable
+from specplan.model_options import ModelOptions, lenience_option, model_options
+from specplan.output import print_json, writable
 from specplan.ranges import integers, numbers
 
 if TYPE_CHECKING:
     from estimator.validation import Validation
+
+
+def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """Returns a figure's path as given; refuses it at once if no figure can be written there.
+
+    Raises:
+      click.BadParameter: as writable, or if the suffix is none of an image that is drawn.
+    """
+    from figures.files import IMAGE_SUFFIXES
+
+    if value is not None and value.suffix.lower() not in IMAGE_SUFFIXES:
+        raise click.BadParameter(f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}")
+    return writable(ctx, param, value)
 
 
 @click.command("validate")
@@ -22,19 +35,40 @@ if TYPE_CHECKING:
 @click.option(
     "--gamma", "gammas", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
 )
+@click.option(
+    "--policy",
+    "policy_names",
+    multiple=True,
+    default=["fixed"],
+    metavar="POLICY",
+    help="fixed (each --gamma), heuristic, confidence:P or adaptive; repeatable, a row for each.",
+)
+@click.option(
+    "--max-gamma",
+    type=click.IntRange(min=1),
+    default=16,
+    help="Longest draft of policies other than fixed.",
+)
+@lenience_option
 @click.option("--temperature", "temperatures", callback=numbers, default="0,1")
+@click.option(
+    "--decoder", type=click.Choice(["speculative"]), default="speculative", expose_value=False
+)
 @click.option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
 @click.option("--seed", type=click.IntRange(min=0), default=0)
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
-    callback=writable,
-    help="Draw predicted against measured into this file (.png, .svg or .pdf).",
+    callback=drawable,
+    help="Draw predicted against measured into this file (.png or .svg).",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def validate_command(
     options: ModelOptions,
     gammas: tuple[int, ...],
+    policy_names: tuple[str, ...],
+    max_gamma: int,
+    lenience: float,
     temperatures: tuple[float, ...],
     repeats: int,
     seed: int,
@@ -43,56 +77,64 @@ def validate_command(
 ) -> None:
     """Compare predicted with measured speed-up on real models.
 
-    Baseline, cost probes and every gamma run interleaved on the same prompts. Predictions use
+    Baseline, cost probes and every policy run interleaved on the same prompts. Predictions use
     costs and texts apart from the run they predict.
 
     \b
     Example:
       specplan validate
       specplan validate --target T --draft D --gamma 2,4,8 --temperature 0,1
+      specplan validate --draft embedded --draft lookup --policy fixed --policy adaptive
     """
     from tqdm import tqdm
 
     from estimator.arms import Subject
-    from estimator.validation import validate
-    from reference.sampling import Sampling
-    from specplan.loading import load
-    from specplan.policy_names import fixed_policies
+    from estimator.room import require_room
+    from estimator.validation import generations, validate
+    from specplan.loading import acceptance_rule, draft_names, load, sampling_at
+    from specplan.policy_names import parse_policies
 
-    policies = fixed_policies(gammas)
-    samplings = [
-        Sampling(temperature=temperature, top_k=options.top_k, top_p=options.top_p)
-        for temperature in temperatures
+    policies = parse_policies(policy_names, gammas=gammas, max_gamma=max_gamma)
+    rule = acceptance_rule(lenience)
+    samplings = [sampling_at(temperature, options) for temperature in dict.fromkeys(temperatures)]
+    replayed = rule.lossless or any(sampling.greedy for sampling in samplings)
+    if figure is not None and not (replayed and "fixed" in policy_names):
+        raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
+    loaded = load(options, draft_names(options))
+    prompts = loaded.prompts
+    subjects = [
+        Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping, rule)
+        for drafter_of in loaded.drafters.values()
+        for sampling in samplings
     ]
-    loaded = load(options)
-    runs = len(loaded.drafters) * len(samplings) * len(loaded.prompts) * repeats
-    validations = []
-    with tqdm(
-        total=runs * (len(policies) + 3), desc="validate", unit="run", disable=not sys.stderr.isatty()
-    ) as bar:
-        for drafter_of in loaded.drafters.values():
-            for sampling in samplings:
-                subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
-                validations.append(
-                    validate(
-                        subject,
-                        loaded.prompts,
-                        policies,
-                        max_gamma=max(gammas),
-                        repeats=repeats,
-                        seed=seed,
-                        progress=bar.update,
-                    )
-                )
+    for subject in subjects:
+        require_room(subject, prompts)
+    runs = len(subjects) * generations(prompts, policies, repeats=repeats)
+    with tqdm(total=runs, desc="validate", unit="run", disable=not sys.stderr.isatty()) as bar:
+        validations = [
+            validate(
+                subject,
+                prompts,
+                policies,
+                max_gamma=max_gamma,
+                repeats=repeats,
+                seed=seed,
+                progress=bar.update,
+            )
+            for subject in subjects
+        ]
     result = as_data(validations)
-    if figure is not None:
-        _draw(result, figure)
     if as_json:
         print_json(result)
-        return
-    from specplan.validate_report import report
+    else:
+        from specplan.validate_report import report
 
-    click.echo(report(result, validations, len(loaded.prompts), repeats))
+        click.echo(report(result, validations, len(prompts), repeats))
+    if figure is not None:
+        from figures.predicted_measured import save
+
+        save(result, figure)
+        click.echo(f"Wrote {figure}", err=True)
 
 
 def as_data(validations: Sequence[Validation]) -> dict[str, Any]:
@@ -114,10 +156,3 @@ def as_data(validations: Sequence[Validation]) -> dict[str, Any]:
         },
     }
 
-
-def _draw(result: dict[str, Any], figure: Path) -> None:
-    """Draws predicted against measured."""
-    from figures.predicted_measured import save  # type: ignore[attr-defined]
-
-    save(result, figure)
-    warn(f"wrote {figure}")

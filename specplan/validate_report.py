@@ -10,6 +10,7 @@ from specplan.output import table
 if TYPE_CHECKING:
     from estimator.validation import Validation
 
+LONGEST_NAME = 24
 HEADER = [
     "draft", "temp", "policy", "alpha", "c", "Thm 8", "ahead [95 %]", "calibrated",
     "measured [95 %]", "error", "calls", "as target", "draft/verify/other",
@@ -37,8 +38,15 @@ def report(
             f"off on average, {summary['max_abs_error_percent']:.1f} % at most; the baseline "
             f"against itself: {summary['noise_percent']:.1f} %."
         )
-    if any(not row["lossless"] for row in result["rows"]):
-        lines.append("Lossy: the acceptance rule changes the output law.")
+    lossy = sorted({row["rule"] for row in result["rows"] if not row["lossless"]})
+    if lossy:
+        lines.append(f"Lossy: the rule {', '.join(lossy)} changes the target's output law.")
+    gaps = [row["tie_gap"] for row in result["rows"] if row["lossless"] and row["tie_gap"]]
+    if gaps:
+        lines.append(
+            "NO: greedy text parts from the target's own where its two likeliest logits lie "
+            f"at most {max(gaps):.3g} apart; verifying several tokens at once rounds differently."
+        )
     return "\n".join(lines)
 
 
@@ -46,15 +54,20 @@ def _explanation(validation: Validation) -> str:
     """Returns one line on what Theorem 8 leaves out, in this pair's own numbers."""
     row = validation.rows[-1]
     cost = validation.cost
-    longest = max(n.gamma for n in validation.rows if n.gamma is not None)
+    longest = max(cost.target_seconds)
     step = cost.verify_seconds(1)
     return (
         f"{row.draft}, temperature {row.temperature:g}: a target step takes {1e3 * step:.1f} ms, a "
         f"draft step {1e3 * cost.draft_seconds:.2f} ms. Theorem 8 takes verification as free and "
-        f"acceptances as i.i.d.; here verifying {longest + 1} tokens costs "
-        f"{float(cost.verify_seconds(longest + 1)) / float(step):.2f} steps, and each block "
+        f"acceptances as i.i.d.; here verifying {longest} tokens costs "
+        f"{float(cost.verify_seconds(longest)) / float(step):.2f} steps, and each block "
         f"{1e3 * cost.overhead_seconds:.2f} ms besides."
     )
+
+
+def _short(name: str) -> str:
+    """Returns a name, of a long path its end."""
+    return name if len(name) <= LONGEST_NAME else f"...{name[3 - LONGEST_NAME :]}"
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
@@ -63,21 +76,27 @@ def _cells(row: dict[str, Any]) -> list[str]:
     def times(name: str) -> str:
         return "-" if row[name] is None else f"{row[name]:.2f}"
 
+    def between(name: str) -> str:
+        if row[name] is None:
+            return "-"
+        return f"{times(name)} [{times(f'{name}_low')}, {times(f'{name}_high')}]"
+
     seconds = [row[f"{part}_seconds"] for part in ("draft", "verify", "other")]
     shares = "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds)
-    ahead, measured = times("predicted_ahead"), times("measured")
+    policy = row["policy"] if row["gamma"] is None else f"gamma {row['gamma']}"
+    gap = "" if row["tie_gap"] is None else f" ({row['tie_gap']:.2g})"
     return [
-        row["draft"],
+        _short(row["draft"]),
         f"{row['temperature']:g}",
-        row["policy"] if row["gamma"] is None else f"gamma {row['gamma']}",
+        policy if row["lossless"] else f"{policy}, lossy",
         f"{row['alpha']:.3f}",
         f"{row['c']:.3f}",
         times("predicted_theorem8"),
-        f"{ahead} [{times('predicted_ahead_low')}, {times('predicted_ahead_high')}]",
+        between("predicted_ahead"),
         times("predicted_calibrated"),
-        f"{measured} [{times('measured_low')}, {times('measured_high')}]",
+        between("measured"),
         "-" if row["error_percent"] is None else f"{row['error_percent']:+.1f} %",
         str(row["target_calls"]),
-        {True: "yes", False: "NO", None: "-"}[row["identical_to_target"]],
+        {True: "yes", False: f"NO{gap}", None: "-"}[row["identical_to_target"]],
         f"{shares} %",
     ]

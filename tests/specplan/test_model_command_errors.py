@@ -1,0 +1,204 @@
+"""Bad input to measure, validate and generate: one line, status 2, and before any run."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import torch
+from conftest import Run
+from safetensors.torch import load_file, save_file
+
+import estimator.arms
+import reference.generation
+
+PAIR = ("--target", "target", "--draft", "draft")
+TEXT = ("--prompts", "prompts.txt")
+COMMANDS = ("measure", "validate", "generate")
+
+
+@pytest.fixture(autouse=True)
+def _no_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fails a test whose command gets as far as decoding."""
+
+    def decode(*arguments: object, **settings: object) -> None:
+        raise AssertionError("bad input was found too late")
+
+    monkeypatch.setattr(estimator.arms, "decode", decode)
+    monkeypatch.setattr("estimator.measurement.decode", decode)
+    monkeypatch.setattr(reference.generation, "speculative_blocks", decode)
+
+
+@pytest.fixture(autouse=True)
+def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
+def assert_refused(run: Run, message: str, *arguments: str) -> None:
+    result = run(*arguments)
+    assert result.exit_code == 2, result.output
+    assert result.stdout == ""
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--target", "target"), "draft must be given with a target, got none"),
+        (("--target", "target", "--draft", "embedded"),
+         "draft embedded needs the embedded target, got target"),
+        ((*PAIR, "--device", "cuda"), "got cuda without a CUDA device"),
+        ((*PAIR, "--top-k", "0"), "top_k must be at least 1, got 0"),
+        ((*PAIR, "--top-p", "0"), "top_p must lie in (0, 1], got 0.0"),
+        ((*PAIR, "--top-p", "1.5"), "top_p must lie in (0, 1], got 1.5"),
+        ((*PAIR, "--top-p", "nan"), "top_p must lie in (0, 1], got nan"),
+        ((*PAIR, "--min-p", "2"), "min_p must lie in [0, 1], got 2.0"),
+        ((*PAIR, "--repetition-penalty", "0"), "repetition_penalty must be finite and above 0"),
+        ((*PAIR, "--max-new-tokens", "0"), "0 is not in the range x>=1"),
+        ((*PAIR, "--num-prompts", "0"), "0 is not in the range x>=1"),
+        ((*PAIR, "--dtype", "int8"), "'int8' is not one of"),
+        (("--target", "prompts.txt", "--draft", "draft"), "'prompts.txt' could not be loaded"),
+        (("--target", "empty", "--draft", "draft"), "'empty' could not be loaded"),
+        (("--target", "target", "--draft", "nowhere/at/all"),
+         "'nowhere/at/all' could not be loaded"),
+        (("--target", "target", "--draft", "other"),
+         "share one tokenizer, got target with 300 tokens and other with 290"),
+        (("--target", "target", "--draft", "encdec"), "got target (decoder-only) and encdec ("),
+        (("--target", "encdec", "--draft", "draft"), "got encdec (encoder-decoder) and draft ("),
+        (("--target", "target", "--draft", "exit:2"),
+         "before the last of the 2 layers of target, got 2"),
+        (("--target", "target", "--draft", "exit"), "needs a value after the colon, got 'exit'"),
+        (("--target", "target", "--draft", "ngram:none.arpa"), "none.arpa"),
+        ((*PAIR, "--chat", *TEXT), "chat template, got that of target, which has none"),
+        ((*PAIR, "--chat"), "chat needs a prompt of your own, got none"),
+        (("--target", "chat", "--draft", "draft", "--chat", "--prompt-tokens", "4", *TEXT),
+         "prompt_tokens cannot be given with chat"),
+        ((*PAIR, *TEXT, "--max-new-tokens", "90"), "must fit the 96 positions of target, got "),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_input_is_refused_alike(
+    run: Run, folders: Path, command: str, arguments: tuple[str, ...], message: str
+) -> None:
+    (folders / "empty").mkdir(exist_ok=True)
+    assert_refused(run, message, command, *arguments)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("none.txt", None, "prompts must be an existing file, folder or glob, got none.txt"),
+        ("empty.txt", b"", "prompts must hold at least one prompt, got none in empty.txt"),
+        ("blank.jsonl", b'{"prompt": " "}\n', "a prompt must not be empty"),
+        ("bytes.txt", b"\xff\xfe\xfd", "prompts must be readable UTF-8 text, got bytes.txt"),
+        ("half.jsonl", b'{"prompt": ', "half.jsonl line 1 must be JSON"),
+    ],
+)
+def test_unusable_prompts_are_refused(
+    run: Run, folders: Path, command: str, name: str, content: bytes | None, message: str
+) -> None:
+    if content is not None:
+        (folders / name).write_bytes(content)
+    assert_refused(run, message, command, *PAIR, "--prompts", name)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("temperature", ["-1", "nan", "inf", "x"])
+def test_an_impossible_temperature_is_refused(run: Run, command: str, temperature: str) -> None:
+    message = "not a" if temperature == "x" else "temperature must be 0, or finite and at least"
+    assert_refused(run, message, command, *PAIR, *TEXT, "--temperature", temperature)
+
+
+@pytest.mark.parametrize("gamma", ["0", "-3", "x", "1.5"])
+@pytest.mark.parametrize("command", ["validate", "generate"])
+def test_an_impossible_gamma_is_refused(run: Run, command: str, gamma: str) -> None:
+    result = run(command, *PAIR, *TEXT, "--gamma", gamma)
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    assert gamma in result.stderr
+
+
+@pytest.mark.parametrize("command", ["validate", "generate"])
+@pytest.mark.parametrize("lenience", ["0", "1.1", "nan"])
+def test_an_impossible_lenience_is_refused(run: Run, command: str, lenience: str) -> None:
+    message = f"lenience must lie in (0, 1], got {float(lenience)}"
+    assert_refused(run, message, command, *PAIR, *TEXT, "--lenience", lenience)
+
+
+@pytest.mark.parametrize("command", ["measure", "validate"])
+def test_a_draft_with_too_few_positions_to_score_is_refused(run: Run, command: str) -> None:
+    assert_refused(
+        run,
+        "must fit the 40 positions of the draft few, got ",
+        *(command, "--target", "target", "--draft", "few", *TEXT, "--max-new-tokens", "60"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("measure", "-o", "no/profile.json"), "folder no does not exist"),
+        (("measure", "-o", "target"), "target is a folder"),
+        (("measure", "-o", "traces.npz"), "output must not end in .npz"),
+        (("measure", "--draft", "lookup"), "draft must be given once, got draft, lookup"),
+        (("measure", "--max-gamma", "0"), "0 is not in the range x>=1"),
+        (("validate", "--figure", "no/a.png"), "folder no does not exist"),
+        (("validate", "--figure", "a.pdf"), "must end in .png or .svg, got a.pdf"),
+        (("validate", "--figure", "a.png", "--policy", "heuristic"),
+         "figure needs a row that replay predicts"),
+        (("validate", "--figure", "a.png", "--lenience", "0.5", "--temperature", "1"),
+         "figure needs a row that replay predicts"),
+        (("validate", "--policy", "clever"), "policy must be fixed, heuristic, confidence:P or"),
+        (("validate", "--policy", "confidence:2"), "needs a threshold P in [0, 1]"),
+        (("validate", "--repeats", "0"), "0 is not in the range x>=1"),
+        (("validate", "--decoder", "bild"), "'bild' is not"),
+        (("generate", "--policy", "clever"), "policy must be fixed, heuristic, confidence:P or"),
+        (("generate", "--stop", ""), "a stop string must have at least one character"),
+        (("generate", "--prompt", "a"), "prompt and prompts cannot both be given"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_bad_input_of_one_command_is_refused(
+    run: Run, arguments: tuple[str, ...], message: str
+) -> None:
+    command, *rest = arguments
+    assert_refused(run, message, command, *PAIR, *TEXT, *rest)
+
+
+@pytest.mark.parametrize("prompt", ["", " \n"])
+def test_an_empty_prompt_is_refused(run: Run, prompt: str) -> None:
+    message = "prompt must not be empty, got an empty one"
+    assert_refused(run, message, "generate", *PAIR, "--prompt", prompt)
+
+
+@pytest.mark.parametrize("damage", ["config.json", "model.safetensors"])
+def test_a_damaged_model_is_refused(run: Run, folders: Path, damage: str) -> None:
+    folder = folders / f"damaged-{damage}"
+    folder.mkdir()
+    for file in (folders / "target").iterdir():
+        content = b"{" if file.name == damage else file.read_bytes()
+        (folder / file.name).write_bytes(content)
+    assert_refused(run, "could not be loaded", "measure", "--target", folder.name, *PAIR[2:], *TEXT)
+
+
+def test_a_model_without_weights_is_refused(run: Run, folders: Path) -> None:
+    folder = folders / "weightless"
+    folder.mkdir()
+    for file in (folders / "target").glob("*.json"):
+        (folder / file.name).write_bytes(file.read_bytes())
+    assert_refused(run, "could not be loaded", "measure", "--target", folder.name, *PAIR[2:], *TEXT)
+
+
+def test_a_model_that_lacks_a_weight_is_refused(run: Run, folders: Path) -> None:
+    folder = folders / "incomplete"
+    shutil.copytree(folders / "target", folder)
+    weights = load_file(folder / "model.safetensors")
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    message = "must have all of its weights, got none for model.layers.1.mlp.up_proj.weight"
+    result = run("measure", "--target", "incomplete", *PAIR[2:], *TEXT)
+    assert result.exit_code == 2
+    assert message in result.stderr.splitlines()[-1]
