@@ -144,7 +144,7 @@ class _Reader:
         return Grams(words, probability, backoff, first_line)
 
     def _pieces(self, count: int) -> Iterator[tuple[bytes, int]]:
-        """Yields the next lines, at most `count`, in pieces of whole lines, and how many each is."""
+        """Yields the next lines, at most `count`, in pieces, and how many each piece has."""
         while count > 0:
             piece = self.file.read(BYTES_AT_ONCE) + self.file.readline()
             newlines = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord("\n"))

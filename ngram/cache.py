@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from ngram.arpa_reader import read_arpa
-from ngram.backoff import BackoffModel, Level, build
+from ngram.arrays import pack, unpack
+from ngram.backoff import BackoffModel, build
 from ngram.content_hash import content_hash
 from ngram.whole_file import whole_file
 
@@ -45,17 +46,6 @@ def load_model(path: Path) -> BackoffModel:
     return model
 
 
-def pack(model: BackoffModel) -> dict[str, np.ndarray]:
-    """Returns the model's arrays by name."""
-    arrays: dict[str, np.ndarray] = {"number": model.number}
-    for order, level in enumerate(model.levels, start=1):
-        arrays[f"words_{order}"] = level.words
-        arrays[f"log_probability_{order}"] = level.log_probability
-        arrays[f"log_backoff_{order}"] = level.log_backoff
-        arrays[f"first_{order}"] = level.first
-    return arrays
-
-
 def _write(path: Path, key: str, model: BackoffModel) -> None:
     with whole_file(path) as partial, partial.open("wb") as file:
         np.savez(file, allow_pickle=False, key=np.array(key), **pack(model))
@@ -69,16 +59,6 @@ def _read(path: Path, key: str) -> BackoffModel | None:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             if str(arrays["key"]) != key:
                 return None
-            orders = sum(name.startswith("words_") for name in arrays.files)
-            levels = tuple(
-                Level(
-                    words=arrays[f"words_{order}"],
-                    log_probability=arrays[f"log_probability_{order}"],
-                    log_backoff=arrays[f"log_backoff_{order}"],
-                    first=arrays[f"first_{order}"],
-                )
-                for order in range(1, orders + 1)
-            )
-            return BackoffModel(levels, arrays["number"])
+            return unpack(arrays)
     except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
         return None  # damaged: it is made anew

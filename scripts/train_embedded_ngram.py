@@ -1,0 +1,71 @@
+"""Trains the embedded n-gram: a pruned trigram of the embedded pair's training text.
+
+    python scripts/train_embedded_ngram.py
+
+Takes half a minute. It writes ngram/weights/trigram.npz (the arrays, compressed) and training.json
+(data, order, pruning, sizes, held-out perplexity). Text: the library files that
+`reference.embedded.held_out` does not reserve, in the embedded tokenizer's ids. Nothing in it is
+random; another Python's library gives another model.
+"""
+
+import argparse
+import json
+import platform
+from pathlib import Path
+
+import numpy as np
+
+from ngram.arrays import pack
+from ngram.backoff import build
+from ngram.corpus import Corpus, encode_texts, read_texts
+from ngram.counts import count_ngrams
+from ngram.description import fingerprint
+from ngram.embedded import FOLDER
+from ngram.kneser_ney import estimate
+from ngram.perplexity import score_rows
+from ngram.rows import Rows
+from ngram.vocabulary import vocabulary_of
+from ngram.whole_file import whole_file
+from reference.embedded import library_files, weights_folder
+from reference.huggingface import load_tokenizer
+
+ORDER = 3
+PRUNE = (0, 1, 4)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--output", type=Path, default=FOLDER)
+    output = parser.parse_args().output
+    output.mkdir(parents=True, exist_ok=True)
+    tokenizer = load_tokenizer(str(weights_folder("target")))
+
+    def library(held: bool) -> Corpus:
+        return encode_texts(read_texts(library_files(held=held)), tokenizer)
+
+    corpus, held_out = library(held=False), library(held=True)
+    estimated = estimate(count_ngrams(corpus.sentences, ORDER), prune=PRUNE)
+    model = build(estimated.grams, source="the embedded trigram")
+    score = score_rows(Rows(model, vocabulary_of(tokenizer)), held_out.sentences)
+    with whole_file(output / "trigram.npz") as partial, partial.open("wb") as file:
+        np.savez_compressed(file, allow_pickle=False, **pack(model))
+    note = {
+        "data": f"standard library of CPython {platform.python_version()}",
+        "fingerprint": fingerprint(tokenizer),
+        "order": ORDER,
+        "smoothing": "interpolated modified Kneser-Ney",
+        "prune": PRUNE,
+        "training_texts": corpus.texts,
+        "training_tokens": corpus.tokens,
+        "ngrams": [len(level.words) for level in model.levels],
+        "bytes": (output / "trigram.npz").stat().st_size,
+        "held_out_tokens": held_out.tokens,
+        "held_out_perplexity": score.perplexity,
+    }
+    with whole_file(output / "training.json") as partial:
+        partial.write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
+    print(json.dumps(note, indent=2))
+
+
+if __name__ == "__main__":
+    main()
