@@ -1,0 +1,181 @@
+"""Where a block's time goes, and that it waits for the device once."""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from reference.generation import decode, decode_speculatively
+from reference.huggingface import CausalModel
+from reference.model_drafter import ModelDrafter
+from reference.policies import Confidence, Fixed, Policy
+from reference.records import Generation
+from reference.sampling import Sampling
+from reference.stopping import Stopping
+from reference.stopwatch import Stopwatch
+
+VOCABULARY = 8
+STEP_SECONDS = 0.002
+# What makes the processor wait until a CUDA device has computed the value that it reads.
+WAITS = (
+    "tolist", "item", "cpu", "numpy", "nonzero", "__bool__", "__int__", "__float__", "__index__"
+)
+
+
+class Clocked:
+    """A model of random rows whose every pass takes a while."""
+
+    vocabulary = VOCABULARY
+    device = torch.device("cpu")
+    max_length = None
+
+    def __init__(self, seed: int, seconds: float) -> None:
+        self.name = f"clocked {seed}"
+        self.rows = torch.randn(
+            VOCABULARY, VOCABULARY, generator=torch.Generator().manual_seed(seed)
+        )
+        self.seconds = seconds
+        self.length = 0
+        self._stopwatch = Stopwatch(self.device)
+
+    @property
+    def forward_seconds(self) -> float:
+        return self._stopwatch.seconds
+
+    def start(self, prompt: Sequence[int]) -> list[int]:
+        with self._stopwatch:
+            time.sleep(20 * self.seconds)
+        self.length = len(prompt) - 1
+        return list(prompt)
+
+    def extend(self, tokens: Tensor) -> Tensor:
+        self.length += len(tokens)
+        with self._stopwatch:
+            time.sleep(self.seconds)
+            return self.rows[tokens]
+
+    def rollback(self, length: int) -> None:
+        assert length <= self.length
+        self.length = length
+
+
+def run(policy: Policy, sampling: Sampling, *, seconds: float = 0.0) -> Generation:
+    return decode_speculatively(
+        Clocked(0, 3 * seconds),
+        ModelDrafter(Clocked(1, seconds), sampling, VOCABULARY),
+        [1, 2, 3],
+        sampling=sampling,
+        policy=policy,
+        stopping=Stopping(30),
+        generator=torch.Generator().manual_seed(0),
+    )
+
+
+def count_waits(monkeypatch: pytest.MonkeyPatch, decoding: Callable[[], object]) -> int:
+    """Returns how often decoding reads a tensor's values."""
+    waits = 0
+
+    def counted(method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*arguments: Any, **options: Any) -> Any:
+            nonlocal waits
+            waits += 1
+            return method(*arguments, **options)
+
+        return call
+
+    with monkeypatch.context() as patches:
+        for name in WAITS:
+            patches.setattr(Tensor, name, counted(getattr(Tensor, name)))
+        decoding()
+    return waits
+
+
+SAMPLINGS = [
+    Sampling(0.0),
+    Sampling(),
+    Sampling(0.8, top_k=5, top_p=0.9, min_p=0.1, repetition_penalty=1.2),
+]
+
+
+@pytest.mark.parametrize("gamma", [0, 1, 4])
+@pytest.mark.parametrize("sampling", SAMPLINGS, ids=["greedy", "plain", "all settings"])
+def test_a_block_waits_for_the_device_once(
+    sampling: Sampling, gamma: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    blocks = run(Fixed(gamma), sampling).blocks
+    assert count_waits(monkeypatch, lambda: run(Fixed(gamma), sampling)) == len(blocks)
+
+
+def test_plain_decoding_waits_once_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    def decoding() -> Generation:
+        return decode(
+            Clocked(0, 0.0),
+            [1, 2, 3],
+            sampling=Sampling(),
+            stopping=Stopping(10),
+            generator=torch.Generator(),
+        )
+
+    assert count_waits(monkeypatch, decoding) == 10
+
+
+def test_confidence_waits_once_more_for_each_token_that_it_is_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    policy = Confidence(0.0, most=3)
+    blocks = run(policy, Sampling()).blocks
+    asked = sum(max(len(block.drafted) - 1, 0) for block in blocks)
+    assert count_waits(monkeypatch, lambda: run(policy, Sampling())) == len(blocks) + asked
+
+
+def test_seconds_are_those_of_drafting_of_verifying_and_the_rest() -> None:
+    """Sleeping models: each part is at least what was slept in it."""
+    generation = run(Fixed(2), Sampling(), seconds=STEP_SECONDS)
+    assert generation.prefill_seconds >= 80 * STEP_SECONDS
+    for block in generation.blocks:
+        assert block.draft_seconds >= len(block.drafted) * STEP_SECONDS
+        assert block.verify_seconds >= 3 * STEP_SECONDS
+        assert block.other_seconds > 0
+        assert block.seconds == block.draft_seconds + block.verify_seconds + block.other_seconds
+    whole = sum(block.seconds for block in generation.blocks)
+    assert generation.decode_seconds == pytest.approx(whole)
+    assert whole == pytest.approx(
+        generation.draft_seconds + generation.verify_seconds + generation.other_seconds
+    )
+
+
+def test_a_repeat_on_the_same_prompt_passes_it_through_the_model_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A cache kept from the last run would flatter the times of the next."""
+    module = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=20,
+            hidden_size=8,
+            intermediate_size=8,
+            num_hidden_layers=1,
+            num_attention_heads=1,
+        )
+    )
+    target = CausalModel(module, "tiny")
+    fed: list[int] = []
+    forward = module.forward
+
+    def recorded(**options: Any) -> Any:
+        fed.append(options["input_ids"].shape[1])
+        return forward(**options)
+
+    monkeypatch.setattr(module, "forward", recorded)
+    for _ in range(2):
+        decode(
+            target,
+            [1, 2, 3, 4, 5],
+            sampling=Sampling(0.0),
+            stopping=Stopping(2),
+            generator=torch.Generator(),
+        )
+    assert fed == [4, 1, 1] * 2
