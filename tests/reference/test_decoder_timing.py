@@ -148,6 +148,42 @@ def test_seconds_are_those_of_drafting_of_verifying_and_the_rest() -> None:
     )
 
 
+def test_seconds_on_cuda_are_read_once_the_device_has_finished(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Events, which the device records in passing; reading them waits for their pass alone."""
+    happened: list[str] = []
+
+    class Event:
+        count = 0
+
+        def __init__(self, *, enable_timing: bool) -> None:
+            assert enable_timing
+            Event.count += 1
+            self.number = Event.count
+
+        def record(self) -> None:
+            happened.append(f"record {self.number}")
+
+        def synchronize(self) -> None:
+            happened.append(f"wait for {self.number}")
+
+        def elapsed_time(self, end: "Event") -> float:
+            happened.append(f"read {self.number} to {end.number}")
+            return 1500.0
+
+    monkeypatch.setattr(torch.cuda, "Event", Event)
+    stopwatch = Stopwatch(torch.device("cuda"))
+    for _ in range(2):
+        with stopwatch:
+            happened.append("pass")
+    passes = ["record 1", "pass", "record 2", "record 3", "pass", "record 4"]
+    assert happened == passes
+    assert stopwatch.seconds == 3.0
+    assert happened == [*passes, "wait for 2", "read 1 to 2", "wait for 4", "read 3 to 4"]
+    assert stopwatch.seconds == 3.0
+
+
 def test_a_repeat_on_the_same_prompt_passes_it_through_the_model_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
