@@ -1,5 +1,6 @@
 """What transformers models of every kind share: a decoder whose cache grows and rolls back."""
 
+import inspect
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, ClassVar, NoReturn
@@ -24,10 +25,15 @@ class CachedModel(ABC):
           name: for messages and reports.
 
         Raises:
-          ValueError: if its cache cannot be rolled back (recurrent state).
+          ValueError: if it keeps no cache, or one that cannot be rolled back (recurrent state).
         """
         self.module = module.eval()
         self.name = name
+        if "past_key_values" not in inspect.signature(module.forward).parameters:
+            raise ValueError(
+                f"{name} ({module.config.model_type}) keeps no cache of keys and values, which "
+                "decoding needs"
+            )
         config = module.config.get_text_config(decoder=True)
         self.vocabulary: int = config.vocab_size
         self.device: torch.device = module.device

@@ -8,7 +8,12 @@ from pathlib import Path
 import pytest
 import torch
 from plain_laws import random_table
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import (
+    LlamaConfig,
+    LlamaForCausalLM,
+    OpenAIGPTConfig,
+    OpenAIGPTLMHeadModel,
+)
 
 from reference.drafter import Drafter
 from reference.generation import decode, decode_speculatively
@@ -173,6 +178,15 @@ def test_what_is_no_model_folder_is_refused_by_name(tmp_path: Path) -> None:
         path = str(tmp_path / name)
         with pytest.raises(ValueError, match=re.escape(f"model {path!r} could not be loaded: ")):
             load_model(path, device=CPU)
+
+
+def test_a_model_without_a_cache_is_refused_by_name() -> None:
+    """It would read each block's tokens as a text of their own, and nobody would see an error."""
+    sizes = {"n_embd": 8, "n_layer": 1, "n_head": 1}
+    module = OpenAIGPTLMHeadModel(OpenAIGPTConfig(vocab_size=20, n_positions=16, **sizes))
+    message = r"gpt-1 \(openai-gpt\) keeps no cache of keys and values, which decoding needs"
+    with pytest.raises(ValueError, match=message):
+        CausalModel(module, "gpt-1")
 
 
 def test_weights_other_than_safetensors_are_not_loaded(tmp_path: Path) -> None:
