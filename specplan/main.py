@@ -126,7 +126,8 @@ def _describe(error: Exception) -> tuple[str, int]:
     if isinstance(error, click.ClickException):
         bad_input = isinstance(error, click.UsageError | click.FileError)
         return error.format_message(), BAD_INPUT if bad_input else error.exit_code
-    if isinstance(error, ValueError):
+    # FloatingPointError: a model whose logits are NaN, which the message names.
+    if isinstance(error, ValueError | FloatingPointError):
         return str(error), BAD_INPUT
     if isinstance(error, OSError):
         named = error.filename is not None and error.strerror is not None

@@ -23,10 +23,13 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     Raises:
       click.BadParameter: as writable, or if the suffix is none of an image that is drawn.
     """
-    from figures.files import IMAGE_SUFFIXES
+    if value is not None:
+        from figures.files import IMAGE_SUFFIXES
 
-    if value is not None and value.suffix.lower() not in IMAGE_SUFFIXES:
-        raise click.BadParameter(f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}")
+        if value.suffix.lower() not in IMAGE_SUFFIXES:
+            raise click.BadParameter(
+                f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}"
+            )
     return writable(ctx, param, value)
 
 

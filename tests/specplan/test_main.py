@@ -43,6 +43,7 @@ def run_failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
     [
         (ValueError("gamma must be at least 1, got 0"), 2, "gamma must be at least 1, got 0"),
         (ValueError("two\n  lines"), 2, "two lines"),
+        (FloatingPointError("m returned NaN"), 2, "m returned NaN"),
         (click.UsageError("choose one"), 2, "choose one"),
         (click.ClickException("no luck"), 1, "no luck"),
         (click.FileError("a.json", "gone"), 2, "Could not open file 'a.json': gone"),
