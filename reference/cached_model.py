@@ -29,17 +29,17 @@ class CachedModel(ABC):
         """
         self.module = module.eval()
         self.name = name
-        if "past_key_values" not in inspect.signature(module.forward).parameters:
-            raise ValueError(
-                f"{name} ({module.config.model_type}) keeps no cache of keys and values, which "
-                "decoding needs"
-            )
         config = module.config.get_text_config(decoder=True)
         self.vocabulary: int = config.vocab_size
         self.device: torch.device = module.device
         self.max_length: int | None = getattr(config, "max_position_embeddings", None)
         if module._is_stateful or not module._supports_default_dynamic_cache():
             self._refuse()
+        if "past_key_values" not in inspect.signature(module.forward).parameters:
+            raise ValueError(
+                f"{name} ({module.config.model_type}) keeps no cache of keys and values, which "
+                "decoding needs"
+            )
         self._forbidden = forbidden_ids(module.generation_config, self.device)
         self._stopwatch = Stopwatch(self.device)
         self._cache = self._empty_cache()
