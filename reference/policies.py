@@ -148,8 +148,8 @@ class Adaptive:
     """
 
     planner: Callable[[float], int]
-    prior: float = 0.6
-    prior_tokens: float = 4.0
+    prior: float = 0.7
+    prior_tokens: float = 8.0
     window: int = 32
 
     def __post_init__(self) -> None:

@@ -154,7 +154,7 @@ def turning(text: Sequence[int]) -> list[float]:
 
 def test_adaptive_plans_again_as_the_text_goes() -> None:
     generation = run(
-        Adaptive(lambda alpha: round(8 * alpha), window=8),
+        Adaptive(lambda alpha: round(8 * alpha), prior=0.6, prior_tokens=4.0, window=8),
         target=turning,
         draft=lambda _: [1.0, 0.0, 0.0],
         sampling=Sampling(),
@@ -169,7 +169,7 @@ def test_adaptive_plans_again_as_the_text_goes() -> None:
 
 def test_adaptive_comes_back_from_a_plan_not_to_draft() -> None:
     generation = run(
-        Adaptive(lambda alpha: 4 if alpha > 0.3 else 0, window=8),
+        Adaptive(lambda alpha: 4 * (alpha > 0.3), prior=0.6, prior_tokens=4.0, window=8),
         target=turning,
         draft=lambda text: [0.0, 1.0, 0.0],
         sampling=Sampling(),
