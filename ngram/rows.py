@@ -48,6 +48,7 @@ class Rows:
             raise ValueError(f"an n-gram model must call the end of text </s>, got the id {end}")
         self.model = model
         self.vocabulary = vocabulary
+        self._breaks = vocabulary.breaks
         self.width = tokens if width is None else width
         unigrams = model.levels[0]
         # Three places more than ids, for the words with negative codes.
@@ -71,7 +72,7 @@ class Rows:
         reach = self.model.order - 1
         words: list[int] = []
         for token in reversed(text[max(len(text) - reach, 0) :]):
-            if token in self.vocabulary.breaks:
+            if token in self._breaks:
                 break
             words.append(token)
         if len(words) < reach:
