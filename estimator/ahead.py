@@ -60,37 +60,42 @@ def simulated_seconds(
 
 
 def ahead_interval(
-    traces: Sequence[Trace],
+    texts: Sequence[tuple[Trace, Trace]],
     gamma: int,
     cost: CostModel,
     *,
     noise: NDArray[np.float64],
-    sampled: bool,
     generator: np.random.Generator,
 ) -> tuple[float, float]:
-    """Returns the interval in which a run's measured speed-up is expected.
+    """Returns the interval in which a run's measured speed-up on the same prompts is expected.
 
-    Three independent deviations are added on the logarithmic scale: of the prediction (prompts
-    resampled), of the run's own luck (prompts resampled again, acceptances drawn; only where
-    texts are sampled: a greedy text is the same every time), and of the clock.
+    Independent deviations, resampled: of the run's text and of the two texts that predict it, as
+    far as two texts of one prompt differ; of the run's acceptances, drawn along the first text;
+    and of the clock. At temperature 0 a prompt has one text and one outcome, and the clock alone
+    remains.
 
     Args:
-      traces: one for each prompt.
+      texts: two independent texts of the target for each prompt.
       gamma: drafted tokens per block.
       cost: measured costs.
-      noise: log-ratios of the baseline to itself, shape (REPLICATES,).
-      sampled: whether the temperature is above 0.
+      noise: deviations of the clock on the logarithmic scale, shape (REPLICATES,).
       generator: draws resamples and acceptances.
     """
-    base = np.array([baseline_seconds(trace, cost) for trace in traces])
-    expected = np.array([replay_seconds(trace, gamma, cost) for trace in traces])
-    centre = np.log(base.sum() / expected.sum())
-    chosen = resampled_prompts(len(traces), generator)
-    deviation = np.log(base[chosen].sum(axis=1) / expected[chosen].sum(axis=1)) - centre
-    if sampled:
-        drawn = np.stack([simulated_seconds(trace, gamma, cost, generator) for trace in traces])
-        chosen = resampled_prompts(len(traces), generator)
-        spent = drawn[chosen, np.arange(REPLICATES)[:, None]].sum(axis=1)
-        deviation = deviation + np.log(base[chosen].sum(axis=1) / spent) - centre
-    low, high = interval(centre + deviation + noise)
+    seconds = np.array([[replay_seconds(trace, gamma, cost) for trace in pair] for pair in texts])
+    base = np.array([[baseline_seconds(trace, cost) for trace in pair] for pair in texts])
+    factor = base.sum() / seconds.sum()
+    expected = seconds[:, 0].sum()
+    # What one text takes beside the mean over a prompt's texts, in seconds of the first's length.
+    one_text = (seconds[:, 0] - seconds[:, 1] * base[:, 0] / base[:, 1]) / np.sqrt(2)
+
+    def text_luck() -> NDArray[np.float64]:
+        chosen = resampled_prompts(len(texts), generator)
+        signs = generator.choice([-1.0, 1.0], chosen.shape)
+        total: NDArray[np.float64] = (one_text[chosen] * signs).sum(axis=1)
+        return total
+
+    drawn = sum(simulated_seconds(first, gamma, cost, generator) for first, _ in texts)
+    run = expected + text_luck() + (drawn - expected)
+    prediction = expected + text_luck() / np.sqrt(2)   # the mean of two texts
+    low, high = interval(np.log(factor * prediction / run) + noise)
     return float(np.exp(low)), float(np.exp(high))

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import nnls
 from torch import Tensor
 
 from reference.laws import Laws
@@ -40,7 +41,7 @@ def probe_policy(gammas: Sequence[int]) -> Rotating:
 
 
 def fit_costs(baseline: Sequence[Block], probe: Sequence[Block]) -> CostModel:
-    """Returns the cost model of DESIGN: medians for the target, a line in gamma for the rest.
+    """Returns the cost model of probed blocks: medians for the target, a line for the rest.
 
         t_p(1), t_b: the baseline's forward pass and what it spends beside it
         t_p(g+1): the target's forward pass over a draft of g tokens
@@ -60,16 +61,17 @@ def fit_costs(baseline: Sequence[Block], probe: Sequence[Block]) -> CostModel:
     target |= {int(g) + 1: float(np.median(verify[lengths == g])) for g in distinct if g > 0}
     medians = np.array([np.median(beside[lengths == g]) for g in distinct])
     if len(distinct) > 1:
+        # Noise can tilt the line of a nearly free drafter below zero, so both are bounded there.
         weights = np.sqrt([np.sum(lengths == g) for g in distinct])
-        slope, intercept = np.polyfit(distinct, medians, 1, w=weights)
+        line = weights[:, None] * np.column_stack([distinct, np.ones(len(distinct))])
+        (slope, intercept), _ = nnls(line, weights * medians)
     else:
         passes = np.median([block.draft_seconds for block in probe])
         slope = passes / distinct[0] if distinct[0] > 0 else 0.0
         intercept = medians[0] - slope * distinct[0]
     return CostModel(
         target_seconds=target,
-        # Noise can tilt the line of a nearly free drafter below zero.
-        draft_seconds=max(0.0, float(slope)),
+        draft_seconds=float(slope),
         overhead_seconds=max(0.0, float(intercept)),
         baseline_overhead_seconds=float(np.median([block.other_seconds for block in baseline])),
     )

@@ -26,19 +26,22 @@ def median_sum(
 
 
 def noise_logarithms(runs: Runs, generator: np.random.Generator) -> Seconds:
-    """Returns log-ratios of the baseline's speed to its own, resampled; shape (REPLICATES,).
+    """Returns deviations of the clock on the logarithmic scale, shape (REPLICATES,).
 
-    Their signs are drawn: which of the two baselines was the faster is nothing that one could
-    have known before.
+    A measured speed-up over a predicted one is (baseline / own run) / (baseline again / probe), so
+    two ratios of equal work vary: the sum of two independent resamples of the baseline's speed
+    over its own, with signs drawn.
     """
     chosen = resampled_prompts(len(runs[BASELINE]), generator)
     baseline, again = (
         _resampled_rates(_rates(runs[arm]), chosen, generator).sum(axis=1)
         for arm in (BASELINE, AGAIN)
     )
-    logarithms: Seconds = np.log(baseline / again)
-    logarithms *= generator.choice([-1.0, 1.0], len(logarithms))
-    return logarithms
+    # Which of the two was the faster is nothing that one could have known before.
+    ratios = np.log(baseline / again)
+    signed = ratios * generator.choice([-1.0, 1.0], len(ratios))
+    noise: Seconds = signed + generator.permutation(signed)
+    return noise
 
 
 def measured_interval(

@@ -128,7 +128,7 @@ def _predict(
         return _Predicted()
     gamma = policy.value
     greedy, lossless = texts.subject.sampling.greedy, texts.subject.rule.lossless
-    other_texts, own_texts = texts.of(runs[BASELINE]), texts.of(runs[arm])
+    own_texts = texts.of(runs[arm])
     theorem8 = float(improvement_factor(texts.alpha(runs[BASELINE]), gamma, cost.c))
     if not lossless and not greedy:
         return _Predicted(theorem8=theorem8)
@@ -143,15 +143,9 @@ def _predict(
     )
     if not lossless:
         return predicted
-    low, high = ahead_interval(
-        other_texts,
-        gamma,
-        cost,
-        noise=noise,
-        sampled=not greedy,
-        generator=generator,
-    )
-    ahead = replay_factor(other_texts, gamma, cost)
+    pairs = list(zip(texts.of(runs[BASELINE]), texts.of(runs[AGAIN]), strict=True))
+    low, high = ahead_interval(pairs, gamma, cost, noise=noise, generator=generator)
+    ahead = replay_factor([trace for pair in pairs for trace in pair], gamma, cost)
     return replace(predicted, ahead=ahead, ahead_low=low, ahead_high=high)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from ngram.cache import load_model as load_ngram
 from ngram.description import require_tokenizer
 from ngram.drafter import NgramDrafter
+from ngram.embedded import embedded_model, require_embedded_tokenizer
 from ngram.lookup import LONGEST, PromptLookupDrafter
 from ngram.lookup_then_ngram import LookupThenNgram
 from ngram.rows import Rows
@@ -56,17 +57,14 @@ def require_tokenizer_of_target(
             target_name=target_name,
             draft_name=draft,
         )
-    if name.kind == "ngram" and not options.force:
-        require_tokenizer(arpa_file(name), tokenizer, name=target_name)
+    if name.kind == "ngram" and name.value is None:
+        require_embedded_tokenizer(tokenizer, name=target_name)
+    elif name.kind == "ngram" and not options.force:
+        require_tokenizer(Path(str(name.value)), tokenizer, name=target_name)
     if name.otherwise is not None:
         require_tokenizer_of_target(
             name.otherwise, tokenizer, options, target_name=target_name
         )
-
-
-def arpa_file(name: DrafterName) -> Path:
-    """Returns the file of an n-gram drafter: the one named, else the embedded one."""
-    return weights_folder("ngram") / "model.arpa" if name.value is None else Path(name.value)
 
 
 def load_drafter(
@@ -122,8 +120,7 @@ def _lookup(name: DrafterName, target: CachedModel) -> PromptLookupDrafter:
 def _ngram(
     name: DrafterName, target: CachedModel, tokenizer: Any
 ) -> Callable[[Sampling], NgramDrafter]:
-    rows = Rows(
-        load_ngram(arpa_file(name)), vocabulary_of(tokenizer), width=target.vocabulary
-    )
+    model = embedded_model() if name.value is None else load_ngram(Path(name.value))
+    rows = Rows(model, vocabulary_of(tokenizer), width=target.vocabulary)
     shown = "ngram" if name.value is None else f"ngram:{name.value}"
     return lambda sampling: NgramDrafter(rows, sampling, device=target.device, name=shown)
