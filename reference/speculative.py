@@ -98,7 +98,8 @@ def speculative_blocks(
 ) -> Iterator[Block]:
     """Yields one block for each target call: Algorithm 1 of Leviathan et al. 2023, repeated.
 
-    Batch size 1, as in the papers.
+    A block is yielded as soon as it is made, so to iterate is to stream. Batch size 1, as in the
+    papers.
 
     Args:
       target, drafter: started on this text (`reference.generation.begin`).
