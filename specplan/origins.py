@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
+from ngram.embedded import FOLDER as EMBEDDED_NGRAM
 from reference.embedded import weights_folder
-from specplan.drafter_loading import EMBEDDED, arpa_file
+from specplan.drafter_loading import EMBEDDED
 from specplan.drafter_names import DrafterName
 
 
@@ -34,7 +35,7 @@ def model_files(target: str, drafters: Iterable[DrafterName]) -> list[str]:
             if name.kind == EMBEDDED:
                 sources.append(str(weights_folder("draft")))
             elif name.kind == "ngram":
-                sources.append(str(arpa_file(name)))
+                sources.append(str(EMBEDDED_NGRAM if name.value is None else name.value))
             elif name.kind == "hf":
                 sources.append(str(name.value))
     return [stamp for source in sources for stamp in file_stamps(source)]

@@ -42,7 +42,7 @@ def test_a_greedy_validation_counts_what_it_predicts() -> None:
         assert row.gamma == gamma
         assert row.identical_to_target is True
         assert row.predicted_target_calls == row.target_calls
-        assert row.predicted_ahead == row.predicted_calibrated
+        assert row.predicted_ahead == pytest.approx(row.predicted_calibrated, rel=1e-12)
         assert row.tokens == 12 * len(PROMPTS)
         assert row.block_efficiency == row.tokens / row.target_calls
         assert row.measured_low <= row.measured <= row.measured_high
