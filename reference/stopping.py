@@ -30,9 +30,9 @@ class StopStrings:
 
     def completed(self, text: Sequence[int], tokens: Sequence[int]) -> int | None:
         """Returns the index of the first of tokens, which follow text, that completes a string."""
-        # No token is shorter than a byte; one more than the longest string shields the window
-        # from what a decoder does to a text's first token.
-        window = max(len(string.encode()) for string in self.strings) + 1
+        # No token is shorter than a byte, so a string of n bytes began at most n - 1 tokens ago.
+        # One more shields it from what a decoder may do to the first of its tokens.
+        window = max(len(string.encode()) for string in self.strings)
         ids = list(text[max(len(text) - window, 0) :])
         before = self.decode(ids)
         for index, token in enumerate(tokens):

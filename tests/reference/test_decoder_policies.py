@@ -94,6 +94,12 @@ def test_confidence_judges_by_the_drafts_own_probability(q: Laws, probability: f
     assert Confidence(0.76, most=1).goes_on(token, q) is (probability == 1)
 
 
+def test_confidence_goes_on_at_the_threshold_itself() -> None:
+    """As transformers does, which stops below it."""
+    q = Dense(torch.tensor([[0.0, 0.75, 0.25]]))
+    assert Confidence(0.75, most=1).goes_on(torch.tensor([1]), q)
+
+
 def test_confidence_drafts_no_more_than_it_may() -> None:
     assert Confidence(0.5, most=7).gamma([]) == 7
 

@@ -56,7 +56,7 @@ SETTINGS = [
     Sampling(0.3),
     Sampling(2.5),
     *(Sampling(top_k=k) for k in (1, 2, 10, 31, 32, 1000)),
-    *(Sampling(top_p=p) for p in (1e-6, 0.2, 0.5, 0.9, 0.999)),
+    *(Sampling(top_p=p) for p in (1e-9, 1e-6, 0.2, 0.5, 0.9, 0.999)),
     *(Sampling(min_p=p) for p in (0.01, 0.2, 1.0)),
     *(Sampling(repetition_penalty=penalty) for penalty in (0.5, 1.2, 3.0)),
     Sampling(0.0),
@@ -127,15 +127,17 @@ def test_temperature_zero_is_the_one_hot_argmax_and_remembers_its_logits() -> No
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-def test_half_precision_logits_make_single_precision_laws(dtype: torch.dtype) -> None:
-    sampling = Sampling(0.7, top_p=0.9, repetition_penalty=1.3)
+@pytest.mark.parametrize(
+    "sampling", [Sampling(), Sampling(0.7), Sampling(repetition_penalty=1.3)], ids=str
+)
+def test_half_precision_logits_make_single_precision_laws(
+    sampling: Sampling, dtype: torch.dtype
+) -> None:
     logits = random_logits(1, 2, dtype)
     laws = sampling.laws(logits, TEXT)
     assert isinstance(laws, Dense)
     assert laws.probabilities.dtype == torch.float32
-    torch.testing.assert_close(
-        laws.probabilities[0], warped(sampling, logits[0].float(), TEXT)
-    )
+    torch.testing.assert_close(laws.probabilities[0], warped(sampling, logits[0].float(), TEXT))
 
 
 def test_the_least_temperature_overflows_nothing() -> None:

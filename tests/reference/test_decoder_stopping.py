@@ -98,6 +98,14 @@ def test_a_text_ends_with_an_end_id_at_any_position_of_a_block(slip: int, gamma:
         assert all(block.ending is None for block in generation.blocks[:-1])
 
 
+def test_what_does_not_fit_is_cut_off() -> None:
+    stopping = Stopping(5, frozenset({9}))
+    assert stopping.cut([0, 1, 2], [3, 4, 5, 6], emitted=2) == ([3, 4, 5], "length")
+    assert stopping.cut([0, 1, 2], [3, 4], emitted=2) == ([3, 4], None)
+    assert stopping.cut([0, 1, 2], [3, 4, 9], emitted=2) == ([3, 4, 9], "end of text")
+    assert stopping.cut([0, 1, 2], [3, 4, 5, 9], emitted=2) == ([3, 4, 5], "length")
+
+
 def test_what_was_drafted_beyond_the_end_is_neither_emitted_nor_counted_as_accepted() -> None:
     generation = run(Stopping(40, frozenset({3})), gamma=7)
     (block,) = generation.blocks
@@ -184,6 +192,15 @@ def test_a_stop_string_may_begin_in_the_prompt_but_not_lie_in_it() -> None:
     assert stop_after("stop", [op], prompt=[a, st]) == 0
     assert stop_after("stop", [a, a], prompt=[stop]) is None
     assert stop_after("stop", [a, stop], prompt=[stop]) == 1
+
+
+def test_a_decoder_that_strips_a_texts_first_space_hides_no_stop_string() -> None:
+    pieces = [" ", "a", "b"]
+    strings = StopStrings(
+        (" ab",), lambda ids: "".join(pieces[token] for token in ids).removeprefix(" ")
+    )
+    assert strings.completed([1, 1, 0, 1], [2]) == 0
+    assert strings.completed([1, 1, 0], [1, 2]) == 1
 
 
 def test_a_stop_string_that_comes_again_at_once_is_a_new_one() -> None:
