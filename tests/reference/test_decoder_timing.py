@@ -110,6 +110,28 @@ def test_a_block_waits_for_the_device_once(
     assert count_waits(monkeypatch, lambda: run(Fixed(gamma), sampling)) == len(blocks)
 
 
+@pytest.mark.parametrize("gamma", [0, 1, 4])
+def test_the_target_is_fed_the_last_token_and_the_draft_and_nothing_twice(
+    gamma: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fed: list[tuple[str, int]] = []
+    extend = Clocked.extend
+
+    def recorded(model: Clocked, tokens: Tensor) -> Tensor:
+        fed.append((model.name, len(tokens)))
+        return extend(model, tokens)
+
+    monkeypatch.setattr(Clocked, "extend", recorded)
+    blocks = run(Fixed(gamma), Sampling()).blocks
+    assert [tokens for name, tokens in fed if name == "clocked 0"] == [
+        len(block.drafted) + 1 for block in blocks
+    ]
+    # The draft sees each position once, and again only what stands in a rejected draft's place.
+    steps = [tokens for name, tokens in fed if name == "clocked 1"]
+    assert len(steps) == sum(len(block.drafted) for block in blocks)
+    assert set(steps) <= {1, 2}
+
+
 def test_plain_decoding_waits_once_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     def decoding() -> Generation:
         return decode(
