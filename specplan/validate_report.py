@@ -41,7 +41,8 @@ def report(
     lossy = sorted({row["rule"] for row in result["rows"] if not row["lossless"]})
     if lossy:
         lines.append(f"Lossy: the rule {', '.join(lossy)} changes the target's output law.")
-    gaps = [row["tie_gap"] for row in result["rows"] if row["lossless"] and row["tie_gap"]]
+    parted = [row for row in result["rows"] if row["identical_to_target"] is False]
+    gaps = [row["tie_gap"] for row in parted if row["lossless"]]
     if gaps:
         lines.append(
             "NO: greedy text parts from the target's own where its two likeliest logits lie "
