@@ -6,7 +6,7 @@ INSTALLED := $(VENV)/.installed
 .PHONY: demo test lint clean
 
 demo: $(INSTALLED)
-	$(BIN)/specplan validate
+	$(BIN)/specplan validate --num-prompts 4
 
 test: lint
 	$(BIN)/python -m pytest
