@@ -134,7 +134,16 @@ def decode_tiny(prompt: Sequence[int], new_tokens: int) -> Generation:
 
 
 def test_an_empty_prompt_is_refused() -> None:
-    for decoding in (lambda: decode_tiny([], 3), lambda: tiny().start([])):
+    def decode_table() -> Generation:
+        return decode(
+            sound("table"),
+            [],
+            sampling=Sampling(),
+            stopping=Stopping(3),
+            generator=torch.Generator(),
+        )
+
+    for decoding in (lambda: decode_tiny([], 3), lambda: tiny().start([]), decode_table):
         with pytest.raises(ValueError, match="a prompt must have at least one token, got none"):
             decoding()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 import torch
-from plain_laws import plain_law
+from plain_laws import plain_law, random_table
 from torch import Tensor
 from transformers import (
     LogitsProcessorList,
@@ -17,7 +17,10 @@ from transformers import (
 )
 
 from reference.laws import Dense, OneHot
+from reference.model_drafter import ModelDrafter
+from reference.policies import Fixed
 from reference.sampling import Sampling
+from reference.tabular import TabularModel
 
 VOCABULARY = 32
 TEXT = [3, 0, 31, 3, 7]
@@ -105,6 +108,20 @@ def test_a_whole_texts_positions_are_penalised_by_what_came_before_each() -> Non
     )
     assert isinstance(laws, OneHot)
     assert laws.tokens.tolist() == [1, 2, 0]
+
+
+def test_a_draft_penalises_the_tokens_that_it_drafted_itself() -> None:
+    """To forget them would leave the output as it is, but alpha lower than it could be."""
+    sampling = Sampling(repetition_penalty=4.0)
+    table = random_table(3, 8)
+    drafter = ModelDrafter(TabularModel(table, 8), sampling, 8)
+    drafter.start([1, 2], [1, 2])
+    draft = drafter.propose([1, 2], 5, Fixed(5), torch.Generator().manual_seed(0))
+    tokens = draft.tokens.tolist()
+    for row, law in enumerate(draft.q.dense(8)):
+        text = [1, 2, *tokens[:row]]
+        expected = torch.tensor(plain_law(table(text), sampling, text), dtype=law.dtype)
+        torch.testing.assert_close(law, expected)
 
 
 def test_greedy_ties_go_to_the_smallest_id_at_one_position_and_at_many() -> None:
