@@ -150,11 +150,13 @@ def test_temperature_zero_is_the_one_hot_argmax_and_remembers_its_logits() -> No
 def test_half_precision_logits_make_single_precision_laws(
     sampling: Sampling, dtype: torch.dtype
 ) -> None:
-    logits = random_logits(1, 2, dtype)
-    laws = sampling.laws(logits, TEXT)
-    assert isinstance(laws, Dense)
-    assert laws.probabilities.dtype == torch.float32
-    torch.testing.assert_close(laws.probabilities[0], warped(sampling, logits[0].float(), TEXT))
+    for seed in range(5):
+        logits = random_logits(1, seed, dtype)
+        laws = sampling.laws(logits, TEXT)
+        assert isinstance(laws, Dense)
+        assert laws.probabilities.dtype == torch.float32
+        expected = warped(sampling, logits[0].float(), TEXT)
+        torch.testing.assert_close(laws.probabilities[0], expected)
 
 
 def test_the_least_temperature_overflows_nothing() -> None:
