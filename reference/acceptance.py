@@ -58,7 +58,6 @@ def residual(p: Tensor, q: Laws) -> Tensor:
 
     Leviathan et al. 2023, section 2.3.
 
-
     Nothing is left only where p equals q up to rounding, and then no token is rejected save by
     the rounding itself.
 

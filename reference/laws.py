@@ -13,9 +13,9 @@ from torch import Tensor
 def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
     """Returns one token for each row, drawn in proportion to the row's weights.
 
-    The exponential race: weight over Exp(1) noise is largest at token x with probability
-    proportional to weights[x]. `torch.multinomial` does the same after checks that wait for the
-    device once a token.
+    The inverse of the distribution function, summed in double precision: the token is the first
+    whose cumulative weight exceeds a uniform share of the total, so one without weight never is.
+    `torch.multinomial` draws from the same law after checks that wait for the device once a token.
 
     Args:
       weights: shape (..., vocabulary), non-negative, a positive one in each row.
@@ -24,10 +24,14 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
     Returns:
       shape (...), int64.
     """
-    noise = torch.empty_like(weights).exponential_(generator=generator)
-    # Noise rounded to 0 would make 0/0 of a token without weight.
-    noise.clamp_(min=torch.finfo(weights.dtype).tiny)
-    return weights.div(noise).argmax(dim=-1)
+    cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
+    total = cumulative[..., -1:]
+    share = torch.rand(
+        total.shape, generator=generator, dtype=torch.float64, device=weights.device
+    )
+    tokens = torch.searchsorted(cumulative, share.mul_(total), right=True).squeeze(-1)
+    # Weights that are NaN, which the end of the block reports, must still give ids until then.
+    return tokens.clamp_(max=weights.shape[-1] - 1)
 
 
 def precise(logits: Tensor) -> Tensor:
