@@ -61,6 +61,11 @@ class CostModel:
         return self.draft_seconds / self.target_seconds[1]
 
     @property
+    def verification_free(self) -> bool:
+        """Whether n = 1 is the only point: a pass over any number of tokens then costs t_p(1)."""
+        return len(self.target_seconds) == 1
+
+    @property
     def baseline_seconds(self) -> float:
         """Seconds per token of the target alone: t_p(1) + t_b."""
         return self.target_seconds[1] + self.baseline_overhead_seconds

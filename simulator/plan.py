@@ -50,6 +50,7 @@ class Plan:
     memory_access_factor: reads of the target's weights over those of the target alone.
     accepted_fraction: accepted over drafted tokens; None at γ = 0.
     batch: sequences decoded together.
+    verification_free: whether the costs have no curve of target passes over several tokens.
     tokens_per_second: of all sequences together; None where the costs are a ratio only.
     baseline_tokens_per_second: of the target alone; None likewise.
     oracle_improvement_factor: speed-up of an oracle that knows how many drafts will be accepted;
@@ -73,6 +74,7 @@ class Plan:
     memory_access_factor: float
     accepted_fraction: float | None
     batch: int
+    verification_free: bool
     tokens_per_second: float | None
     baseline_tokens_per_second: float | None
     oracle_improvement_factor: float | None
@@ -123,7 +125,7 @@ def plan(
         c_needed = float(times.break_even_c(alpha, max_gamma=cap))
     chosen = best if gamma is None else integer("gamma", gamma, at_least=1)
     overheads = (times.overhead_seconds, times.baseline_overhead_seconds)
-    free = len(times.target_seconds) == 1 and overheads == (0, 0)
+    theorem8_holds = times.verification_free and overheads == (0, 0)
     operations_ratio = times.c if c_hat is None else c_hat
     curve = _curve(alpha, times, operations_ratio, cap)
     longer = float(times.improvement_factor(alpha, cap + 1))
@@ -141,6 +143,7 @@ def plan(
         memory_access_factor=float(memory_access_factor(alpha, chosen)),
         accepted_fraction=float(accepted_fraction(alpha, chosen)) if chosen > 0 else None,
         batch=sequences,
+        verification_free=times.verification_free,
         tokens_per_second=(
             sequences * float(times.tokens_per_second(alpha, chosen)) if c is None else None
         ),
@@ -148,9 +151,9 @@ def plan(
             sequences * times.baseline_tokens_per_second if c is None else None
         ),
         oracle_improvement_factor=(
-            float(oracle_improvement_factor(alpha, times.c)) if free else None
+            float(oracle_improvement_factor(alpha, times.c)) if theorem8_holds else None
         ),
-        lower_bound=float(walltime.lower_bound(alpha, times.c)) if free else None,
+        lower_bound=float(walltime.lower_bound(alpha, times.c)) if theorem8_holds else None,
         break_even_alpha=_or_none(alpha_needed),
         break_even_c=_or_none(c_needed),
         cap_binds=best == cap and longer > float(curve.improvement_factor[-1]),

@@ -109,7 +109,12 @@ def rows_text(plans: Sequence[Plan], basis: Basis) -> str:
 
 def _assumptions(plan: Plan, basis: Basis) -> str:
     source = " (from counts, taken as i.i.d.)" if basis.counted else ""
-    verification = "free (Theorem 8)" if plan.lower_bound is not None else "at its own cost"
+    if not plan.verification_free:
+        verification = "at its own cost"
+    elif plan.lower_bound is None:
+        verification = "free, each block with an overhead"
+    else:
+        verification = "free (Theorem 8)"
     operations = "c, for want of --c-hat" if basis.c_hat_is_c else f"{plan.c_hat:.4g}"
     return (
         f"alpha {plan.alpha:.4g}{source}, c {plan.c:.4g}, verification {verification}, "

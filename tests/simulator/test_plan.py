@@ -116,6 +116,21 @@ def test_overhead_takes_the_bounds_of_theorem8_away(
     )
     assert result.lower_bound is None
     assert result.oracle_improvement_factor is None
+    assert result.verification_free
+
+
+@pytest.mark.parametrize(
+    ("costs", "free"),
+    [
+        (CostModel.theorem8(0.1), True),
+        (CostModel({1: 0.02}, 0.001, overhead_seconds=0.005), True),
+        (CostModel({1: 0.02, 4: 0.03}, 0.001), False),
+    ],
+)
+def test_verification_is_free_without_a_curve_whatever_the_overhead(
+    costs: CostModel, free: bool
+) -> None:
+    assert plan(0.8, costs=costs).verification_free is free
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05, 0.2])

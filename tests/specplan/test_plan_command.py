@@ -129,6 +129,23 @@ def test_theorem8_quantities_vanish_once_verification_has_a_price() -> None:
     assert priced["baseline_tokens_per_second"] == pytest.approx(1000 / 19)
 
 
+@pytest.mark.parametrize(
+    ("costs", "phrase"),
+    [
+        (["--c", "0.05"], "free (Theorem 8)"),
+        (MS, "free (Theorem 8)"),
+        ([*MS, "--overhead-ms", "0"], "free (Theorem 8)"),
+        ([*MS, "--overhead-ms", "2"], "free, each block with an overhead"),
+        ([*MS, "--verify-ms", "4=33"], "at its own cost"),
+        ([*MS, "--overhead-ms", "2", "--verify-ms", "4=33"], "at its own cost"),
+    ],
+)
+def test_the_text_says_what_verification_is_taken_to_cost(costs: list[str], phrase: str) -> None:
+    assert f", verification {phrase}, c_hat " in run("--alpha", "0.8", *costs).stdout
+    free = run_json("--alpha", "0.8", *costs)["verification_free"]
+    assert free is phrase.startswith("free")
+
+
 def test_not_speculating_is_gamma_zero_with_factors_of_one() -> None:
     result = run_json("--alpha", "0.05", "--c", "0.2")
     assert (result["optimal_gamma"], result["gamma"]) == (0, 0)
