@@ -140,9 +140,21 @@ class CostModel:
         return best[()]
 
     def break_even_alpha(self, *, max_gamma: int) -> float:
-        """Returns the acceptance rate below which no γ up to max_gamma helps; NaN if none can.
+        """Returns the acceptance rate above which some γ up to max_gamma gains.
 
-        A block of γ pays for itself when E[τ] reaches its cost in baseline tokens.
+        A block of γ gains when E[τ] exceeds its cost in baseline tokens, and E[τ] rises with α from
+        1 to γ + 1.
+
+        Args:
+          max_gamma: the largest γ considered, at least 1.
+
+        Returns:
+          in [0, 1], and at this rate and below none gains, with one exception: at 0 every α above 0
+          gains, and 0 does, too, if some block costs less than a token of the target alone (whose
+          overhead it then spares). 1: a perfect draft breaks even at best. NaN: not even that.
+
+        Raises:
+          ValueError: if max_gamma is out of range.
         """
         gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
         needed = np.maximum(self.block_seconds(gamma) / self.baseline_seconds, 1.0)
@@ -152,14 +164,15 @@ class CostModel:
         return float(alpha_from_block_efficiency(needed[possible], gamma[possible]).min())
 
     def break_even_c(self, alpha: ArrayLike, *, max_gamma: int) -> NDArray[np.float64]:
-        """Returns the c above which no γ up to max_gamma helps, all else being as it is.
+        """Returns the c from which on no γ up to max_gamma gains, all else being as it is.
 
         Args:
           alpha: acceptance rate in [0, 1], shape (...).
           max_gamma: the largest γ considered, at least 1.
 
         Returns:
-          shape (...); NaN where even a draft that costs nothing loses.
+          shape (...), at least 0; below it some γ gains. 0: a draft that costs nothing breaks even
+          at best. NaN: even that one loses.
 
         Raises:
           ValueError: if an argument is out of range or not a number.

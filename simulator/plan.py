@@ -56,8 +56,11 @@ class Plan:
     oracle_improvement_factor: speed-up of an oracle that knows how many drafts will be accepted;
       None where verification or overhead has a cost (as the next one, it belongs to Theorem 8).
     lower_bound: what the best γ reaches at least (Corollary 9).
-    break_even_alpha: at or below it no γ helps; None if none can at this c.
-    break_even_c: at or above it no γ helps; None if none can at this alpha.
+    break_even_alpha: above it some γ gains, at or below it none does (but 0 gains itself where a
+      block costs less than a token of the target alone). 1: with a perfect draft speculation breaks
+      even at best; None: it loses even then.
+    break_even_c: below it some γ gains, at or above it none does. 0: a draft that costs nothing
+      breaks even at best; None: even that one loses.
     cap_binds: whether a longer draft than the cap allows would be better still.
     curve: every γ from 1 to the cap.
     """

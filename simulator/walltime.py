@@ -70,7 +70,8 @@ def break_even_alpha(c: ArrayLike, gamma: ArrayLike = 1) -> NDArray[np.float64]:
       gamma: drafted tokens per block, at least 1; broadcasts with c.
 
     Returns:
-      shape (...); NaN where c > 1, since no acceptance rate makes up for such a draft.
+      shape (...), in [0, 1]; above it γ gains, below it γ loses. 0 where c = 0: every rate above 0
+      gains. 1 where c = 1: none does. NaN where c > 1: even a perfect draft loses.
 
     Raises:
       ValueError: if an argument is out of range or not a number.
@@ -83,8 +84,8 @@ def break_even_alpha(c: ArrayLike, gamma: ArrayLike = 1) -> NDArray[np.float64]:
 def break_even_c(alpha: ArrayLike, gamma: ArrayLike = 1) -> NDArray[np.float64]:
     """Returns the cost of a draft step at which speculation neither gains nor loses.
 
-    This is accepted_fraction(α, γ) (see break_even_alpha); at γ = 1, the default, it is α, and
-    above it no γ helps (Leviathan et al. 2023, Corollary 9).
+    This is accepted_fraction(α, γ) (see break_even_alpha); at γ = 1, the default, it is α, and from
+    there on no γ gains (Leviathan et al. 2023, Corollary 9). 0, where α = 0: not even a free draft.
 
     Args:
       alpha: acceptance rate in [0, 1], shape (...).

@@ -163,11 +163,17 @@ def _tolerance(plan: Plan) -> list[str]:
 
 
 def _break_even(plan: Plan) -> str:
-    alpha, c = plan.break_even_alpha, plan.break_even_c
-    return (
-        "Speculation pays "
-        + ("at no alpha with this c" if alpha is None else f"above alpha {alpha:.3g} with this c")
-        + ", "
-        + ("at no c" if c is None or c == 0 else f"below c {c:.3g}")
-        + " with this alpha."
-    )
+    c = plan.break_even_c
+    costs = "this c" if plan.tokens_per_second is None else "these costs"
+    below = "at no c" if c is None or c == 0 else f"below c {c:.3g}"
+    return f"Speculation pays {_paying_alphas(plan)} with {costs}, {below} with this alpha."
+
+
+def _paying_alphas(plan: Plan) -> str:
+    least = plan.break_even_alpha
+    if least is None or least == 1:
+        return "at no alpha"
+    if least > 0:
+        return f"above alpha {least:.3g}"
+    gains_unaccepted = plan.alpha == 0 and plan.optimal_gamma > 0
+    return "at any alpha" if gains_unaccepted else "at any alpha above 0"

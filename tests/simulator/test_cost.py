@@ -114,6 +114,29 @@ def test_break_even_is_nan_where_nothing_helps() -> None:
 def test_break_even_alpha_is_0_where_even_a_useless_draft_gains() -> None:
     cost = CostModel({1: 1.0}, 0.1, baseline_overhead_seconds=0.5)
     assert cost.break_even_alpha(max_gamma=4) == 0
+    assert cost.improvement_factor(0.0, 1) > 1
+    assert cost.optimal_gamma(0.0, max_gamma=4) > 0
+
+
+def test_break_even_alpha_is_0_with_a_free_draft_that_alpha_0_leaves_even() -> None:
+    cost = CostModel({1: 0.02}, 0.0)
+    assert cost.break_even_alpha(max_gamma=4) == 0
+    assert cost.optimal_gamma([0.0, 1e-3], max_gamma=4).tolist() == [0, 4]
+
+
+@pytest.mark.parametrize("cost", [CostModel({1: 1.0}, 1.0), CostModel({1: 1.0, 2: 1.5}, 0.5)])
+def test_break_even_alpha_is_1_where_only_a_perfect_draft_breaks_even(cost: CostModel) -> None:
+    assert cost.break_even_alpha(max_gamma=4) == 1
+    assert cost.improvement_factor(1.0, [1, 2, 3, 4]).max() == 1
+    assert cost.optimal_gamma(1.0, max_gamma=4) == 0
+
+
+def test_break_even_c_is_0_where_only_a_free_draft_breaks_even() -> None:
+    # At alpha 0.5 a block of 1 emits 1.5 tokens and verifies them in 1.5.
+    cost = CostModel({1: 1.0, 2: 1.5, 3: 4.0}, 0.1)
+    assert cost.break_even_c(0.5, max_gamma=4) == 0
+    free = CostModel({1: 1.0, 2: 1.5, 3: 4.0}, 0.0)
+    assert free.improvement_factor(0.5, [1, 2, 3, 4]).max() == 1
 
 
 @pytest.mark.parametrize(

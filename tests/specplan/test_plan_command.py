@@ -200,7 +200,40 @@ def test_text_for_who_should_not_speculate() -> None:
     assert "Gamma 2 gives 0.69 times the speed of the target alone." in result.stdout
     assert "Speculation pays above alpha 0.3 with this c, below c 0.1" in result.stdout
     hopeless = run("--alpha", "0.1", *MS, "--verify-ms", "2=60")
-    assert "pays at no alpha with this c, at no c with this alpha" in hopeless.stdout
+    assert "pays at no alpha with these costs, at no c with this alpha" in hopeless.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--alpha", "0.5", "--c", "0"],
+         "at any alpha above 0 with this c, below c 0.5 with this alpha"),
+        (["--alpha", "0", "--c", "0"],
+         "at any alpha above 0 with this c, at no c with this alpha"),
+        (["--alpha", "1", "--c", "1"], "at no alpha with this c, below c 1 with this alpha"),
+        (["--alpha", "0.5", "--c", "2"], "at no alpha with this c, below c 0.5 with this alpha"),
+        (["--alpha", "0.5", "--target-ms", "10", "--draft-ms", "0", "--overhead-ms", "2"],
+         "above alpha 0.167 with these costs, below c 0.3 with this alpha"),
+        (["--alpha", "0.1", "--target-ms", "10", "--draft-ms", "0", "--overhead-ms", "5"],
+         "above alpha 0.336 with these costs, at no c with this alpha"),
+        (["--alpha", "1", "--target-ms", "1000", "--draft-ms", "500", "--verify-ms", "2=1500"],
+         "at no alpha with these costs, below c 0.5 with this alpha"),
+        (["--alpha", "0.9", "--target-ms", "10", "--draft-ms", "1", "--verify-ms", "2=40"],
+         "at no alpha with these costs, at no c with this alpha"),
+    ],
+)  # fmt: skip
+def test_text_says_where_speculation_pays(arguments: list[str], sentence: str) -> None:
+    last = run(*arguments, "--max-gamma", "4").stdout.splitlines()[-1]
+    assert last == f"Speculation pays {sentence}."
+
+
+def test_text_where_even_a_draft_that_is_never_accepted_pays(tmp_path: Path) -> None:
+    """The target alone spends more beside its pass on each token than a block does."""
+    path = tmp_path / "profile.json"
+    write_profile(PROFILE | {"alpha": {"value": 0.0}, "baseline_overhead_ms": 5.0}, path)
+    result = run("--profile", str(path))
+    assert "Draft 1 token per block" in result.stdout
+    assert "Speculation pays at any alpha with these costs, below c " in result.stdout
 
 
 def test_text_for_another_gamma_than_the_best_names_both() -> None:
