@@ -37,7 +37,8 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
         (c = 0 < α, or α = 1 > c).
 
     Returns:
-      shape (...), int64, in 0..max_gamma; 0 exactly where α ≤ c.
+      shape (...), int64, in 0..max_gamma; 0 exactly where α ≤ c (1 + TIE): what lies above c by no
+      more than rounding could add counts as equal to it (0.1 + 0.2 does not pay for 0.3).
 
     Raises:
       ValueError: if an argument is out of range or not a number.
@@ -51,7 +52,7 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
 
 
 def _optimum(alpha: NDArray[np.float64], c: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
-    pays = alpha > c
+    pays = alpha > c * (1 + TIE)
     unbounded = pays & ((c == 0) | (alpha == 1))
     # Harmless values in place of those that the two cases above have settled.
     ordinary = pays & ~unbounded
@@ -61,7 +62,8 @@ def _optimum(alpha: NDArray[np.float64], c: NDArray[np.float64], limit: int) -> 
     shorter = np.clip(np.floor(_lambert(decay, cost) / decay - 1), 0, limit - 1)
     gain = rate ** (shorter + 1) * (1 + shorter * cost)
     price = cost * tokens_formula(rate, shorter)
-    best = shorter + (gain > price * (1 + TIE))
+    # γ = 1 gains wherever anything does, whatever the last digit of a power says.
+    best = np.maximum(shorter + (gain > price * (1 + TIE)), 1)
     return np.where(unbounded, limit, np.where(pays, best, 0))
 
 

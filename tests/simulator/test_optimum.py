@@ -5,6 +5,7 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
+from simulator.optimum import TIE as RELATIVE_TIE
 from simulator.optimum import optimal_gamma
 from simulator.walltime import improvement_factor
 
@@ -107,6 +108,17 @@ def test_ties_go_to_the_shorter_draft() -> None:
     assert optimal_gamma(0.5, 0.2, max_gamma=9) == 1
     # α = c: γ = 1 gives exactly 1.
     assert optimal_gamma(0.3, 0.3, max_gamma=9) == 0
+
+
+def test_zero_is_where_alpha_exceeds_c_by_no_more_than_rounding() -> None:
+    rng = np.random.default_rng(5)
+    c = np.concatenate([rng.random(2000), 10 ** rng.uniform(-300, -1, 2000)])
+    edge = c * (1 + RELATIVE_TIE)
+    assert (optimal_gamma(edge, c, max_gamma=9) == 0).all()
+    assert (optimal_gamma(np.nextafter(edge, 1), c, max_gamma=9) > 0).all()
+    assert optimal_gamma(0.1 + 0.2, 0.3, max_gamma=9) == 0
+    # With α = 1 all lengths up to any cap gain, or none does.
+    assert optimal_gamma(1.0, [1 - 2.0**-53, 1 - 2.0**-49], max_gamma=9).tolist() == [0, 9]
 
 
 @pytest.mark.parametrize(
