@@ -49,6 +49,18 @@ def test_the_largest_gain_of_all_is_58_percent() -> None:
     assert near == pytest.approx(SUPREMUM, rel=1e-7)
 
 
+def test_one_of_two_lengths_next_to_the_oracles_mean_already_keeps_the_bound() -> None:
+    """The step that the proof of the bound rests on, for any real 1/(1 - α)."""
+    rng = np.random.default_rng(0)
+    alpha = 1 - 10 ** rng.uniform(-6, 0, 20_000)
+    c = np.minimum(10 ** rng.uniform(-8, 0, 20_000), 1 - 1e-9)
+    shorter = np.floor(alpha / (1 - alpha))
+    fixed = np.maximum(*(improvement_factor(alpha, shorter + more, c) for more in (0, 1)))
+    gain = oracle_improvement_factor(alpha, c) / fixed
+    assert (gain < SUPREMUM).all()
+    assert gain.max() > 0.999 * SUPREMUM
+
+
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match=r"alpha must lie in \[0, 1\], got -0.1"):
         oracle_improvement_factor(-0.1, 0.1)
