@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.intervals import REPLICATES, interval, resampled_prompts
+from estimator.intervals import REPLICATES, Interval, interval, resampled_prompts
 from estimator.traces import Trace
 from simulator.cost import CostModel
 from simulator.replay import expected_seconds
@@ -66,7 +66,7 @@ def ahead_interval(
     *,
     noise: NDArray[np.float64],
     generator: np.random.Generator,
-) -> tuple[float, float]:
+) -> Interval:
     """Returns the interval in which a run's measured speed-up on the same prompts is expected.
 
     Independent deviations, resampled: of the run's text and of the two texts that predict it, as
@@ -97,5 +97,4 @@ def ahead_interval(
     drawn = sum(simulated_seconds(first, gamma, cost, generator) for first, _ in texts)
     run = expected + text_luck() + (drawn - expected)
     prediction = expected + text_luck() / np.sqrt(2)   # the mean of two texts
-    low, high = interval(np.log(factor * prediction / run) + noise)
-    return float(np.exp(low)), float(np.exp(high))
+    return interval(factor * prediction / run * np.exp(noise), prompts=len(texts))

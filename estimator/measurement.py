@@ -153,7 +153,9 @@ def profile_data(
     everyone = range(len(prompts))
     cost = fitted(everyone)
     replicates = resampled_prompts(len(prompts), generator)[:COST_REPLICATES]
-    c_low, c_high = interval(np.array([fitted(chosen.tolist()).c for chosen in replicates]))
+    c_low, c_high = interval(
+        np.array([fitted(chosen.tolist()).c for chosen in replicates]), prompts=len(prompts)
+    )
     alpha_low, alpha_high = ratio_interval(
         [float(t.beta.sum()) for t in traces], [t.tokens for t in traces], generator
     )

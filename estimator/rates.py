@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.arms import AGAIN, BASELINE, Runs
-from estimator.intervals import interval, resampled_prompts
+from estimator.intervals import Interval, interval, resampled_prompts
 from reference.records import Generation
 
 Seconds = NDArray[np.float64]
@@ -44,9 +44,7 @@ def noise_logarithms(runs: Runs, generator: np.random.Generator) -> Seconds:
     return noise
 
 
-def measured_interval(
-    runs: Runs, arm: str, generator: np.random.Generator
-) -> tuple[float, float]:
+def measured_interval(runs: Runs, arm: str, generator: np.random.Generator) -> Interval:
     """Returns the bootstrap interval of an arm's measured speed-up."""
     tokens = np.array([len(row[0].tokens) for row in runs[arm]])
     chosen = resampled_prompts(len(tokens), generator)
@@ -54,7 +52,7 @@ def measured_interval(
         (_resampled_rates(_rates(runs[name]), chosen, generator) * tokens[chosen]).sum(axis=1)
         for name in (BASELINE, arm)
     )
-    return interval(baseline / own)
+    return interval(baseline / own, prompts=len(tokens))
 
 
 def _rates(generations: Sequence[Sequence[Generation]]) -> Seconds:

@@ -19,7 +19,8 @@ class Row:
       leaves the target's texts.
     predicted_calibrated: replay over the run's own texts; costs measured apart; None for a lossy
       rule above temperature 0, as its texts are not the target's.
-    measured, _low, _high: baseline seconds over the run's, bootstrap over prompts and repeats.
+    measured, _low, _high: baseline seconds over the run's, bootstrap over prompts and repeats. All
+      bounds of intervals are None where there is one prompt.
     predicted_target_calls, target_calls: on the run's own texts.
     identical_to_target: every id equal to greedy decoding's; None above temperature 0.
     tie_gap: where it is not, the target's logit gap at the first difference, the largest over
@@ -41,8 +42,8 @@ class Row:
     predicted_ahead_high: float | None
     predicted_calibrated: float | None
     measured: float
-    measured_low: float
-    measured_high: float
+    measured_low: float | None
+    measured_high: float | None
     predicted_target_calls: float | None
     target_calls: int
     block_efficiency: float

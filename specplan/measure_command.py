@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specplan.model_options import ModelOptions, model_options
-from specplan.output import print_json, table, writable
+from specplan.output import bounds, print_json, table, writable
 
 if TYPE_CHECKING:
     from estimator.arms import Subject
@@ -156,9 +156,9 @@ def _report(profile: dict[str, Any]) -> str:
         [
             f"target {profile['setup']['target']}, draft {profile['setup']['draft']}, "
             f"{profile['setup']['device']}, {profile['setup']['dtype']}",
-            f"alpha   {alpha['value']:.4f}  [{alpha['low']:.4f}, {alpha['high']:.4f}] over "
+            f"alpha   {alpha['value']:.4f}  {bounds(alpha['low'], alpha['high'], digits=4)} over "
             f"{alpha['tokens']} tokens of {alpha['prompts']} prompts",
-            f"c       {c['value']:.4f}  [{c['low']:.4f}, {c['high']:.4f}]; c_hat "
+            f"c       {c['value']:.4f}  {bounds(c['low'], c['high'], digits=4)}; c_hat "
             f"{profile['c_hat']:.4f}",
             f"ms      target step {profile['target_ms']['1']:.3f}, draft step "
             f"{profile['draft_ms']:.3f}, per block besides {profile['overhead_ms']:.3f}, "

@@ -63,6 +63,13 @@ def warn(message: str) -> None:
     click.echo(f"Warning: {message}", err=True)
 
 
+def bounds(low: float | None, high: float | None, *, digits: int) -> str:
+    """Returns an interval in brackets, a dash in them where there is none."""
+    if low is None or high is None:
+        return "[-]"
+    return f"[{low:.{digits}f}, {high:.{digits}f}]"
+
+
 def table(
     rows: Sequence[Sequence[str]], *, header: Sequence[str], marked: int | None = None
 ) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from specplan.output import table
+from specplan.output import bounds, table
 
 if TYPE_CHECKING:
     from estimator.validation import Validation
@@ -80,7 +80,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
     def between(name: str) -> str:
         if row[name] is None:
             return "-"
-        return f"{times(name)} [{times(f'{name}_low')}, {times(f'{name}_high')}]"
+        return f"{times(name)} {bounds(row[f'{name}_low'], row[f'{name}_high'], digits=2)}"
 
     seconds = [row[f"{part}_seconds"] for part in ("draft", "verify", "other")]
     shares = "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds)

@@ -199,4 +199,29 @@ def test_intervals_cover_as_often_as_they_say() -> None:
 
 
 def test_an_interval_of_one_value_is_that_value() -> None:
-    assert interval(np.full(50, 1.5)) == (1.5, 1.5)
+    assert interval(np.full(50, 1.5), prompts=2) == (1.5, 1.5)
+
+
+def test_one_prompt_has_no_interval() -> None:
+    assert interval(np.linspace(0, 1, 50), prompts=1) == (None, None)
+    assert ratio_interval([3.0], [4.0], np.random.default_rng(0)) == (None, None)
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_a_validation_of_one_prompt_has_no_intervals(temperature: float) -> None:
+    sampling = Sampling(temperature=temperature)
+    target, drafter = tiny_pair(sampling)
+    result = validate(
+        Subject(target, drafter, sampling, Stopping(12)),
+        PROMPTS[:1],
+        POLICIES,
+        max_gamma=3,
+        repeats=2,
+        seed=0,
+        progress=lambda: None,
+    )
+    for row in result.rows:
+        assert row.predicted_ahead is not None
+        assert row.predicted_ahead_low is row.predicted_ahead_high is None
+        assert row.measured > 0
+        assert row.measured_low is row.measured_high is None

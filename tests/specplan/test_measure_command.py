@@ -174,6 +174,17 @@ def test_chat_prompts_stand_in_the_template(run_json: RunJson, measure: list[str
     assert plain["setup"]["prompts_hash"] != chat["setup"]["prompts_hash"]
 
 
+def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, measure: list[str]) -> None:
+    one = [*measure, "--num-prompts", "1"]
+    profile = run_json(*one)
+    for name in ("alpha", "c"):
+        assert profile[name]["value"] > 0
+        assert profile[name]["low"] is profile[name]["high"] is None
+    lines = run(*one).stdout.splitlines()
+    assert f"alpha   {profile['alpha']['value']:.4f}  [-] over 12 tokens of 1 prompts" in lines
+    assert any(line.startswith("c  ") and "  [-]; c_hat" in line for line in lines)
+
+
 def test_one_new_token_is_enough(run_json: RunJson, measure: list[str]) -> None:
     """Nothing can be drafted beside the target's own token: no speed-up, and no failure."""
     profile = run_json(*measure, "--max-new-tokens", "1")

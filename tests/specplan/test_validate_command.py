@@ -171,6 +171,16 @@ def test_nan_logits_end_the_run_naming_model_and_position(run: Run, validate: li
         assert result.stderr.count("\n") == 1
 
 
+def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, validate: list[str]) -> None:
+    one = [*validate, "--num-prompts", "1", "--gamma", "2", "--repeats", "2"]
+    for row in run_json(*one)["rows"]:
+        for name in ("predicted_ahead", "measured"):
+            assert row[name] > 0
+            assert row[f"{name}_low"] is row[f"{name}_high"] is None
+    rows = run(*one).stdout.splitlines()[1:3]
+    assert [row.count("[-]") for row in rows] == [2, 2]
+
+
 @pytest.mark.parametrize("tokens", ["1", "2"])
 def test_the_shortest_texts_are_validated(
     run_json: RunJson, validate: list[str], tokens: str

@@ -69,6 +69,18 @@ def test_a_row_shows_predictions_measurement_and_where_the_time_went() -> None:
     )
 
 
+def test_a_row_without_intervals_has_dashes_in_their_place() -> None:
+    alone = replace(
+        ROW,
+        predicted_ahead_low=None,
+        predicted_ahead_high=None,
+        measured_low=None,
+        measured_high=None,
+    )
+    cells = text(alone).splitlines()[1].split()
+    assert cells[6:12] == ["2.00", "1.50", "[-]", "1.52", "1.60", "[-]"]
+
+
 def test_the_fastest_row_is_marked() -> None:
     lines = text(ROW, replace(ROW, gamma=2, measured=1.7), replace(ROW, gamma=1)).splitlines()
     assert ["best" in line for line in lines[1:4]] == [False, True, False]
