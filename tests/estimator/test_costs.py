@@ -5,6 +5,7 @@ import pytest
 
 from estimator.costs import fit_costs, probe_policy
 from reference.records import Block
+from simulator.cost import CostModel
 
 
 def block(gamma: int, *, draft: float, verify: float, other: float) -> Block:
@@ -58,6 +59,43 @@ def test_a_drafter_that_proposed_nothing_costs_its_search() -> None:
     cost = fit_costs(baseline, [block(0, draft=0.001, verify=0.011, other=0.002)] * 3)
     assert cost.draft_seconds == 0
     assert cost.overhead_seconds == pytest.approx(0.003)
+
+
+def beside(seconds: dict[int, float], counts: dict[int, int]) -> CostModel:
+    """Returns the model of blocks that take these seconds beside verification, by draft length."""
+    baseline = [block(0, draft=0, verify=0.010, other=0.0)]
+    blocks = [
+        block(gamma, draft=0.0, verify=0.010, other=seconds[gamma])
+        for gamma, count in counts.items()
+        for _ in range(count)
+    ]
+    return fit_costs(baseline, blocks)
+
+
+def test_a_line_inside_its_bounds_is_the_least_squares_line() -> None:
+    counts = {1: 4, 2: 1, 4: 3}
+    cost = beside({1: 0.004, 2: 0.007, 4: 0.008}, counts)
+    weights = np.sqrt(list(counts.values()))
+    slope, intercept = np.polyfit([1, 2, 4], [0.004, 0.007, 0.008], 1, w=weights)
+    assert cost.draft_seconds == pytest.approx(slope)
+    assert cost.overhead_seconds == pytest.approx(intercept)
+
+
+def test_a_falling_line_is_held_flat_at_the_mean() -> None:
+    cost = beside({1: 0.005, 3: 0.002}, {1: 4, 3: 2})
+    assert cost.draft_seconds == 0
+    assert cost.overhead_seconds == pytest.approx((4 * 0.005 + 2 * 0.002) / 6)
+
+
+def test_a_line_that_starts_below_zero_is_held_to_the_origin() -> None:
+    cost = beside({1: 0.001, 2: 0.004}, {1: 3, 2: 1})
+    assert cost.overhead_seconds == 0
+    assert cost.draft_seconds == pytest.approx((3 * 1 * 0.001 + 1 * 2 * 0.004) / (3 * 1 + 1 * 4))
+
+
+def test_blocks_that_take_nothing_besides_cost_nothing() -> None:
+    cost = beside({1: 0.0, 2: 0.0}, {1: 1, 2: 1})
+    assert (cost.draft_seconds, cost.overhead_seconds) == (0, 0)
 
 
 def test_a_lone_gamma_is_probed_beside_no_draft_at_all() -> None:
