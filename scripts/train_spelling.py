@@ -9,8 +9,8 @@ enough to decode speculatively, and the encoder has something to say. Both model
 same data, as the T5 pairs of Leviathan et al. 2023 (section 4.1) did; neither is distilled.
 
 Numbers above 99 that are divisible by 16 are held out: the accuracy printed is over them, and
-prompts.txt holds some. A model that the output folder already has is left as it is, so an
-interrupted run goes on with the next one.
+prompts.txt holds some. An interrupted run goes on from its last checkpoint; a model that the
+output folder already has is left as it is.
 """
 
 import argparse
@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from torch import Tensor, nn
 from tqdm import tqdm
@@ -39,6 +40,7 @@ STEPS = 2000
 BATCH = 32
 PEAK_RATE = 2e-3
 WARMUP_STEPS = 100
+CHECKPOINT_STEPS = 100
 CHECKED = 500
 PROMPTS = 64
 
@@ -127,6 +129,34 @@ def batch_loss(
     return loss
 
 
+def save_checkpoint(
+    model: nn.Module, optimizer: torch.optim.Optimizer, step: int, path: Path
+) -> None:
+    """Writes weights, optimiser state and the number of steps done, atomically."""
+    tensors = {"step": torch.tensor(step)}
+    for name, parameter in model.named_parameters():
+        tensors[name] = parameter.detach()
+        for key, value in optimizer.state[parameter].items():
+            tensors[f"{name}|{key}"] = value
+    temporary = path.with_suffix(".tmp")
+    save_file(tensors, temporary)
+    os.replace(temporary, path)
+
+
+@torch.no_grad()
+def load_checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> int:
+    """Returns the number of steps done, after restoring weights and optimiser state."""
+    tensors = load_file(path)
+    for name, parameter in model.named_parameters():
+        parameter.copy_(tensors[name])
+        optimizer.state[parameter] = {
+            key.rpartition("|")[2]: value
+            for key, value in tensors.items()
+            if key.startswith(f"{name}|")
+        }
+    return int(tensors["step"])
+
+
 def train(
     model: T5ForConditionalGeneration,
     tokenizer: PreTrainedTokenizerFast,
@@ -134,17 +164,18 @@ def train(
     name: str,
     steps: int,
     seed: int,
+    checkpoint: Path,
 ) -> None:
-    """Trains the model in place; the learning rate rises, then falls to 0."""
-    generator = np.random.default_rng(seed)
+    """Trains the model in place, resuming from the checkpoint; the rate rises, then falls to 0."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK_RATE, weight_decay=0.01)
+    begun = load_checkpoint(model, optimizer, checkpoint) if checkpoint.exists() else 0
     model.train()
-    progress = tqdm(range(steps), desc=name, disable=None)
+    progress = tqdm(range(begun, steps), desc=name, initial=begun, total=steps, mininterval=5)
     for step in progress:
         rate = PEAK_RATE * min((step + 1) / WARMUP_STEPS, (steps - step) / steps)
         for group in optimizer.param_groups:
             group["lr"] = rate
-        batch = numbers(BATCH, held_out=False, generator=generator)
+        batch = numbers(BATCH, held_out=False, generator=np.random.default_rng([seed, step]))
         loss = batch_loss(model, tokenizer, batch)
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -152,6 +183,8 @@ def train(
         optimizer.zero_grad()
         if step % 20 == 0:
             progress.set_postfix(loss=f"{loss.item():.3f}")
+        if (step + 1) % CHECKPOINT_STEPS == 0:
+            save_checkpoint(model, optimizer, step + 1, checkpoint)
     model.eval()
 
 
@@ -194,7 +227,15 @@ def main() -> None:
         torch.manual_seed(arguments.seed)
         model = t5(layers, tokenizer)
         began = time.perf_counter()
-        train(model, tokenizer, name=name, steps=arguments.steps, seed=arguments.seed + 1)
+        checkpoint = output / f"{name}.checkpoint.safetensors"
+        train(
+            model,
+            tokenizer,
+            name=name,
+            steps=arguments.steps,
+            seed=arguments.seed + 1,
+            checkpoint=checkpoint,
+        )
         note = {
             "task": f"spell out numbers of 1 to {DIGITS} digits",
             "layers": layers,
@@ -202,7 +243,7 @@ def main() -> None:
             "steps": arguments.steps,
             "numbers_per_step": BATCH,
             "seed": arguments.seed,
-            "seconds": round(time.perf_counter() - began, 1),
+            "seconds_since_last_resumed": round(time.perf_counter() - began, 1),
             "held_out_accuracy": accuracy(model, tokenizer, checked),
             "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
             "date": date.today().isoformat(),
@@ -213,10 +254,11 @@ def main() -> None:
         tokenizer.save_pretrained(unfinished)
         (unfinished / "training.json").write_text(json.dumps(note, indent=2) + "\n")
         unfinished.rename(folder)
+        checkpoint.unlink(missing_ok=True)
         print(
             f"{name}: {layers} + {layers} layers, {note['parameters']:,} parameters, "
             f"{note['held_out_accuracy']:.1%} of {CHECKED} held-out numbers spelled right "
-            f"({note['seconds']} s)",
+            f"({note['seconds_since_last_resumed']} s since last resumed)",
             flush=True,
         )
 

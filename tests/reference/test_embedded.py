@@ -41,9 +41,12 @@ def test_the_end_of_text_is_one_token_and_ends_a_text() -> None:
 
 
 def test_held_out_loss_and_overlap_are_near_what_the_note_says() -> None:
-    """On four held-out files of this Python; the note's values are over all those of its own."""
+    """On four held-out files of this Python; the notes' values are over all those of theirs."""
     folder = weights_folder("target")
-    note = json.loads((folder.parent / "training.json").read_text())
+    target_note, draft_note = (
+        json.loads((weights_folder(name) / "training.json").read_text())
+        for name in ("target", "draft")
+    )
     target = load_model(str(folder), device=torch.device("cpu"))
     draft = load_model(str(weights_folder("draft")), device=torch.device("cpu"))
     drafter = ModelDrafter(draft, Sampling(), target.vocabulary)
@@ -57,5 +60,5 @@ def test_held_out_loss_and_overlap_are_near_what_the_note_says() -> None:
         p = text_laws(target, text, rest, Sampling())
         losses.append(-p.of(torch.tensor(rest)).log().mean().item())
         overlaps.append(drafter.score(prompt, text, rest, p, 1).beta.mean().item())
-    assert sum(losses) / len(losses) == pytest.approx(note["target_held_out_loss"], abs=0.7)
-    assert sum(overlaps) / len(overlaps) == pytest.approx(note["held_out_overlap"], abs=0.15)
+    assert sum(losses) / len(losses) == pytest.approx(target_note["held_out_loss"], abs=0.7)
+    assert sum(overlaps) / len(overlaps) == pytest.approx(draft_note["held_out_overlap"], abs=0.15)

@@ -1,0 +1,201 @@
+"""Distils the embedded draft from the embedded target.
+
+    python scripts/train_embedded_draft.py --work build/draft
+
+The draft is one layer of width 256. Stages, each resumable from what --work holds:
+
+1. the target reads its training text, and writes text of its own after beginnings taken from it;
+   what is kept is its last hidden state at every position (256 bytes), from which its whole law
+   follows by one product with its embeddings;
+2. the draft learns these laws, half of each from the library and half from the target's own text
+   (alpha is an expectation over text that the target writes): first by cross-entropy, then by
+   1 - sum min(p, q) itself (Leviathan et al. 2023, section 6: "optimizing M_q for alpha directly");
+3. it is written as float16 safetensors in Hugging Face format, with a note of data, steps, loss.
+
+On Linux, a memory allocator that keeps freed memory halves the time:
+MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000.
+"""
+
+import argparse
+import json
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from tqdm import tqdm, trange
+from training import (
+    POSITIONS,
+    TOKENS_PER_STEP,
+    atomically,
+    encode,
+    llama,
+    log_stage,
+    logged_stages,
+    read,
+    train,
+)
+from transformers import LlamaForCausalLM, PreTrainedTokenizerFast, StaticCache
+
+from reference.embedded import library_files, weights_folder
+
+WIDTH, FEEDFORWARD, HEADS = 256, 704, 4
+STEPS = 4000
+CROSS_ENTROPY_STEPS = 1000
+# The target's own text: windows of 128 tokens, of which the first 32 are the library's.
+OWN_BATCHES = 60
+OWN_SEQUENCES = 256
+OWN_BEGINNING = 32
+OWN_LENGTH = 128
+
+Lessons = tuple[Tensor, Tensor]
+"""Ids, shape (windows, length), and last hidden states, shape (windows, length, width)."""
+
+
+@torch.inference_mode()
+def library_lessons(target: LlamaForCausalLM, stream: Tensor) -> Lessons:
+    """Returns the target's states along the whole stream, in windows of all its positions."""
+    windows = stream[: len(stream) // POSITIONS * POSITIONS].view(-1, POSITIONS)
+    states = [
+        target.model(batch).last_hidden_state.half()
+        for batch in tqdm(
+            windows.split(TOKENS_PER_STEP // POSITIONS), desc="library", mininterval=15
+        )
+    ]
+    return windows, torch.cat(states)
+
+
+@torch.inference_mode()
+def own_lessons(target: LlamaForCausalLM, stream: Tensor, batches: int, seed: int) -> Lessons:
+    """Returns text that the target writes at temperature 1, with its states."""
+    generator = torch.Generator().manual_seed(seed)
+    windows, states = [], []
+    for _ in trange(batches, desc="own text", mininterval=15):
+        starts = torch.randint(len(stream) - OWN_BEGINNING, (OWN_SEQUENCES, 1), generator=generator)
+        ids = stream[starts + torch.arange(OWN_BEGINNING)]
+        cache = StaticCache(config=target.config, max_cache_len=OWN_LENGTH)
+        state = target.model(ids, past_key_values=cache, use_cache=True).last_hidden_state
+        read_ids, read_states = [ids], [state]
+        for _ in range(OWN_LENGTH - OWN_BEGINNING):
+            law = target.lm_head(read_states[-1][:, -1]).softmax(-1)
+            ids = torch.multinomial(law, 1, generator=generator)
+            state = target.model(ids, past_key_values=cache, use_cache=True).last_hidden_state
+            read_ids.append(ids)
+            read_states.append(state)
+        windows.append(torch.cat(read_ids, dim=1))
+        states.append(torch.cat(read_states, dim=1).half())
+    return torch.cat(windows), torch.cat(states)
+
+
+def kept(name: str, work: Path, make: Callable[[], Lessons]) -> Lessons:
+    """Returns the lessons that work/name.safetensors holds, after making them if it does not."""
+    path = work / f"{name}.safetensors"
+    if not path.exists():
+        started = time.perf_counter()
+        windows, states = make()
+        atomically(lambda temporary: save_file({"ids": windows, "states": states}, temporary), path)
+        seconds = time.perf_counter() - started
+        log_stage(work, name, positions=windows.numel(), seconds=seconds)
+    held = load_file(path)
+    return held["ids"], held["states"]
+
+
+def chosen_windows(library: Lessons, own: Lessons, seed: int) -> Iterator[Tensor]:
+    """Yields, for each step, random windows of the library (even steps) or of its own text."""
+    generator = np.random.default_rng(seed)
+    for step in range(STEPS):
+        windows = (library, own)[step % 2][0]
+        count = TOKENS_PER_STEP // windows.shape[1]
+        yield torch.from_numpy(generator.integers(0, len(windows), count))
+
+
+def distillation(
+    target: LlamaForCausalLM, draft: LlamaForCausalLM, library: Lessons, own: Lessons
+) -> Callable[[Tensor, int], Tensor]:
+    """Returns the draft's loss: cross-entropy at first, then 1 - sum min(p, q)."""
+
+    def loss(chosen: Tensor, step: int) -> Tensor:
+        ids, states = (library, own)[step % 2]
+        with torch.no_grad():
+            p = target.lm_head(states[chosen].float()).softmax(dim=-1)
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            logits = draft(ids[chosen]).logits
+        if step < CROSS_ENTROPY_STEPS:
+            return -(p * logits.float().log_softmax(dim=-1)).sum(dim=-1).mean()
+        return 1 - torch.minimum(p, logits.float().softmax(dim=-1)).sum(dim=-1).mean()
+
+    return loss
+
+
+@torch.inference_mode()
+def mean_overlap(
+    target: LlamaForCausalLM, draft: LlamaForCausalLM, lessons: Lessons, first: int
+) -> float:
+    """Returns the mean of sum min(p, q) over all positions from `first` on."""
+    sums = []
+    for ids, states in zip(*(part.split(8) for part in lessons), strict=True):
+        p = target.lm_head(states[:, first:].float()).softmax(dim=-1)
+        q = draft(ids).logits[:, first:].softmax(dim=-1)
+        sums.append(torch.minimum(p, q).sum(dim=-1).mean(dim=-1))
+    return torch.cat(sums).mean().item()
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Distil the embedded draft.")
+    parser.add_argument("--work", type=Path, required=True, help="checkpoints and results")
+    parser.add_argument("--seed", type=int, default=100)
+    arguments = parser.parse_args()
+    work: Path = arguments.work
+    work.mkdir(parents=True, exist_ok=True)
+    seed = arguments.seed
+    torch.manual_seed(seed)
+
+    folder = weights_folder("target")
+    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
+    target = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    target.requires_grad_(False)
+    stream = encode(tokenizer, read(library_files(held=False)))
+    held_stream = encode(tokenizer, read(library_files(held=True)))
+
+    own = kept("own", work, lambda: own_lessons(target, stream, OWN_BATCHES, seed))
+    library = kept("library", work, lambda: library_lessons(target, stream))
+    held_own = kept("held-own", work, lambda: own_lessons(target, held_stream, 1, seed + 1))
+    held_library = kept("held-library", work, lambda: library_lessons(target, held_stream))
+
+    draft = llama(1, WIDTH, FEEDFORWARD, HEADS)
+    train(
+        draft,
+        name="draft",
+        batches=chosen_windows(library, own, seed),
+        steps=STEPS,
+        decays=True,
+        loss_of=distillation(target, draft, library, own),
+        work=work,
+    )
+    draft.half().save_pretrained(work / "draft")
+    draft.float()
+    note = {
+        "data": f"library of CPython {platform.python_version()} and the target's own text",
+        "library_tokens": library[0].numel(),
+        "own_tokens": own[0].shape[0] * (OWN_LENGTH - OWN_BEGINNING),
+        "seed": seed,
+        "tokens_per_step": TOKENS_PER_STEP,
+        "stages": logged_stages(work),
+        "held_out_overlap": mean_overlap(target, draft, held_library, 0),
+        "held_out_overlap_own_text": mean_overlap(target, draft, held_own, OWN_BEGINNING - 1),
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
+        "date": date.today().isoformat(),
+    }
+    text = json.dumps(note, indent=2) + "\n"
+    atomically(lambda path: path.write_text(text), work / "draft" / "training.json")
+    print(text)
+
+
+if __name__ == "__main__":
+    main()
