@@ -49,17 +49,20 @@ class NgramDrafter:
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
         recent = list(text[-self.rows.model.order :])
-        tokens = torch.empty(0, dtype=torch.int64, device=self.device)
+        tokens: list[Tensor] = []
         laws: list[Laws] = []
         while len(laws) < limit:
             law = self.sampling.laws(self._logits([recent]), text, tokens)
             token = law.draw(generator)
-            tokens = torch.cat([tokens, token])
+            tokens.append(token)
             laws.append(law)
             if len(laws) < limit and not policy.goes_on(token, law):
                 break
             recent.append(int(token))
-        return Draft(tokens, concatenate(laws) if laws else OneHot(tokens))
+        if not tokens:
+            none = torch.empty(0, dtype=torch.int64, device=self.device)
+            return Draft(none, OneHot(none))
+        return Draft(torch.cat(tokens), concatenate(laws))
 
     def _logits(self, texts: Sequence[Sequence[int]]) -> Tensor:
         """Returns the log-probabilities of what follows each text, shape (texts, vocabulary)."""
@@ -81,4 +84,4 @@ class NgramDrafter:
         given = len(whole) - len(continuation)
         logits = self._logits([whole[:end] for end in range(given, len(whole))])
         before = torch.tensor(continuation[:-1], dtype=torch.int64, device=self.device)
-        return score_laws(p, self.sampling.laws(logits, text, before), continuation)
+        return score_laws(p, self.sampling.laws(logits, text, [before]), continuation)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import torch
 
-from reference.model import Model, finite_rows, require_finite
+from reference.model import Model, peaks, require_finite
 from reference.records import Block
 from reference.sampling import Sampling
 from reference.stopping import Stopping
@@ -39,7 +39,7 @@ def autoregressive_blocks(
         verifying = target.forward_seconds
         logits = target.extend(torch.tensor(text[-1:], device=target.device))
         own = sampling.laws(logits, text).draw(generator)
-        token, finite = torch.cat([own, finite_rows(logits)]).tolist()
+        token, finite = torch.cat([own, peaks(logits).isfinite()]).tolist()
         require_finite([finite], target.name, len(text))
         emitted, ending = stopping.cut(text, [token], emitted=len(text) - prefix)
         text += emitted

@@ -59,19 +59,20 @@ class Model(Protocol):
         """Drops all but the first `length` tokens from the cache; a longer length is an error."""
 
 
-def finite_rows(logits: Tensor) -> Tensor:
-    """Returns whether a law can be made of each row, shape (positions,), bool.
+def peaks(logits: Tensor) -> Tensor:
+    """Returns each row's largest logit, shape (positions,).
 
-    It cannot if the row has NaN, +inf or nothing but -inf; some -inf (impossible tokens) are fine.
+    A law can be made of a row exactly where it is finite: it is not if the row has NaN, +inf or
+    nothing but -inf; some -inf (impossible tokens) are fine.
     """
-    return logits.amax(dim=-1).isfinite()   # amax propagates NaN
+    return logits.amax(dim=-1)   # propagates NaN
 
 
 def require_finite(finite: Sequence[int], name: str, first_position: int) -> None:
     """Stops a run whose model returns logits that no law can be made of.
 
     Args:
-      finite: `finite_rows` of consecutive positions.
+      finite: whether the `peaks` of consecutive positions are finite.
       name: whose logits they are.
       first_position: index in the text of the token that the first row predicts.
 

@@ -9,7 +9,7 @@ from torch import Tensor
 from reference.drafter import Draft
 from reference.fitted_model import fitted
 from reference.laws import Laws, OneHot, concatenate
-from reference.model import Model, finite_rows, require_finite
+from reference.model import Model, peaks, require_finite
 from reference.policies import Policy
 from reference.sampling import Sampling
 from reference.scoring import Scores, score_laws
@@ -68,21 +68,20 @@ class ModelDrafter:
         feed = torch.tensor(text[self.draft.length :], device=self.draft.device)
         tokens: list[Tensor] = []
         q: list[Laws] = []
-        finite: list[Tensor] = []
+        largest: list[Tensor] = []
         while len(tokens) < limit:
             logits = self.draft.extend(feed)[-1:]
-            drafted = torch.cat(tokens) if tokens else None
-            law = self.sampling.laws(logits, text, drafted)
+            law = self.sampling.laws(logits, text, tokens)
             feed = law.draw(generator)
             tokens.append(feed)
             q.append(law)
-            finite.append(finite_rows(logits))
+            largest.append(peaks(logits))
             if len(tokens) < limit and not policy.goes_on(feed, law):
                 break
         if not tokens:
             none = feed[:0]
             return Draft(none, OneHot(none))
-        return Draft(torch.cat(tokens), concatenate(q), torch.cat(finite))
+        return Draft(torch.cat(tokens), concatenate(q), torch.cat(largest).isfinite())
 
     def score(
         self,
@@ -121,5 +120,5 @@ def text_laws(
     given = torch.tensor(continuation[:-1], dtype=torch.int64, device=model.device)
     last = torch.tensor(text[-1:], device=model.device)
     logits = model.extend(torch.cat([last, given]))
-    require_finite(finite_rows(logits).tolist(), model.name, len(text))
-    return sampling.laws(logits, text, given)
+    require_finite(peaks(logits).isfinite().tolist(), model.name, len(text))
+    return sampling.laws(logits, text, [given])

@@ -59,14 +59,17 @@ class Sampling:
         """Whether every law is one-hot."""
         return self.temperature == 0
 
-    def laws(self, logits: Tensor, text: Sequence[int], drafted: Tensor | None = None) -> Laws:
+    def laws(
+        self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor] = ()
+    ) -> Laws:
         """Returns the laws of consecutive positions.
 
         Args:
           logits: shape (positions, vocabulary). The last row follows the whole of text and
             drafted, the row before it all but their last token, and so on.
           text: the ids so far, prompt included; only a repetition penalty reads it.
-          drafted: ids after text, shape (drafted,), int64.
+          drafted: ids after text in one or more parts, each of shape (n,), int64; only a
+            repetition penalty reads them.
         """
         if self.repetition_penalty != 1:
             logits = self._penalised(precise(logits), text, drafted)
@@ -93,12 +96,12 @@ class Sampling:
         below[:, -1] = False
         return logits.masked_fill(below.scatter(-1, order, below), -torch.inf)
 
-    def _penalised(self, logits: Tensor, text: Sequence[int], drafted: Tensor | None) -> Tensor:
+    def _penalised(
+        self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor]
+    ) -> Tensor:
         """Returns logits with the repetition penalty of what each row's position has seen."""
         rows, vocabulary = logits.shape
-        ids = torch.tensor(text, device=logits.device)
-        if drafted is not None:
-            ids = torch.cat([ids, drafted])
+        ids = torch.cat([torch.tensor(text, device=logits.device), *drafted])
         # Row 0 sees all but the last rows - 1 ids, each row after it one id more.
         seen_from = torch.arange(rows - len(ids), rows, device=logits.device).clamp_(min=0)
         first_row = torch.full((vocabulary,), rows, device=logits.device)

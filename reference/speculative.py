@@ -9,7 +9,7 @@ import torch
 from reference.acceptance import Rule, Strict
 from reference.drafter import Drafter
 from reference.laws import Laws
-from reference.model import Model, finite_rows, require_finite
+from reference.model import Model, peaks, require_finite
 from reference.policies import Policy
 from reference.records import Block
 from reference.sampling import Sampling
@@ -70,12 +70,12 @@ def draft_and_verify(
     draft = drafter.propose(text, gamma, policy, generator)
     unseen = torch.tensor(text[target.length :], device=target.device)
     logits = target.extend(torch.cat([unseen, draft.tokens]))[len(unseen) - 1 :]
-    p = sampling.laws(logits, text, draft.tokens)
+    p = sampling.laws(logits, text, [draft.tokens])
     count, own = verify(p, draft, rule=rule, generator=generator)
 
     # The block's one wait for the device.
     q_finite = draft.tokens.new_ones(0) if draft.finite is None else draft.finite
-    outcome = [draft.tokens, count, own, finite_rows(logits), q_finite]
+    outcome = [draft.tokens, count, own, peaks(logits).isfinite(), q_finite]
     results = torch.cat(outcome).tolist()
     drafted, results = results[: len(draft.tokens)], results[len(draft.tokens) :]
     require_finite(results[2 + len(logits) :], drafter.name, len(text))

@@ -93,7 +93,7 @@ def test_laws_of_many_positions_are_those_of_decoding_one_by_one(sampling: Sampl
     """The penalty at each position is that of the text and the tokens drafted before it."""
     drafted = torch.tensor([9, 9, 0, 17])
     logits = random_logits(5, 6)
-    together = sampling.laws(logits, TEXT, drafted).dense(VOCABULARY)
+    together = sampling.laws(logits, TEXT, [drafted]).dense(VOCABULARY)
     for row in range(5):
         text = [*TEXT, *drafted[:row].tolist()]
         alone = sampling.laws(logits[row : row + 1], text).dense(VOCABULARY)[0]
@@ -104,7 +104,9 @@ def test_laws_of_many_positions_are_those_of_decoding_one_by_one(sampling: Sampl
 def test_a_whole_texts_positions_are_penalised_by_what_came_before_each() -> None:
     """As scoring does: the first row follows the prompt's only token."""
     laws = Sampling(0.0, repetition_penalty=2.0).laws(
-        torch.tensor([[3.0, 2.0, 1.9], [3.0, 2.0, 1.9], [3.0, 2.0, 1.9]]), [0], torch.tensor([1, 2])
+        torch.tensor([[3.0, 2.0, 1.9], [3.0, 2.0, 1.9], [3.0, 2.0, 1.9]]),
+        [0],
+        [torch.tensor([1, 2])],
     )
     assert isinstance(laws, OneHot)
     assert laws.tokens.tolist() == [1, 2, 0]
