@@ -1,5 +1,6 @@
 """Hugging Face models, tokenizers and devices: the one file that knows them."""
 
+import inspect
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,29 @@ class CausalModel(CachedModel):
     """A decoder-only transformers model behind the `Model` protocol."""
 
     kind = "decoder-only"
+
+    def __init__(self, module: Any, name: str) -> None:
+        """Wraps a loaded model.
+
+        Args:
+          module: a `PreTrainedModel` with a language-modelling head.
+          name: for messages and reports.
+
+        Raises:
+          ValueError: if it is an encoder, or its cache cannot be rolled back.
+        """
+        super().__init__(module, name)
+        # BERT and its like have both settings; no other family has.
+        family = type(module.config)
+        encoder = hasattr(family, "is_decoder") and hasattr(family, "add_cross_attention")
+        if encoder and not module.config.is_decoder:
+            raise ValueError(
+                f"{name} ({module.config.model_type}) is an encoder, whose tokens see later ones, "
+                "and cannot decode; its configuration must have is_decoder true, got false"
+            )
+        # As `generate` does: RoBERTa and its like, left alone, count from their padding id, and
+        # leave padding out even where it is text.
+        self._takes_positions = "position_ids" in inspect.signature(module.forward).parameters
 
     def _empty_cache(self) -> Cache:
         cache = DynamicCache(config=self.module.config)
@@ -57,11 +81,16 @@ class CausalModel(CachedModel):
 
     def _forward(self, tokens: Tensor, logits_to_keep: int) -> Tensor:
         """Returns the last logits_to_keep rows, all for 0."""
+        given = {}
+        if self._takes_positions:
+            end = self._length + len(tokens)
+            given["position_ids"] = torch.arange(self._length, end, device=self.device)[None]
         output = self.module(
             input_ids=tokens[None],
             past_key_values=self._cache,
             use_cache=True,
             logits_to_keep=logits_to_keep,
+            **given,
         )
         logits: Tensor = output.logits[0]
         return logits
