@@ -2,13 +2,12 @@
 
 import json
 import math
-import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from estimator.writing import write_whole
 from simulator.cost import CostModel
 
 SCHEMA = "specplan-profile"
@@ -80,17 +79,4 @@ def _number(value: Any) -> float:
 def write_profile(data: Mapping[str, Any], path: Path) -> None:
     """Writes a profile; the file appears only when complete."""
     text = json.dumps({"schema": SCHEMA, "version": VERSION, **data}, indent=2, allow_nan=False)
-    write_atomically(path, (text + "\n").encode())
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Writes a file through a temporary neighbour: it is whole or it is the old one."""
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    write_whole(path, (text + "\n").encode())

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from estimator.profile import write_atomically
 from estimator.traces import Trace
+from estimator.writing import write_whole
 
 
 def save_traces(path: Path, traces: Mapping[int, Trace], key: str) -> None:
@@ -30,7 +30,7 @@ def save_traces(path: Path, traces: Mapping[int, Trace], key: str) -> None:
             arrays[f"lenience_{prompt}_{lenience}"] = np.array(value)
     buffer = io.BytesIO()
     np.savez_compressed(buffer, **arrays)   # type: ignore[arg-type]
-    write_atomically(path, buffer.getvalue())
+    write_whole(path, buffer.getvalue())
 
 
 def load_traces(path: Path, key: str) -> dict[int, Trace]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from estimator.writing import write_whole
 from figures.registry import Entry
 from figures.results import Results
 
@@ -49,7 +49,7 @@ def write_figure(
     for name in formats:
         path = folder / f"{entry.name}.{name}"
         if figure is None or name == "csv":
-            _write_whole(path, data.table().csv().encode("utf-8"))
+            write_whole(path, data.table().csv().encode("utf-8"))
         else:
             save_image(figure, path, dots_per_inch=dots_per_inch)
         written.append(path)
@@ -65,7 +65,7 @@ def save_image(figure: Figure, path: Path, *, dots_per_inch: int = 150) -> None:
     """
     if path.suffix.lower() not in IMAGE_SUFFIXES:
         raise ValueError(f"figure file must end in {' or '.join(IMAGE_SUFFIXES)}, got {path.name}")
-    _write_whole(path, _image(figure, path.suffix.lower()[1:], dots_per_inch))
+    write_whole(path, _image(figure, path.suffix.lower()[1:], dots_per_inch))
 
 
 def _image(figure: Figure, image_format: str, dots_per_inch: int) -> bytes:
@@ -81,13 +81,3 @@ def _image(figure: Figure, image_format: str, dots_per_inch: int) -> bytes:
             metadata={"Date": None} if image_format == "svg" else {},
         )
     return stream.getvalue()
-
-
-def _write_whole(path: Path, content: bytes) -> None:
-    """Writes to a file beside the path and moves it there, so that no reader sees half of it."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        partial.write_bytes(content)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)

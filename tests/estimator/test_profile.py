@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from estimator.profile import read_profile, write_atomically, write_profile
+from estimator.profile import read_profile, write_profile
 
 DATA: dict[str, Any] = {
     "alpha": {"value": 0.7},
@@ -70,6 +70,6 @@ def test_an_interrupted_write_leaves_the_old_file_and_nothing_else(
 
     monkeypatch.setattr(os, "replace", full)
     with pytest.raises(OSError, match="no space"):
-        write_atomically(path, b"new")
+        write_profile(DATA, path)
     assert path.read_text() == "old"
     assert os.listdir(tmp_path) == ["p.json"]

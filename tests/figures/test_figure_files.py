@@ -2,6 +2,7 @@
 
 import csv
 import io
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,6 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from figures import files
 from figures.files import FORMATS, write_figure
 from figures.registry import FIGURES, Entry
 from figures.results import Results, parse_results
@@ -128,7 +128,7 @@ def test_an_interrupted_write_leaves_the_earlier_file(
     def fail(source: Path, destination: Path) -> None:
         raise OSError("disk gone")
 
-    monkeypatch.setattr(files.os, "replace", fail)
+    monkeypatch.setattr(os, "replace", fail)
     with pytest.raises(OSError, match="disk gone"):
         write_figure(entry, tmp_path, formats=["csv"])
     assert path.read_text() == "earlier"
