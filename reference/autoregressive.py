@@ -11,6 +11,7 @@ from reference.sampling import Sampling
 from reference.stopping import Stopping
 
 
+@torch.inference_mode()
 def autoregressive_blocks(
     target: Model,
     text: list[int],

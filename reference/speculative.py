@@ -85,6 +85,7 @@ def draft_and_verify(
     return Verified(tuple(drafted), accepted, token, p)
 
 
+@torch.inference_mode()
 def speculative_blocks(
     target: Model,
     drafter: Drafter,
