@@ -50,6 +50,10 @@ class CachedModel(ABC):
         """Returns a cache of no tokens, which any rollback leaves exact."""
 
     @abstractmethod
+    def beginning(self, prompt: Sequence[int]) -> list[int]:
+        """Returns the text to continue, nothing computed (see `reference.model.Model`)."""
+
+    @abstractmethod
     def start(self, prompt: Sequence[int]) -> list[int]:
         """Returns the text to continue (see `reference.model.Model`)."""
 

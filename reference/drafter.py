@@ -51,6 +51,9 @@ class Drafter(Protocol):
         Args:
           prompt: the ids that the user gave.
           text: what the target made of them (the same for a decoder-only model).
+
+        Raises:
+          ValueError: before any pass, if it cannot draft for this prompt.
         """
 
     def propose(

@@ -47,9 +47,13 @@ class EncoderDecoderModel(CachedModel):
     def _empty_cache(self) -> Cache:
         return EncoderDecoderCache(DynamicCache(), DynamicCache())
 
+    def beginning(self, prompt: Sequence[int]) -> list[int]:
+        self._require_prompt(prompt)
+        return list(self._beginning)
+
     @torch.inference_mode()
     def start(self, prompt: Sequence[int]) -> list[int]:
-        self._require_prompt(prompt)
+        text = self.beginning(prompt)
         self._cache = self._empty_cache()
         self._length = 0
         with self._stopwatch:
@@ -58,11 +62,11 @@ class EncoderDecoderModel(CachedModel):
             )
         # The first pass computes the keys and values of the whole prompt for cross-attention:
         # that is the prompt's time, not the first block's.
-        self.extend(torch.tensor(self._beginning, device=self.device))
-        self.rollback(len(self._beginning) - 1)
+        self.extend(torch.tensor(text, device=self.device))
+        self.rollback(len(text) - 1)
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-        return list(self._beginning)
+        return text
 
     def _logits(self, tokens: Tensor) -> Tensor:
         output = self.module(

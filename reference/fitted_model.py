@@ -46,6 +46,9 @@ class FittedModel:
     def forward_seconds(self) -> float:
         return self.model.forward_seconds
 
+    def beginning(self, prompt: Sequence[int]) -> list[int]:
+        return self.model.beginning(prompt)
+
     def start(self, prompt: Sequence[int]) -> list[int]:
         return self.model.start(prompt)
 

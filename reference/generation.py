@@ -16,28 +16,39 @@ from reference.speculative import STRICT, speculative_blocks
 from reference.stopping import Stopping
 
 
-def begin(
-    target: Model, drafter: Drafter | None, prompt: Sequence[int], stopping: Stopping
-) -> tuple[list[int], float]:
-    """Returns the text to continue and the seconds that the prompt's passes took.
+def beginning(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
+    """Returns the text to continue; computes nothing.
 
     Raises:
       ValueError: if the prompt is empty, or it and the new tokens exceed the target's positions.
     """
     if len(prompt) == 0:
         raise ValueError("a prompt must have at least one token, got none")
-    began = time.perf_counter()
-    text = target.start(prompt)
-    if drafter is not None:
-        drafter.start(prompt, text)
-    seconds = time.perf_counter() - began
+    text = target.beginning(prompt)
     needed = len(text) + stopping.max_new_tokens
     if target.max_length is not None and needed > target.max_length:
         raise ValueError(
             f"prompt and new tokens must fit the {target.max_length} positions of {target.name}, "
             f"got {len(text)} + {stopping.max_new_tokens} tokens"
         )
-    return text, seconds
+    return text
+
+
+def begin(
+    target: Model, drafter: Drafter | None, prompt: Sequence[int], stopping: Stopping
+) -> tuple[list[int], float]:
+    """Returns the text to continue and the seconds that the prompt's passes took.
+
+    Raises:
+      ValueError: before any pass, as `beginning`, or if the drafter cannot draft for this prompt.
+    """
+    text = beginning(target, prompt, stopping)
+    began = time.perf_counter()
+    # The target is known to take the prompt; the drafter may yet refuse it.
+    if drafter is not None:
+        drafter.start(prompt, text)
+    target.start(prompt)
+    return text, time.perf_counter() - began
 
 
 def decode(

@@ -63,9 +63,13 @@ class CausalModel(CachedModel):
         ]
         return cache
 
+    def beginning(self, prompt: Sequence[int]) -> list[int]:
+        self._require_prompt(prompt)
+        return list(prompt)
+
     @torch.inference_mode()
     def start(self, prompt: Sequence[int]) -> list[int]:
-        self._require_prompt(prompt)
+        text = self.beginning(prompt)
         self._cache = self._empty_cache()
         self._length = 0
         if len(prompt) > 1:
@@ -74,7 +78,7 @@ class CausalModel(CachedModel):
             self._length = len(prompt) - 1
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
-        return list(prompt)
+        return text
 
     def _logits(self, tokens: Tensor) -> Tensor:
         return self._forward(tokens, logits_to_keep=0)

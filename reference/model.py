@@ -38,11 +38,18 @@ class Model(Protocol):
     def forward_seconds(self) -> float:
         """Seconds spent inside the model's forward passes so far."""
 
+    def beginning(self, prompt: Sequence[int]) -> list[int]:
+        """Returns the text to continue after a prompt; computes nothing.
+
+        Raises:
+          ValueError: if the prompt is empty or longer than the model's positions.
+        """
+
     def start(self, prompt: Sequence[int]) -> list[int]:
         """Returns the text to continue; the cache then holds all of it but the last token.
 
         Raises:
-          ValueError: if the prompt is empty or longer than the model's positions.
+          ValueError: as `beginning`.
         """
 
     def extend(self, tokens: Tensor) -> Tensor:

@@ -38,13 +38,14 @@ class ModelDrafter:
         return self.draft.forward_seconds
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
-        own = self.draft.start(prompt)
+        own = self.draft.beginning(prompt)
         if own != list(text):
             raise ValueError(
                 "target and draft must both be decoder-only or both encoder-decoder models with "
                 f"one start token, got {self.name}, whose texts begin with {own[:3]} where the "
                 f"target's begin with {list(text[:3])}"
             )
+        self.draft.start(prompt)
 
     def catch_up(self, text: Sequence[int]) -> None:
         """Drops what the draft's cache holds beyond all of text but its last token.

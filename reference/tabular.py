@@ -33,6 +33,9 @@ class TabularModel:
     def length(self) -> int:
         return len(self._text)
 
+    def beginning(self, prompt: Sequence[int]) -> list[int]:
+        return list(prompt)
+
     def start(self, prompt: Sequence[int]) -> list[int]:
         self._text = list(prompt[:-1])
         return list(prompt)

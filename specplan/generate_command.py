@@ -138,7 +138,7 @@ def _begin(
     from estimator.planner import adaptive
     from estimator.seeding import seeded
     from reference.autoregressive import autoregressive_blocks
-    from reference.generation import begin
+    from reference.generation import begin, beginning
     from reference.speculative import speculative_blocks
     from reference.stopping import StopStrings
 
@@ -155,6 +155,7 @@ def _begin(
     [drafter_of] = loaded.drafters.values()
     drafter = drafter_of(sampling)
     if policy is None:
+        beginning(target, ids, stopping)   # refuses what does not fit before costs are measured
         subject = Subject(target, drafter, sampling, loaded.stopping, rule)
         policy = adaptive(
             subject, [ids], max_gamma=max_gamma, seed=seed, progress=lambda: None

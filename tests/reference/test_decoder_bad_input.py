@@ -163,6 +163,31 @@ def test_a_prompt_beyond_the_positions_is_refused() -> None:
         decode_tiny([1] * 17, 1)
 
 
+@pytest.mark.parametrize(
+    ("target_positions", "draft_positions", "message"),
+    [
+        (16, 32, "prompt and new tokens must fit the 16 positions of tiny, got 12 + 5 tokens"),
+        (10, 32, "a prompt must fit the 10 positions of tiny, got 12 tokens"),
+        (32, 10, "a prompt must fit the 10 positions of tiny, got 12 tokens"),
+    ],
+)
+def test_what_does_not_fit_is_refused_before_any_pass(
+    target_positions: int, draft_positions: int, message: str
+) -> None:
+    target, draft = tiny(target_positions), tiny(draft_positions)
+    with pytest.raises(ValueError, match=re.escape(message)):
+        decode_speculatively(
+            target,
+            ModelDrafter(draft, Sampling(0.0), 20),
+            [1] * 12,
+            sampling=Sampling(0.0),
+            policy=Fixed(2),
+            stopping=Stopping(5),
+            generator=torch.Generator(),
+        )
+    assert target.forward_seconds == draft.forward_seconds == 0
+
+
 def test_a_text_up_to_the_last_position_is_drafted_without_passing_it() -> None:
     target, draft = tiny(), tiny()
     for gamma in (1, 3, 7):

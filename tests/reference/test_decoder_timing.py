@@ -46,6 +46,9 @@ class Clocked:
     def forward_seconds(self) -> float:
         return self._stopwatch.seconds
 
+    def beginning(self, prompt: Sequence[int]) -> list[int]:
+        return list(prompt)
+
     def start(self, prompt: Sequence[int]) -> list[int]:
         with self._stopwatch:
             time.sleep(20 * self.seconds)
