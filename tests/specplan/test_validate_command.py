@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from conftest import Run
 
+import estimator.arms
+
 RunJson = Callable[..., Any]
 
 KEYS = {
@@ -169,6 +171,28 @@ def test_nan_logits_end_the_run_naming_model_and_position(run: Run, validate: li
         assert result.stdout == ""
         assert result.stderr.startswith("Error: nan returned NaN or infinite logits at position ")
         assert result.stderr.count("\n") == 1
+
+
+def test_ctrl_c_ends_with_130_and_leaves_nothing_half_done(
+    run: Run, validate: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows need all of their runs, timed in one go: there is nothing to keep or to resume."""
+    decode = estimator.arms.decode_speculatively
+    decoded = []
+
+    def interrupted(*arguments: Any, **settings: Any) -> Any:
+        decoded.append(1)
+        if len(decoded) == 5:
+            raise KeyboardInterrupt
+        return decode(*arguments, **settings)
+
+    monkeypatch.setattr(estimator.arms, "decode_speculatively", interrupted)
+    figure = tmp_path / "a.png"
+    result = run(*validate, "--gamma", "2", "--figure", str(figure), "--json")
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert result.stderr.strip() == "Interrupted."
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, validate: list[str]) -> None:
