@@ -14,6 +14,7 @@ import numpy as np
 
 from simulator.arguments import integer, integers, probability
 from simulator.cost import CostModel
+from simulator.optimum import TIE
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def last_gaining_batch(
     gaining = [
         batch
         for batch in _sizes(costs)
-        if costs[batch].improvement_factor(rate, gammas).max() > 1
+        if costs[batch].improvement_factor(rate, gammas).max() > 1 + TIE
     ]
     return gaining[-1] if gaining else None
 

@@ -69,6 +69,15 @@ def test_no_batch_gains_with_a_draft_that_is_never_right() -> None:
     assert last_gaining_batch({1: CostModel.theorem8(0.0)}, alpha=0.0, max_gamma=8) is None
 
 
+@pytest.mark.parametrize("unit", [1.0, 0.02])
+def test_no_batch_gains_where_every_draft_at_best_breaks_even(unit: float) -> None:
+    """The plan of such a batch is not to speculate, whatever rounding makes of its factor of 1."""
+    for alpha in np.linspace(0.01, 0.99, 99).tolist():
+        costs = {1: CostModel({1: unit}, unit * alpha)}
+        assert plan_batches(costs, alpha=alpha, max_gamma=32)[0].gamma == 0
+        assert last_gaining_batch(costs, alpha=alpha, max_gamma=32) is None
+
+
 def test_measured_times_make_one_cost_model_for_each_batch() -> None:
     costs = measured_costs(
         {(1, 1): 10.0, (1, 5): 11.0, (8, 1): 12.0, (8, 5): 24.0},
