@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from estimator.intervals import REPLICATES, Interval, interval, resampled_prompts
 from estimator.traces import Trace
 from simulator.cost import CostModel
-from simulator.replay import expected_seconds
+from simulator.replay import draft_lengths, expected_seconds
 
 
 def baseline_seconds(trace: Trace, cost: CostModel) -> float:
@@ -41,11 +41,10 @@ def simulated_seconds(
     seconds = np.zeros(REPLICATES)
     matrix = trace.acceptance.ndim == 2
     offsets = np.arange(gamma)
+    lengths = draft_lengths(trace.tokens, gamma, limit=trace.limit, drafted=trace.drafted)
     while (active := position < trace.tokens).any():
         start = position[active]
-        length = np.minimum(gamma, trace.limit - start - 1)
-        if trace.drafted is not None:
-            length = np.minimum(length, trace.drafted[start])
+        length = lengths[start]
         reach = start[:, None] + offsets
         inside = (reach < trace.tokens) & (offsets < length[:, None])
         if matrix:

@@ -35,4 +35,3 @@ def require_room(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
             f"prompt and new tokens must fit the {draft.max_length} positions of the draft "
             f"{draft.name}, got {len(text)} + {new_tokens} tokens"
         )
-

@@ -158,4 +158,3 @@ def as_data(validations: Sequence[Validation]) -> dict[str, Any]:
             "noise_percent": max(validation.noise_percent for validation in validations),
         },
     }
-
