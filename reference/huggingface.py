@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor
 from transformers import (
     AutoConfig,
@@ -19,6 +18,7 @@ from transformers.cache_utils import DynamicLayer
 
 from reference.cached_model import CachedModel
 from reference.encoder_decoder import EncoderDecoderModel
+from reference.model_folder import UNLOADABLE, unloadable
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -151,8 +151,8 @@ def load_model(
             trust_remote_code=trust_remote_code,
             output_loading_info=True,
         )
-    except (OSError, ValueError, SafetensorError) as error:
-        raise ValueError(f"model {name!r} could not be loaded: {first_line(error)}") from error
+    except UNLOADABLE as error:
+        raise unloadable("model", name, error) from error
     if found["missing_keys"]:
         # transformers would fill them with random numbers.
         missing = sorted(found["missing_keys"])
@@ -176,13 +176,8 @@ def load_tokenizer(
         return AutoTokenizer.from_pretrained(
             name, revision=revision, trust_remote_code=trust_remote_code
         )
-    except (OSError, ValueError, KeyError) as error:
-        raise ValueError(f"tokenizer {name!r} could not be loaded: {first_line(error)}") from error
-
-
-def first_line(error: BaseException) -> str:
-    """Returns the first line of an error's message."""
-    return str(error).strip().partition("\n")[0]
+    except UNLOADABLE as error:
+        raise unloadable("tokenizer", name, error) from error
 
 
 def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_name: str) -> None:

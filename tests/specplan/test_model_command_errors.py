@@ -60,7 +60,11 @@ def assert_refused(run: Run, message: str, *arguments: str) -> None:
         ((*PAIR, "--num-prompts", "0"), "0 is not in the range x>=1"),
         ((*PAIR, "--dtype", "int8"), "'int8' is not one of"),
         (("--target", "prompts.txt", "--draft", "draft"), "'prompts.txt' could not be loaded"),
-        (("--target", "empty", "--draft", "draft"), "'empty' could not be loaded"),
+        (("--target", "empty", "--draft", "draft"),
+         "tokenizer 'empty' could not be loaded: the folder has no config.json and no "
+         "tokenizer.json; name a folder that save_pretrained wrote, or a model of the Hugging"),
+        (("--target", "no/such/folder", "--draft", "draft"),
+         "'no/such/folder' could not be loaded: there is no such folder; name a folder"),
         (("--target", "target", "--draft", "nowhere/at/all"),
          "'nowhere/at/all' could not be loaded"),
         (("--target", "target", "--draft", "other"),
