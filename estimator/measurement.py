@@ -14,6 +14,7 @@ import torch
 
 from estimator.ahead import replay_factor
 from estimator.arms import AGAIN, PROBE, Runs, Subject, run_arms
+from estimator.batched import decode_batch
 from estimator.costs import fit_costs
 from estimator.intervals import CONFIDENCE, interval, ratio_interval, resampled_prompts
 from estimator.prompts import prompts_hash
@@ -36,6 +37,7 @@ def measure_traces(
     seed: int,
     path: Path | None,
     origins: Sequence[str] = (),
+    batch_size: int = 1,
     progress: Callable[[], object],
 ) -> list[Trace]:
     """Returns one trace for each prompt, of a text sampled from the target.
@@ -48,24 +50,23 @@ def measure_traces(
       path: an .npz that keeps each finished prompt's trace; None keeps none.
       origins: what tells models of one name apart (files, precision): kept traces of others are
         not used.
+      batch_size: how many texts are sampled at once; each is scored alone.
       progress: called after each prompt.
     """
-    key = _key(subject, prompts, max_gamma, seed, origins)
+    # Another batch size is another rounding, which may tip a draw.
+    key = _key(subject, prompts, max_gamma, seed, [*origins, str(batch_size)])
     known = {} if path is None else load_traces(path, key)
-    for number, prompt in enumerate(prompts):
-        if number not in known:
-            generation = decode(
-                subject.target,
-                prompt,
-                sampling=subject.sampling,
-                stopping=subject.stopping,
-                generator=seeded(subject.target.device, seed, number),
-            )
+    for _ in known:
+        progress()
+    missing = [number for number in range(len(prompts)) if number not in known]
+    for first in range(0, len(missing), batch_size):
+        numbers = missing[first : first + batch_size]
+        for number, tokens in zip(numbers, _texts(subject, prompts, numbers, seed), strict=True):
             known[number] = trace(
                 subject.target,
                 subject.drafter,
-                prompt,
-                generation.tokens,
+                prompts[number],
+                tokens,
                 sampling=subject.sampling,
                 limit=subject.stopping.max_new_tokens,
                 max_gamma=max_gamma,
@@ -73,8 +74,21 @@ def measure_traces(
             )
             if path is not None:
                 save_traces(path, known, key)
-        progress()
+            progress()
     return [known[number] for number in range(len(prompts))]
+
+
+def _texts(
+    subject: Subject, prompts: Sequence[Sequence[int]], numbers: Sequence[int], seed: int
+) -> list[tuple[int, ...]]:
+    """Returns the target's texts of the prompts with these numbers, sampled at once."""
+    generators = [seeded(subject.target.device, seed, number) for number in numbers]
+    settings: dict[str, Any] = {"sampling": subject.sampling, "stopping": subject.stopping}
+    if len(numbers) > 1:
+        chosen = [prompts[number] for number in numbers]
+        return decode_batch(subject.target, chosen, generators=generators, **settings)
+    [number], [generator] = numbers, generators
+    return [decode(subject.target, prompts[number], generator=generator, **settings).tokens]
 
 
 def _key(

@@ -23,6 +23,12 @@ if TYPE_CHECKING:
     "--max-gamma", type=click.IntRange(min=1), default=16, help="Longest draft to price."
 )
 @click.option("--repeats", type=click.IntRange(min=1), default=2, help="Timings of each run.")
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Texts that the target writes at once for alpha; costs are those of batch 1.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0)
 @click.option(
     "-o",
@@ -38,6 +44,7 @@ def measure_command(
     temperature: float,
     max_gamma: int,
     repeats: int,
+    batch_size: int,
     seed: int,
     output: Path | None,
     as_json: bool,
@@ -86,6 +93,7 @@ def measure_command(
             seed=seed,
             path=None if output is None else output.with_suffix(".npz"),
             origins=loaded.origins,
+            batch_size=batch_size,
             progress=bar.update,
         )
         runs = measure_costs(

@@ -88,6 +88,29 @@ def test_an_interrupted_measurement_resumes(
         assert first.alpha_by_lenience == second.alpha_by_lenience
 
 
+def test_texts_sampled_at_once_give_the_traces_of_texts_sampled_alone(tmp_path: Path) -> None:
+    done = []
+
+    def traces(batch_size: int, path: Path | None = None) -> list[Trace]:
+        return measure_traces(
+            subject(),
+            PROMPTS,
+            max_gamma=MAX_GAMMA,
+            seed=0,
+            path=path,
+            batch_size=batch_size,
+            progress=lambda: done.append(batch_size),
+        )
+
+    path = tmp_path / "traces.npz"
+    alone = traces(1)
+    for together in (traces(3), traces(len(PROMPTS), path), traces(len(PROMPTS), path)):
+        for one, other in zip(alone, together, strict=True):
+            np.testing.assert_array_equal(one.acceptance, other.acceptance)
+    assert [done.count(size) for size in (1, 3)] == [len(PROMPTS)] * 2
+    assert done.count(len(PROMPTS)) == 2 * len(PROMPTS)   # those taken up from a file, too
+
+
 def test_traces_of_another_measurement_or_a_damaged_file_are_not_used(tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
     trace = Trace(np.ones(3), np.ones((3, 2)), np.array([1, 2, 0]), 5, {0.5: 1.0})

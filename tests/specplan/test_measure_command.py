@@ -56,6 +56,12 @@ def test_a_seed_gives_one_alpha_and_another_seed_another(
         assert first[key] != other[key]
 
 
+def test_texts_written_at_once_are_those_written_alone(
+    run_json: RunJson, measure: list[str]
+) -> None:
+    assert run_json(*measure, "--batch-size", "2")["alpha"] == run_json(*measure)["alpha"]
+
+
 def test_sampling_settings_reach_the_models(run_json: RunJson, measure: list[str]) -> None:
     """A target that can say one thing only is met by a draft that can say one thing only."""
     one = run_json(*measure, "--top-k", "1")
