@@ -14,6 +14,7 @@ from reference.laws import Dense, Laws
 from reference.model import Model
 from reference.model_drafter import text_laws
 from reference.sampling import Sampling
+from reference.scoring import Scores
 from simulator.replay import expected_calls
 
 LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
@@ -73,15 +74,21 @@ def trace(
     scores = drafter.score(prompt, text, continuation, p, max_gamma)
     by_lenience = {}
     for lenience in leniences:
-        beta = drafter.score(prompt, text, continuation, raised(p, lenience), max_gamma).beta
-        by_lenience[lenience] = float(beta.mean())
+        lenient = drafter.score(prompt, text, continuation, raised(p, lenience), max_gamma)
+        by_lenience[lenience] = float(_beta(lenient).mean())
     return Trace(
-        beta=scores.beta.numpy(),
+        beta=_beta(scores),
         acceptance=scores.acceptance.numpy(),
         drafted=None if scores.drafted is None else scores.drafted.numpy(),
         limit=limit,
         alpha_by_lenience=by_lenience,
     )
+
+
+def _beta(scores: Scores) -> NDArray[np.float64]:
+    """Returns beta without what the rounding of a row's sum adds beyond 1."""
+    beta: NDArray[np.float64] = scores.beta.clamp(max=1.0).numpy()
+    return beta
 
 
 def raised(p: Laws, lenience: float) -> Dense:

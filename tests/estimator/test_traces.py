@@ -23,6 +23,7 @@ from reference.generation import decode_speculatively
 from reference.model_drafter import ModelDrafter
 from reference.policies import Fixed
 from reference.sampling import Sampling
+from reference.scoring import Scores
 from reference.stopping import Stopping
 from reference.tabular import TabularModel
 from simulator.cost import CostModel
@@ -136,6 +137,30 @@ def test_beta_and_acceptance_are_those_of_the_laws() -> None:
     assert recorded.alpha_by_lenience[1.0] == pytest.approx(0.4)
     # sum min(p/l, q) by hand: .2 + .2 + 0 + 0 for every l, as q has no mass where p/l would help
     assert recorded.alpha_by_lenience[0.1] == pytest.approx(0.4)
+
+
+def test_a_row_that_rounding_lifts_above_one_is_accepted_for_sure() -> None:
+    """The sum of min(p, q) over a float32 row of two equal laws may exceed 1 by its last digits."""
+
+    class Rounding:
+        name = "rounding"
+
+        def score(self, *arguments: object) -> Scores:
+            ones = torch.ones(2, dtype=torch.float64)
+            return Scores(ones * (1 + 2e-7), ones)
+
+    recorded = trace(
+        TabularModel(lambda text: [0.5, 0.5], 2),
+        Rounding(),  # type: ignore[arg-type]
+        [0],
+        [1, 0],
+        sampling=Sampling(temperature=1),
+        limit=2,
+        max_gamma=1,
+        leniences=[0.5],
+    )
+    assert alpha([recorded]) == 1
+    assert recorded.alpha_by_lenience == {0.5: 1}
 
 
 def test_lenience_raises_alpha_as_the_formula_says() -> None:
