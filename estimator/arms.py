@@ -12,7 +12,7 @@ from reference.drafter import Drafter
 from reference.generation import decode, decode_speculatively
 from reference.model import Model
 from reference.policies import Policy
-from reference.records import Block, Generation
+from reference.records import Generation
 from reference.sampling import Sampling
 from reference.speculative import STRICT
 from reference.stopping import Stopping
@@ -37,11 +37,6 @@ class Subject:
 
 
 Runs = dict[str, list[list[Generation]]]   # arm -> prompt -> repeat
-
-
-def all_blocks(generations: Sequence[Sequence[Generation]]) -> list[Block]:
-    """Returns all blocks of an arm, over prompts and repeats."""
-    return [block for repeats in generations for run in repeats for block in run.blocks]
 
 
 def run_arms(

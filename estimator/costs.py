@@ -5,15 +5,17 @@ interest. So each cost is met as the decoder meets it: caches warm or cold as th
 two models in turn, contexts of every length up to the longest.
 """
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import nnls
 from torch import Tensor
 
 from reference.laws import Laws
-from reference.records import Block
+from reference.records import Block, Generation
 from simulator.cost import CostModel
 
 
@@ -40,38 +42,77 @@ def probe_policy(gammas: Sequence[int]) -> Rotating:
     return Rotating(tuple(distinct if len(distinct) > 1 else [0, *distinct]))
 
 
-def fit_costs(baseline: Sequence[Block], probe: Sequence[Block]) -> CostModel:
-    """Returns the cost model of probed blocks: medians for the target, a line for the rest.
+def block_means(
+    generations: Sequence[Sequence[Generation]],
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Returns what blocks of each draft length take: the statistic that measurements are made of.
+
+    A mean over the blocks of a run, a median over its repeats, a mean over prompts.
+
+    Args:
+      generations: by prompt, then repeat.
+
+    Returns:
+      lengths: the numbers of drafted tokens that occur, ascending, shape (lengths,).
+      counts: blocks of each in one repeat of all prompts, shape (lengths,).
+      seconds: verifying, drafting and other, shape (lengths, 3).
+    """
+    counts: dict[int, float] = defaultdict(float)
+    totals: dict[int, NDArray[np.float64]] = defaultdict(lambda: np.zeros(3))
+    for repeats in generations:
+        runs: dict[int, list[NDArray[np.float64]]] = defaultdict(list)
+        for run in repeats:
+            lengths = np.array([len(block.drafted) for block in run.blocks])
+            seconds = np.array(
+                [[b.verify_seconds, b.draft_seconds, b.other_seconds] for b in run.blocks]
+            )
+            for length in np.unique(lengths):
+                runs[int(length)].append(seconds[lengths == length])
+        for length, of_runs in runs.items():
+            count = float(np.mean([len(of_run) for of_run in of_runs]))
+            counts[length] += count
+            totals[length] += count * np.median([of_run.mean(axis=0) for of_run in of_runs], axis=0)
+    ordered = sorted(counts)
+    weights = np.array([counts[length] for length in ordered])
+    return (
+        np.array(ordered),
+        weights,
+        np.array([totals[length] for length in ordered]) / weights[:, None],
+    )
+
+
+def fit_costs(
+    baseline: Sequence[Sequence[Generation]], probe: Sequence[Sequence[Generation]]
+) -> CostModel:
+    """Returns the cost model of probing runs: the target's passes one by one, a line for the rest.
 
         t_p(1), t_b: the baseline's forward pass and what it spends beside it
         t_p(g+1): the target's forward pass over a draft of g tokens
         t_o + g t_q: drafting and everything else in a block of g drafted tokens
 
     Args:
-      baseline: blocks of autoregressive decoding.
-      probe: blocks of speculative decoding. Where all are of one draft length (a lookup that found
-        nothing, texts that end with their first block), no line can be drawn, and t_q is the
-        drafter's own passes alone.
+      baseline: autoregressive decoding, by prompt, then repeat.
+      probe: speculative decoding, likewise. Where all blocks are of one draft length (a lookup
+        that found nothing, texts that end with their first block), no line can be drawn, and t_q
+        is the drafter's own passes alone.
     """
-    lengths = np.array([len(block.drafted) for block in probe])
-    distinct = np.unique(lengths)
-    verify = np.array([block.verify_seconds for block in probe])
-    beside = np.array([block.draft_seconds + block.other_seconds for block in probe])
-    target = {1: float(np.median([block.verify_seconds for block in baseline]))}
-    target |= {int(g) + 1: float(np.median(verify[lengths == g])) for g in distinct if g > 0}
-    medians = np.array([np.median(beside[lengths == g]) for g in distinct])
-    if len(distinct) > 1:
+    _, _, [[step, _, baseline_overhead]] = block_means(baseline)
+    lengths, counts, seconds = block_means(probe)
+    verify, draft, other = seconds.T
+    beside = draft + other
+    target = {1: float(step)}
+    target |= {int(g) + 1: float(t) for g, t in zip(lengths, verify, strict=True) if g > 0}
+    if len(lengths) > 1:
         # Noise can tilt the line of a nearly free drafter below zero, so both are bounded there.
-        weights = np.sqrt([np.sum(lengths == g) for g in distinct])
-        line = weights[:, None] * np.column_stack([distinct, np.ones(len(distinct))])
-        (slope, intercept), _ = nnls(line, weights * medians)
+        weights = np.sqrt(counts)
+        line = weights[:, None] * np.column_stack([lengths, np.ones(len(lengths))])
+        (slope, intercept), _ = nnls(line, weights * beside)
     else:
-        passes = np.median([block.draft_seconds for block in probe])
-        slope = passes / distinct[0] if distinct[0] > 0 else 0.0
-        intercept = medians[0] - slope * distinct[0]
+        slope = draft[0] / lengths[0] if lengths[0] > 0 else 0.0
+        intercept = beside[0] - slope * lengths[0]
     return CostModel(
         target_seconds=target,
         draft_seconds=float(slope),
-        overhead_seconds=max(0.0, float(intercept)),
-        baseline_overhead_seconds=float(np.median([block.other_seconds for block in baseline])),
+        overhead_seconds=float(intercept),
+        baseline_overhead_seconds=float(baseline_overhead),
     )

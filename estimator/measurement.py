@@ -157,12 +157,9 @@ def profile_data(
       seed: of the bootstrap.
     """
     generator = np.random.default_rng((seed, 3))
-    blocks = {arm: [[b for run in row for b in run.blocks] for row in runs[arm]] for arm in runs}
 
     def fitted(chosen: Sequence[int]) -> CostModel:
-        return fit_costs(
-            *([b for prompt in chosen for b in blocks[arm][prompt]] for arm in (AGAIN, PROBE))
-        )
+        return fit_costs(*([runs[arm][prompt] for prompt in chosen] for arm in (AGAIN, PROBE)))
 
     everyone = range(len(prompts))
     cost = fitted(everyone)

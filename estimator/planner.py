@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from estimator.arms import AGAIN, PROBE, Subject, all_blocks, run_arms
+from estimator.arms import AGAIN, PROBE, Subject, run_arms
 from estimator.costs import fit_costs
 from reference.policies import Adaptive
 from simulator.cost import CostModel
@@ -63,5 +63,5 @@ def adaptive(
         seed=seed,
         progress=progress,
     )
-    cost = fit_costs(*(all_blocks(runs[arm]) for arm in (AGAIN, PROBE)))
+    cost = fit_costs(runs[AGAIN], runs[PROBE])
     return Adaptive(planner(cost, max_gamma=max_gamma))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimator.ahead import ahead_interval, baseline_seconds, replay_factor, replay_seconds
-from estimator.arms import AGAIN, BASELINE, PROBE, Runs, Subject, all_blocks, run_arms
+from estimator.arms import AGAIN, BASELINE, PROBE, Runs, Subject, run_arms
 from estimator.costs import fit_costs
 from estimator.planner import PROBED_PROMPTS, adaptive
 from estimator.rates import (
@@ -77,7 +77,7 @@ def validate(
         seed=seed,
         progress=progress,
     )
-    cost = fit_costs(all_blocks(runs[AGAIN]), all_blocks(runs[PROBE]))
+    cost = fit_costs(runs[AGAIN], runs[PROBE])
     texts = TextTraces(subject, prompts, longest)
     noise = noise_logarithms(runs, np.random.default_rng((seed, 1)))
     rows = tuple(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from estimator.costs import fit_costs, probe_policy
-from reference.records import Block
+from reference.records import Block, Generation
 from simulator.cost import CostModel
 
 
@@ -21,55 +21,92 @@ def block(gamma: int, *, draft: float, verify: float, other: float) -> Block:
     )
 
 
-def probe(gammas: list[int], generator: np.random.Generator) -> list[Block]:
+def run(blocks: list[Block]) -> Generation:
+    return Generation((0,), tuple(blocks), 0.0)
+
+
+def once(blocks: list[Block]) -> list[list[Generation]]:
+    """Returns one prompt, run once."""
+    return [[run(blocks)]]
+
+
+STEP = once([block(0, draft=0, verify=0.011, other=0.0002)] * 9)
+
+
+def probed(gammas: list[int], *, held_up: float = 0.0) -> Generation:
     """Returns blocks that cost 2 ms a draft step, 10 + n ms a target pass, 3 ms besides."""
-    return [
-        block(
-            gamma,
-            draft=0.0015 * gamma,
-            verify=0.010 + 0.001 * (gamma + 1),
-            # every tenth block is held up
-            other=0.003 + 0.0005 * gamma + (generator.random() < 0.1),
-        )
-        for gamma in gammas
-    ]
+    return run(
+        [
+            block(
+                gamma,
+                draft=0.0015 * gamma,
+                verify=0.010 + 0.001 * (gamma + 1),
+                other=0.003 + 0.0005 * gamma + held_up,
+            )
+            for gamma in gammas
+        ]
+    )
 
 
-def test_known_costs_are_recovered_in_spite_of_hold_ups() -> None:
-    generator = np.random.default_rng(0)
-    baseline = [block(0, draft=0, verify=0.011, other=0.0002)] * 9
-    cost = fit_costs(baseline, probe([1, 2, 4, 8] * 20, generator))
+def test_known_costs_are_recovered_in_spite_of_a_repeat_that_is_held_up() -> None:
+    texts = [[1, 2, 4, 8] * 3, [1, 2, 4, 8, 3]]
+    probe = [[probed(text), probed(text, held_up=1.0), probed(text)] for text in texts]
+    cost = fit_costs(STEP, probe)
     assert cost.draft_seconds == pytest.approx(0.002)
     assert cost.overhead_seconds == pytest.approx(0.003)
     assert cost.baseline_overhead_seconds == pytest.approx(0.0002)
-    for n in (1, 2, 3, 5, 9):
+    for n in (1, 2, 3, 4, 5, 9):
         assert cost.verify_seconds(n) == pytest.approx(0.010 + 0.001 * n)
 
 
+def test_costs_add_up_to_the_time_of_the_runs_that_they_are_of() -> None:
+    """On a machine of two speeds, neither of which is the run's: a median over blocks is one."""
+    generator = np.random.default_rng(0)
+    blocks = [
+        block(gamma, draft=0.001 * gamma * slow, verify=0.010 * slow, other=0.001 * slow)
+        for gamma, slow in zip([0, 2] * 50, generator.choice([1.0, 2.0], 100), strict=True)
+    ]
+    cost = fit_costs(once(blocks[::2]), once(blocks))
+    priced = sum(cost.block_seconds(len(b.drafted)) for b in blocks)
+    whole = sum(b.seconds for b in blocks)
+    assert priced == pytest.approx(whole)
+
+
+def test_prompts_weigh_by_their_blocks() -> None:
+    fast, slow = (block(0, draft=0, verify=v, other=0.0) for v in (0.010, 0.020))
+    cost = fit_costs([[run([fast] * 3)], [run([slow])]], [[probed([1, 2])]])
+    assert cost.verify_seconds(1) == pytest.approx((3 * 0.010 + 0.020) / 4)
+
+
+def test_repeats_may_differ_in_length() -> None:
+    """A device that rounds differently from run to run can flip a tie and change a text."""
+    step = block(0, draft=0, verify=0.010, other=0.0)
+    cost = fit_costs([[run([step] * 3), run([step] * 5)]], [[probed([1, 2]), probed([2])]])
+    assert cost.verify_seconds(1) == pytest.approx(0.010)
+    assert cost.verify_seconds(3) == pytest.approx(0.013)
+
+
 def test_one_draft_length_alone_is_split_by_the_draft_passes() -> None:
-    baseline = [block(0, draft=0, verify=0.011, other=0.0)]
-    cost = fit_costs(baseline, [block(4, draft=0.006, verify=0.015, other=0.005)] * 3)
+    cost = fit_costs(STEP, once([block(4, draft=0.006, verify=0.015, other=0.005)] * 3))
     assert cost.draft_seconds == pytest.approx(0.0015)
     assert cost.overhead_seconds == pytest.approx(0.005)
     assert cost.verify_seconds(5) == pytest.approx(0.015)
 
 
 def test_a_drafter_that_proposed_nothing_costs_its_search() -> None:
-    baseline = [block(0, draft=0, verify=0.011, other=0.0)]
-    cost = fit_costs(baseline, [block(0, draft=0.001, verify=0.011, other=0.002)] * 3)
+    cost = fit_costs(STEP, once([block(0, draft=0.001, verify=0.011, other=0.002)] * 3))
     assert cost.draft_seconds == 0
     assert cost.overhead_seconds == pytest.approx(0.003)
 
 
 def beside(seconds: dict[int, float], counts: dict[int, int]) -> CostModel:
     """Returns the model of blocks that take these seconds beside verification, by draft length."""
-    baseline = [block(0, draft=0, verify=0.010, other=0.0)]
     blocks = [
         block(gamma, draft=0.0, verify=0.010, other=seconds[gamma])
         for gamma, count in counts.items()
         for _ in range(count)
     ]
-    return fit_costs(baseline, blocks)
+    return fit_costs(STEP, once(blocks))
 
 
 def test_a_line_inside_its_bounds_is_the_least_squares_line() -> None:
