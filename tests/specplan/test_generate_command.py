@@ -103,6 +103,28 @@ def test_a_stop_string_ends_the_text(run_json: RunJson, generate: list[str]) -> 
     assert len(cut["tokens"]) < len(whole["tokens"])
 
 
+def test_each_block_is_printed_before_the_next_is_made(
+    run: Run, run_json: RunJson, generate: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import reference.speculative
+
+    own = reference.speculative.speculative_blocks
+
+    def interrupted(*arguments: Any, **settings: Any) -> Any:
+        yield next(own(*arguments, **settings))
+        raise KeyboardInterrupt
+
+    arguments = [*generate, "--stop", "no such text"]
+    whole = run_json(*arguments)["text"]
+    monkeypatch.setattr("reference.speculative.speculative_blocks", interrupted)
+    result = run(*arguments)
+    assert result.exit_code == 130
+    first = result.stdout.removeprefix("def fib(n):").rstrip("\n")
+    assert first
+    assert whole.startswith(first)
+    assert len(first) < len(whole)
+
+
 def test_lenience_is_said_to_be_lossy(
     run: Run, run_json: RunJson, generate: list[str]
 ) -> None:

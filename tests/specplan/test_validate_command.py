@@ -82,6 +82,14 @@ def test_every_policy_has_its_row(run_json: RunJson, validate: list[str]) -> Non
         assert (row["predicted_calibrated"] is None) == (row["gamma"] is None)
 
 
+def test_chat_prompts_stand_in_the_template(run_json: RunJson, validate: list[str]) -> None:
+    arguments = ["chat" if word == "target" else word for word in validate]
+    arguments += ["--gamma", "2", "--temperature", "0"]
+    plain, chat = (run_json(*arguments, *option)["rows"][0] for option in ((), ("--chat",)))
+    assert chat["identical_to_target"] is True
+    assert chat["alpha"] != plain["alpha"]
+
+
 def test_policies_alone_are_measured_without_a_prediction(
     run_json: RunJson, validate: list[str]
 ) -> None:
