@@ -159,10 +159,17 @@ def test_draws_are_in_proportion_to_weights(dtype: torch.dtype) -> None:
     require_law(Counter(tokens.tolist()), law)
 
 
-def test_noise_that_underflows_draws_no_impossible_token(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(torch.Tensor, "exponential_", lambda noise, generator: noise.zero_())
-    weights = torch.tensor([[0.0, 0.0, 0.3, 0.7]])
-    assert draw(weights, torch.Generator()).item() in (2, 3)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize(("share", "token"), [(0.0, 2), (1 - 2**-53, 4)])
+def test_the_ends_of_the_unit_interval_draw_no_impossible_token(
+    share: float, token: int, dtype: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        torch, "rand", lambda shape, **options: torch.full(shape, share, dtype=options["dtype"])
+    )
+    for total in (1.0, 0.3, 7.0):
+        weights = total * torch.tensor([[0.0, 0.0, 0.3, 0.0, 0.7, 0.0]], dtype=dtype)
+        assert draw(weights, torch.Generator()).item() == token
 
 
 def test_the_generator_is_advanced_and_never_seeded_again() -> None:
