@@ -33,7 +33,6 @@ from tqdm import tqdm, trange
 from training import (
     POSITIONS,
     TOKENS_PER_STEP,
-    atomically,
     encode,
     llama,
     log_stage,
@@ -43,6 +42,7 @@ from training import (
 )
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast, StaticCache
 
+from ngram.whole_file import whole_file
 from reference.embedded import library_files, weights_folder
 
 WIDTH, FEEDFORWARD, HEADS = 256, 704, 4
@@ -99,7 +99,8 @@ def kept(name: str, work: Path, make: Callable[[], Lessons]) -> Lessons:
     if not path.exists():
         started = time.perf_counter()
         windows, states = make()
-        atomically(lambda temporary: save_file({"ids": windows, "states": states}, temporary), path)
+        with whole_file(path) as partial:
+            save_file({"ids": windows, "states": states}, partial)
         seconds = time.perf_counter() - started
         log_stage(work, name, positions=windows.numel(), seconds=seconds)
     held = load_file(path)
@@ -193,7 +194,8 @@ def main() -> None:
         "date": date.today().isoformat(),
     }
     text = json.dumps(note, indent=2) + "\n"
-    atomically(lambda path: path.write_text(text), work / "draft" / "training.json")
+    with whole_file(work / "draft" / "training.json") as partial:
+        partial.write_text(text)
     print(text)
 
 

@@ -33,7 +33,6 @@ from training import (
     POSITIONS,
     TOKENS_PER_STEP,
     VOCABULARY,
-    atomically,
     encode,
     llama,
     logged_stages,
@@ -42,6 +41,7 @@ from training import (
 )
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
+from ngram.whole_file import whole_file
 from reference.embedded import END_OF_TEXT, library_files
 
 WIDTH, FEEDFORWARD, HEADS = 128, 352, 4
@@ -158,8 +158,8 @@ def main() -> None:
         "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
         "date": date.today().isoformat(),
     }
-    text = json.dumps(note, indent=2) + "\n"
-    atomically(lambda path: path.write_text(text), folder / "training.json")
+    with whole_file(folder / "training.json") as partial:
+        partial.write_text(json.dumps(note, indent=2) + "\n")
 
 
 if __name__ == "__main__":

@@ -30,6 +30,8 @@ from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
+from ngram.whole_file import whole_file
+
 DIGITS = 6
 HELD_OUT = 16
 VOCABULARY = 64
@@ -138,9 +140,8 @@ def save_checkpoint(
         tensors[name] = parameter.detach()
         for key, value in optimizer.state[parameter].items():
             tensors[f"{name}|{key}"] = value
-    temporary = path.with_suffix(".tmp")
-    save_file(tensors, temporary)
-    os.replace(temporary, path)
+    with whole_file(path) as partial:
+        save_file(tensors, partial)
 
 
 @torch.no_grad()

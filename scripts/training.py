@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -12,6 +11,8 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
+from ngram.whole_file import whole_file
 
 VOCABULARY = 2048
 POSITIONS = 512
@@ -99,13 +100,6 @@ def rate_at(step: int, steps: int, decays: bool) -> float:
     return PEAK_RATE * warm * min(1.0, remaining)
 
 
-def atomically(write: Callable[[Path], object], path: Path) -> None:
-    """Calls write on a temporary neighbour of path, then renames it into place."""
-    temporary = path.with_suffix(".tmp")
-    write(temporary)
-    os.replace(temporary, path)
-
-
 def train(
     model: LlamaForCausalLM,
     *,
@@ -147,7 +141,8 @@ def train(
             tensors["model.lm_head.weight"] = model.lm_head.weight.detach().clone()
             tensors |= {f"optim.{k}": v for k, v in optimizer.state().items()}
             tensors["step"] = torch.tensor(step + 1)
-            atomically(lambda path, t=tensors: save_file(t, path), checkpoint)  # type: ignore[misc]
+            with whole_file(checkpoint) as partial:
+                save_file(tensors, partial)
     if begun < steps:
         log_stage(work, name, steps=steps - begun, seconds=time.perf_counter() - started)
 
