@@ -19,6 +19,10 @@ from reference.records import Block, Generation
 from simulator.cost import CostModel
 
 
+# A block that takes so many times the median of its kind was held up by something else.
+HOLD_UP = 10
+
+
 @dataclass(frozen=True, slots=True)
 class Rotating:
     """A gamma policy that takes the given values in turn."""
@@ -47,7 +51,8 @@ def block_means(
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
     """Returns what blocks of each draft length take: the statistic that measurements are made of.
 
-    A mean over the blocks of a run, a median over its repeats, a mean over prompts.
+    A mean over the blocks of a run, a median over its repeats, a mean over prompts; blocks that
+    were held up (another program, the garbage collector) are left out.
 
     Args:
       generations: by prompt, then repeat.
@@ -57,14 +62,16 @@ def block_means(
       counts: blocks of each in one repeat of all prompts, shape (lengths,).
       seconds: verifying, drafting and other, shape (lengths, 3).
     """
+    limits = _hold_up_limits(generations)
     counts: dict[int, float] = defaultdict(float)
     totals: dict[int, NDArray[np.float64]] = defaultdict(lambda: np.zeros(3))
     for repeats in generations:
         runs: dict[int, list[NDArray[np.float64]]] = defaultdict(list)
         for run in repeats:
-            lengths = np.array([len(block.drafted) for block in run.blocks])
+            blocks = [b for b in run.blocks if b.seconds <= limits[len(b.drafted)]]
+            lengths = np.array([len(b.drafted) for b in blocks])
             seconds = np.array(
-                [[b.verify_seconds, b.draft_seconds, b.other_seconds] for b in run.blocks]
+                [[b.verify_seconds, b.draft_seconds, b.other_seconds] for b in blocks]
             )
             for length in np.unique(lengths):
                 runs[int(length)].append(seconds[lengths == length])
@@ -79,6 +86,20 @@ def block_means(
         weights,
         np.array([totals[length] for length in ordered]) / weights[:, None],
     )
+
+
+def _hold_up_limits(generations: Sequence[Sequence[Generation]]) -> dict[int, float]:
+    """Returns the seconds that no block of a draft length takes unless held up."""
+    seconds = defaultdict(list)
+    for repeats in generations:
+        for run in repeats:
+            for block in run.blocks:
+                seconds[len(block.drafted)].append(block.seconds)
+    # Of two, the faster one: the other may be the one held up.
+    return {
+        length: HOLD_UP * float(np.quantile(times, 0.5, method="lower"))
+        for length, times in seconds.items()
+    }
 
 
 def fit_costs(

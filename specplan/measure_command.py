@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 @click.option(
     "--max-gamma", type=click.IntRange(min=1), default=16, help="Longest draft to price."
 )
-@click.option("--repeats", type=click.IntRange(min=1), default=2, help="Timings of each run.")
+@click.option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
 @click.option(
     "--batch-size",
     type=click.IntRange(min=1),

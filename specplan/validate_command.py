@@ -57,7 +57,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 @click.option(
     "--decoder", type=click.Choice(["speculative"]), default="speculative", expose_value=False
 )
-@click.option("--repeats", type=click.IntRange(min=1), default=2, help="Timings of each run.")
+@click.option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
 @click.option("--seed", type=click.IntRange(min=0), default=0)
 @click.option(
     "--figure",

@@ -59,6 +59,15 @@ def test_known_costs_are_recovered_in_spite_of_a_repeat_that_is_held_up() -> Non
         assert cost.verify_seconds(n) == pytest.approx(0.010 + 0.001 * n)
 
 
+def test_a_block_that_is_held_up_costs_nothing_more_though_the_run_is_not_repeated() -> None:
+    usual, held_up = (probed([4], held_up=seconds).blocks[0] for seconds in (0.0, 2.4))
+    cost = fit_costs(STEP, once([*probed([1, 2, 4, 8]).blocks, held_up, usual]))
+    for gamma in (1, 2, 4, 8):
+        assert cost.verify_seconds(gamma + 1) == pytest.approx(0.011 + 0.001 * gamma)
+    assert cost.draft_seconds == pytest.approx(0.002)
+    assert cost.overhead_seconds == pytest.approx(0.003)
+
+
 def test_costs_add_up_to_the_time_of_the_runs_that_they_are_of() -> None:
     """On a machine of two speeds, neither of which is the run's: a median over blocks is one."""
     generator = np.random.default_rng(0)
