@@ -57,10 +57,16 @@ def require_tokenizer_of_target(
             target_name=target_name,
             draft_name=draft,
         )
+    if name.kind == EMBEDDED and target_name != EMBEDDED:
+        raise ValueError(f"draft embedded needs the embedded target, got {target_name}")
     if name.kind == "ngram" and name.value is None:
         require_embedded_tokenizer(tokenizer, name=target_name)
-    elif name.kind == "ngram" and not options.force:
-        require_tokenizer(Path(str(name.value)), tokenizer, name=target_name)
+    elif name.kind == "ngram":
+        path = Path(str(name.value))
+        if not path.is_file():
+            raise ValueError(f"draft ngram:FILE must be an existing file, got {path}")
+        if not options.force:
+            require_tokenizer(path, tokenizer, name=target_name)
     if name.otherwise is not None:
         require_tokenizer_of_target(
             name.otherwise, tokenizer, options, target_name=target_name

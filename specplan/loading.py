@@ -108,8 +108,6 @@ def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None
     embedded = target_name == EMBEDDED
     texts = [prompt] if prompt is not None else _texts(options)
     names = {name: parse_drafter(name) for name in drafts}
-    if not embedded and any(name.kind == EMBEDDED for name in names.values()):
-        raise ValueError(f"draft embedded needs the embedded target, got {target_name}")
     device = resolve_device(options.device)
     if not sys.stderr.isatty():
         transformers_logging.disable_progress_bar()
