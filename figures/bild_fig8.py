@@ -115,7 +115,7 @@ def draw(data: Fig8) -> Figure:
     figure, (axes,) = style.canvas(
         "Big Little Decoder moves a fifth of the bytes for a tenth more arithmetic",
         source="Kim et al. 2023 (BiLD), Figure 8, CNN/DailyMail, over vanilla inference = 1. "
-        f"Cost model: fallback {data.fallback:.3f} and rollback {data.rollback:.3f} a token\n"
+        f"Cost model: fallback {data.fallback:.3f} and rollback {data.rollback:.3f} a token "
         "fitted to the bars marked *; speed-up at c = 6/24, the ratio of layers "
         f"({PUBLISHED_SPEEDUP}× would take c = {data.implied_c:.2f})",
         width=7.6,

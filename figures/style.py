@@ -21,6 +21,7 @@ PURPLE = "#CC79A7"
 SKY = "#56B4E9"
 INK = "#222222"
 GREY = "#8A8A8A"
+SMALL_PRINT = "#595959"  # 7:1 on white
 PALE = "#E8E8E8"
 CYCLE = (BLUE, VERMILION, GREEN, PURPLE, ORANGE, SKY, INK)
 MARKS = ("o", "D", "s", "^", "v", "P", "X")
@@ -43,7 +44,7 @@ def canvas(
 
     Args:
       title: what the figure shows, in a sentence; wrapped to the width.
-      source: where the figure is from, in small print.
+      source: where the figure is from, in small print; wrapped to the width.
       columns: panels side by side.
       rows: panels on top of each other.
       width: inches.
@@ -55,7 +56,8 @@ def canvas(
     )
     wrapped = "\n".join(textwrap.wrap(title, int(width * 10.5)))
     figure.suptitle(wrapped, x=0.012, ha="left", fontsize=11, fontweight="bold", color=INK)
-    figure.supxlabel(source, x=0.012, ha="left", fontsize=7.5, color=GREY)
+    small_print = "\n".join(textwrap.wrap(source, int(width * 14)))
+    figure.supxlabel(small_print, x=0.012, ha="left", fontsize=8.5, color=SMALL_PRINT)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex)
     panels = [panel for row in grid for panel in row]
     for panel in panels:

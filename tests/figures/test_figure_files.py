@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
@@ -75,6 +76,20 @@ def test_no_text_is_cut_off_or_written_over(entry: Entry, results: Results | Non
                 text.get_text(),
                 other.get_text(),
             )
+
+
+@pytest.mark.parametrize(("entry", "results"), SHOWN)
+def test_the_small_print_can_be_read(entry: Entry, results: Results | None) -> None:
+    figure = entry.draw(entry.compute(results))
+    (source,) = (text for text in figure.texts if text.get_text() == figure.get_supxlabel())
+    assert source.get_fontsize() >= 8
+    # WCAG 2.1: relative luminance, and the contrast to white.
+    linear = [
+        value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4
+        for value in to_rgb(source.get_color())
+    ]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    assert 1.05 / (luminance + 0.05) >= 4.5
 
 
 def visible_texts(figure: Figure) -> list[tuple[Text, Bbox]]:
