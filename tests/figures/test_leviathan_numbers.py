@@ -106,6 +106,13 @@ def test_table_3_holds_all_32_published_rates() -> None:
         assert (row.alpha < 0.25) if "gram" in row.draft else (0.5 < row.alpha < 0.9)
 
 
+def test_table_3_is_titled_with_the_ends_of_its_rates() -> None:
+    figure = leviathan_table3.draw(leviathan_table3.compute())
+    assert figure.get_suptitle() == (
+        "Published α: 0.53 to 0.89 for small models, at most 0.23 for n-grams"
+    )
+
+
 def test_table_4_is_reproduced_but_for_three_rows() -> None:
     # Printed to one decimal. The three that differ are within the rounding of their α and c: see
     # docs/deviations.md.
