@@ -175,7 +175,7 @@ def _report(profile: dict[str, Any]) -> str:
             table(
                 rows,
                 header=["gamma", "verify ms", "speed-up (replay)", "(i.i.d.)"],
-                marked=best - 1 if best > 0 else None,
+                marked=[best - 1] if best > 0 else [],
             ),
             "",
             f"Best: {advice}.",

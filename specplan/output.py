@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,20 +71,20 @@ def bounds(low: float | None, high: float | None, *, digits: int) -> str:
 
 
 def table(
-    rows: Sequence[Sequence[str]], *, header: Sequence[str], marked: int | None = None
+    rows: Sequence[Sequence[str]], *, header: Sequence[str], marked: Collection[int] = ()
 ) -> str:
-    """Returns aligned columns, numbers to the right; the marked row ends in an arrow.
+    """Returns aligned columns, numbers to the right; marked rows end in an arrow.
 
     Args:
       rows: cells, already formatted; each row as long as the header.
       header: the columns' names.
-      marked: index of the row to point at, if any.
+      marked: indices of the rows to point at.
     """
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     lines = [
         "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
         for row in (header, *rows)
     ]
-    if marked is not None:
-        lines[marked + 1] += "  <- best"
+    for index in marked:
+        lines[index + 1] += "  <- best"
     return "\n".join(lines)

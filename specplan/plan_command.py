@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.drafter_names import parse_drafter
 from specplan.export import EXPORTS, export
 from specplan.output import print_json, warn
 from specplan.plan_inputs import Pricing, acceptance, duration, pricings, verify_points
@@ -193,19 +194,27 @@ def plan_command(
         for rate in alphas
         for price in priced
     ]
+    replayed = _replayed_gamma(profile, lenience=lenience, price=priced[0])
     basis = Basis(
         counted=at_gamma is not None,
         c_hat_is_c=c_hat is None and priced[0].c_hat is None,
-        notes=_notes(gpu=gpu, profile=profile, lenience=lenience, price=priced[0]),
+        notes=_notes(gpu=gpu, lenience=lenience, replayed=replayed),
     )
     _warn_of_caps(plans, max_gamma)
-    draft = "DRAFT" if profile is None else _draft_name(profile)
-    _show(plans, basis, server=server, draft=draft, as_json=as_json)
+    flags = None
+    if server is not None:
+        best = plans[0].gamma if gamma is not None or replayed is None else replayed
+        if best != plans[0].gamma:
+            warn(
+                f"exporting gamma {best}, the best by replay of the measured text; as if "
+                f"acceptances were independent it would be {plans[0].gamma}"
+            )
+        draft = "DRAFT" if profile is None or best == 0 else _draft_name(profile)
+        flags = export(server, gamma=best, draft=draft)
+    _show(plans, basis, flags=flags, as_json=as_json)
 
 
-def _show(
-    plans: list[Plan], basis: Basis, *, server: str | None, draft: str, as_json: bool
-) -> None:
+def _show(plans: list[Plan], basis: Basis, *, flags: str | None, as_json: bool) -> None:
     if len(plans) > 1:
         if as_json:
             print_json({"rows": [row_json(each, basis) for each in plans]})
@@ -213,7 +222,6 @@ def _show(
             click.echo(rows_text(plans, basis))
         return
     (only,) = plans
-    flags = None if server is None else export(server, gamma=only.gamma, draft=draft)
     if as_json:
         print_json(plan_json(only, basis) | ({} if flags is None else {"export": flags}))
     else:
@@ -229,13 +237,38 @@ def _read(path: Path | None) -> Profile | None:
 
 
 def _draft_name(profile: Profile) -> str:
+    """Returns the name or folder by which a server can load the profile's draft.
+
+    Raises:
+      ValueError: if the draft is no model.
+    """
+    from reference.embedded import weights_folder
+
     setup = profile.data.get("setup")
     name = setup.get("draft") if isinstance(setup, dict) else None
-    return name if isinstance(name, str) else "DRAFT"
+    if not isinstance(name, str):
+        return "DRAFT"
+    parsed = parse_drafter(name)
+    if parsed.kind == "embedded":
+        return str(weights_folder("draft"))
+    if parsed.kind != "hf":
+        raise ValueError(f"--export needs a draft model, got a profile of {name}")
+    return str(parsed.value)
+
+
+def _replayed_gamma(
+    profile: Profile | None, *, lenience: float | None, price: Pricing
+) -> int | None:
+    """Returns the profile's best gamma by replay; None where other numbers replace its own."""
+    lenient = lenience is not None and lenience < 1
+    if profile is None or lenient or price.costs is not profile.cost:
+        return None
+    best = profile.data.get("optimal_gamma")
+    return best if isinstance(best, int) else None
 
 
 def _notes(
-    *, gpu: str | None, profile: Profile | None, lenience: float | None, price: Pricing
+    *, gpu: str | None, lenience: float | None, replayed: int | None
 ) -> tuple[str, ...]:
     """Returns what a reader must know of where the numbers come from."""
     notes = []
@@ -246,10 +279,10 @@ def _notes(
             f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} times "
             "as often as the target's law has it."
         )
-    elif profile is not None and price.costs is profile.cost and "optimal_gamma" in profile.data:
+    if replayed is not None:
         notes.append(
             "Taken as i.i.d.; replay of the measured text, which need not be, gives gamma "
-            f"{profile.data['optimal_gamma']} as best."
+            f"{replayed} as best."
         )
     return tuple(notes)
 

@@ -70,7 +70,7 @@ def plan_text(plan: Plan, basis: Basis) -> str:
         table(
             rows[:shown],
             header=["gamma", "tokens per call", "speed-up", "operations"],
-            marked=plan.optimal_gamma - 1 if plan.optimal_gamma > 0 else None,
+            marked=[plan.optimal_gamma - 1] if plan.optimal_gamma > 0 else [],
         ),
         *([] if shown == len(rows) else [f"(--json has all up to {len(rows)})"]),
         "",

@@ -51,7 +51,7 @@ def test_print_json_writes_one_object(capsys: pytest.CaptureFixture[str]) -> Non
 
 
 def test_table_aligns_and_marks() -> None:
-    lines = table([["1", "1.90"], ["10", "2.2"]], header=["gamma", "speed-up"], marked=1)
+    lines = table([["1", "1.90"], ["10", "2.2"]], header=["gamma", "speed-up"], marked=[1])
     assert lines.splitlines() == ["gamma  speed-up", "    1      1.90", "   10       2.2  <- best"]
 
 

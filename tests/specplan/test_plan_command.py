@@ -288,6 +288,48 @@ def test_profile_gives_acceptance_costs_and_names(profile: str) -> None:
     assert "gives gamma 3 as best" in run("--profile", profile).stdout
 
 
+def profile_with(profile: str, tmp_path: Path, **changes: object) -> str:
+    data = json.loads(Path(profile).read_text())
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(data | changes))
+    return str(changed)
+
+
+def test_a_profile_exports_the_gamma_that_its_replay_found_best(
+    profile: str, tmp_path: Path
+) -> None:
+    changed = profile_with(profile, tmp_path, optimal_gamma=7)
+    result = run("--profile", changed, "--export", "transformers")
+    assert "num_assistant_tokens = 7" in result.stdout
+    assert "exporting gamma 7, the best by replay" in result.stderr
+    for more in (("--gamma", "2"), ("--lenience", "0.5"), ("--c", "0.05")):
+        own = run("--profile", changed, *more, "--export", "transformers")
+        assert "replay" not in own.stderr
+        assert "num_assistant_tokens = 7" not in own.stdout
+
+
+@pytest.mark.parametrize(
+    ("draft", "exported"),
+    [
+        ("hf:lookup", '"model": "lookup"'),
+        ("embedded", "weights/draft"),
+        ("exit:4", None),
+        ("ngram:m.arpa", None),
+        ("lookup", None),
+    ],
+)
+def test_a_profile_exports_drafts_that_servers_can_load(
+    draft: str, exported: str | None, profile: str, tmp_path: Path
+) -> None:
+    changed = profile_with(profile, tmp_path, setup={"draft": draft})
+    result = run("--profile", changed, "--gamma", "4", "--export", "vllm")
+    if exported is None:
+        assert result.exit_code == 2
+        assert f"needs a draft model, got a profile of {draft}" in result.stderr
+    else:
+        assert exported in result.stdout
+
+
 def test_stated_costs_go_before_those_of_the_profile(profile: str) -> None:
     result = run_json("--profile", profile, "--c", "0.05")
     assert (result["alpha"], result["c"], result["c_hat"]) == (0.62, 0.05, 0.04)

@@ -61,9 +61,9 @@ def test_a_row_shows_predictions_measurement_and_where_the_time_went() -> None:
         "1.60", "[1.55,", "1.65]", "-5.0", "%", "50", "yes", "25/50/25", "%", "<-", "best",
     ]  # fmt: skip
     assert rest[1].startswith("Speed-ups over decoding one token at a time; 8 prompts, 125 tokens")
-    assert "a target step takes 10.0 ms, a draft step 1.00 ms" in rest[2]
-    assert "verifying 5 tokens costs 1.30 steps, and each block 0.50 ms besides" in rest[2]
-    assert rest[3] == (
+    assert "target step 10.0 ms, draft step 1.00 ms" in rest[3]
+    assert "verifying 5 tokens takes 1.30 steps, each block 0.50 ms besides" in rest[3]
+    assert rest[4] == (
         "Calibrated prediction against measurement: 5.0 % off on average, 5.0 % at most; the "
         "baseline against itself: 1.2 %."
     )
@@ -81,9 +81,18 @@ def test_a_row_without_intervals_has_dashes_in_their_place() -> None:
     assert cells[6:12] == ["2.00", "1.50", "[-]", "1.52", "1.60", "[-]"]
 
 
-def test_the_fastest_row_is_marked() -> None:
-    lines = text(ROW, replace(ROW, gamma=2, measured=1.7), replace(ROW, gamma=1)).splitlines()
-    assert ["best" in line for line in lines[1:4]] == [False, True, False]
+def test_the_fastest_row_of_each_temperature_is_marked_if_it_gains() -> None:
+    rows = [
+        replace(ROW, temperature=temperature, measured=measured)
+        for temperature in (0.0, 0.5, 1.0)
+        for measured in (1.6, 1.7 - temperature, 0.9)
+    ]
+    lines = text(*rows).splitlines()
+    assert ["best" in line for line in lines[1:10]] == [
+        *(False, True, False), *(True, False, False), *(True, False, False),
+    ]
+    lines = text(*(replace(row, measured=row.measured / 1.7) for row in rows)).splitlines()
+    assert not any("best" in line for line in lines)
 
 
 def unpredicted(row: Row, **changes: Any) -> Row:
