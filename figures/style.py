@@ -54,10 +54,10 @@ def canvas(
     figure = Figure(
         figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08)
     )
-    wrapped = "\n".join(textwrap.wrap(title, int(width * 10.5)))
-    figure.suptitle(wrapped, x=0.012, ha="left", fontsize=11, fontweight="bold", color=INK)
-    small_print = "\n".join(textwrap.wrap(source, int(width * 14)))
-    figure.supxlabel(small_print, x=0.012, ha="left", fontsize=8.5, color=SMALL_PRINT)
+    figure.suptitle(_wrap(title, width * 10.5), x=0.012, ha="left", fontsize=11, fontweight="bold", color=INK)
+    figure.supxlabel(
+        _wrap(source, width * 15.5), x=0.012, ha="left", fontsize=8.5, color=SMALL_PRINT
+    )
     grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex)
     panels = [panel for row in grid for panel in row]
     for panel in panels:
@@ -66,6 +66,11 @@ def canvas(
         panel.grid(color=PALE, linewidth=0.8)
         panel.set_axisbelow(True)
     return figure, panels
+
+
+def _wrap(text: str, characters: float) -> str:
+    """Returns the text in lines of at most that many characters, no equation broken at its "="."""
+    return "\n".join(textwrap.wrap(text.replace(" = ", "\u00a0=\u00a0"), int(characters)))
 
 
 def name_axes(axes: Axes, *, x: str, y: str, panel: str = "") -> None:
