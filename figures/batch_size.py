@@ -44,7 +44,8 @@ CONTEXT = 512
 ALPHA = 0.7
 FIXED_GAMMAS = (2, 4, 8)
 MAX_GAMMA = 16
-# 1 to 512: all the small ones, then in steps of 6 %.
+MAX_BATCH = 512
+# Those drawn: all the small ones, then in steps of 6 %.
 BATCHES = tuple(sorted({round(2 ** (i / 12)) for i in range(109)}))
 
 
@@ -62,7 +63,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class BatchSize:
-    """All batch sizes computed, and the last of them at which each fixed γ still gains."""
+    """The batch sizes drawn, and by fixed γ the last of all sizes at which it still gains."""
 
     points: tuple[Point, ...]
     last_gaining: dict[int, int | None]
@@ -78,9 +79,10 @@ def compute() -> BatchSize:
         batch: roofline_cost(
             TARGET, DRAFT, gpu, context=CONTEXT, batch=batch, max_gamma=MAX_GAMMA
         )
-        for batch in BATCHES
+        for batch in range(1, MAX_BATCH + 1)
     }
-    plans = plan_batches(costs, alpha=ALPHA, max_gamma=MAX_GAMMA)
+    drawn = {batch: costs[batch] for batch in BATCHES}
+    plans = plan_batches(drawn, alpha=ALPHA, max_gamma=MAX_GAMMA)
     return BatchSize(
         points=tuple(
             Point(
@@ -103,8 +105,8 @@ def draw(data: BatchSize) -> Figure:
     from figures import style
 
     figure, (top, bottom) = style.canvas(
-        f"Under load long drafts slow a server down: γ = 4 beyond about {data.last_gaining[4]} "
-        f"sequences, γ = 8 beyond about {data.last_gaining[8]}",
+        f"Under load long drafts slow a server down: beyond {data.last_gaining[4]} sequences "
+        f"at γ = 4, beyond {data.last_gaining[8]} at γ = 8",
         source=f"Ours: roofline of Llama 3.1 8B drafted by Llama 3.2 1B on one {GPU}, "
         f"{CONTEXT} tokens of context, α = {ALPHA:g}",
         rows=2,

@@ -8,7 +8,7 @@ import pytest
 from figures import batch_size, speedup_map, verification_cost
 from simulator.hardware import find_hardware
 from simulator.operations import operations_factor
-from simulator.roofline import memory_bytes
+from simulator.roofline import memory_bytes, roofline_cost
 from simulator.walltime import lower_bound
 
 
@@ -75,6 +75,25 @@ def test_longer_fixed_drafts_lose_at_smaller_batches(load: batch_size.BatchSize)
         assert batch < batch_size.BATCHES[-1]
         for point in load.points:
             assert (getattr(point, f"speedup_gamma_{gamma}") > 1) == (point.batch <= batch)
+
+
+def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.BatchSize) -> None:
+    gpu = find_hardware(batch_size.GPU)
+    for gamma, last in load.last_gaining.items():
+        assert last is not None
+        gains = [
+            roofline_cost(
+                batch_size.TARGET,
+                batch_size.DRAFT,
+                gpu,
+                context=batch_size.CONTEXT,
+                batch=batch,
+                max_gamma=gamma,
+            ).improvement_factor(batch_size.ALPHA, gamma)
+            > 1
+            for batch in (last, last + 1)
+        ]
+        assert gains == [True, False]
 
 
 def test_the_slow_down_under_load_stays_below_the_wasted_operations(
