@@ -81,7 +81,7 @@ def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Pat
         else:
             raise ValueError(f"corpus must be an existing file or folder, got {source}")
     if not files:
-        wanted = " ".join(SUFFIXES) if pattern is None else pattern
+        wanted = " ".join(SUFFIXES) + " or by --glob" if pattern is None else pattern
         raise ValueError(f"corpus must have at least one file named {wanted}, got none")
     return files
 

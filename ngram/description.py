@@ -19,7 +19,7 @@ class Description:
     """How an n-gram model came about.
 
     arpa: SHA-256 of the ARPA file that it describes.
-    tokenizer: the name or folder it was loaded by.
+    tokenizer: the name it was loaded by; by `specplan ngram train`, a folder's absolute path.
     fingerprint: of that tokenizer.
     order, prune: as it was trained.
     estimator: "own" or "lmplz".

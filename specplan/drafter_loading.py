@@ -34,6 +34,11 @@ EMBEDDED = "embedded"
 DrafterOf = Callable[[Sampling], Drafter]
 
 
+def target_source(name: str) -> str:
+    """Returns what to load a target or its tokenizer from; `embedded` stands for its folder."""
+    return str(weights_folder("target")) if name == EMBEDDED else name
+
+
 def require_tokenizer_of_target(
     name: DrafterName, tokenizer: Any, options: ModelOptions, *, target_name: str
 ) -> None:

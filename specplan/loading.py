@@ -12,7 +12,6 @@ from transformers.utils import logging as transformers_logging
 from estimator.prompts import embedded_prompts, encode_prompts, read_prompts
 from reference.acceptance import Rule
 from reference.cached_model import CachedModel
-from reference.embedded import weights_folder
 from reference.huggingface import (
     encode_chat,
     end_ids,
@@ -29,6 +28,7 @@ from specplan.drafter_loading import (
     DrafterOf,
     load_drafter,
     require_tokenizer_of_target,
+    target_source,
 )
 from specplan.drafter_names import parse_drafter
 from specplan.model_options import EMBEDDED_PROMPT_TOKENS, ModelOptions
@@ -105,20 +105,19 @@ def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None
       ValueError: with the option's name, rule and value.
     """
     target_name = EMBEDDED if options.target is None else options.target
-    embedded = target_name == EMBEDDED
     texts = [prompt] if prompt is not None else _texts(options)
     names = {name: parse_drafter(name) for name in drafts}
     device = resolve_device(options.device)
     if not sys.stderr.isatty():
         transformers_logging.disable_progress_bar()
 
-    folder = str(weights_folder("target")) if embedded else target_name
-    tokenizer = load_tokenizer(folder, trust_remote_code=options.trust_remote_code)
+    source = target_source(target_name)
+    tokenizer = load_tokenizer(source, trust_remote_code=options.trust_remote_code)
     for name in names.values():
         require_tokenizer_of_target(name, tokenizer, options, target_name=target_name)
     prompts = _prompts(texts, tokenizer, options, target_name)
     target = load_model(
-        folder, device=device, dtype=options.dtype, trust_remote_code=options.trust_remote_code
+        source, device=device, dtype=options.dtype, trust_remote_code=options.trust_remote_code
     )
     target.name = target_name
     return Loaded(

@@ -38,7 +38,7 @@ def ngram_command() -> None:
     """
 
 
-@ngram_command.command("train")
+@ngram_command.command("train", short_help="Train an n-gram model on your own text.")
 @click.option("--order", type=int, default=3, help="Words in the longest n-grams, 1 to 6.")
 @corpus_option
 @glob_option
@@ -47,7 +47,7 @@ def ngram_command() -> None:
     "tokenizer_name",
     required=True,
     metavar="NAME|FOLDER",
-    help="The target's tokenizer, or the target: Hugging Face name or folder.",
+    help="The target's tokenizer, or the target: embedded, a Hugging Face name or a folder.",
 )
 @click.option(
     "-o",
@@ -111,7 +111,7 @@ def train_command(
         order=order,
         prune=counts,
         tokenizer=tokenizer,
-        tokenizer_name=tokenizer_name,
+        tokenizer_name=_tokenizer_name(tokenizer_name),
         lmplz=program,
     )
     for thin in description.fallback_orders:
@@ -139,8 +139,17 @@ def _prune_counts(text: str) -> list[int]:
 
 def _tokenizer(name: str) -> Any:
     from reference.huggingface import load_tokenizer
+    from specplan.drafter_loading import target_source
 
-    return load_tokenizer(name)
+    return load_tokenizer(target_source(name))
+
+
+def _tokenizer_name(name: str) -> str:
+    """Returns a tokenizer's name as it holds elsewhere too: of a folder, its absolute path."""
+    from specplan.drafter_loading import EMBEDDED
+
+    path = Path(name)
+    return str(path.resolve()) if name != EMBEDDED and path.is_dir() else name
 
 
 def _corpus(sources: tuple[str, ...], pattern: str | None, tokenizer: Any) -> Corpus:
@@ -164,7 +173,7 @@ def _ngram_table(ngrams: tuple[int, ...]) -> str:
     )
 
 
-@ngram_command.command("info")
+@ngram_command.command("info", short_help="Say what an n-gram model is.")
 @click.argument("model", type=existing)
 @json_option
 def info_command(model: Path, as_json: bool) -> None:
@@ -210,7 +219,7 @@ def info_command(model: Path, as_json: bool) -> None:
     click.echo(f"tokenizer {description.tokenizer}, fingerprint {description.fingerprint[:16]}")
 
 
-@ngram_command.command("score")
+@ngram_command.command("score", short_help="Measure perplexity on a text.")
 @click.argument("model", type=existing)
 @corpus_option
 @glob_option
@@ -218,7 +227,7 @@ def info_command(model: Path, as_json: bool) -> None:
     "--tokenizer",
     "tokenizer_name",
     metavar="NAME|FOLDER",
-    help="Tokenizer of the model.  [default: the one it was trained with]",
+    help="Tokenizer of the model, named as in train.  [default: the one it was trained with]",
 )
 @click.option(
     "--binary",
@@ -248,17 +257,24 @@ def score_command(
     from tqdm import tqdm
 
     from ngram.cache import load_model
-    from ngram.description import read_description, require_tokenizer
+    from ngram.description import description_path, read_description, require_tokenizer
     from ngram.perplexity import score_kenlm, score_rows
     from ngram.rows import Rows
     from ngram.vocabulary import vocabulary_of
 
-    description = read_description(model)
     if tokenizer_name is None:
+        description = read_description(model)
         if description is None:
             raise ValueError(f"tokenizer must be given for {model}, which has no description")
         tokenizer_name = description.tokenizer
-    tokenizer = _tokenizer(tokenizer_name)
+        try:
+            tokenizer = _tokenizer(tokenizer_name)
+        except ValueError as error:
+            raise ValueError(
+                f"{error} (named by {description_path(model)}; --tokenizer overrides it)"
+            ) from error
+    else:
+        tokenizer = _tokenizer(tokenizer_name)
     if not force:
         require_tokenizer(model, tokenizer, name=tokenizer_name)
     rows = Rows(load_model(model), vocabulary_of(tokenizer))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ngram.embedded import FOLDER as EMBEDDED_NGRAM
 from reference.embedded import weights_folder
-from specplan.drafter_loading import EMBEDDED
+from specplan.drafter_loading import EMBEDDED, target_source
 from specplan.drafter_names import DrafterName
 
 
@@ -27,7 +27,7 @@ def file_stamps(name: str) -> list[str]:
 
 def model_files(target: str, drafters: Iterable[DrafterName]) -> list[str]:
     """Returns the stamps of all files that a target and its drafters are loaded from."""
-    sources = [str(weights_folder("target")) if target == EMBEDDED else target]
+    sources = [target_source(target)]
     for drafter in drafters:
         for name in (drafter, drafter.otherwise):
             if name is None:

@@ -157,6 +157,41 @@ def test_a_model_without_description_needs_a_tokenizer(place: Path) -> None:
     assert "tokenizer must be given for" in refused.stderr
 
 
+def test_a_tokenizers_folder_is_found_again_from_elsewhere(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(place)
+    trained_here = run("train", "--corpus", "text", "--tokenizer", "tok", "-o", "model.arpa")
+    assert trained_here.exit_code == 0, trained_here.output
+    monkeypatch.chdir(place / "text")
+    found = report(run("info", "../model.arpa", "--json"))
+    assert found["description"]["tokenizer"] == str((place / "tok").resolve())
+    assert run("score", "../model.arpa", "--corpus", "1.txt").exit_code == 0
+
+
+def test_a_tokenizer_that_is_gone_is_said_to_be_named_by_the_description(place: Path) -> None:
+    path = trained(place)
+    (place / "tok").rename(place / "moved")
+    refused = run("score", path, "--corpus", place / "text")
+    assert refused.exit_code == 2
+    assert f"tokenizer '{place / 'tok'}' could not be loaded: there is no" in refused.stderr
+    assert f"(named by {path}.json; --tokenizer overrides it)\n" in refused.stderr
+    arguments = ("score", path, "--corpus", place / "text", "--tokenizer", place / "moved")
+    assert run(*arguments).exit_code == 0
+
+
+def test_the_embedded_tokenizer_is_taken_by_name(place: Path) -> None:
+    path = place / "model.arpa"
+    arguments = ("train", "--order", 2, "--corpus", place / "text", "--tokenizer", "embedded")
+    found = report(run(*arguments, "-o", path, "--json"))
+    assert found["tokenizer"] == "embedded"
+    assert run("score", path, "--corpus", place / "text").exit_code == 0
+    embedded = ("score", path, "--corpus", place / "text", "--tokenizer", "embedded")
+    assert run(*embedded).exit_code == 0
+    other = run("score", path, "--corpus", place / "text", "--tokenizer", place / "tok")
+    assert "got one trained with embedded; --force takes it all the same" in other.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -203,6 +238,24 @@ def test_a_bad_arpa_file_is_one_line(place: Path) -> None:
     assert result.exit_code == 2
     assert "\\2-grams: should be here" in result.stderr
     assert len(result.stderr.splitlines()) == 1
+
+
+def test_a_folder_of_other_files_is_told_of_glob(place: Path) -> None:
+    (place / "notes").mkdir()
+    (place / "notes" / "a.md").write_text("def x")
+    result = run(
+        "train", "--corpus", place / "notes", "--tokenizer", place / "tok",
+        "-o", place / "model.arpa",
+    )  # fmt: skip
+    assert result.exit_code == 2
+    assert ".jsonl.gz or by --glob, got none" in result.stderr
+
+
+def test_help_lists_whole_summaries() -> None:
+    text = run("--help").stdout
+    for line in text.partition("Commands:\n")[2].strip().splitlines():
+        assert line.endswith(".")
+        assert not line.endswith("...")
 
 
 @pytest.mark.parametrize("command", ["train", "info", "score"])
