@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     "--output",
     type=click.Path(path_type=Path),
     callback=writable,
-    help="Write the profile here, and its traces beside it as .npz; an interrupted run resumes "
-    "from them.",
+    help="Write the profile here, and its traces beside it as .npz; a run that was "
+    "interrupted keeps those of finished prompts and times anew.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as one JSON object.")
 def measure_command(

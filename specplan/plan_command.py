@@ -194,6 +194,12 @@ def plan_command(
         for rate in alphas
         for price in priced
     ]
+    cheaper = [n for n, ms in verify_ms.items() if target_ms is not None and ms < target_ms]
+    if cheaper:
+        warn(
+            f"--verify-ms has {cheaper[0]} tokens cost less than --target-ms has 1: are both times "
+            "of one machine?"
+        )
     replayed = _replayed_gamma(profile, lenience=lenience, price=priced[0])
     basis = Basis(
         counted=at_gamma is not None,

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from estimator.validation import Validation
 
 LONGEST_NAME = 24
+# Per cent by which the baseline's speed, measured twice, may differ on a machine called quiet.
+QUIET = 10
 HEADER = [
     "draft", "temp", "policy", "alpha", "c", "Thm 8", "ahead [95 %]", "calibrated",
     "measured [95 %]", "error", "calls", "as target", "draft/verify/other",
@@ -37,6 +39,11 @@ def report(
             f"Calibrated prediction against measurement: {summary['mean_abs_error_percent']:.1f} % "
             f"off on average, {summary['max_abs_error_percent']:.1f} % at most; the baseline "
             f"against itself: {summary['noise_percent']:.1f} %."
+        )
+    if summary["noise_percent"] > QUIET:
+        lines.append(
+            "This machine was not quiet: the baseline's speed differed from itself by "
+            f"{summary['noise_percent']:.0f} %. End other programs, or raise --repeats."
         )
     lossy = sorted({row["rule"] for row in result["rows"] if not row["lossless"]})
     if lossy:

@@ -288,6 +288,12 @@ def test_profile_gives_acceptance_costs_and_names(profile: str) -> None:
     assert "gives gamma 3 as best" in run("--profile", profile).stdout
 
 
+def test_a_pass_over_more_tokens_that_costs_less_is_called_odd() -> None:
+    odd, fine = (run("--alpha", "0.8", *MS, "--verify-ms", f"4={ms}") for ms in (10, 19))
+    assert "--verify-ms has 4 tokens cost less" in odd.stderr
+    assert fine.stderr == ""
+
+
 def profile_with(profile: str, tmp_path: Path, **changes: object) -> str:
     data = json.loads(Path(profile).read_text())
     changed = tmp_path / "changed.json"

@@ -95,6 +95,13 @@ def test_the_fastest_row_of_each_temperature_is_marked_if_it_gains() -> None:
     assert not any("best" in line for line in lines)
 
 
+def test_a_machine_that_was_not_quiet_is_named() -> None:
+    for noise, named in ((9.9, False), (10.1, True)):
+        validations = [Validation((ROW,), COST, noise)]
+        shown = report(as_data(validations), validations, prompts=8, repeats=3)
+        assert ("not quiet" in shown) == named
+
+
 def unpredicted(row: Row, **changes: Any) -> Row:
     names = {name: None for name in asdict(row) if name.startswith("predicted")}
     return replace(row, **names, end_to_end_predicted=None, **changes)
