@@ -84,7 +84,7 @@ def draw(data: Table1) -> Figure:
     ]
     style.draw_table(
         axes,
-        ("α", "γ", "operations", "in the paper", "speed", "in the paper"),
+        ("α", "γ", "operations", "operations, paper", "speed", "speed, paper"),
         cells,
         marked=[
             (i, column)
@@ -92,6 +92,6 @@ def draw(data: Table1) -> Figure:
             for column in (2, 4)
             if row[column] != row[column + 1]
         ],
-        widths=(1, 1, 2, 2, 2, 2),
+        widths=(1, 1, 2, 2.6, 1.6, 1.8),
     )
     return figure
