@@ -58,7 +58,7 @@ def draw(data: Fig4) -> Figure:
     from figures import style
 
     figure, (left, right) = style.canvas(
-        "Speculation trades arithmetic for time: a low α costs operations, a high one little",
+        "Speculation trades arithmetic for time: the lower α, the more operations for less speed",
         source="Leviathan et al. 2023, Figure 4: Theorems 8 and 10 at c = ĉ = 0",
         columns=2,
         width=9.6,
@@ -67,13 +67,12 @@ def draw(data: Fig4) -> Figure:
     speed = style.plot_lines(left, data.alphas, list(zip(names, data.speed, strict=True)))
     operations = list(zip(names, data.operations, strict=True))
     colours = [colour for _, _, colour in style.plot_lines(right, data.alphas, operations)]
-    for axes in (left, right):
+    for axes, panel in ((left, "speed-up"), (right, "arithmetic operations")):
+        style.name_axes(
+            axes, x="acceptance rate α", y="factor over standard decoding", panel=panel
+        )
         axes.set_xlim(0, 1)
         axes.set_ylim(0, max(data.gammas) + 2.2)
-    style.name_axes(
-        left, x="acceptance rate α", y="factor over standard decoding", panel="speed-up"
-    )
-    style.name_axes(right, x="acceptance rate α", y="", panel="arithmetic operations")
     style.label_right(left, speed)
     for (name, row), colour in zip(operations, colours, strict=True):
         right.annotate(
