@@ -108,7 +108,7 @@ def draw(data: Table5) -> Figure:
         ],
     )
     left.set_ylim(0, 1)
-    style.name_axes(left, x="lenience l", y="acceptance rate α", panel="α, standard sampling")
+    style.name_axes(left, x="lenience $\\ell$", y="acceptance rate α", panel="α, standard sampling")
     for sampling, colour in (("standard", style.GREEN), ("argmax", style.PURPLE)):
         rows = [row for row in data.rows if _line(row) == (sampling, "T5-small")]
         right.plot(
@@ -131,7 +131,7 @@ def draw(data: Table5) -> Figure:
         )
     right.set_ylim(1, 5.5)
     style.name_axes(
-        right, x="lenience l", y="speed-up over standard decoding", panel="speed-up, T5-small"
+        right, x="lenience $\\ell$", y="speed-up over standard decoding", panel="speed-up, T5-small"
     )
     for axes in (left, right):
         axes.set_xticks(places, [f"{lenience:g}" for lenience in LENIENCES])
