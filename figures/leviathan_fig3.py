@@ -61,6 +61,7 @@ def draw(data: Fig3) -> Figure:
     ]
     labels = style.plot_lines(axes, data.alphas, lines)
     axes.set_xlim(0, data.alphas[-1])
+    style.tenths_on_x(axes)
     axes.set_ylim(0, 1.15 * max(row[-1] for _, row in lines))
     axes.annotate(
         "c = 0: no γ is too large,\nwhatever α > 0",

@@ -88,6 +88,7 @@ def draw(data: SpeedupMap) -> Figure:
         fontweight="bold",
     )
     axes.set_xlim(data.alphas[0], data.alphas[-1])
+    style.tenths_on_x(axes)
     axes.set_ylim(data.costs[0], data.costs[-1])
     costs = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1)
     axes.set_yticks(costs, [f"{cost:g}" for cost in costs])

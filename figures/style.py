@@ -9,7 +9,7 @@ from itertools import cycle
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import MaxNLocator, MultipleLocator
 
 # Okabe & Ito 2008: told apart by people with any of the common colour-vision deficiencies. Their
 # yellow is left out, being too light for lines and text.
@@ -54,7 +54,14 @@ def canvas(
     figure = Figure(
         figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08)
     )
-    figure.suptitle(_wrap(title, width * 10.5), x=0.012, ha="left", fontsize=11, fontweight="bold", color=INK)
+    figure.suptitle(
+        _wrap(title, width * 10.5),
+        x=0.012,
+        ha="left",
+        fontsize=11,
+        fontweight="bold",
+        color=INK,
+    )
     figure.supxlabel(
         _wrap(source, width * 15.5), x=0.012, ha="left", fontsize=8.5, color=SMALL_PRINT
     )
@@ -99,6 +106,11 @@ def plot_lines(
 def marks() -> Iterator[tuple[str, str]]:
     """Yields pairs of a mark and a colour without end, the first seven all different."""
     return zip(cycle(MARKS), cycle(CYCLE), strict=False)
+
+
+def tenths_on_x(axes: Axes) -> None:
+    """Puts ticks of the horizontal axis at tenths, so that one that ends at 0.95 shows its end."""
+    axes.xaxis.set_major_locator(MultipleLocator(0.1))
 
 
 def count_on_y(axes: Axes) -> None:

@@ -90,6 +90,7 @@ def draw(data: VerificationCost) -> Figure:
         right.plot(data.alphas, row, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
     for axes in (left, right):
         axes.set_xlim(0, data.alphas[-1])
+        style.tenths_on_x(axes)
     left.set_ylim(0, 1.05 * max(row[-1] for row in data.gamma))
     style.count_on_y(left)
     right.set_yscale("log")
@@ -105,7 +106,12 @@ def draw(data: VerificationCost) -> Figure:
         fontsize=style.TEXT_SIZE,
         color=style.INK,
     )
-    style.name_axes(left, x="acceptance rate α", y="drafted tokens per block", panel="best γ")
+    style.name_axes(
+        left,
+        x="acceptance rate α",
+        y="drafted tokens per block",
+        panel="best γ (v: what a token adds to a target pass)",
+    )
     style.name_axes(
         right,
         x="acceptance rate α",
