@@ -145,7 +145,7 @@ def draw(data: Fig5) -> Figure:
         [f"γ = {trace.gamma}" if trace.gamma else "standard" for trace in data.traces],
     )
     axes.invert_yaxis()
-    axes.set_xlim(0, 1.14 * max(trace.end for trace in data.traces))
+    axes.set_xlim(0, max(trace.end for trace in data.traces))
     axes.grid(visible=False, axis="y")
     style.name_axes(axes, x="time (one target decoder call = 1)", y="")
     style.key(axes, anchor=(0.0, 1.02), columns=4)
