@@ -153,7 +153,7 @@ def draw(data: Fig8) -> Figure:
     )
     axes.set_xlim(-0.5, len(data.bars) - 0.5)
     axes.set_ylim(0, 5.7)
-    axes.grid(visible=False, axis="x")
+    axes.grid(visible=False)
     style.name_axes(axes, x="", y="factor over vanilla inference")
     style.key(axes, anchor=(0.0, 0.9), columns=2)
     return figure
