@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from figures.results import Results
+from figures.results import Results, short_name
 from figures.table import Table, table_of
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def draw(data: Table3) -> Figure:
         for pair in (pair for pair in pairs if pair[0] == target):
             height += 1
             heights[pair] = height
-            names.append((height, pair[1], "normal"))
+            names.append((height, short_name(pair[1]), "normal"))
         height += 1
     small, grams = (
         [
@@ -102,6 +102,7 @@ def draw(data: Table3) -> Figure:
         f"Published α: {min(small):.2f} to {max(small):.2f} for small models, at most "
         f"{max(grams):.2f} for n-grams",
         source=f"Leviathan et al. 2023, Table 3 ({shown}); α = E[Σ min(p, q)], Corollary 6",
+        width=max(7.2, 5.4 + 0.085 * max(len(name) for _, name, _ in names)),
         height=1.6 + 0.21 * height,
     )
     temperatures = sorted({row.temperature for row in data.rows})

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from figures import leviathan_table4
 from figures.files import save_image
-from figures.results import Results, parse_results
+from figures.results import Results, parse_results, short_name
 from figures.table import Table, table_of
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class Point:
     """One setting; low and high bound the measurement, None where that is not known."""
 
     setting: str
+    draft: str
     temperature: float
     predicted: float
     measured: float
@@ -60,6 +62,7 @@ def compute(results: Results | None = None) -> PredictedMeasured:
             points=tuple(
                 Point(
                     setting=f"{row.task} {row.draft}",
+                    draft=row.draft,
                     temperature=float(row.temperature),
                     predicted=row.published_expected,
                     measured=row.published_empirical,
@@ -72,7 +75,9 @@ def compute(results: Results | None = None) -> PredictedMeasured:
         )
     points = tuple(
         Point(
-            setting=f"{row.draft}, {row.policy if row.gamma is None else f'γ = {row.gamma}'}",
+            setting=f"{short_name(row.draft)}, "
+            + (row.policy if row.gamma is None else f"γ = {row.gamma}"),
+            draft=row.draft,
             temperature=row.temperature,
             predicted=row.predicted,
             measured=row.measured,
@@ -98,17 +103,20 @@ def save(document: Mapping[str, Any], path: Path) -> None:
 
 
 def draw(data: PredictedMeasured) -> Figure:
-    """Returns the drawing: one mark for each setting, by temperature, with the diagonal."""
+    """Returns the drawing: a mark by temperature and a colour by draft, with the diagonal."""
     from figures import style
 
     inside = sum(point.within_band for point in data.points)
+    drafts = list(dict.fromkeys(point.draft for point in data.points))
+    longest = max(len("temperature 0"), *(len(short_name(draft)) for draft in drafts))
     whose = "published predictions" if data.results is None else "predictions"
     figure, (axes,) = style.canvas(
         f"{inside} of {len(data.points)} {whose} lie within 5 % of the measurement",
-        source="Leviathan et al. 2023, Table 4, EXP against EMP (no results file was given)"
+        source="Leviathan et al. 2023, Table 4: its expected and its measured speed-ups "
+        "(no results file was given)"
         if data.results is None
         else f"Ours, {data.results}: replay, costs calibrated; bars: interval of the measurement",
-        width=6.4,
+        width=6.0 + 0.085 * longest,  # a square, and the legend to its right
         height=6.0,
     )
     values = [
@@ -127,36 +135,47 @@ def draw(data: PredictedMeasured) -> Figure:
         label="5 % band",
     )
     axes.plot([low, high], [low, high], color=style.GREY, linewidth=1)
+    colours = dict(zip(drafts, cycle((*style.CYCLE, style.GREY)), strict=False))
+    for draft, colour in colours.items():
+        axes.plot([], [], color=colour, linewidth=5, label=short_name(draft))
     temperatures = sorted({point.temperature for point in data.points})
-    for temperature, (mark, colour) in zip(temperatures, style.marks(), strict=False):
-        for i, point in enumerate(p for p in data.points if p.temperature == temperature):
-            if point.low is not None and point.high is not None:
-                axes.plot(
-                    [point.low, point.high],
-                    [point.predicted, point.predicted],
-                    color=colour,
-                    linewidth=1.2,
-                )
+    marks = dict(zip(temperatures, cycle(style.MARKS), strict=False))
+    for temperature, mark in marks.items():
+        axes.plot([], [], mark, color=style.INK, label=f"temperature {temperature:g}")
+    for point in data.points:
+        if point.low is not None and point.high is not None:
             axes.plot(
-                point.measured,
-                point.predicted,
-                mark,
-                color=colour,
-                markersize=6.5,
-                label=f"temperature {temperature:g}" if i == 0 else None,
+                [point.low, point.high],
+                [point.predicted, point.predicted],
+                color=colours[point.draft],
+                linewidth=1.2,
             )
+        axes.plot(
+            point.measured,
+            point.predicted,
+            marks[point.temperature],
+            color=colours[point.draft],
+            markersize=6.5,
+        )
     worst = max(data.points, key=lambda point: abs(point.predicted / point.measured - 1))
+    # In the corner that lies on its side of the diagonal, away from the other points.
+    above = worst.predicted > worst.measured
     axes.annotate(
-        f"{worst.setting}\n{100 * (worst.predicted / worst.measured - 1):+.0f} %",
+        f"worst: {worst.setting}\ntemperature {worst.temperature:g}: "
+        f"{100 * (worst.predicted / worst.measured - 1):+.0f} %",
         (worst.measured, worst.predicted),
-        xytext=(7, 3) if worst.predicted < worst.measured else (0, 7),
-        textcoords="offset points",
+        xytext=(0.02, 0.98) if above else (0.98, 0.02),
+        textcoords="axes fraction",
+        ha="left" if above else "right",
+        va="top" if above else "bottom",
         fontsize=style.TEXT_SIZE - 1,
         color=style.INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 2},
+        arrowprops={"arrowstyle": "-", "color": style.INK, "linewidth": 0.7, "shrinkB": 4},
     )
     axes.set_xlim(low, high)
     axes.set_ylim(low, high)
     axes.set_aspect("equal")
     style.name_axes(axes, x="measured speed-up", y="predicted speed-up")
-    style.key(axes, anchor=(0.03, 0.84))
+    style.key(axes, anchor=(1.03, 0.0))
     return figure

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,11 @@ class Row:
     measured: float
     low: float | None
     high: float | None
+
+
+def short_name(draft: str) -> str:
+    """Returns a draft as drawings name it: files without their folders, ngram:m.arpa."""
+    return re.sub(r"[^:+]*[/\\](?=[^/\\])", "", draft)
 
 
 @dataclass(frozen=True, slots=True)

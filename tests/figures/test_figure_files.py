@@ -29,7 +29,7 @@ RESULTS = parse_results(
                 "measured_low": 1.0,
                 "measured_high": 1.9,
             }
-            for draft in ("embedded", "lookup")
+            for draft in ("embedded", "lookup+ngram:models/of-a-rather-long-name.arpa")
             for temperature in (0, 0.5, 1)
             for gamma in (2, 4, 8)
         ]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from figures import leviathan_table3, predicted_measured
-from figures.results import Results, parse_results, read_results
+from figures.results import Results, parse_results, read_results, short_name
 
 ROW: dict[str, Any] = {
     "draft": "embedded",
@@ -36,6 +36,37 @@ def test_a_file_is_read(tmp_path: Path) -> None:
     (row,) = read.rows
     assert (row.draft, row.gamma, row.predicted, row.measured) == ("embedded", 4, 1.52, 1.5)
     assert (row.low, row.high, row.alpha, row.temperature) == (1.4, 1.6, 0.72, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("draft", "short"),
+    [
+        ("ngram:/a/b/m.arpa", "ngram:m.arpa"),
+        ("lookup+ngram:m.arpa", "lookup+ngram:m.arpa"),
+        ("lookup+ngram:a/m.arpa", "lookup+ngram:m.arpa"),
+        ("ngram:C:\\a\\m.arpa", "ngram:C:m.arpa"),
+        ("/a/model/", "model/"),
+        ("embedded", "embedded"),
+    ],
+)
+def test_drawings_name_files_without_their_folders(draft: str, short: str) -> None:
+    assert short_name(draft) == short
+
+
+def test_every_draft_has_a_colour_and_the_worst_point_its_name() -> None:
+    drafts = [f"ngram:/a/b/{i}.arpa" for i in range(8)]
+    rows = [ROW | {"draft": draft, "measured": 1.5 + i / 9} for i, draft in enumerate(drafts)]
+    data = predicted_measured.compute(results(*rows))
+    assert [point.draft for point in data.points] == drafts
+    (axes,) = predicted_measured.draw(data).axes
+    legend = axes.get_legend()
+    assert legend is not None
+    names = [text.get_text() for text in legend.get_texts()]
+    assert names == ["5 % band", *(f"ngram:{i}.arpa" for i in range(8)), "temperature 0"]
+    *lines, _ = legend.get_lines()
+    assert len({str(line.get_color()) for line in lines}) == 8
+    (label,) = (text for text in axes.texts if text.get_text())
+    assert label.get_text() == "worst: ngram:7.arpa, γ = 4\ntemperature 0: -33 %"
 
 
 def test_points_lie_in_or_out_of_the_band() -> None:
