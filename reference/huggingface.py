@@ -18,6 +18,7 @@ from transformers.cache_utils import DynamicLayer
 
 from reference.cached_model import CachedModel
 from reference.encoder_decoder import EncoderDecoderModel
+from reference.hub import quiet, require_reachable
 from reference.model_folder import UNLOADABLE, unloadable
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -138,19 +139,21 @@ def load_model(
     """
     chosen: Any = DTYPES.get(dtype, torch.float32 if device.type == "cpu" else "auto")
     try:
-        config = AutoConfig.from_pretrained(
-            name, revision=revision, trust_remote_code=trust_remote_code
-        )
-        family = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
-        module, found = family.from_pretrained(
-            name,
-            config=config,
-            revision=revision,
-            dtype=chosen,
-            use_safetensors=True,
-            trust_remote_code=trust_remote_code,
-            output_loading_info=True,
-        )
+        require_reachable(name, revision)
+        with quiet():
+            config = AutoConfig.from_pretrained(
+                name, revision=revision, trust_remote_code=trust_remote_code
+            )
+            family = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+            module, found = family.from_pretrained(
+                name,
+                config=config,
+                revision=revision,
+                dtype=chosen,
+                use_safetensors=True,
+                trust_remote_code=trust_remote_code,
+                output_loading_info=True,
+            )
     except UNLOADABLE as error:
         raise unloadable("model", name, error) from error
     if found["missing_keys"]:
@@ -173,9 +176,11 @@ def load_tokenizer(
       ValueError: if there is none.
     """
     try:
-        return AutoTokenizer.from_pretrained(
-            name, revision=revision, trust_remote_code=trust_remote_code
-        )
+        require_reachable(name, revision)
+        with quiet():
+            return AutoTokenizer.from_pretrained(
+                name, revision=revision, trust_remote_code=trust_remote_code
+            )
     except UNLOADABLE as error:
         raise unloadable("tokenizer", name, error) from error
 

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
-
-from transformers.utils import logging as transformers_logging
 
 from estimator.prompts import embedded_prompts, encode_prompts, read_prompts
 from reference.acceptance import Rule
@@ -108,9 +105,6 @@ def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None
     texts = [prompt] if prompt is not None else _texts(options)
     names = {name: parse_drafter(name) for name in drafts}
     device = resolve_device(options.device)
-    if not sys.stderr.isatty():
-        transformers_logging.disable_progress_bar()
-
     source = target_source(target_name)
     tokenizer = load_tokenizer(source, trust_remote_code=options.trust_remote_code)
     for name in names.values():

@@ -1,0 +1,65 @@
+"""The Hugging Face hub while something is loaded: it can be reached, and it is quiet."""
+
+import logging
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+from huggingface_hub import constants, try_to_load_from_cache
+from huggingface_hub import logging as hub_logging
+from transformers.utils import logging as transformers_logging
+
+# One of these is in the cache of whatever was loaded before.
+FIRST_FILES = ("config.json", "tokenizer_config.json", "tokenizer.json")
+PORTS = {"https": 443, "http": 80}
+CONNECTION_SECONDS = 10.0
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Holds back the hub's retry warnings and transformers' bars; bars of downloads stay."""
+    verbosity = hub_logging.get_verbosity()
+    hub_logging.set_verbosity(logging.ERROR)
+    hook = transformers_logging.set_tqdm_hook(_without_bar)
+    try:
+        yield
+    finally:
+        transformers_logging.set_tqdm_hook(hook)
+        hub_logging.set_verbosity(verbosity)
+
+
+def _without_bar(bar: Callable[..., Any], arguments: Any, settings: dict[str, Any]) -> Any:
+    return bar(*arguments, **(settings | {"disable": True}))
+
+
+def require_reachable(name: str, revision: str | None) -> None:
+    """Refuses a name that only the hub can know where there is no way to the hub.
+
+    The hub's own library would try for most of a minute. Behind a proxy, and where the user has
+    asked for offline work, the matter is left to that library.
+
+    Args:
+      name: of a model, or a folder.
+      revision: of the hub's repository.
+
+    Raises:
+      ConnectionError: if the hub cannot be reached.
+      ValueError: if the name can be no name of the hub and is no folder.
+    """
+    if Path(name).exists() or constants.HF_HUB_OFFLINE or getproxies():
+        return
+    cached = (try_to_load_from_cache(name, file, revision=revision) for file in FIRST_FILES)
+    if any(isinstance(file, str) for file in cached):
+        return
+    hub = urlsplit(constants.ENDPOINT)
+    port = PORTS[hub.scheme] if hub.port is None else hub.port
+    try:
+        socket.create_connection((hub.hostname, port), CONNECTION_SECONDS).close()
+    except OSError as error:
+        raise ConnectionError(
+            f"there is no such folder, and {constants.ENDPOINT} cannot be reached ({error})"
+        ) from error
