@@ -103,7 +103,7 @@ def draw(data: Table11) -> Figure:
         "in brackets. Parameters: weights / B; cache: kv·(L + p·h) / B. B: block efficiency, "
         "tokens per target call; kv: keys and values of one token; L: tokens of context; "
         f"p = {PARALLEL_DRAFTS} parallel drafts (1 if not parallel, 0 if autoregressive); "
-        f"h = {HEADS} heads",
+        f"h = {HEADS} heads; for neural-61M weights and kv include the rescorer's",
         width=9.6,
         height=3.3,
     )
