@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     help="Longest draft of policies other than fixed.",
 )
 @lenience_option
-@click.option("--temperature", type=float, default=1.0)
+@click.option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
 @click.option(
     "--stop",
     "stop_strings",
@@ -48,14 +48,17 @@ if TYPE_CHECKING:
     help="End with the token that completes this text; repeatable.",
 )
 @click.option(
-    "--decoder", type=click.Choice(["autoregressive", "speculative"]), default="speculative"
+    "--decoder",
+    type=click.Choice(["autoregressive", "speculative"]),
+    default="speculative",
+    help="autoregressive: the target alone.",
 )
 @click.option(
     "--show",
     is_flag=True,
     help="One line per block: accepted draft tokens green, rejected ones red, the target's blue.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the tokens drawn.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def generate_command(
     options: ModelOptions,
@@ -115,7 +118,7 @@ def generate_command(
         f"{generation.decode_seconds:.2f} s; {generation.accepted} of {generation.drafted} "
         f"drafted tokens accepted; ended by {generation.ending}."
         + ("" if rule.lossless else f" Lossy: the rule {rule.name} changes the output law."),
-        err=not show,
+        err=True,
     )
 
 

@@ -40,7 +40,7 @@ OPTIONS = [
     click.option(
         "--target",
         metavar="NAME|FOLDER",
-        help="Model to accelerate: Hugging Face name or folder.  [default: the embedded one]",
+        help="Model to accelerate: embedded, a Hugging Face name or a folder.  [default: embedded]",
     ),
     click.option(
         "--draft",
@@ -55,7 +55,12 @@ OPTIONS = [
         is_flag=True,
         help="Take an n-gram model though its tokenizer is not known to be the target's.",
     ),
-    click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto"),
+    click.option(
+        "--device",
+        type=click.Choice(["auto", "cpu", "cuda"]),
+        default="auto",
+        help="Where the models run; auto: a GPU if there is one.",
+    ),
     click.option(
         "--dtype",
         type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
@@ -73,7 +78,12 @@ OPTIONS = [
         help="A .txt (one a line), a .jsonl (prompt, text or turns), or a folder or glob of files."
         "  [default: library sources held out from the embedded models]",
     ),
-    click.option("--num-prompts", type=click.IntRange(min=1), default=8),
+    click.option(
+        "--num-prompts",
+        type=click.IntRange(min=1),
+        default=8,
+        help="How many of the prompts to use; generate uses one.",
+    ),
     click.option(
         "--prompt-tokens",
         type=click.IntRange(min=1),
@@ -83,7 +93,12 @@ OPTIONS = [
     click.option(
         "--chat", is_flag=True, help="Give each prompt as a user's message in the chat template."
     ),
-    click.option("--max-new-tokens", type=click.IntRange(min=1), default=64),
+    click.option(
+        "--max-new-tokens",
+        type=click.IntRange(min=1),
+        default=64,
+        help="Tokens after each prompt, at most.",
+    ),
     click.option("--top-k", type=int, help="Keep the k likeliest tokens."),
     click.option("--top-p", type=float, default=1.0, help="Keep the smallest set of this mass."),
     click.option(

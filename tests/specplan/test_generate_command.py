@@ -9,7 +9,7 @@ import pytest
 from conftest import Run
 
 from reference.records import Block
-from specplan.generate_command import coloured
+from specplan.generate_command import coloured, generate_command
 
 RunJson = Callable[..., Any]
 PAIR = ("--target", "target", "--draft", "draft")
@@ -160,10 +160,11 @@ def test_show_has_a_line_for_each_block(
     assert result.exit_code == 0, result.output
     lines = result.stdout.split("\n")
     assert lines[0] == "def fib(n):"
-    assert len(lines[1 : lines.index("")]) == len(blocks)
+    assert lines[-1] == ""
+    assert len(lines[1:-1]) == len(blocks)
     for line, block in zip(lines[1:], blocks, strict=False):
         assert ("[" in line) >= (len(block["drafted"]) > block["accepted"])
-    assert "tokens in" in result.stdout
+    assert "tokens in" in result.stderr
     assert "\x1b[" not in result.stdout
 
 
@@ -228,3 +229,8 @@ def test_nan_logits_are_named(run: Run) -> None:
 
 def test_json_is_one_object_even_with_show(run: Run, generate: list[str]) -> None:
     json.loads(run(*generate, "--show", "--json").stdout)
+
+
+def test_every_option_has_a_help_text() -> None:
+    options = [option for option in generate_command.params if isinstance(option, click.Option)]
+    assert [option.name for option in options if not option.help] == []
