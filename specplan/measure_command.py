@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @click.command("measure")
 @model_options
-@click.option("--temperature", type=float, default=1.0)
+@click.option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
 @click.option(
     "--max-gamma", type=click.IntRange(min=1), default=16, help="Longest draft to price."
 )
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     default=1,
     help="Texts that the target writes at once for alpha; costs are those of batch 1.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the texts.")
 @click.option(
     "-o",
     "--output",

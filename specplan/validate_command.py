@@ -53,12 +53,18 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     help="Longest draft of policies other than fixed.",
 )
 @lenience_option
-@click.option("--temperature", "temperatures", callback=numbers, default="0,1")
+@click.option(
+    "--temperature",
+    "temperatures",
+    callback=numbers,
+    default="0,1",
+    help="Of the target, a list or range; 0 is greedy.",
+)
 @click.option(
     "--decoder", type=click.Choice(["speculative"]), default="speculative", expose_value=False
 )
 @click.option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
-@click.option("--seed", type=click.IntRange(min=0), default=0)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of texts and order.")
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
