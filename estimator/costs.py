@@ -18,7 +18,6 @@ from reference.laws import Laws
 from reference.records import Block, Generation
 from simulator.cost import CostModel
 
-
 # A block that takes so many times the median of its kind was held up by something else.
 HOLD_UP = 10
 
