@@ -209,7 +209,9 @@ def plan_command(
     _warn_of_caps(plans, max_gamma)
     flags = None
     if server is not None:
-        best = plans[0].gamma if gamma is not None or replayed is None else replayed
+        best = plans[0].gamma
+        if gamma is None and replayed is not None and replayed <= max_gamma:
+            best = replayed
         if best != plans[0].gamma:
             warn(
                 f"exporting gamma {best}, the best by replay of the measured text; as if "
@@ -270,7 +272,7 @@ def _replayed_gamma(
     if profile is None or lenient or price.costs is not profile.cost:
         return None
     best = profile.data.get("optimal_gamma")
-    return best if isinstance(best, int) else None
+    return best if isinstance(best, int) and best >= 0 else None
 
 
 def _notes(

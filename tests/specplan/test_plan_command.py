@@ -308,10 +308,14 @@ def test_a_profile_exports_the_gamma_that_its_replay_found_best(
     result = run("--profile", changed, "--export", "transformers")
     assert "num_assistant_tokens = 7" in result.stdout
     assert "exporting gamma 7, the best by replay" in result.stderr
-    for more in (("--gamma", "2"), ("--lenience", "0.5"), ("--c", "0.05")):
+    for more in (
+        ("--gamma", "2"), ("--max-gamma", "6"), ("--lenience", "0.5"), ("--c", "0.05"),
+    ):
         own = run("--profile", changed, *more, "--export", "transformers")
         assert "replay" not in own.stderr
         assert "num_assistant_tokens = 7" not in own.stdout
+    damaged = profile_with(profile, tmp_path, optimal_gamma=-7)
+    assert "= -7" not in run("--profile", damaged, "--export", "transformers").stdout
 
 
 @pytest.mark.parametrize(
