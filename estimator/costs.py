@@ -133,6 +133,6 @@ def fit_costs(
     return CostModel(
         target_seconds=target,
         draft_seconds=float(slope),
-        overhead_seconds=float(intercept),
+        overhead_seconds=max(0.0, float(intercept)),
         baseline_overhead_seconds=float(baseline_overhead),
     )

@@ -103,6 +103,12 @@ def test_one_draft_length_alone_is_split_by_the_draft_passes() -> None:
     assert cost.verify_seconds(5) == pytest.approx(0.015)
 
 
+def test_what_rounding_leaves_below_nothing_is_nothing() -> None:
+    assert 0.0031 - 0.0031 / 3 * 3 < 0
+    cost = fit_costs(STEP, once([block(3, draft=0.0031, verify=0.015, other=0.0)]))
+    assert cost.overhead_seconds == 0
+
+
 def test_a_drafter_that_proposed_nothing_costs_its_search() -> None:
     cost = fit_costs(STEP, once([block(0, draft=0.001, verify=0.011, other=0.002)] * 3))
     assert cost.draft_seconds == 0
