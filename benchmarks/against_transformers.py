@@ -13,12 +13,12 @@ import time
 import torch
 
 from estimator.prompts import embedded_prompts
-from reference.embedded import weights_folder
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
-from reference.huggingface import load_model, load_tokenizer
-from reference.model_drafter import ModelDrafter
-from reference.policies import Fixed
-from reference.sampling import Sampling
+from reference.laws.sampling import Sampling
+from reference.models.embedded import weights_folder
+from reference.models.huggingface import load_model, load_tokenizer
+from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 
 

@@ -3,8 +3,8 @@
     python benchmarks/drafters.py --work build/drafters
 
 Trains n-gram models of orders 1 to 4, unpruned, on the embedded pair's own training text (the
-library files that `reference.embedded.held_out` does not reserve), as `specplan ngram train` would,
-then runs `specplan validate` with all drafters and prints one row a drafter and temperature.
+library files that `held_out` of `reference.models.embedded` does not reserve), as
+`specplan ngram train` would, then runs `specplan validate` with all drafters and prints one row a drafter and temperature.
 What --work already has is not made again: the validation is kept there as validation.json.
 """
 
@@ -16,10 +16,10 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from ngram.corpus import encode_texts, read_texts
-from ngram.train import train
-from reference.embedded import library_files, weights_folder
-from reference.huggingface import load_tokenizer
+from ngram.training.corpus import encode_texts, read_texts
+from ngram.training.train import train
+from reference.models.embedded import library_files, weights_folder
+from reference.models.huggingface import load_tokenizer
 
 ORDERS = {"unigram": 1, "bigram": 2, "trigram": 3, "4-gram": 4}
 OTHERS = ["ngram", "lookup", "lookup+ngram", "embedded"]

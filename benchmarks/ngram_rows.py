@@ -22,9 +22,9 @@ from pathlib import Path
 import numpy as np
 from ngram_training import peak_bytes, train_own, zipf_corpus
 
-from ngram.cache import load_model
-from ngram.rows import Rows
-from ngram.vocabulary import Vocabulary
+from ngram.files.cache import load_model
+from ngram.rows.rows import Rows
+from ngram.rows.vocabulary import Vocabulary
 
 KENLM_CONTEXTS = 3
 

@@ -18,11 +18,11 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.arpa_writer import write_arpa
-from ngram.counts import count_ngrams
-from ngram.kneser_ney import estimate
-from ngram.lmplz import find_lmplz, run_lmplz
-from ngram.words import END
+from ngram.files.arpa_writer import write_arpa
+from ngram.rows.words import END
+from ngram.training.counts import count_ngrams
+from ngram.training.kneser_ney import estimate
+from ngram.training.lmplz import find_lmplz, run_lmplz
 
 TEXT_TOKENS = 500
 

@@ -2,12 +2,12 @@
 
 from typing import Any
 
-from reference.cached_model import CachedModel
 from reference.drafter import Drafter
-from reference.fitted_model import FittedModel
-from reference.hierarchical import HierarchicalDrafter
-from reference.model import Model
-from reference.model_drafter import ModelDrafter
+from reference.drafters.hierarchical import HierarchicalDrafter
+from reference.drafters.model_drafter import ModelDrafter
+from reference.models.cached_model import CachedModel
+from reference.models.fitted_model import FittedModel
+from reference.models.model import Model
 
 
 def draft_model(drafter: Drafter) -> Model | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from reference.embedded import library_files
+from reference.models.embedded import library_files
 
 JSON_FIELDS = ("prompt", "text", "turns")
 DEFINITION = re.compile(r"^(?:def|class) ", re.MULTILINE)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from figures.results import Results
-    from figures.table import Table
+    from figures.drawing.results import Results
+    from figures.drawing.table import Table
 
 _LEVIATHAN = "Leviathan et al. 2023"
 _BILD = "Kim et al. 2023 (BiLD)"
@@ -42,7 +42,10 @@ class Entry:
     @property
     def module(self) -> str:
         """Name of the module that holds compute() and draw()."""
-        return "figures." + self.name.replace("-", "_")
+        room, _, figure = self.name.partition("-")
+        if self.source == _OURS:
+            return "figures.own." + self.name.replace("-", "_")
+        return f"figures.{room}.{figure}"
 
     def compute(self, results: Results | None = None) -> FigureData:
         """Returns the figure's numbers; results are passed on to the figures that take them."""

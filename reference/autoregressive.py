@@ -5,9 +5,9 @@ from collections.abc import Iterator
 
 import torch
 
-from reference.model import Model, peaks, require_finite
+from reference.laws.sampling import Sampling
+from reference.models.model import Model, peaks, require_finite
 from reference.records import Block
-from reference.sampling import Sampling
 from reference.stopping import Stopping
 
 

@@ -7,9 +7,9 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
-from reference.laws import Laws
-from reference.policies import Policy
-from reference.scoring import Scores
+from reference.laws.laws import Laws
+from reference.laws.scoring import Scores
+from reference.policies.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 
 import torch
 
-from reference.acceptance import Rule
 from reference.autoregressive import autoregressive_blocks
 from reference.drafter import Drafter
-from reference.model import Model
-from reference.policies import Policy
+from reference.laws.sampling import Sampling
+from reference.models.model import Model
+from reference.policies.policy import Policy
 from reference.records import Generation
-from reference.sampling import Sampling
+from reference.rules.acceptance import Rule
 from reference.speculative import STRICT, speculative_blocks
 from reference.stopping import Stopping
 

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 import torch
 
-from reference.acceptance import Rule, Strict
 from reference.drafter import Drafter
-from reference.laws import Laws
-from reference.model import Model, peaks, require_finite
-from reference.policies import Policy
+from reference.laws.laws import Laws
+from reference.laws.sampling import Sampling
+from reference.models.model import Model, peaks, require_finite
+from reference.policies.policy import Policy
 from reference.records import Block
-from reference.sampling import Sampling
+from reference.rules.acceptance import Rule, Strict
 from reference.stopping import Stopping
 from reference.verifier import verify
 

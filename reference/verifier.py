@@ -3,9 +3,9 @@
 import torch
 from torch import Tensor
 
-from reference.acceptance import Rule
 from reference.drafter import Draft
-from reference.laws import Laws, OneHot, draw
+from reference.laws.laws import Laws, OneHot, draw
+from reference.rules.acceptance import Rule
 
 
 def verify(

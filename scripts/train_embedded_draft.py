@@ -42,8 +42,8 @@ from training import (
 )
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast, StaticCache
 
-from ngram.whole_file import whole_file
-from reference.embedded import library_files, weights_folder
+from ngram.files.whole_file import whole_file
+from reference.models.embedded import library_files, weights_folder
 
 WIDTH, FEEDFORWARD, HEADS = 256, 704, 4
 STEPS = 4000

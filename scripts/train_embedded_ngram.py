@@ -4,7 +4,7 @@
 
 Takes half a minute. It writes ngram/weights/trigram.npz (the arrays, compressed) and training.json
 (data, order, pruning, sizes, held-out perplexity). Text: the library files that
-`reference.embedded.held_out` does not reserve, in the embedded tokenizer's ids. Nothing in it is
+`held_out` does not reserve, in the embedded tokenizer's ids. Nothing in it is
 random; another Python's library gives another model.
 """
 
@@ -15,19 +15,19 @@ from pathlib import Path
 
 import numpy as np
 
-from ngram.arrays import pack
-from ngram.backoff import build
-from ngram.corpus import Corpus, encode_texts, read_texts
-from ngram.counts import count_ngrams
-from ngram.description import fingerprint
-from ngram.embedded import FOLDER
-from ngram.kneser_ney import estimate
-from ngram.perplexity import score_rows
-from ngram.rows import Rows
-from ngram.vocabulary import vocabulary_of
-from ngram.whole_file import whole_file
-from reference.embedded import library_files, weights_folder
-from reference.huggingface import load_tokenizer
+from ngram.files.arrays import pack
+from ngram.files.description import fingerprint
+from ngram.files.embedded import FOLDER
+from ngram.files.whole_file import whole_file
+from ngram.rows.backoff import build
+from ngram.rows.perplexity import score_rows
+from ngram.rows.rows import Rows
+from ngram.rows.vocabulary import vocabulary_of
+from ngram.training.corpus import Corpus, encode_texts, read_texts
+from ngram.training.counts import count_ngrams
+from ngram.training.kneser_ney import estimate
+from reference.models.embedded import library_files, weights_folder
+from reference.models.huggingface import load_tokenizer
 
 ORDER = 3
 PRUNE = (0, 1, 4)

@@ -13,7 +13,7 @@ On Linux, a memory allocator that keeps freed memory halves the time:
 MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000.
 
 Text: every .py file of this Python's standard library, except tests, tables of data (encodings,
-pydoc_data) and what `reference.embedded.held_out` reserves for prompts and validation.
+pydoc_data) and what `reference.models.embedded.held_out` reserves for prompts and validation.
 `scripts/train_embedded_draft.py` distils the draft.
 """
 
@@ -41,8 +41,8 @@ from training import (
 )
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from ngram.whole_file import whole_file
-from reference.embedded import END_OF_TEXT, library_files
+from ngram.files.whole_file import whole_file
+from reference.models.embedded import END_OF_TEXT, library_files
 
 WIDTH, FEEDFORWARD, HEADS = 128, 352, 4
 # (layers, steps, sequence length): the learning rate decays to 0 in the last of them.

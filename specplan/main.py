@@ -19,7 +19,7 @@ from click.exceptions import NoArgsIsHelpError
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Command `x` is the attribute `x_command` of the module `specplan.x_command`. The summaries stand
+# Command `x` is the attribute `x_command` of `specplan.commands.x`. The summaries stand
 # here so that the list of commands costs no import.
 SUMMARIES: Mapping[str, str] = MappingProxyType(
     {
@@ -99,7 +99,7 @@ class Program(click.Group):
 
 
 def _module(name: str) -> str:
-    return f"specplan.{name}_command"
+    return f"specplan.commands.{name}"
 
 
 def _exit_with_one_line(error: Exception) -> NoReturn:

@@ -3,9 +3,9 @@
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from reference.huggingface import CausalModel
-from reference.model_drafter import ModelDrafter
-from reference.sampling import Sampling
+from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.sampling import Sampling
+from reference.models.huggingface import CausalModel
 
 VOCABULARY = 40
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from estimator.prompts import embedded_prompts, encode_prompts, prompts_hash, read_prompts
-from reference.embedded import held_out, library_files
+from reference.models.embedded import held_out, library_files
 
 
 class Letters:

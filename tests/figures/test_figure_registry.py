@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
+from figures.drawing.table import Table
 from figures.registry import FIGURES, Entry, find_figure
-from figures.table import Table
 
 
 def test_names_are_those_promised() -> None:
@@ -57,7 +57,7 @@ def test_listing_imports_no_figure() -> None:
     script = """
 import sys
 import figures.registry
-assert not {"numpy", "matplotlib", "scipy", "figures.leviathan_fig2"} & set(sys.modules)
+assert not {"numpy", "matplotlib", "scipy", "figures.leviathan.fig2"} & set(sys.modules)
 """
     subprocess.run([sys.executable, "-c", script], check=True)
 

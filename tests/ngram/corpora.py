@@ -9,13 +9,13 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from ngram.arpa_reader import read_arpa
-from ngram.arpa_writer import write_arpa
-from ngram.backoff import BackoffModel, build
-from ngram.counts import count_ngrams
-from ngram.grams import Grams
-from ngram.kneser_ney import estimate
-from ngram.words import END
+from ngram.files.arpa_reader import read_arpa
+from ngram.files.arpa_writer import write_arpa
+from ngram.rows.backoff import BackoffModel, build
+from ngram.rows.grams import Grams
+from ngram.rows.words import END
+from ngram.training.counts import count_ngrams
+from ngram.training.kneser_ney import estimate
 
 GOLDEN = Path(__file__).parent / "golden"
 WORDS = ["def", "return", "if", "else", "for", "in", "x", "y", "(", ")", ":", "=", "+", "0", "1"]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import kenlm
 
-from ngram.words import BEGIN, word_name
+from ngram.rows.words import BEGIN, word_name
 
 LN10 = math.log(10)
 

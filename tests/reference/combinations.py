@@ -6,14 +6,14 @@ from collections.abc import Callable, Sequence
 import torch
 from plain_laws import random_table
 
-from ngram.lookup import PromptLookupDrafter
+from ngram.drafters.lookup import PromptLookupDrafter
 from reference.drafter import Drafter
-from reference.hierarchical import HierarchicalDrafter
-from reference.model_drafter import ModelDrafter
-from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy
-from reference.random_drafter import RandomDrafter
-from reference.sampling import Sampling
-from reference.tabular import Table, TabularModel
+from reference.drafters.hierarchical import HierarchicalDrafter
+from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.random_drafter import RandomDrafter
+from reference.laws.sampling import Sampling
+from reference.models.tabular import Table, TabularModel
+from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
 
 VOCABULARY = 3
 PROMPT = (0, 1)

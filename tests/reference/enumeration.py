@@ -13,8 +13,8 @@ import pytest
 import torch
 from torch import Tensor
 
-from reference.acceptance import Rule
-from reference.laws import Laws
+from reference.laws.laws import Laws
+from reference.rules.acceptance import Rule
 
 Text = tuple[int, ...]
 Acceptance = Callable[[float, float], float]
@@ -72,7 +72,7 @@ def walk_choices(
         assert size == (1,)
         return torch.tensor([walk.choose([1 / high] * high)])
 
-    for module in ("reference.laws", "reference.verifier"):
+    for module in ("reference.laws.laws", "reference.verifier"):
         monkeypatch.setattr(f"{module}.draw", draw)
     monkeypatch.setattr(torch, "randint", randint)
     for rule, acceptance in rules.items():

@@ -5,15 +5,15 @@ import torch
 from enumeration import require_equal, walk_choices
 from torch import Tensor
 
-from reference.acceptance import Strict, residual
 from reference.drafter import Draft
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode_speculatively
-from reference.laws import Dense, Laws, OneHot, concatenate, overlap
-from reference.model_drafter import ModelDrafter
-from reference.policies import Fixed
-from reference.sampling import Sampling
+from reference.laws.laws import Dense, Laws, OneHot, concatenate, overlap
+from reference.laws.sampling import Sampling
+from reference.models.tabular import TabularModel
+from reference.policies.policy import Fixed
+from reference.rules.acceptance import Strict, residual
 from reference.stopping import Stopping
-from reference.tabular import TabularModel
 from reference.verifier import verify
 
 P = Dense(torch.tensor([[0.5, 0.5, 0.0], [0.2, 0.3, 0.5], [0.0, 0.0, 1.0]]))

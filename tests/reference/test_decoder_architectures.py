@@ -9,12 +9,12 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM
 
-from reference.cached_model import CachedModel
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
-from reference.huggingface import load_model
-from reference.model_drafter import ModelDrafter
-from reference.policies import Fixed
-from reference.sampling import Sampling
+from reference.laws.sampling import Sampling
+from reference.models.cached_model import CachedModel
+from reference.models.huggingface import load_model
+from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 
 CPU = torch.device("cpu")

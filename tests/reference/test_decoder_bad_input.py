@@ -16,20 +16,20 @@ from transformers import (
 )
 
 from reference.drafter import Drafter
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
-from reference.huggingface import (
+from reference.laws.sampling import Sampling
+from reference.models.huggingface import (
     CausalModel,
     load_model,
     load_tokenizer,
     require_same_tokenizer,
     resolve_device,
 )
-from reference.model_drafter import ModelDrafter
-from reference.policies import Fixed
+from reference.models.tabular import TabularModel
+from reference.policies.policy import Fixed
 from reference.records import Generation
-from reference.sampling import Sampling
 from reference.stopping import Stopping
-from reference.tabular import TabularModel
 
 VOCABULARY = 4
 CPU = torch.device("cpu")

@@ -22,15 +22,15 @@ from combinations import (
 from enumeration import own_law, require_equal, walk_choices
 from plain_laws import plain_law, random_table
 
-from reference.acceptance import Strict
 from reference.drafter import Draft, Drafter
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
-from reference.laws import Dense
-from reference.model_drafter import ModelDrafter
-from reference.policies import Fixed, Policy
-from reference.sampling import Sampling
+from reference.laws.laws import Dense
+from reference.laws.sampling import Sampling
+from reference.models.tabular import Table, TabularModel
+from reference.policies.policy import Fixed, Policy
+from reference.rules.acceptance import Strict
 from reference.stopping import Stopping
-from reference.tabular import Table, TabularModel
 
 
 def strict_acceptance(p: float, q: float) -> float:

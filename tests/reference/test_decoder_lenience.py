@@ -10,16 +10,16 @@ from chi_squared import require_law
 from enumeration import Text, require_equal, walk_choices
 from plain_laws import normalised, random_table
 
-from reference.acceptance import Strict
 from reference.drafter import Draft
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
-from reference.laws import Dense, Laws, OneHot
-from reference.lenience import Lenient
-from reference.model_drafter import ModelDrafter
-from reference.policies import Fixed
-from reference.sampling import Sampling
+from reference.laws.laws import Dense, Laws, OneHot
+from reference.laws.sampling import Sampling
+from reference.models.tabular import Table, TabularModel
+from reference.policies.policy import Fixed
+from reference.rules.acceptance import Strict
+from reference.rules.lenience import Lenient
 from reference.stopping import Stopping
-from reference.tabular import Table, TabularModel
 from reference.verifier import verify
 
 VOCABULARY = 3

@@ -10,17 +10,17 @@ from plain_laws import random_table
 from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.generation.candidate_generator import AssistedCandidateGenerator
 
-from reference.acceptance import Strict
 from reference.drafter import Draft
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode_speculatively
-from reference.huggingface import CausalModel
-from reference.laws import Dense, Laws, OneHot
-from reference.model_drafter import ModelDrafter
-from reference.policies import Adaptive, Confidence, Fixed, Heuristic, Policy
+from reference.laws.laws import Dense, Laws, OneHot
+from reference.laws.sampling import Sampling
+from reference.models.huggingface import CausalModel
+from reference.models.tabular import Table, TabularModel
+from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
 from reference.records import Block, Generation
-from reference.sampling import Sampling
+from reference.rules.acceptance import Strict
 from reference.stopping import Stopping
-from reference.tabular import Table, TabularModel
 
 VOCABULARY = 3
 

@@ -17,14 +17,14 @@ from chi_squared import require_law, require_laws
 from combinations import DRAFTERS, POLICIES, PROMPT, SETTINGS, TARGET, covering
 from plain_laws import normalised, plain_law
 
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
-from reference.laws import draw
-from reference.model_drafter import ModelDrafter
-from reference.policies import Fixed
+from reference.laws.laws import draw
+from reference.laws.sampling import Sampling
+from reference.models.tabular import TabularModel
+from reference.policies.policy import Fixed
 from reference.records import Generation
-from reference.sampling import Sampling
 from reference.stopping import Stopping
-from reference.tabular import TabularModel
 
 VOCABULARY = 4
 NEW_TOKENS = 3000

@@ -16,11 +16,11 @@ from transformers import (
     TopPLogitsWarper,
 )
 
-from reference.laws import Dense, OneHot
-from reference.model_drafter import ModelDrafter
-from reference.policies import Fixed
-from reference.sampling import Sampling
-from reference.tabular import TabularModel
+from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.laws import Dense, OneHot
+from reference.laws.sampling import Sampling
+from reference.models.tabular import TabularModel
+from reference.policies.policy import Fixed
 
 VOCABULARY = 32
 TEXT = [3, 0, 31, 3, 7]

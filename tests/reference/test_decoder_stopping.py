@@ -13,15 +13,15 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers import PreTrainedTokenizerFast
 from transformers.generation.stopping_criteria import StopStringCriteria
 
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import begin, decode, decode_speculatively
-from reference.huggingface import end_ids
-from reference.model_drafter import ModelDrafter
-from reference.policies import Fixed
+from reference.laws.sampling import Sampling
+from reference.models.huggingface import end_ids
+from reference.models.tabular import TabularModel
+from reference.policies.policy import Fixed
 from reference.records import Generation
-from reference.sampling import Sampling
 from reference.speculative import speculative_blocks
 from reference.stopping import Stopping, StopStrings
-from reference.tabular import TabularModel
 
 VOCABULARY = 12
 GREEDY = Sampling(0.0)

@@ -9,14 +9,14 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
-from reference.huggingface import CausalModel
-from reference.model_drafter import ModelDrafter
-from reference.policies import Confidence, Fixed, Policy
+from reference.laws.sampling import Sampling
+from reference.models.huggingface import CausalModel
+from reference.models.stopwatch import Stopwatch
+from reference.policies.policy import Confidence, Fixed, Policy
 from reference.records import Generation
-from reference.sampling import Sampling
 from reference.stopping import Stopping
-from reference.stopwatch import Stopwatch
 
 VOCABULARY = 8
 STEP_SECONDS = 0.002

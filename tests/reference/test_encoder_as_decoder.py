@@ -8,12 +8,12 @@ import torch
 import transformers
 from transformers import AutoModelForCausalLM, XGLMConfig, XGLMForCausalLM
 
-from reference.cached_model import CachedModel
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
-from reference.huggingface import CausalModel, load_model
-from reference.model_drafter import ModelDrafter
-from reference.policies import Fixed
-from reference.sampling import Sampling
+from reference.laws.sampling import Sampling
+from reference.models.cached_model import CachedModel
+from reference.models.huggingface import CausalModel, load_model
+from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 
 GREEDY = Sampling(0.0)

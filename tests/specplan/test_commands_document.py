@@ -8,7 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from estimator.row import Row
+from estimator.validation.row import Row
 from specplan.main import main
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"

@@ -29,10 +29,10 @@ def run_failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
         def plan_command() -> None:
             raise error
 
-        module = ModuleType("specplan.plan_command")
-        module.__spec__ = ModuleSpec("specplan.plan_command", None)
+        module = ModuleType("specplan.commands.plan")
+        module.__spec__ = ModuleSpec("specplan.commands.plan", None)
         module.plan_command = plan_command  # type: ignore[attr-defined]
-        monkeypatch.setitem(sys.modules, "specplan.plan_command", module)
+        monkeypatch.setitem(sys.modules, "specplan.commands.plan", module)
         return CliRunner().invoke(main, ["plan"])
 
     return run
@@ -179,7 +179,7 @@ try:
     main([])
 except SystemExit:
     pass
-assert not any(name.endswith("_command") for name in sys.modules)
+assert not any(name.startswith("specplan.commands.") for name in sys.modules)
 """
     result = _python(code)
     assert (result.returncode, result.stderr) == (0, "")

@@ -8,7 +8,7 @@ import torch
 from conftest import Run
 from safetensors.torch import load_file, save_file
 
-import estimator.arms
+import estimator.runs.arms
 import reference.generation
 
 PAIR = ("--target", "target", "--draft", "draft")
@@ -23,8 +23,8 @@ def _no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def decode(*arguments: object, **settings: object) -> None:
         raise AssertionError("bad input was found too late")
 
-    monkeypatch.setattr(estimator.arms, "decode", decode)
-    monkeypatch.setattr("estimator.measurement.decode", decode)
+    monkeypatch.setattr(estimator.runs.arms, "decode", decode)
+    monkeypatch.setattr("estimator.profiles.measurement.decode", decode)
     monkeypatch.setattr(reference.generation, "speculative_blocks", decode)
 
 

@@ -1,0 +1,1 @@
+"""What blocks cost, in seconds and in operations."""

@@ -1,0 +1,1 @@
+"""Profiles: what was measured of a pair, made and read."""

@@ -1,0 +1,1 @@
+"""Interleaved runs of models on prompts, and how fast they were."""

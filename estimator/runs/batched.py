@@ -1,0 +1,121 @@
+"""The target's own texts of several prompts at once; the reference decoder stays at batch 1."""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from estimator.draft_model import transformers_module
+from reference.generation import beginning
+from reference.laws.sampling import Sampling
+from reference.models.cached_model import forbidden_ids
+from reference.models.model import Model, peaks, require_finite
+from reference.stopping import Stopping
+
+
+@torch.inference_mode()
+def decode_batch(
+    target: Model,
+    prompts: Sequence[Sequence[int]],
+    *,
+    sampling: Sampling,
+    stopping: Stopping,
+    generators: Sequence[torch.Generator],
+) -> list[tuple[int, ...]]:
+    """Returns the target's own continuation of each prompt, as `reference.generation.decode` does.
+
+    A text's draws are those of its own generator, so it is the text that the prompt alone would
+    have, up to what the rounding of another shape of pass may tip.
+
+    Args:
+      target: a transformers model.
+      prompts: ids, at least one prompt.
+      sampling: makes the target's laws of its logits.
+      stopping: when each text ends.
+      generators: one for each prompt, on the target's device.
+
+    Raises:
+      ValueError: if the target is none, or a prompt and its new tokens exceed its positions.
+      FloatingPointError: if it returns logits that are NaN or infinite.
+    """
+    module = transformers_module(target)
+    if module is None:
+        raise ValueError(f"a batch needs a transformers model, got {target.name}")
+    texts = [beginning(target, prompt, stopping) for prompt in prompts]
+    given = [len(text) for text in texts]
+    batch = _Batch(module, prompts, target.device)
+    forbidden = forbidden_ids(module.generation_config, target.device)
+    going = list(range(len(prompts)))
+    feed, mask = left_padded(texts, target.device)
+    while going:
+        logits = batch.last_logits(feed, mask)
+        if forbidden is not None:
+            logits = logits.index_fill(-1, forbidden, -torch.inf)
+        own = torch.cat(
+            [
+                sampling.laws(logits[row : row + 1], texts[row]).draw(generators[row])
+                for row in going
+            ]
+        ).tolist()
+        finite = peaks(logits).isfinite().tolist()
+        # A row that has ended is fed on, and what it gives is left aside.
+        feed = torch.zeros_like(feed[:, :1])
+        mask = torch.ones_like(feed)
+        for row, token in zip(list(going), own, strict=True):
+            require_finite([finite[row]], target.name, len(texts[row]))
+            emitted = len(texts[row]) - given[row]
+            kept, ending = stopping.cut(texts[row], [token], emitted=emitted)
+            texts[row] += kept
+            feed[row] = token
+            if ending is not None:
+                going.remove(row)
+    return [tuple(text[start:]) for text, start in zip(texts, given, strict=True)]
+
+
+def left_padded(texts: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
+    """Returns ids, padded on the left so that all texts end together, and what is no padding.
+
+    Returns:
+      ids and mask, each of shape (texts, longest), int64; the mask is 1 where there is text.
+    """
+    longest = max(len(text) for text in texts)
+    padding = [longest - len(text) for text in texts]
+    ids = [[0] * pads + list(text) for pads, text in zip(padding, texts, strict=True)]
+    mask = [[0] * pads + [1] * (longest - pads) for pads in padding]
+    return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+
+
+class _Batch:
+    """Passes of a transformers model over several texts, its cache kept between them."""
+
+    def __init__(
+        self, module: Any, prompts: Sequence[Sequence[int]], device: torch.device
+    ) -> None:
+        self._module = module
+        self._parameters = frozenset(inspect.signature(module.forward).parameters)
+        self._cache: Any = None
+        self._mask = torch.empty(len(prompts), 0, dtype=torch.int64, device=device)
+        self._encoded: dict[str, Any] = {}
+        if module.config.is_encoder_decoder:
+            ids, mask = left_padded(prompts, device)
+            outputs = module.get_encoder()(input_ids=ids, attention_mask=mask)
+            self._encoded = {"encoder_outputs": outputs, "attention_mask": mask}
+
+    def last_logits(self, ids: Tensor, mask: Tensor) -> Tensor:
+        """Returns the logits after the last of each text's next ids, shape (texts, vocabulary)."""
+        self._mask = torch.cat([self._mask, mask], dim=1)
+        if self._encoded:   # decoders' texts begin alike: none of theirs is padded
+            inputs = {"decoder_input_ids": ids, **self._encoded}
+        else:
+            inputs = {"input_ids": ids, "attention_mask": self._mask}
+            if "position_ids" in self._parameters:
+                positions = (self._mask.cumsum(dim=1) - 1).clamp(min=0)
+                inputs["position_ids"] = positions[:, -ids.shape[1] :]
+            if "logits_to_keep" in self._parameters:
+                inputs["logits_to_keep"] = 1
+        output = self._module(**inputs, past_key_values=self._cache, use_cache=True)
+        self._cache = output.past_key_values
+        logits: Tensor = output.logits[:, -1]
+        return logits

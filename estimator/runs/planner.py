@@ -1,0 +1,67 @@
+"""What the adaptive policy asks: the best gamma for an estimate of alpha, at measured costs."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from estimator.costs.blocks import fit_costs
+from estimator.runs.arms import AGAIN, PROBE, Subject, run_arms
+from reference.policies.policy import Adaptive
+from simulator.cost.curves import CostModel
+
+# A text's blocks are a few dozen: alpha is not known better than this.
+ALPHA_STEPS = 1000
+PROBED_PROMPTS = 2
+
+
+def planner(cost: CostModel, *, max_gamma: int) -> Callable[[float], int]:
+    """Returns a function from alpha to the gamma of the largest calibrated improvement.
+
+    It looks up what was computed once for a grid of alphas: planning costs a block next to
+    nothing. 0 stands for a plain target step.
+
+    Args:
+      cost: measured.
+      max_gamma: the largest gamma considered, at least 1.
+    """
+    best = cost.optimal_gamma(np.linspace(0, 1, ALPHA_STEPS + 1), max_gamma=max_gamma).tolist()
+
+    def plan(alpha: float) -> int:
+        return int(best[round(alpha * ALPHA_STEPS)])
+
+    return plan
+
+
+def probed_gammas(max_gamma: int) -> list[int]:
+    """Returns powers of two up to max_gamma, and max_gamma: a curve from few points."""
+    return sorted({max_gamma, *(2**i for i in range(max_gamma.bit_length()))})
+
+
+def adaptive(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    *,
+    max_gamma: int,
+    seed: int,
+    progress: Callable[[], object],
+) -> Adaptive:
+    """Returns the adaptive policy, which plans with costs measured now on the first prompts.
+
+    Args:
+      subject: the pair and its settings.
+      prompts: ids, at least one prompt.
+      max_gamma: the longest draft that will be planned.
+      seed: of the texts.
+      progress: called after each of 3 generations a prompt.
+    """
+    runs = run_arms(
+        subject,
+        prompts[:PROBED_PROMPTS],
+        {},
+        probe_gammas=probed_gammas(max_gamma),
+        repeats=1,
+        seed=seed,
+        progress=progress,
+    )
+    cost = fit_costs(runs[AGAIN], runs[PROBE])
+    return Adaptive(planner(cost, max_gamma=max_gamma))

@@ -1,0 +1,1 @@
+"""Acceptance along texts of the target, kept on disk, and what replaying it foretells."""

@@ -1,0 +1,67 @@
+"""Traces of the texts that a validation's runs produced."""
+
+from collections.abc import Sequence
+
+from estimator.runs.arms import BASELINE, Runs, Subject
+from estimator.traces.ties import tie_gap
+from estimator.traces.traces import Trace, alpha, lenient_alpha, trace
+from reference.records import Generation
+from reference.rules.lenience import Lenient
+
+
+class TextTraces:
+    """Traces of texts, each scored once however many arms produced it."""
+
+    def __init__(
+        self, subject: Subject, prompts: Sequence[Sequence[int]], max_gamma: int
+    ) -> None:
+        self.subject = subject
+        self.prompts = prompts
+        self._max_gamma = max_gamma
+        rule = subject.rule
+        self._leniences = (rule.lenience,) if isinstance(rule, Lenient) else ()
+        self._known: dict[tuple[int, tuple[int, ...]], Trace] = {}
+
+    def of(self, generations: Sequence[Sequence[Generation]]) -> list[Trace]:
+        """Returns one trace for each prompt, of its first repeat's text."""
+        return [self._trace(prompt, row[0].tokens) for prompt, row in enumerate(generations)]
+
+    def _trace(self, prompt: int, tokens: tuple[int, ...]) -> Trace:
+        key = (prompt, tokens)
+        if key not in self._known:
+            self._known[key] = trace(
+                self.subject.target,
+                self.subject.drafter,
+                self.prompts[prompt],
+                tokens,
+                sampling=self.subject.sampling,
+                limit=self.subject.stopping.max_new_tokens,
+                max_gamma=self._max_gamma,
+                leniences=self._leniences,
+            )
+        return self._known[key]
+
+    def alpha(self, generations: Sequence[Sequence[Generation]]) -> float:
+        """Returns the acceptance rate along the texts under the subject's rule."""
+        traces = self.of(generations)
+        return lenient_alpha(traces, *self._leniences) if self._leniences else alpha(traces)
+
+    def tie_gap(self, own: Runs, arm: str) -> float | None:
+        """Returns the widest logit gap at which a greedy arm parts from the baseline, if any."""
+        parted = {
+            (prompt, own[BASELINE][prompt][0].tokens, run.tokens)
+            for prompt, row in enumerate(own[arm])
+            for run in row
+            if run.tokens != own[BASELINE][prompt][0].tokens
+        }
+        gaps = [
+            tie_gap(
+                self.subject.target,
+                self.prompts[prompt],
+                expected,
+                tokens,
+                repetition_penalty=self.subject.sampling.repetition_penalty,
+            )
+            for prompt, expected, tokens in parted
+        ]
+        return max(gaps, default=None)

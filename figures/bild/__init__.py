@@ -1,0 +1,1 @@
+"""Figures of Kim et al. 2023 (BiLD)."""

@@ -1,0 +1,1 @@
+"""Tables of Kim et al. 2024 (blockwise drafts)."""

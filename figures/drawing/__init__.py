@@ -1,0 +1,1 @@
+"""How figures look, the tables behind them, and their files."""

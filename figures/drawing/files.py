@@ -1,0 +1,83 @@
+"""Writing a figure as PNG, SVG and CSV files, each complete or not there at all."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from estimator.writing import write_whole
+from figures.drawing.results import Results
+from figures.registry import Entry
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+IMAGE_SUFFIXES = (".png", ".svg")
+FORMATS = ("png", "svg", "csv")
+
+
+def write_figure(
+    entry: Entry,
+    folder: Path,
+    *,
+    formats: Sequence[str] = FORMATS,
+    results: Results | None = None,
+    dots_per_inch: int = 150,
+) -> list[Path]:
+    """Computes and draws one figure and returns the files written, named after it.
+
+    Args:
+      entry: the figure.
+      folder: where to write; made if it is not there.
+      formats: of FORMATS.
+      results: of a validation, for the figures that take them.
+      dots_per_inch: of the PNG.
+
+    Raises:
+      ValueError: if a format is unknown.
+      OSError: if the folder or a file cannot be written.
+    """
+    for name in formats:
+        if name not in FORMATS:
+            raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {name}")
+    folder.mkdir(parents=True, exist_ok=True)
+    data = entry.compute(results)
+    figure = entry.draw(data) if set(formats) - {"csv"} else None
+    written = []
+    for name in formats:
+        path = folder / f"{entry.name}.{name}"
+        if figure is None or name == "csv":
+            write_whole(path, data.table().csv().encode("utf-8"))
+        else:
+            save_image(figure, path, dots_per_inch=dots_per_inch)
+        written.append(path)
+    return written
+
+
+def save_image(figure: Figure, path: Path, *, dots_per_inch: int = 150) -> None:
+    """Writes a drawing to one file, PNG or SVG by its suffix.
+
+    Raises:
+      ValueError: if the file is neither.
+      OSError: if it cannot be written.
+    """
+    if path.suffix.lower() not in IMAGE_SUFFIXES:
+        raise ValueError(f"figure file must end in {' or '.join(IMAGE_SUFFIXES)}, got {path.name}")
+    write_whole(path, _image(figure, path.suffix.lower()[1:], dots_per_inch))
+
+
+def _image(figure: Figure, image_format: str, dots_per_inch: int) -> bytes:
+    """Returns the file's bytes, the same for the same drawing: no date, no random names."""
+    import matplotlib
+
+    stream = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "specplan"}):
+        figure.savefig(
+            stream,
+            format=image_format,
+            dpi=dots_per_inch,
+            metadata={"Date": None} if image_format == "svg" else {},
+        )
+    return stream.getvalue()

@@ -1,0 +1,1 @@
+"""Figures and tables of Leviathan et al. 2023."""

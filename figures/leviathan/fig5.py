@@ -1,0 +1,152 @@
+"""Leviathan et al. 2023, Figure 5: a trace of γ = 7, γ = 3 and standard decoding of one text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figures.drawing.table import Table
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# Chosen to look at; the paper's figure states no numbers either. One target call is the unit.
+ALPHA = 0.8
+C = 0.1
+TOKENS = 30
+TARGET_ENCODER = 1.5
+DRAFT_ENCODER = 0.4
+GAMMAS = (7, 3, 0)
+SEED = 1  # 24 of 30 right, just what α says
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One forward pass: which model's which part, when it starts and how long it takes."""
+
+    kind: str
+    start: float
+    duration: float
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """The calls of one way of decoding, in order of time; γ = 0 is standard decoding."""
+
+    gamma: int
+    calls: tuple[Call, ...]
+
+    @property
+    def target_calls(self) -> int:
+        """Decoder passes of the target."""
+        return sum(call.kind == "target" for call in self.calls)
+
+    @property
+    def end(self) -> float:
+        """When the last token is there."""
+        return self.calls[-1].start + self.calls[-1].duration
+
+
+@dataclass(frozen=True, slots=True)
+class Fig5:
+    """The traces that decode the same `tokens` tokens, accepted or not at the same positions."""
+
+    tokens: int
+    alpha: float
+    c: float
+    traces: tuple[Trace, ...]
+
+    def table(self) -> Table:
+        return Table(
+            ("gamma", "call", "start", "duration"),
+            tuple(
+                (trace.gamma, call.kind, call.start, call.duration)
+                for trace in self.traces
+                for call in trace.calls
+            ),
+        )
+
+
+def compute() -> Fig5:
+    """Returns the traces, drafts at each position being right or wrong by one draw with odds α."""
+    accepted = np.random.default_rng(SEED).random(TOKENS) < ALPHA
+    return Fig5(
+        tokens=TOKENS, alpha=ALPHA, c=C, traces=tuple(_trace(gamma, accepted) for gamma in GAMMAS)
+    )
+
+
+def _trace(gamma: int, accepted: NDArray[np.bool_]) -> Trace:
+    """Returns Algorithm 1 as calls: both encoders once, then blocks of drafts and a target call."""
+    calls: list[Call] = []
+
+    def run(kind: str, duration: float) -> None:
+        start = calls[-1].start + calls[-1].duration if calls else 0.0
+        calls.append(Call(kind, start, duration))
+
+    run("target encoder", TARGET_ENCODER)
+    if gamma > 0:
+        run("draft encoder", DRAFT_ENCODER)
+    position = 0
+    while position < accepted.size:
+        drafted = min(gamma, accepted.size - position - 1)
+        for _ in range(drafted):
+            run("draft", C)
+        run("target", 1.0)
+        wrong = np.flatnonzero(~accepted[position : position + drafted])
+        position += 1 + (int(wrong[0]) if wrong.size else drafted)
+    return Trace(gamma, tuple(calls))
+
+
+def draw(data: Fig5) -> Figure:
+    """Returns the drawing: one row of blocks for each trace."""
+    from figures.drawing import style
+
+    figure, (axes,) = style.canvas(
+        f"Decoding the same {data.tokens} tokens: cheap drafts in place of target calls",
+        source=f"Leviathan et al. 2023, Figure 5, for a draft with α = {data.alpha:g} and "
+        f"c = {data.c:g}; encoders drawn to no particular scale",
+        width=10.4,
+        height=3.4,
+    )
+    colours = {
+        "target encoder": style.ORANGE,
+        "draft encoder": style.VERMILION,
+        "draft": style.SKY,
+        "target": style.PURPLE,
+    }
+    named: set[str] = set()
+    for row, trace in enumerate(data.traces):
+        for call in trace.calls:
+            axes.barh(
+                row,
+                call.duration,
+                left=call.start,
+                height=0.55,
+                color=colours[call.kind],
+                edgecolor="white",
+                linewidth=0.3 if call.kind == "draft" else 0.8,
+                label=None if call.kind in named else call.kind,
+            )
+            named.add(call.kind)
+        axes.annotate(
+            f"{trace.target_calls} target calls",
+            (trace.end, row),
+            xytext=(6, 0),
+            textcoords="offset points",
+            va="center",
+            fontsize=style.TEXT_SIZE,
+            color=style.INK,
+        )
+    axes.set_yticks(
+        range(len(data.traces)),
+        [f"γ = {trace.gamma}" if trace.gamma else "standard" for trace in data.traces],
+    )
+    axes.invert_yaxis()
+    axes.set_xlim(0, max(trace.end for trace in data.traces))
+    axes.grid(visible=False, axis="y")
+    style.name_axes(axes, x="time (one target decoder call = 1)", y="")
+    style.key(axes, anchor=(0.0, 1.02), columns=4)
+    return figure

@@ -1,0 +1,128 @@
+"""Leviathan et al. 2023, Table 3: α of many pairs of models, and of ours where measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from figures.drawing.results import Results, short_name
+from figures.drawing.table import Table, table_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# target, draft, α at temperature 0, α at temperature 1, as printed.
+PUBLISHED = (
+    ("GPT-like 97M, lm1b", "unigram", 0.03, 0.03),
+    ("GPT-like 97M, lm1b", "bigram", 0.05, 0.05),
+    ("GPT-like 97M, lm1b", "GPT-like 6M", 0.88, 0.89),
+    ("T5-XXL 11B, EnDe", "unigram", 0.08, 0.07),
+    ("T5-XXL 11B, EnDe", "bigram", 0.20, 0.19),
+    ("T5-XXL 11B, EnDe", "T5-small 77M", 0.75, 0.62),
+    ("T5-XXL 11B, EnDe", "T5-base 250M", 0.80, 0.68),
+    ("T5-XXL 11B, EnDe", "T5-large 800M", 0.82, 0.71),
+    ("T5-XXL 11B, CNNDM", "unigram", 0.13, 0.08),
+    ("T5-XXL 11B, CNNDM", "bigram", 0.23, 0.16),
+    ("T5-XXL 11B, CNNDM", "T5-small 77M", 0.65, 0.53),
+    ("T5-XXL 11B, CNNDM", "T5-base 250M", 0.73, 0.55),
+    ("T5-XXL 11B, CNNDM", "T5-large 800M", 0.74, 0.56),
+    ("LaMDA 137B, dialog", "LaMDA 100M", 0.61, 0.57),
+    ("LaMDA 137B, dialog", "LaMDA 2B", 0.71, 0.71),
+    ("LaMDA 137B, dialog", "LaMDA 8B", 0.75, 0.74),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """α of one draft for one target at one temperature, and who measured it."""
+
+    source: str
+    target: str
+    draft: str
+    temperature: float
+    alpha: float
+
+
+@dataclass(frozen=True, slots=True)
+class Table3:
+    """All α, the published ones first; `results` names the results file, if one was given."""
+
+    rows: tuple[Acceptance, ...]
+    results: str | None
+
+    def table(self) -> Table:
+        return table_of(self.rows)
+
+
+def compute(results: Results | None = None) -> Table3:
+    """Returns the published α, and one more for each draft and temperature of the results."""
+    published = [
+        Acceptance("published", target, draft, temperature, alpha)
+        for target, draft, cold, warm in PUBLISHED
+        for temperature, alpha in ((0.0, cold), (1.0, warm))
+    ]
+    measured: dict[tuple[str, float], Acceptance] = {}
+    for row in () if results is None else results.rows:
+        if row.alpha is not None:
+            entry = Acceptance("measured", "ours", row.draft, row.temperature, row.alpha)
+            measured.setdefault((row.draft, row.temperature), entry)
+    return Table3(
+        rows=(*published, *measured.values()),
+        results=None if results is None else results.name,
+    )
+
+
+def draw(data: Table3) -> Figure:
+    """Returns the drawing: a dot for each temperature on one line per pair of models."""
+    from figures.drawing import style
+
+    pairs = list(dict.fromkeys((row.target, row.draft) for row in data.rows))
+    targets = list(dict.fromkeys(target for target, _ in pairs))
+    # A line of its own for each target's name, above its drafts.
+    heights: dict[tuple[str, str], int] = {}
+    names: list[tuple[int, str, str]] = []
+    height = 0
+    for target in targets:
+        names.append((height, target, "bold"))
+        for pair in (pair for pair in pairs if pair[0] == target):
+            height += 1
+            heights[pair] = height
+            names.append((height, short_name(pair[1]), "normal"))
+        height += 1
+    small, grams = (
+        [
+            row.alpha
+            for row in data.rows
+            if row.source == "published" and ("gram" in row.draft) == is_gram
+        ]
+        for is_gram in (False, True)
+    )
+    shown = "published" if data.results is None else f"published, and ours from {data.results}"
+    figure, (axes,) = style.canvas(
+        f"Published α: {min(small):.2f} to {max(small):.2f} for small models, at most "
+        f"{max(grams):.2f} for n-grams",
+        source=f"Leviathan et al. 2023, Table 3 ({shown}); α = E[Σ min(p, q)], Corollary 6",
+        width=max(7.2, 5.4 + 0.085 * max(len(name) for _, name, _ in names)),
+        height=1.6 + 0.21 * height,
+    )
+    temperatures = sorted({row.temperature for row in data.rows})
+    for temperature, (mark, colour) in zip(temperatures, style.marks(), strict=False):
+        chosen = [row for row in data.rows if row.temperature == temperature]
+        axes.plot(
+            [row.alpha for row in chosen],
+            [heights[row.target, row.draft] for row in chosen],
+            mark,
+            color=colour,
+            markerfacecolor="none" if temperature else colour,
+            markersize=7 if temperature else 6,
+            mew=1.8,
+            label=f"temperature {temperature:g}",
+        )
+    axes.set_yticks([line for line, _, _ in names], [name for _, name, _ in names])
+    for tick, (_, _, weight) in zip(axes.get_yticklabels(), names, strict=True):
+        tick.set_fontweight(weight)
+    axes.set_ylim(height, -0.7)
+    axes.set_xlim(0, 1)
+    style.name_axes(axes, x="acceptance rate α", y="")
+    style.key(axes, anchor=(0.0, 1.01), columns=len(temperatures))
+    return figure

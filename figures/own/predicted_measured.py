@@ -1,0 +1,181 @@
+"""Ours: predicted against measured speed-up, with the diagonal and a band of 5 %."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import cycle
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from figures.drawing.files import save_image
+from figures.drawing.results import Results, parse_results, short_name
+from figures.drawing.table import Table, table_of
+from figures.leviathan import table4 as leviathan_table4
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+BAND = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One setting; low and high bound the measurement, None where that is not known."""
+
+    setting: str
+    draft: str
+    temperature: float
+    predicted: float
+    measured: float
+    low: float | None
+    high: float | None
+
+    @property
+    def within_band(self) -> bool:
+        """Whether the prediction lies within 5 % of the measurement."""
+        return abs(self.predicted / self.measured - 1) <= BAND
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedMeasured:
+    """The points, and the results file they are from; None: the paper's Table 4."""
+
+    points: tuple[Point, ...]
+    results: str | None
+
+    def table(self) -> Table:
+        return table_of(self.points)
+
+
+def compute(results: Results | None = None) -> PredictedMeasured:
+    """Returns the validated settings, or without results the published ones.
+
+    Args:
+      results: of a validation; its calibrated predictions are used, and rows without one left out.
+
+    Raises:
+      ValueError: if no row of the results has a prediction.
+    """
+    if results is None:
+        return PredictedMeasured(
+            points=tuple(
+                Point(
+                    setting=f"{row.task} {row.draft}",
+                    draft=row.draft,
+                    temperature=float(row.temperature),
+                    predicted=row.published_expected,
+                    measured=row.published_empirical,
+                    low=None,
+                    high=None,
+                )
+                for row in leviathan_table4.compute().rows
+            ),
+            results=None,
+        )
+    points = tuple(
+        Point(
+            setting=f"{short_name(row.draft)}, "
+            + (row.policy if row.gamma is None else f"γ = {row.gamma}"),
+            draft=row.draft,
+            temperature=row.temperature,
+            predicted=row.predicted,
+            measured=row.measured,
+            low=row.low,
+            high=row.high,
+        )
+        for row in results.rows
+        if row.predicted is not None
+    )
+    if not points:
+        raise ValueError(f"{results.name} has no row with a predicted_calibrated")
+    return PredictedMeasured(points, results.name)
+
+
+def save(document: Mapping[str, Any], path: Path) -> None:
+    """Draws a validation, as `specplan validate --json` prints it, into one image file.
+
+    Raises:
+      ValueError: if the document has no rows that can be drawn, or the file is no PNG or SVG.
+      OSError: if the file cannot be written.
+    """
+    save_image(draw(compute(parse_results(document, name="this validation"))), path)
+
+
+def draw(data: PredictedMeasured) -> Figure:
+    """Returns the drawing: a mark by temperature and a colour by draft, with the diagonal."""
+    from figures.drawing import style
+
+    inside = sum(point.within_band for point in data.points)
+    drafts = list(dict.fromkeys(point.draft for point in data.points))
+    longest = max(len("temperature 0"), *(len(short_name(draft)) for draft in drafts))
+    whose = "published predictions" if data.results is None else "predictions"
+    figure, (axes,) = style.canvas(
+        f"{inside} of {len(data.points)} {whose} lie within 5 % of the measurement",
+        source="Leviathan et al. 2023, Table 4: its expected and its measured speed-ups "
+        "(no results file was given)"
+        if data.results is None
+        else f"Ours, {data.results}: replay, costs calibrated; bars: interval of the measurement",
+        width=6.0 + 0.085 * longest,  # a square, and the legend to its right
+        height=6.0,
+    )
+    values = [
+        value
+        for point in data.points
+        for value in (point.predicted, point.measured, point.low, point.high)
+        if value is not None
+    ]
+    low, high = 0.94 * min(*values, 1.0), 1.06 * max(values)
+    axes.fill_between(
+        [low, high],
+        [low * (1 - BAND), high * (1 - BAND)],
+        [low * (1 + BAND), high * (1 + BAND)],
+        color=style.PALE,
+        linewidth=0,
+        label="5 % band",
+    )
+    axes.plot([low, high], [low, high], color=style.GREY, linewidth=1)
+    colours = dict(zip(drafts, cycle((*style.CYCLE, style.GREY)), strict=False))
+    for draft, colour in colours.items():
+        axes.plot([], [], color=colour, linewidth=5, label=short_name(draft))
+    temperatures = sorted({point.temperature for point in data.points})
+    marks = dict(zip(temperatures, cycle(style.MARKS), strict=False))
+    for temperature, mark in marks.items():
+        axes.plot([], [], mark, color=style.INK, label=f"temperature {temperature:g}")
+    for point in data.points:
+        if point.low is not None and point.high is not None:
+            axes.plot(
+                [point.low, point.high],
+                [point.predicted, point.predicted],
+                color=colours[point.draft],
+                linewidth=1.2,
+            )
+        axes.plot(
+            point.measured,
+            point.predicted,
+            marks[point.temperature],
+            color=colours[point.draft],
+            markersize=6.5,
+        )
+    worst = max(data.points, key=lambda point: abs(point.predicted / point.measured - 1))
+    # In the corner that lies on its side of the diagonal, away from the other points.
+    above = worst.predicted > worst.measured
+    axes.annotate(
+        f"worst: {worst.setting}\ntemperature {worst.temperature:g}: "
+        f"{100 * (worst.predicted / worst.measured - 1):+.0f} %",
+        (worst.measured, worst.predicted),
+        xytext=(0.02, 0.98) if above else (0.98, 0.02),
+        textcoords="axes fraction",
+        ha="left" if above else "right",
+        va="top" if above else "bottom",
+        fontsize=style.TEXT_SIZE - 1,
+        color=style.INK,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 2},
+        arrowprops={"arrowstyle": "-", "color": style.INK, "linewidth": 0.7, "shrinkB": 4},
+    )
+    axes.set_xlim(low, high)
+    axes.set_ylim(low, high)
+    axes.set_aspect("equal")
+    style.name_axes(axes, x="measured speed-up", y="predicted speed-up")
+    style.key(axes, anchor=(1.03, 0.0))
+    return figure

@@ -1,0 +1,123 @@
+"""Ours: the optimal γ and its speed-up when each verified token costs time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from figures.drawing.table import Table
+from simulator.cost.curves import CostModel
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+C = 0.05
+# What each token beyond the first adds to a target pass: t_p(n) = 1 + v·(n - 1).
+SLOPES = (0.0, 0.05, 0.1, 0.2, 0.4)
+MAX_GAMMA = 32
+
+
+@dataclass(frozen=True, slots=True)
+class VerificationCost:
+    """By slope v and α: the γ that is best, its speed-up, and that of Theorem 8's γ at that price.
+
+    naive: the γ that is optimal if verification were free, paid at its real price.
+    """
+
+    alphas: tuple[float, ...]
+    slopes: tuple[float, ...]
+    gamma: tuple[tuple[int, ...], ...]
+    speedup: tuple[tuple[float, ...], ...]
+    naive: tuple[tuple[float, ...], ...]
+
+    def table(self) -> Table:
+        return Table(
+            (
+                "alpha",
+                "verification_slope",
+                "optimal_gamma",
+                "improvement_factor",
+                "improvement_factor_at_theorem8_gamma",
+            ),
+            tuple(
+                (alpha, slope, *values)
+                for slope, *rows in zip(
+                    self.slopes, self.gamma, self.speedup, self.naive, strict=True
+                )
+                for alpha, *values in zip(self.alphas, *rows, strict=True)
+            ),
+        )
+
+
+def compute() -> VerificationCost:
+    """Returns the optima for α up to 0.95."""
+    alphas = np.linspace(0.0, 0.95, 96)
+    free = CostModel.theorem8(C).optimal_gamma(alphas, max_gamma=MAX_GAMMA)
+    gammas, speedups, naive = [], [], []
+    for slope in SLOPES:
+        cost = CostModel(target_seconds={1: 1.0, 2: 1.0 + slope}, draft_seconds=C)
+        gamma = cost.optimal_gamma(alphas, max_gamma=MAX_GAMMA)
+        gammas.append(tuple(gamma.tolist()))
+        speedups.append(tuple(cost.improvement_factor(alphas, gamma).tolist()))
+        naive.append(tuple(cost.improvement_factor(alphas, free).tolist()))
+    return VerificationCost(
+        alphas=tuple(alphas.tolist()),
+        slopes=SLOPES,
+        gamma=tuple(gammas),
+        speedup=tuple(speedups),
+        naive=tuple(naive),
+    )
+
+
+def draw(data: VerificationCost) -> Figure:
+    """Returns the drawing: the best γ on the left, its speed-up on the right."""
+    from figures.drawing import style
+
+    figure, (left, right) = style.canvas(
+        "When verification is not free, draft less: the γ of Theorem 8 can lose where a shorter "
+        "one gains",
+        source=f"Ours: a target pass over n tokens takes 1 + v·(n − 1), a draft step c = {C:g}; "
+        "v = 0 is Theorem 8 of Leviathan et al. 2023",
+        columns=2,
+        width=10.4,
+    )
+    names = [f"v = {slope:g}" for slope in data.slopes]
+    gammas = style.plot_lines(left, data.alphas, list(zip(names, data.gamma, strict=True)))
+    speedups = style.plot_lines(right, data.alphas, list(zip(names, data.speedup, strict=True)))
+    for row, colour in zip(data.naive[1:], style.CYCLE[1:], strict=False):
+        right.plot(data.alphas, row, color=colour, linewidth=1.2, linestyle=(0, (4, 2)))
+    for axes in (left, right):
+        axes.set_xlim(0, data.alphas[-1])
+        style.tenths_on_x(axes)
+    left.set_ylim(0, 1.05 * max(row[-1] for row in data.gamma))
+    style.count_on_y(left)
+    right.set_yscale("log")
+    ticks = (0.6, 1, 2, 4, 8)
+    right.set_ylim(0.55, 1.2 * max(row[-1] for row in data.speedup))
+    right.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    right.minorticks_off()
+    right.axhline(1, color=style.INK, linewidth=1)
+    right.annotate(
+        "dashed: the γ that Theorem 8 would choose",
+        (0.02, 0.04),
+        xycoords="axes fraction",
+        fontsize=style.TEXT_SIZE,
+        color=style.INK,
+    )
+    style.name_axes(
+        left,
+        x="acceptance rate α",
+        y="drafted tokens per block",
+        panel="best γ (v: what a token adds to a target pass)",
+    )
+    style.name_axes(
+        right,
+        x="acceptance rate α",
+        y="factor over standard decoding (log scale)",
+        panel="speed-up",
+    )
+    style.label_right(left, gammas)
+    style.label_right(right, speedups)
+    return figure

@@ -1,0 +1,1 @@
+"""Drafters that cost next to nothing: n-grams and copies from the text itself."""

@@ -1,0 +1,87 @@
+"""Drafting with an n-gram model: next to no cost (Leviathan et al. 2023, section 3.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from ngram.rows.rows import Rows
+from reference.drafter import Draft
+from reference.laws.laws import Laws, OneHot, concatenate
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores, score_laws
+from reference.models.stopwatch import Stopwatch
+from reference.policies.policy import Policy
+
+
+class NgramDrafter:
+    """Drafts from the rows of an n-gram model, over the target's vocabulary.
+
+    It reads the text's last words alone and keeps nothing of it.
+    """
+
+    def __init__(self, rows: Rows, sampling: Sampling, *, device: torch.device, name: str) -> None:
+        """Makes the drafter.
+
+        Args:
+          rows: as wide as the target's.
+          sampling: makes laws of log-probabilities; usually the target's own settings.
+          device: the target's.
+          name: what reports call it.
+        """
+        self.rows = rows
+        self.sampling = sampling
+        self.device = device
+        self.name = name
+        self._stopwatch = Stopwatch(torch.device("cpu"))
+
+    @property
+    def forward_seconds(self) -> float:
+        return self._stopwatch.seconds
+
+    def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
+        pass
+
+    def propose(
+        self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
+    ) -> Draft:
+        recent = list(text[-self.rows.model.order :])
+        tokens: list[Tensor] = []
+        laws: list[Laws] = []
+        while len(laws) < limit:
+            law = self.sampling.laws(self._logits([recent]), text, tokens)
+            token = law.draw(generator)
+            tokens.append(token)
+            laws.append(law)
+            if len(laws) < limit and not policy.goes_on(token, law):
+                break
+            recent.append(int(token))
+        if not tokens:
+            none = torch.empty(0, dtype=torch.int64, device=self.device)
+            return Draft(none, OneHot(none))
+        return Draft(torch.cat(tokens), concatenate(laws))
+
+    def _logits(self, texts: Sequence[Sequence[int]]) -> Tensor:
+        """Returns the log-probabilities of what follows each text, shape (texts, vocabulary)."""
+        with self._stopwatch:
+            rows = [self.rows.log_row(self.rows.context(text)) for text in texts]
+            # One row needs no copy.
+            logits = rows[0][None] if len(rows) == 1 else np.stack(rows)
+        return torch.from_numpy(logits).to(self.device)
+
+    def score(
+        self,
+        prompt: Sequence[int],
+        text: Sequence[int],
+        continuation: Sequence[int],
+        p: Laws,
+        max_gamma: int,
+    ) -> Scores:
+        whole = [*text[-self.rows.model.order :], *continuation]
+        given = len(whole) - len(continuation)
+        logits = self._logits([whole[:end] for end in range(given, len(whole))])
+        before = torch.tensor(continuation[:-1], dtype=torch.int64, device=self.device)
+        return score_laws(p, self.sampling.laws(logits, text, [before]), continuation)

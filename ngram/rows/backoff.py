@@ -1,0 +1,202 @@
+"""A back-off model as sorted arrays: each n-gram leads to the slice of its continuations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngram.rows.grams import Grams
+from ngram.rows.words import BEGIN, END, UNKNOWN, word_name
+
+LN10 = float(np.log(10))
+
+Keys = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """The n-grams of one order, sorted by their words.
+
+    words: the last word of each, shape (n,), int32.
+    log_probability: natural, of the last word given those before it, shape (n,), float32.
+    log_backoff: natural, shape (n,), float32; empty for the highest order.
+    first: the continuations of n-gram i are numbers first[i] to first[i + 1] of the next order,
+      shape (n + 1,), int64; empty for the highest order.
+    """
+
+    words: NDArray[np.int32]
+    log_probability: NDArray[np.float32]
+    log_backoff: NDArray[np.float32]
+    first: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class BackoffModel:
+    """An n-gram model.
+
+        p(w | h) = p listed for hw, if it is;  else backoff(h) p(w | h')    (Katz 1987)
+
+    with h' the context without its first word, and backoff(h) 1 where h is not listed.
+
+    levels: by order, from 1 up.
+    number: of each word among the unigrams, -1 for ids without; shape (ids + 3,), indexed by the
+      word itself (negative codes count from the end).
+    """
+
+    levels: tuple[Level, ...]
+    number: NDArray[np.int32]
+
+    @property
+    def order(self) -> int:
+        """Words in the longest n-grams."""
+        return len(self.levels)
+
+    @property
+    def ids(self) -> int:
+        """The largest id it knows, plus 1."""
+        return len(self.number) - 3
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays."""
+        return self.number.nbytes + sum(
+            array.nbytes
+            for level in self.levels
+            for array in (level.words, level.log_probability, level.log_backoff, level.first)
+        )
+
+    def slices(self, context: Sequence[int]) -> list[tuple[float, int, int]]:
+        """Returns what is listed of each ending of a context, the shortest first.
+
+        Args:
+          context: the words so far; at most the last order - 1 matter.
+
+        Returns:
+          for each ending of n words: its log back-off weight (0 where it is not listed), and the
+          first and last + 1 of its continuations among the n-grams of order n + 1.
+        """
+        found = []
+        for length in range(1, min(len(context), self.order - 1) + 1):
+            node = self._unigram(context[-length])
+            for depth, place in enumerate(range(1 - length, 0)):
+                if node < 0:
+                    break
+                node = self._child(depth, node, context[place])
+            if node < 0:
+                found.append((0.0, 0, 0))
+            else:
+                level = self.levels[length - 1]
+                first, last = level.first[node : node + 2].tolist()
+                found.append((float(level.log_backoff[node]), first, last))
+        return found
+
+    def _unigram(self, word: int) -> int:
+        """Returns a word's place among the unigrams, that of `<unk>` where it has none."""
+        node = int(self.number[word]) if word < self.ids else -1
+        return node if node >= 0 else int(self.number[UNKNOWN])
+
+    def _child(self, depth: int, node: int, word: int) -> int:
+        """Returns which n-gram of the next order continues this one by word, -1 for none."""
+        level = self.levels[depth]
+        start, end = level.first[node], level.first[node + 1]
+        words = self.levels[depth + 1].words[start:end]
+        place = int(words.searchsorted(word))
+        return int(start) + place if place < len(words) and words[place] == word else -1
+
+
+def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
+    """Returns the model of these n-grams.
+
+    Args:
+      orders: by order, from 1 up; consumed one at a time.
+      source: what they were read from, for messages.
+
+    Raises:
+      ValueError: if an n-gram is listed twice or its context is not listed, or a special word is
+        missing; with the line.
+    """
+    levels: list[Level] = []
+    number = np.empty(0, np.int32)
+    # The n-grams of each order as keys: the place of the context, times unigrams, plus the word's.
+    keys: list[Keys] = []
+    for grams in orders:
+        if grams.order == 1:
+            key = grams.words[:, 0].astype(np.int64)
+        else:
+            own = number[grams.words[:, -1]]
+            _refuse(grams, own < 0, "its last word is not among the unigrams", source=source)
+            contexts = _contexts(grams, number, keys, source=source)
+            key = contexts * len(keys[0]) + own
+        sorting = key.argsort(kind="stable")
+        key = key[sorting]
+        twice = np.zeros(len(key), bool)
+        twice[sorting[1:]] = key[1:] == key[:-1]
+        _refuse(grams, twice, "it is listed a second time", source=source)
+        if grams.order == 1:
+            number = _numbered(key, source=source)
+        else:
+            first = np.searchsorted(key, np.arange(len(keys[-1]) + 1) * len(keys[0]))
+            levels[-1] = replace(levels[-1], first=first)
+        keys.append(key)
+        levels.append(_level(grams, sorting))
+    return BackoffModel(tuple(levels), number)
+
+
+def _level(grams: Grams, sorting: Keys) -> Level:
+    """Returns n-grams sorted, not yet knowing their continuations."""
+    backoff = np.empty(0) if grams.log10_backoff is None else grams.log10_backoff[sorting]
+    return Level(
+        words=grams.words[sorting, -1],
+        log_probability=(grams.log10_probability[sorting] * LN10).astype(np.float32),
+        log_backoff=(backoff * LN10).astype(np.float32),
+        first=np.empty(0, np.int64),
+    )
+
+
+def _numbered(words: Keys, *, source: str) -> NDArray[np.int32]:
+    """Returns each word's place among the sorted unigrams, as `BackoffModel.number`.
+
+    Raises:
+      ValueError: if a special word is missing.
+    """
+    for word in (UNKNOWN, BEGIN, END):
+        if word not in words[:3]:
+            raise ValueError(f"{source}: {word_name(word)} must be among the unigrams, got none")
+    number = np.full(int(words[-1].clip(-1)) + 4, -1, np.int32)
+    number[words] = np.arange(len(words))
+    return number
+
+
+def _contexts(
+    grams: Grams, number: NDArray[np.int32], keys: list[Keys], *, source: str
+) -> Keys:
+    """Returns the place of each n-gram's first words among the n-grams of the order below.
+
+    Raises:
+      ValueError: if they are not listed there.
+    """
+    place = number[grams.words[:, 0]].astype(np.int64)
+    missing = place < 0
+    for depth in range(1, grams.order - 1):
+        wanted = place * len(keys[0]) + number[grams.words[:, depth]]
+        place = np.searchsorted(keys[depth], wanted)
+        place[place == len(keys[depth])] = 0
+        missing |= keys[depth][place] != wanted
+    _refuse(grams, missing, "its words but the last are not listed", source=source)
+    return place
+
+
+def _refuse(grams: Grams, wrong: NDArray[np.bool_], reason: str, *, source: str) -> None:
+    """Refuses n-grams of which any is wrong, naming the first.
+
+    Raises:
+      ValueError: with the line and the n-gram.
+    """
+    if not wrong.any():
+        return
+    row = int(wrong.argmax())
+    words = " ".join(word_name(int(word)) for word in grams.words[row])
+    raise ValueError(f"{source}:{grams.first_line + row}: the n-gram {words}: {reason}")

@@ -1,0 +1,114 @@
+"""How well a model predicts a corpus, by our rows and by KenLM."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngram.rows.rows import Rows
+from ngram.rows.words import BEGIN, END, word_name
+
+LN10 = math.log(10)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The log-probability of a corpus.
+
+    words: tokens and ends of text scored.
+    unknown: those that the model lacks.
+    log_probability: natural, of all words.
+    known_log_probability: natural, of the words that the model has.
+    """
+
+    words: int
+    unknown: int
+    log_probability: float
+    known_log_probability: float
+
+    @property
+    def perplexity(self) -> float:
+        """exp of the mean of -log p."""
+        return math.exp(-self.log_probability / self.words)
+
+    @property
+    def known_perplexity(self) -> float:
+        """The same over the words that the model has; NaN if it has none of them."""
+        known = self.words - self.unknown
+        return math.exp(-self.known_log_probability / known) if known > 0 else math.nan
+
+
+def score_rows(
+    rows: Rows, sentences: NDArray[np.int32], step: Callable[[int], object] = lambda _: None
+) -> Score:
+    """Returns the score of a corpus, looked up in whole rows, as a drafter would.
+
+    Args:
+      rows: of the model over the tokenizer's vocabulary.
+      sentences: as `ngram.training.counts.count_ngrams` takes them.
+      step: called after each text with its number of words.
+    """
+    model = rows.model
+    reach = model.order - 1
+    text: list[int] = [BEGIN]
+    values: list[float] = []
+    unknown: list[bool] = []
+    for word in sentences.tolist():
+        row = rows.log_row(text[max(len(text) - reach, 0) :])
+        values.append(float(row[rows.vocabulary.end if word == END else word]))
+        unknown.append(word >= model.ids or bool(model.number[word] < 0))
+        text.append(word)
+        if word == END:
+            step(len(text) - 1)
+            text = [BEGIN]
+    return _score(values, unknown)
+
+
+def score_kenlm(path: Path, sentences: NDArray[np.int32]) -> Score:
+    """Returns KenLM's score of a corpus; it gives the whole mass of `<unk>` to each unknown word.
+
+    Args:
+      path: of an ARPA file of order 2 to 6, or a binary built from it.
+      sentences: as `ngram.training.counts.count_ngrams` takes them.
+
+    Raises:
+      ValueError: if KenLM cannot load it.
+    """
+    import kenlm
+
+    config = kenlm.Config()
+    config.show_progress = False
+    config.arpa_complain = kenlm.ARPALoadComplain.NONE
+    try:
+        model = kenlm.Model(str(path), config)
+    except (OSError, RuntimeError) as error:
+        raise ValueError(f"KenLM must be able to load {path}, got: {error}") from error
+    names = {int(word): word_name(int(word)) for word in np.unique(sentences)}
+    unknown_words = {word for word, name in names.items() if name not in model}
+    values: list[float] = []
+    unknown: list[bool] = []
+    state, after = kenlm.State(), kenlm.State()
+    model.BeginSentenceWrite(state)
+    for word in sentences.tolist():
+        values.append(model.BaseScore(state, names[word], after) * LN10)
+        unknown.append(word in unknown_words)
+        state, after = after, state
+        if word == END:
+            model.BeginSentenceWrite(state)
+    return _score(values, unknown)
+
+
+def _score(values: list[float], unknown: list[bool]) -> Score:
+    return Score(
+        words=len(values),
+        unknown=sum(unknown),
+        log_probability=math.fsum(values),
+        known_log_probability=math.fsum(
+            value for value, is_unknown in zip(values, unknown, strict=True) if not is_unknown
+        ),
+    )

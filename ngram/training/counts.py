@@ -1,0 +1,146 @@
+"""Counts of n-grams by sorting, raw and adjusted as Kneser and Ney need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngram.rows.words import BEGIN, END, UNKNOWN
+
+Ints = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """The distinct n-grams of one order in a corpus, sorted by their words.
+
+    An n-gram is its context, an n-gram of the order below, and a word.
+
+    word: index into the vocabulary, shape (n,).
+    context: index among the n-grams of the order below (its words without the last).
+    suffix: index among the n-grams of the order below (its words without the first).
+    raw: occurrences.
+    adjusted: raw for the highest order and for n-grams that begin a text; else the number of
+      distinct words seen before it (Kneser and Ney 1995; Chen and Goodman 1999, section 3).
+    tallied: adjusted, as `lmplz` tallies it for its discounts; see `_tallied`.
+    """
+
+    word: Ints
+    context: Ints
+    suffix: Ints
+    raw: Ints
+    adjusted: Ints
+    tallied: Ints
+
+    def __len__(self) -> int:
+        return len(self.word)
+
+
+@dataclass(frozen=True, slots=True)
+class CorpusCounts:
+    """Counts of a corpus for orders 1 to N.
+
+    vocabulary: words, sorted, shape (words,), int32: `<unk>`, `<s>`, `</s>` and the ids seen.
+    orders: counts by order, from 1 up.
+    """
+
+    vocabulary: NDArray[np.int32]
+    orders: tuple[Counts, ...]
+
+
+def count_ngrams(
+    sentences: NDArray[np.int32], order: int, step: Callable[[], object] = lambda: None
+) -> CorpusCounts:
+    """Returns the counts of all n-grams up to an order.
+
+    A text is preceded by one `<s>`, and n-grams do not reach over texts. Each order is one sort of
+    64-bit keys: the rank of the first n-1 words times the vocabulary, plus the last word.
+
+    Args:
+      sentences: the ids of all texts on end, each text followed by END; shape (tokens,).
+      order: 1 to 6.
+      step: called when an order is counted.
+
+    Raises:
+      ValueError: if there is no text.
+    """
+    if len(sentences) == 0:
+        raise ValueError("a corpus must have at least one text, got none")
+    ends = np.flatnonzero(sentences == END)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    words = np.insert(sentences, starts, np.int32(BEGIN))
+    begins = starts + np.arange(len(starts))
+    # Words since the text's `<s>`: an n-gram fits before a word that has n-1 of them.
+    since = np.arange(len(words)) - np.repeat(begins, np.diff(begins, append=len(words)))
+
+    vocabulary, word = np.unique(np.append(words, np.int32(UNKNOWN)), return_inverse=True)
+    word = word[:-1].astype(np.int64)
+    size = len(vocabulary)
+    raw = np.bincount(word, minlength=size)
+    raw[np.searchsorted(vocabulary, BEGIN)] = 0
+    step()
+
+    tables = [(np.arange(size), np.zeros(size, np.int64), np.zeros(size, np.int64), raw)]
+    beginnings = [vocabulary == BEGIN]
+    last = _last_of_lmplz(word, since, order=order, vocabulary=vocabulary)
+    last_nodes = [int(word[last])]
+    node = word
+    for n in range(2, order + 1):
+        at = np.flatnonzero(since >= n - 1)
+        keys, inverse, raw = np.unique(
+            node[at - 1] * size + word[at], return_inverse=True, return_counts=True
+        )
+        suffix = np.empty(len(keys), np.int64)
+        suffix[inverse] = node[at]
+        context = keys // size
+        tables.append((keys % size, context, suffix, raw))
+        beginnings.append(beginnings[-1][context])
+        node = np.zeros(len(words), np.int64)
+        node[at] = inverse
+        if since[last] >= n - 1:
+            last_nodes.append(int(node[last]))
+        step()
+
+    counts = []
+    for n, (own, context, suffix, raw) in enumerate(tables, start=1):
+        adjusted = tallied = raw
+        if n < order:
+            extensions = np.bincount(tables[n][2], minlength=len(raw))
+            adjusted = np.where(beginnings[n - 1], raw, extensions)
+            tallied = _tallied(adjusted, raw, last_nodes[n - 1 : n])
+        counts.append(Counts(own, context, suffix, raw, adjusted, tallied))
+    return CorpusCounts(vocabulary, tuple(counts))
+
+
+def _tallied(adjusted: Ints, raw: Ints, last: list[int]) -> Ints:
+    """Returns the adjusted counts as `lmplz` tallies them.
+
+    It takes the very last n-gram of each lower order, in its own order of words, at its raw count.
+    On a large corpus that is nothing; on a small one the discounts would differ visibly.
+    """
+    tallied = adjusted.copy()
+    tallied[last] = raw[last]
+    return tallied
+
+
+def _last_of_lmplz(
+    word: Ints, since: Ints, *, order: int, vocabulary: NDArray[np.int32]
+) -> int:
+    """Returns where the n-gram ends that `lmplz` comes to last.
+
+    It numbers words as they first appear (`</s>` and `<s>` before all), and sorts n-grams by their
+    last word, then the one before it, and so on.
+    """
+    first = np.zeros(len(vocabulary), np.int64)
+    first[word[::-1]] = np.arange(len(word))[::-1]
+    first[vocabulary == END] = -1
+    first[vocabulary == BEGIN] = -2
+    ends = np.flatnonzero(since >= 1)
+    for back in range(order):
+        # Before a text's first word `lmplz` sees `<s>` without end.
+        ranks = first[word[ends - np.minimum(since[ends], back)]]
+        ends = ends[ranks == ranks.max()]
+    return int(ends[0])

@@ -1,0 +1,97 @@
+"""Runs KenLM's `lmplz`, where the user has it (Heafield et al. 2013)."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngram.files.whole_file import whole_file
+from ngram.rows.words import END
+from ngram.training.kneser_ney import FALLBACK_DISCOUNTS
+
+MEMORY = "1G"  # it sorts on disk what does not fit
+TOKENS_AT_ONCE = 1 << 20
+FALLBACK = re.compile(r"Substituting fallback discounts for order (\d+)")
+
+
+def find_lmplz(given: str | None = None) -> str | None:
+    """Returns the program's path: as given, else from PATH, else None.
+
+    Raises:
+      ValueError: if the one given cannot be run.
+    """
+    found = shutil.which("lmplz" if given is None else given)
+    if given is not None and found is None:
+        raise ValueError(f"lmplz must be a program that can be run, got {given}")
+    return found
+
+
+def run_lmplz(
+    program: str,
+    sentences: NDArray[np.int32],
+    path: Path,
+    *,
+    order: int,
+    prune: Sequence[int],
+) -> tuple[int, ...]:
+    """Writes an ARPA file with `lmplz`; it appears only when complete.
+
+    Args:
+      program: its path.
+      sentences: as `ngram.training.counts.count_ngrams` takes them.
+      path: of the new file.
+      order: of the model.
+      prune: thresholds, one an order.
+
+    Returns:
+      the orders for which the fallback discounts were used.
+
+    Raises:
+      ValueError: if it would prune `</s>`, which it does wrongly: it writes probability 1.
+      RuntimeError: if it fails.
+    """
+    texts = int(np.count_nonzero(sentences == END))
+    if prune[0] >= texts:
+        raise ValueError(
+            f"for lmplz the unigrams' prune count must be below the number of texts, {texts}, "
+            f"got {prune[0]}"
+        )
+    with (
+        whole_file(path) as partial,
+        tempfile.TemporaryDirectory(dir=path.parent, prefix=".lmplz.") as folder,
+        tempfile.TemporaryFile() as messages,
+    ):
+        command = [program, "--order", str(order), "--memory", MEMORY, "--arpa", str(partial)]
+        command += ["--temp_prefix", f"{folder}/", "--prune", *map(str, prune)]
+        command += ["--discount_fallback", *map(str, FALLBACK_DISCOUNTS)]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=messages
+        ) as process:
+            assert process.stdin is not None
+            try:
+                with os.fdopen(os.dup(process.stdin.fileno()), "wb") as corpus:
+                    _write_corpus(corpus, sentences)
+            except BrokenPipeError:
+                pass  # it ended early; its exit status tells
+        messages.seek(0)
+        said = messages.read().decode("utf-8", "replace")
+        if process.returncode != 0:
+            last = said.strip().splitlines()[-1:] or ["nothing said"]
+            raise RuntimeError(f"lmplz failed with status {process.returncode}: {last[0]}")
+    return tuple(int(number) + 1 for number in FALLBACK.findall(said))
+
+
+def _write_corpus(file: BinaryIO, sentences: NDArray[np.int32]) -> None:
+    """Writes one line for each text."""
+    for start in range(0, len(sentences), TOKENS_AT_ONCE):
+        ids = " ".join(map(str, sentences[start : start + TOKENS_AT_ONCE].tolist()))
+        file.write(f"{ids} ".replace(str(END), "\n").encode())

@@ -1,0 +1,75 @@
+"""Trains n-gram models: a corpus in, an ARPA file and its description out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+from ngram.files.arpa_reader import read_counts
+from ngram.files.arpa_writer import write_arpa
+from ngram.files.content_hash import content_hash
+from ngram.files.description import Description, fingerprint, write_description
+from ngram.rows.words import check_order
+from ngram.training.corpus import Corpus
+from ngram.training.counts import count_ngrams
+from ngram.training.kneser_ney import estimate, prune_thresholds
+from ngram.training.lmplz import run_lmplz
+
+
+def train(
+    corpus: Corpus,
+    path: Path,
+    *,
+    order: int,
+    prune: Sequence[int] = (),
+    tokenizer: Any,
+    tokenizer_name: str,
+    lmplz: str | None = None,
+) -> Description:
+    """Returns the description of a model that it trains and writes, as is the description.
+
+    Interpolated modified Kneser-Ney smoothing, by KenLM's `lmplz` or by our own estimator, which
+    agree. Both files appear only when complete.
+
+    Args:
+      corpus: in the tokenizer's ids.
+      path: of the new ARPA file.
+      order: 1 to 6.
+      prune: n-grams that occur so often or less are dropped, by order; the last count holds for
+        the orders above.
+      tokenizer: that the ids are of.
+      tokenizer_name: what it was loaded by.
+      lmplz: the program's path; None for our own estimator.
+
+    Raises:
+      ValueError: if order or prune are out of range.
+      OSError: if the file cannot be written; an old one is then intact.
+      RuntimeError: if `lmplz` fails.
+    """
+    check_order(order)
+    thresholds = prune_thresholds(prune, order)
+    if lmplz is None:
+        with tqdm(total=2 * order, desc="train", unit="order", disable=None) as bar:
+            counts = count_ngrams(corpus.sentences, order, bar.update)
+            estimated = estimate(counts, prune=thresholds)
+            write_arpa(path, estimated.grams, bar.update)
+        fallback_orders = estimated.fallback_orders
+    else:
+        fallback_orders = run_lmplz(lmplz, corpus.sentences, path, order=order, prune=thresholds)
+    description = Description(
+        arpa=content_hash(path),
+        tokenizer=tokenizer_name,
+        fingerprint=fingerprint(tokenizer),
+        order=order,
+        prune=thresholds,
+        estimator="own" if lmplz is None else "lmplz",
+        fallback_orders=fallback_orders,
+        texts=corpus.texts,
+        tokens=corpus.tokens,
+        ngrams=tuple(read_counts(path)),
+    )
+    write_description(path, description)
+    return description

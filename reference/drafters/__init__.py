@@ -1,0 +1,1 @@
+"""Drafters made of models: a second model, early exits, hierarchies, chance."""

@@ -1,0 +1,97 @@
+"""Hierarchical drafting: a draft model that a cheaper drafter speeds up in its turn.
+
+Leviathan et al. 2023, section 6: "a hierarchical version of the algorithm, where the approximation
+model is itself accelerated by an even faster model". Two stages.
+"""
+
+from collections.abc import Sequence
+
+import torch
+
+from reference.drafter import Draft, Drafter
+from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.laws import Laws, OneHot, concatenate
+from reference.laws.scoring import Scores
+from reference.policies.policy import Fixed, Policy
+from reference.rules.acceptance import Strict
+from reference.speculative import draft_and_verify
+
+
+class HierarchicalDrafter:
+    """Drafts exactly what its model would, by speculative decoding with a cheaper drafter.
+
+    Blocks of the second stage emit tokens whose joint law is the model's, q, so those tokens go
+    to the target with the model's own rows, and the first stage is lossless as ever.
+    """
+
+    def __init__(self, model: ModelDrafter, drafter: Drafter, gamma: int) -> None:
+        """Puts a drafter before a model drafter.
+
+        Args:
+          model: drafts for the target.
+          drafter: drafts for the model, over the same vocabulary.
+          gamma: the most tokens that a block of the second stage drafts.
+        """
+        self.model = model
+        self.drafter = drafter
+        self._policy = Fixed(gamma)
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.name} via {self.drafter.name}"
+
+    @property
+    def forward_seconds(self) -> float:
+        return self.model.forward_seconds + self.drafter.forward_seconds
+
+    def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
+        self.model.start(prompt, text)
+        self.drafter.start(prompt, text)
+
+    def propose(
+        self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
+    ) -> Draft:
+        self.model.catch_up(text)
+        limit = min(limit, self.model.room(text))
+        device = self.model.draft.device
+        tokens: list[int] = []
+        q: list[Laws] = []
+        goes_on = True
+        while goes_on and len(tokens) < limit:
+            verified = draft_and_verify(
+                self.model.draft,
+                self.drafter,
+                [*text, *tokens],
+                # A block emits one token more than it drafts: none is ever dropped.
+                min(self._policy.value, limit - len(tokens) - 1),
+                sampling=self.model.sampling,
+                policy=self._policy,
+                rule=Strict(),
+                generator=generator,
+            )
+            emitted = torch.tensor(verified.tokens, device=device)
+            laws = verified.p.first(len(emitted))
+            tokens += verified.tokens
+            q.append(laws)
+            # A block's tokens are drawn at once and submitted together; the policy, asked about
+            # each, says whether there is another block.
+            goes_on = all(
+                policy.goes_on(emitted[at], laws.at(at))
+                for at in torch.arange(len(emitted), device=device).split(1)
+            )
+        # To the drafter, the text has now grown by the model's token; next comes the target's.
+        self.drafter.propose([*text, *tokens], 0, policy, generator)
+        if not tokens:
+            none = torch.empty(0, dtype=torch.int64, device=device)
+            return Draft(none, OneHot(none))
+        return Draft(torch.tensor(tokens, device=device), concatenate(q))
+
+    def score(
+        self,
+        prompt: Sequence[int],
+        text: Sequence[int],
+        continuation: Sequence[int],
+        p: Laws,
+        max_gamma: int,
+    ) -> Scores:
+        return self.model.score(prompt, text, continuation, p, max_gamma)

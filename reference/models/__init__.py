@@ -1,0 +1,1 @@
+"""Models that decoding runs on: the protocol, transformers behind it, the embedded pair, a toy."""

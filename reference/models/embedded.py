@@ -1,0 +1,36 @@
+"""The embedded pair: where its files are, and which library files it never saw."""
+
+import hashlib
+import sysconfig
+from pathlib import Path
+
+END_OF_TEXT = "<|endoftext|>"
+# Tests read unlike the rest of the library; encodings and pydoc_data are tables of data.
+LEFT_OUT = frozenset(
+    {"site-packages", "dist-packages", "test", "tests", "idle_test", "encodings", "pydoc_data"}
+)
+HELD_OUT_SHARE = 16
+
+
+def weights_folder(model: str) -> Path:
+    """Returns the folder of "target" or "draft": a Hugging Face model with its tokenizer."""
+    return Path(__file__).parents[1] / "weights" / model
+
+
+def held_out(relative_path: str) -> bool:
+    """Returns whether a library file, by its path with forward slashes, is kept from training.
+
+    One file in sixteen: those whose path's SHA-256 begins with a byte divisible by 16.
+    """
+    return hashlib.sha256(relative_path.encode()).digest()[0] % HELD_OUT_SHARE == 0
+
+
+def library_files(held: bool) -> list[Path]:
+    """Returns this Python's standard-library sources, sorted: the held-out ones or the others."""
+    library = Path(sysconfig.get_path("stdlib"))
+    relative_paths = (path.relative_to(library) for path in library.rglob("*.py"))
+    return [
+        library / path
+        for path in sorted(relative_paths)
+        if not LEFT_OUT & set(path.parts) and held_out(path.as_posix()) == held
+    ]

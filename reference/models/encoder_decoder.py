@@ -1,0 +1,79 @@
+"""Encoder-decoder models (T5, mT5, BART, Marian): the encoder runs once, the loop is the same."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import Cache, DynamicCache, EncoderDecoderCache
+
+from reference.models.cached_model import CachedModel
+
+
+class EncoderDecoderModel(CachedModel):
+    """An encoder-decoder transformers model behind the `Model` protocol.
+
+    Its text begins with the decoder's start token and, where the model's settings force a first
+    token after that (BART, mBART), with both.
+    """
+
+    kind = "encoder-decoder"
+
+    def __init__(self, module: Any, name: str) -> None:
+        """Wraps a loaded model.
+
+        Args:
+          module: a `PreTrainedModel` for conditional generation from ids.
+          name: for messages and reports.
+
+        Raises:
+          ValueError: if its cache cannot be rolled back, or nothing says how its texts begin.
+        """
+        super().__init__(module, name)
+        # Marian models may read one vocabulary and write another.
+        written = getattr(module.config, "decoder_vocab_size", None)
+        if written is not None and not module.config.share_encoder_decoder_embeddings:
+            self.vocabulary = written
+        settings = module.generation_config
+        start = settings.decoder_start_token_id
+        if start is None:
+            start = settings.bos_token_id
+        if start is None:
+            raise ValueError(f"{name} must name its decoder's start token, got none")
+        forced = settings.forced_bos_token_id
+        self._beginning = [start] if forced is None else [start, forced]
+        self._encoded: Any = None
+
+    def _empty_cache(self) -> Cache:
+        return EncoderDecoderCache(DynamicCache(), DynamicCache())
+
+    def beginning(self, prompt: Sequence[int]) -> list[int]:
+        self._require_prompt(prompt)
+        return list(self._beginning)
+
+    @torch.inference_mode()
+    def start(self, prompt: Sequence[int]) -> list[int]:
+        text = self.beginning(prompt)
+        self._cache = self._empty_cache()
+        self._length = 0
+        with self._stopwatch:
+            self._encoded = self.module.get_encoder()(
+                input_ids=torch.tensor([prompt], device=self.device)
+            )
+        # The first pass computes the keys and values of the whole prompt for cross-attention:
+        # that is the prompt's time, not the first block's.
+        self.extend(torch.tensor(text, device=self.device))
+        self.rollback(len(text) - 1)
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        return text
+
+    def _logits(self, tokens: Tensor) -> Tensor:
+        output = self.module(
+            decoder_input_ids=tokens[None],
+            encoder_outputs=self._encoded,
+            past_key_values=self._cache,
+            use_cache=True,
+        )
+        logits: Tensor = output.logits[0]
+        return logits

@@ -1,0 +1,243 @@
+"""Hugging Face models, tokenizers and devices: the one file that knows them."""
+
+import inspect
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from transformers import (
+    AutoConfig,
+    AutoModelForCausalLM,
+    AutoModelForSeq2SeqLM,
+    AutoTokenizer,
+    Cache,
+    DynamicCache,
+)
+from transformers.cache_utils import DynamicLayer
+
+from reference.models.cached_model import CachedModel
+from reference.models.encoder_decoder import EncoderDecoderModel
+from reference.models.hub import quiet, require_reachable
+from reference.models.model_folder import UNLOADABLE, unloadable
+
+DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
+
+
+class CausalModel(CachedModel):
+    """A decoder-only transformers model behind the `Model` protocol."""
+
+    kind = "decoder-only"
+
+    def __init__(self, module: Any, name: str) -> None:
+        """Wraps a loaded model.
+
+        Args:
+          module: a `PreTrainedModel` with a language-modelling head.
+          name: for messages and reports.
+
+        Raises:
+          ValueError: if it is an encoder, or its cache cannot be rolled back.
+        """
+        super().__init__(module, name)
+        # BERT and its like have both settings; no other family has.
+        family = type(module.config)
+        encoder = hasattr(family, "is_decoder") and hasattr(family, "add_cross_attention")
+        if encoder and not module.config.is_decoder:
+            raise ValueError(
+                f"{name} ({module.config.model_type}) is an encoder, whose tokens see later ones, "
+                "and cannot decode; its configuration must have is_decoder true, got false"
+            )
+        # As `generate` does: RoBERTa and its like, left alone, count from their padding id, and
+        # leave padding out even where it is text.
+        self._takes_positions = "position_ids" in inspect.signature(module.forward).parameters
+
+    def _empty_cache(self) -> Cache:
+        cache = DynamicCache(config=self.module.config)
+        if not cache.is_croppable:
+            self._refuse()
+        # Layers with a sliding window, too, keep all that they saw: a rollback may bring back
+        # into the window what had left it. Their attention masks see to the window.
+        cache.layers = [
+            DynamicLayer() if sliding else layer
+            for layer, sliding in zip(cache.layers, cache.is_sliding, strict=True)
+        ]
+        return cache
+
+    def beginning(self, prompt: Sequence[int]) -> list[int]:
+        self._require_prompt(prompt)
+        return list(prompt)
+
+    @torch.inference_mode()
+    def start(self, prompt: Sequence[int]) -> list[int]:
+        text = self.beginning(prompt)
+        self._cache = self._empty_cache()
+        self._length = 0
+        if len(prompt) > 1:
+            with self._stopwatch:
+                self._forward(torch.tensor(prompt[:-1], device=self.device), logits_to_keep=1)
+            self._length = len(prompt) - 1
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+        return text
+
+    def _logits(self, tokens: Tensor) -> Tensor:
+        return self._forward(tokens, logits_to_keep=0)
+
+    def _forward(self, tokens: Tensor, logits_to_keep: int) -> Tensor:
+        """Returns the last logits_to_keep rows, all for 0."""
+        given = {}
+        if self._takes_positions:
+            end = self._length + len(tokens)
+            given["position_ids"] = torch.arange(self._length, end, device=self.device)[None]
+        output = self.module(
+            input_ids=tokens[None],
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=logits_to_keep,
+            **given,
+        )
+        logits: Tensor = output.logits[0]
+        return logits
+
+
+def resolve_device(device: str) -> torch.device:
+    """Returns the device that "auto", "cpu" or "cuda" stands for.
+
+    Raises:
+      ValueError: if it is "cuda" and there is none.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device must be one that this machine has, got cuda without a CUDA device")
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    return torch.device(device)
+
+
+def load_model(
+    name: str,
+    *,
+    device: torch.device,
+    dtype: str = "auto",
+    revision: str | None = None,
+    trust_remote_code: bool = False,
+) -> CachedModel:
+    """Returns the model of a Hugging Face name or folder; weights from safetensors alone.
+
+    Its configuration tells whether it is decoder-only or an encoder-decoder.
+
+    Args:
+      name: hub name, or a folder with config.json.
+      device: where it will run.
+      dtype: "float32", "bfloat16", "float16", or "auto": float32 on a CPU, the checkpoint's own
+        elsewhere.
+      revision: of the hub's repository.
+      trust_remote_code: whether code from the repository may run.
+
+    Raises:
+      ValueError: if it cannot be loaded, or its cache cannot be rolled back.
+    """
+    chosen: Any = DTYPES.get(dtype, torch.float32 if device.type == "cpu" else "auto")
+    try:
+        require_reachable(name, revision)
+        with quiet():
+            config = AutoConfig.from_pretrained(
+                name, revision=revision, trust_remote_code=trust_remote_code
+            )
+            family = AutoModelForSeq2SeqLM if config.is_encoder_decoder else AutoModelForCausalLM
+            module, found = family.from_pretrained(
+                name,
+                config=config,
+                revision=revision,
+                dtype=chosen,
+                use_safetensors=True,
+                trust_remote_code=trust_remote_code,
+                output_loading_info=True,
+            )
+    except UNLOADABLE as error:
+        raise unloadable("model", name, error) from error
+    if found["missing_keys"]:
+        # transformers would fill them with random numbers.
+        missing = sorted(found["missing_keys"])
+        raise ValueError(
+            f"model {name!r} must have all of its weights, got none for {missing[0]} and "
+            f"{len(missing) - 1} others"
+        )
+    adapter = EncoderDecoderModel if config.is_encoder_decoder else CausalModel
+    return adapter(module.to(device), name)
+
+
+def load_tokenizer(
+    name: str, *, revision: str | None = None, trust_remote_code: bool = False
+) -> Any:
+    """Returns the tokenizer of a Hugging Face name or folder.
+
+    Raises:
+      ValueError: if there is none.
+    """
+    try:
+        require_reachable(name, revision)
+        with quiet():
+            return AutoTokenizer.from_pretrained(
+                name, revision=revision, trust_remote_code=trust_remote_code
+            )
+    except UNLOADABLE as error:
+        raise unloadable("tokenizer", name, error) from error
+
+
+def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_name: str) -> None:
+    """Refuses a pair whose tokenizers differ; rows may be padded to different widths.
+
+    Raises:
+      ValueError: naming both models.
+    """
+    if target.get_vocab() != draft.get_vocab():
+        raise ValueError(
+            f"target and draft must share one tokenizer, got {target_name} with {len(target)} "
+            f"tokens and {draft_name} with {len(draft)}"
+        )
+
+
+def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
+    """Refuses a decoder-only draft of an encoder-decoder target, and the other way round.
+
+    Raises:
+      ValueError: naming both models.
+    """
+    if target.kind != draft.kind:
+        raise ValueError(
+            "target and draft must both be decoder-only or both encoder-decoder models, "
+            f"got {target.name} ({target.kind}) and {draft.name} ({draft.kind})"
+        )
+
+
+def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
+    """Returns a model's end-of-text ids; its configuration gives none, one or a list."""
+    ids = module.generation_config.eos_token_id
+    if ids is None:
+        ids = tokenizer.eos_token_id
+    if ids is None:
+        return frozenset()
+    return frozenset([ids] if isinstance(ids, int) else ids)
+
+
+def encode_chat(tokenizer: Any, prompt: str, *, name: str) -> list[int]:
+    """Returns the ids of a user's message in the tokenizer's chat template, the answer to follow.
+
+    Args:
+      tokenizer: of the target.
+      prompt: what the user says.
+      name: of the target, for the message.
+
+    Raises:
+      ValueError: if the tokenizer has no chat template.
+    """
+    if tokenizer.chat_template is None:
+        raise ValueError(
+            f"a chat needs a tokenizer with a chat template, got that of {name}, which has none"
+        )
+    encoded = tokenizer.apply_chat_template(
+        [{"role": "user", "content": prompt}], add_generation_prompt=True, return_dict=True
+    )
+    ids: list[int] = encoded["input_ids"]
+    return ids

@@ -1,0 +1,180 @@
+"""When to stop drafting: gamma policies (Leviathan et al. 2023, sections 3.5 and 6).
+
+Whether position i is drafted may depend on the text before i and on the law q_i, never on an
+acceptance draw, and a token once drawn is submitted. So no policy changes the output law.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from torch import Tensor
+
+from reference.laws.laws import Laws, OneHot
+from reference.records import Block
+
+
+class Policy(Protocol):
+    """Decides how many tokens each block drafts."""
+
+    @property
+    def name(self) -> str:
+        """What reports call this policy."""
+
+    def gamma(self, blocks: Sequence[Block]) -> int:
+        """Returns the most tokens that the next block drafts, given the text's blocks so far."""
+
+    def goes_on(self, token: Tensor, q: Laws) -> bool:
+        """Returns whether to draft another position after `token`, shape (1,), drawn from q."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fixed:
+    """The same gamma for every block; 0 never drafts."""
+
+    value: int
+
+    def __post_init__(self) -> None:
+        if self.value < 0:
+            raise ValueError(f"gamma must be at least 0, got {self.value}")
+
+    @property
+    def name(self) -> str:
+        return "fixed"
+
+    def gamma(self, blocks: Sequence[Block]) -> int:
+        return self.value
+
+    def goes_on(self, token: Tensor, q: Laws) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Confidence:
+    """Drafts until the draft model is unsure of a token that it drew.
+
+    Stops after a token whose own probability under the draft is below the threshold; the unsure
+    token stays in the draft, since to drop it would bias the output. This is the criterion of
+    transformers' `assistant_confidence_threshold`, without its tuning of the threshold. Greedy
+    drafting judges by the law at temperature 1. The answer makes the device wait once a token.
+
+    threshold: in [0, 1]; 0 never stops.
+    most: the most tokens that a block drafts, at least 1.
+
+    Raises:
+      ValueError: if either is out of range.
+    """
+
+    threshold: float
+    most: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.threshold <= 1:
+            raise ValueError(f"threshold must lie in [0, 1], got {self.threshold}")
+        if self.most < 1:
+            raise ValueError(f"most must be at least 1, got {self.most}")
+
+    @property
+    def name(self) -> str:
+        return "confidence"
+
+    def gamma(self, blocks: Sequence[Block]) -> int:
+        return self.most
+
+    def goes_on(self, token: Tensor, q: Laws) -> bool:
+        law = q.at_temperature_one() if isinstance(q, OneHot) else q
+        return law is None or bool(law.of(token) >= self.threshold)
+
+
+@dataclass(frozen=True, slots=True)
+class Heuristic:
+    """Drafts 2 tokens more after a block that was accepted whole, else 1 fewer.
+
+    The schedule that transformers calls "heuristic". A block that drafted nothing changes
+    nothing.
+
+    start: the first block's gamma, at least 1.
+    most: the largest gamma, at least start; None: no limit.
+
+    Raises:
+      ValueError: if either is out of range.
+    """
+
+    start: int = 5
+    most: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.start < 1:
+            raise ValueError(f"start must be at least 1, got {self.start}")
+        if self.most is not None and self.most < self.start:
+            raise ValueError(f"most must be at least start, {self.start}, got {self.most}")
+
+    @property
+    def name(self) -> str:
+        return "heuristic"
+
+    def gamma(self, blocks: Sequence[Block]) -> int:
+        if not blocks:
+            return self.start
+        # The last block's gamma was this policy's own, or less where the text is about to end
+        # and no more than that can be drafted again.
+        last = blocks[-1]
+        if not last.drafted:
+            return last.gamma
+        if last.accepted < len(last.drafted):
+            return max(last.gamma - 1, 1)
+        return last.gamma + 2 if self.most is None else min(last.gamma + 2, self.most)
+
+    def goes_on(self, token: Tensor, q: Laws) -> bool:
+        return True
+
+
+@dataclass(frozen=True, slots=True)
+class Adaptive:
+    """Plans each block's gamma anew from a running estimate of alpha.
+
+    The estimate is accepted / (accepted + rejected) over the last blocks, each of which rejects
+    at most one token: the maximum-likelihood estimate of a geometric law cut off at gamma. A
+    prior, worth a few tokens, steadies the first blocks. It also brings drafting back: while the
+    plan is not to draft, the blocks that spoke against it leave the window.
+
+    planner: gamma, at least 0, for an alpha in [0, 1].
+    prior: alpha to begin with, in [0, 1].
+    prior_tokens: how many judged tokens the prior is worth, above 0.
+    window: how many of the last blocks count, at least 1.
+
+    Raises:
+      ValueError: if one is out of range.
+    """
+
+    planner: Callable[[float], int]
+    prior: float = 0.7
+    prior_tokens: float = 8.0
+    window: int = 32
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.prior <= 1:
+            raise ValueError(f"prior must lie in [0, 1], got {self.prior}")
+        if not 0 < self.prior_tokens < float("inf"):
+            raise ValueError(f"prior_tokens must be finite and above 0, got {self.prior_tokens}")
+        if self.window < 1:
+            raise ValueError(f"window must be at least 1, got {self.window}")
+
+    @property
+    def name(self) -> str:
+        return "adaptive"
+
+    def alpha(self, blocks: Sequence[Block]) -> float:
+        """Returns the estimate of alpha (`alpha_iid`) from a text's blocks so far."""
+        recent = blocks[-self.window :]
+        accepted = sum(block.accepted for block in recent)
+        rejected = sum(block.accepted < len(block.drafted) for block in recent)
+        return (self.prior * self.prior_tokens + accepted) / (
+            self.prior_tokens + accepted + rejected
+        )
+
+    def gamma(self, blocks: Sequence[Block]) -> int:
+        return self.planner(self.alpha(blocks))
+
+    def goes_on(self, token: Tensor, q: Laws) -> bool:
+        return True

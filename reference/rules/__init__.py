@@ -1,0 +1,1 @@
+"""Which drafted tokens stand, and what replaces a rejected one."""

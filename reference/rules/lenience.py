@@ -1,0 +1,61 @@
+"""Lenient acceptance: more drafted tokens stand, and no token becomes much likelier."""
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from reference.laws.laws import Dense, Laws
+from reference.rules.acceptance import residual
+
+
+@dataclass(frozen=True, slots=True)
+class Lenient:
+    """Acceptance with lenience l (Leviathan et al. 2023, appendix A.5): lossy, within a bound.
+
+    A token x drawn from q is kept with probability min(1, p(x) / (l q(x))), so alpha rises to the
+    sum over x of min(p(x)/l, q(x)). A rejected one is replaced by a draw from max(0, p - q),
+    normalised: the strict rule's replacement, since the paper changes the comparison alone. With
+    R the probability of a rejection, the emitted token's law is
+
+        P(x) = min(q(x), p(x)/l) + R max(0, p(x) - q(x)) / sum over y of max(0, p(y) - q(y)).
+
+    No token is emitted with more than p(x)/l. Where p(x) <= q(x) the second term is 0. Elsewhere
+    R is at most 1 - sum of min(p, q), which is that sum of max(0, p - q), so P(x) <= p(x). To
+    replace by max(0, p - l q) would keep the bound too, but add to tokens that have too much
+    already; as it is, all that exceeds p was accepted, and P is as near to p in total variation
+    as this acceptance allows. (To replace by p itself would break the bound.)
+
+    At temperature 0 a token x is kept if p(x) >= l max p, p being the target's law before it is
+    made one-hot, at temperature 1; a rejected one is replaced by the argmax. (The paper prints
+    the inequality the other way round, which would keep the least likely tokens.)
+
+    lenience: l in (0, 1]; at 1 the rule is the strict one, but for exactly tied largest logits.
+
+    Raises:
+      ValueError: if lenience is out of range.
+    """
+
+    lenience: float
+
+    def __post_init__(self) -> None:
+        if not 0 < self.lenience <= 1:
+            raise ValueError(f"lenience must lie in (0, 1], got {self.lenience}")
+
+    @property
+    def name(self) -> str:
+        return f"lenient {self.lenience:g}"
+
+    @property
+    def lossless(self) -> bool:
+        return False
+
+    def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
+        if isinstance(p, Dense):
+            return uniform * (self.lenience * q.of(tokens)) < p.of(tokens)
+        hidden = p.at_temperature_one()
+        if hidden is None:
+            return p.tokens == tokens
+        return hidden.of(tokens) >= self.lenience * hidden.of(p.tokens)
+
+    def replacement(self, p: Dense, q: Laws) -> Dense:
+        return Dense(residual(p.probabilities, q))

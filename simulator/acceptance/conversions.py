@@ -1,0 +1,162 @@
+"""From the numbers that servers print to α and back; all of it under the i.i.d. assumption.
+
+What most servers call acceptance rate is accepted over drafted tokens: it falls with γ and is not
+α. The α that these functions infer from counts equals E[β] only where the β of all positions are
+independent and alike (Leviathan et al. 2023, §3.1), so it is called alpha_iid elsewhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.acceptance.tokens import accepted_formula
+from simulator.numerics.arguments import integers, non_negative, probability, same_shape
+from simulator.numerics.bisection import bisect
+from simulator.numerics.elementwise import elementwise
+
+
+def accepted_fraction(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
+    """Returns accepted over drafted tokens.
+
+        (α + α² + … + α^γ) / γ                (Leviathan et al. 2023, from Eq. 1)
+
+    Args:
+      alpha: acceptance rate in [0, 1], shape (...).
+      gamma: drafted tokens per block, at least 1; broadcasts with alpha.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
+    """
+    return elementwise(
+        _fraction,
+        {"alpha": probability("alpha", alpha), "gamma": integers("gamma", gamma, at_least=1)},
+    )
+
+
+def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
+    """Returns the α of which accepted_fraction(α, γ) is the given fraction.
+
+    Args:
+      fraction: accepted over drafted tokens, in [0, 1], shape (...).
+      gamma: drafted tokens per block, at least 1; broadcasts with fraction.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
+    """
+    arguments = {
+        "accepted_fraction": probability("accepted_fraction", fraction),
+        "gamma": integers("gamma", gamma, at_least=1),
+    }
+    return elementwise(_alpha_of_fraction, arguments)
+
+
+def alpha_from_block_efficiency(
+    block_efficiency: ArrayLike, gamma: ArrayLike
+) -> NDArray[np.float64]:
+    """Returns the α of which expected_tokens(α, γ) is the given block efficiency.
+
+    Args:
+      block_efficiency: emitted tokens per target call, in [1, γ + 1], shape (...).
+      gamma: drafted tokens per block, at least 1; broadcasts with block_efficiency.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
+    """
+    efficiency = non_negative("block_efficiency", block_efficiency)
+    length = integers("gamma", gamma, at_least=1)
+    same_shape({"block_efficiency": efficiency, "gamma": length})
+    possible = (efficiency >= 1) & (efficiency <= length + 1)
+    if not possible.all():
+        found, most = (np.broadcast_to(a, possible.shape)[~possible].flat[0]
+                       for a in (efficiency, length + 1))
+        raise ValueError(f"block_efficiency must lie in [1, gamma + 1 = {most}], got {found}")
+    return alpha_from_accepted_fraction((efficiency - 1) / length, length)
+
+
+def position_acceptance(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
+    """Returns how often each drafted position is accepted, counting all blocks.
+
+        P(positions 1..i accepted) = α^i      (Leviathan et al. 2023, §3.1)
+
+    Servers that print acceptance by position print these unconditional rates; their sum is the mean
+    number of accepted tokens.
+
+    Args:
+      alpha: acceptance rate in [0, 1], shape (...).
+      gamma: drafted tokens per block, at least 1; broadcasts with alpha.
+
+    Returns:
+      shape (..., max(gamma)); entry i - 1 is for position i, 0 beyond each block's own gamma.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
+    """
+    rate, length = probability("alpha", alpha), integers("gamma", gamma, at_least=1)
+    same_shape({"alpha": rate, "gamma": length})
+    position = np.arange(1, length.max(initial=0) + 1)
+    return np.where(position <= length[..., np.newaxis], rate[..., np.newaxis] ** position, 0.0)
+
+
+def conditional_acceptance(position_acceptance: ArrayLike) -> NDArray[np.float64]:
+    """Returns how often each position is accepted once all before it were: α at each, if i.i.d.
+
+    Args:
+      position_acceptance: unconditional rates of positions 1, 2, …, shape (..., gamma), none
+        above the one before it.
+
+    Returns:
+      shape (..., gamma); NaN after a position that was never accepted.
+
+    Raises:
+      ValueError: if a rate is outside [0, 1] or above the one before it.
+    """
+    rates = probability("position_acceptance", position_acceptance)
+    before = np.concatenate([np.ones_like(rates[..., :1]), rates[..., :-1]], axis=-1)
+    if (rates > before).any():
+        raise ValueError(
+            "position_acceptance must not rise from one position to the next, "
+            f"got {rates[rates > before].flat[0]} after {before[rates > before].flat[0]}"
+        )
+    with np.errstate(invalid="ignore"):
+        return np.asarray(rates / before)
+
+
+def alpha_from_counts(accepted: ArrayLike, rejected_blocks: ArrayLike) -> NDArray[np.float64]:
+    """Returns the maximum-likelihood α of a geometric law cut off at γ.
+
+        accepted / (accepted + rejected_blocks)
+
+    Each accepted token is a success and each block that ends in a rejection one failure; blocks
+    whose whole draft was accepted tell no more than their successes. So γ need not be known, and
+    may vary.
+
+    Args:
+      accepted: accepted drafted tokens in all, shape (...).
+      rejected_blocks: blocks in which a drafted token was rejected; broadcasts with accepted.
+
+    Raises:
+      ValueError: if a count is not an integer of at least 0, or both are 0.
+    """
+    successes = integers("accepted", accepted)
+    failures = integers("rejected_blocks", rejected_blocks)
+    same_shape({"accepted": successes, "rejected_blocks": failures})
+    trials = successes + failures
+    if (trials == 0).any():
+        raise ValueError("accepted + rejected_blocks must be at least 1, got 0")
+    return np.asarray(successes / trials)[()]
+
+
+def _fraction(alpha: NDArray[np.float64], gamma: NDArray[np.float64]) -> NDArray[np.float64]:
+    return accepted_formula(alpha, gamma) / gamma
+
+
+def _alpha_of_fraction(
+    fraction: NDArray[np.float64], gamma: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    # The mean of α, …, α^γ is at most α and, i ↦ α^i being convex, at least α^((γ+1)/2).
+    return bisect(
+        lambda alpha: _fraction(alpha, gamma) - fraction,
+        fraction,
+        fraction ** (2 / (gamma + 1)),
+    )

@@ -1,0 +1,63 @@
+"""Acceptance from the laws themselves: Leviathan et al. 2023, §3.2."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.numerics.arguments import law, same_shape
+
+
+def beta_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
+    """Returns the probability that a token drawn from q is accepted for p.
+
+        β = Σ_x min(p(x), q(x))               (Leviathan et al. 2023, Theorem 5)
+
+    Args:
+      p, q: laws over the vocabulary, shape (..., vocabulary); they broadcast.
+
+    Returns:
+      shape (...).
+
+    Raises:
+      ValueError: if a row is not a law (by how much it misses 1), or shapes do not broadcast.
+    """
+    target, draft = checked_laws(p, q)
+    return np.asarray(np.minimum(target, draft).sum(axis=-1))[()]
+
+
+def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
+    """Returns the acceptance rate: the mean of β over all positions.
+
+        α = E[Σ_x min(p(x), q(x))]            (Leviathan et al. 2023, Corollary 6)
+
+    Args:
+      p, q: laws over the vocabulary at positions of texts drawn from the target, shape
+        (..., vocabulary); they broadcast.
+
+    Raises:
+      ValueError: as in beta_of_laws.
+    """
+    return np.asarray(np.mean(beta_of_laws(p, q)))[()]
+
+
+def lk_divergence(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
+    """Returns how far two laws lie apart, in [0, 1].
+
+        D_LK = Σ_x |p(x) - (p(x) + q(x))/2| = 1 - β   (Leviathan et al. 2023, Definition 2, Lemma 3)
+
+    Half of the L1 distance: the total variation. Arguments and errors as in beta_of_laws.
+    """
+    target, draft = checked_laws(p, q)
+    return np.asarray(np.abs(target - draft).sum(axis=-1) / 2)[()]
+
+
+def checked_laws(p: ArrayLike, q: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns both as arrays.
+
+    Raises:
+      ValueError: if a row is not a law, or shapes do not broadcast.
+    """
+    target, draft = law("p", p), law("q", q)
+    same_shape({"p": target, "q": draft})
+    return target, draft

@@ -1,0 +1,1 @@
+"""The process itself, drawn at random, and texts of finite length."""

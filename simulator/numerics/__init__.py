@@ -1,0 +1,1 @@
+"""What formulas ask of their arguments, evaluation over large arrays, bisection."""

@@ -1,0 +1,1 @@
+"""Other ways to draft and verify: BiLD, blockwise heads, hierarchies."""

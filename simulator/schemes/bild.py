@@ -1,0 +1,197 @@
+"""Cost of Big Little Decoder: a small model that falls back to a large one, which rolls it back.
+
+Kim et al. 2023 (BiLD), Algorithm 1: the small model drafts while it is confident and at most
+`max_draft` tokens (10 in their §7.1.2), then the large model reads the draft in one call; it
+replaces the first drafted token that is too far from its own law, or else adds the next token.
+The paper measures this and gives no formula; the ones here follow from its algorithm with
+independent positions, which is what Leviathan et al. 2023 assume for Eq. 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.acceptance.tokens import expected_tokens
+from simulator.cost.curves import CostModel
+from simulator.numerics.arguments import integer, non_negative, probability, same_shape
+
+
+@dataclass(frozen=True, slots=True)
+class BildCalls:
+    """What Big Little Decoder runs for some text: expected per large call, or counted.
+
+    tokens: emitted, shape (...).
+    small_calls: forward passes of the small model, the one that was not confident included.
+    draft_lengths: shape (..., max_draft + 1); entry k counts large calls after k drafted tokens.
+    """
+
+    tokens: NDArray[np.float64]
+    small_calls: NDArray[np.float64]
+    draft_lengths: NDArray[np.float64]
+
+    @property
+    def large_calls(self) -> NDArray[np.float64]:
+        """Forward passes of the large model; over `tokens`, the paper's percentage of fallback."""
+        return np.asarray(self.draft_lengths.sum(axis=-1))
+
+    @property
+    def drafted_tokens(self) -> NDArray[np.float64]:
+        """Tokens that the small model proposed."""
+        lengths = np.arange(self.draft_lengths.shape[-1])
+        return np.asarray((self.draft_lengths * lengths).sum(axis=-1))
+
+    @property
+    def discarded_tokens(self) -> NDArray[np.float64]:
+        """Drafted tokens that a rollback threw away, the replaced one included."""
+        return self.drafted_tokens - (self.tokens - self.large_calls)
+
+
+def expected_calls(fallback: ArrayLike, *, rollback: ArrayLike, max_draft: int) -> BildCalls:
+    """Returns what runs on average per call of the large model.
+
+        tokens      = (1 - s^(K+1)) / (1 - s),   s = (1 - fallback)·(1 - rollback)
+        small_calls = (1 - (1 - fallback)^K) / fallback
+
+    K is max_draft. A drafted token survives when neither model objects, so the first is Eq. 1 of
+    Leviathan et al. 2023 with α = s; the second counts a pass for each drafted token and one for
+    the token that was not confident, which the limit K spares.
+
+    Args:
+      fallback: probability that the small model is not confident at a position, shape (...).
+      rollback: probability that the large model rejects a drafted token; broadcasts with fallback.
+      max_draft: most tokens drafted before the large model is called, at least 1.
+
+    Raises:
+      ValueError: if a probability is outside [0, 1] or max_draft below 1.
+    """
+    falls = probability("fallback", fallback)
+    rolls = probability("rollback", rollback)
+    same_shape({"fallback": falls, "rollback": rolls})
+    limit = integer("max_draft", max_draft, at_least=1)
+    confident = (1 - falls)[..., np.newaxis] ** np.arange(limit + 1)
+    stops = np.concatenate([confident[..., :-1] * falls[..., np.newaxis], confident[..., -1:]], -1)
+    tokens = np.asarray(expected_tokens((1 - falls) * (1 - rolls), limit))
+    return BildCalls(
+        tokens=tokens,
+        small_calls=np.broadcast_to(confident[..., :-1].sum(axis=-1), tokens.shape),
+        draft_lengths=np.broadcast_to(stops, (*tokens.shape, limit + 1)),
+    )
+
+
+def count_calls(
+    confidence: ArrayLike,
+    *,
+    distance: ArrayLike,
+    fallback_threshold: float,
+    rollback_threshold: float,
+    max_draft: int,
+) -> BildCalls:
+    """Returns what runs for a recorded text, block by block (Kim et al. 2023, Algorithm 1).
+
+    The recording is of one text, so the length of a draft beyond a token that will be rolled back
+    is taken from the recorded text, not from the text the small model would have gone on with. The
+    last draft leaves room for the large model's own token.
+
+    Args:
+      confidence: max_y p_S(y) of the small model at each position, shape (n,).
+      distance: d(p_S, p_L) at each position, shape (n,).
+      fallback_threshold: α_FB; a confidence below it calls the large model.
+      rollback_threshold: α_RB; a distance above it rolls back.
+      max_draft: most tokens drafted before the large model is called, at least 1.
+
+    Raises:
+      ValueError: if the recordings differ in shape or are empty, or max_draft is below 1.
+    """
+    confident = np.asarray(confidence, dtype=np.float64) >= fallback_threshold
+    far = np.asarray(distance, dtype=np.float64) > rollback_threshold
+    limit = integer("max_draft", max_draft, at_least=1)
+    if confident.ndim != 1 or confident.size == 0 or confident.shape != far.shape:
+        raise ValueError(
+            "confidence and distance must be one-dimensional, of one length and not empty, "
+            f"got shapes {confident.shape} and {far.shape}"
+        )
+    end = confident.size
+    next_unsure = _next_true(~confident)
+    next_far = _next_true(far)
+    lengths = np.zeros(limit + 1)
+    small_calls = 0
+    start = 0
+    while start < end:
+        room = min(limit, end - 1 - start)
+        drafted = min(int(next_unsure[start]) - start, room)
+        small_calls += drafted + (drafted < room)
+        lengths[drafted] += 1
+        start = min(int(next_far[start]), start + drafted) + 1
+    return BildCalls(
+        tokens=np.asarray(float(end)),
+        small_calls=np.asarray(float(small_calls)),
+        draft_lengths=lengths,
+    )
+
+
+def relative_latency(calls: BildCalls, cost: CostModel) -> NDArray[np.float64]:
+    """Returns time per token over that of the large model alone.
+
+        (small_calls·t_q + Σ_k draft_lengths[k]·(t_p(k+1) + t_o)) / (tokens·(t_p(1) + t_b))
+
+    Its inverse is the speed-up of Kim et al. 2023, Figure 8.
+
+    Args:
+      calls: what runs.
+      cost: the small model's step is its draft step, the large model its target.
+    """
+    length = np.arange(calls.draft_lengths.shape[-1])
+    large = cost.verify_seconds(length + 1) + cost.overhead_seconds
+    seconds = calls.small_calls * cost.draft_seconds + (calls.draft_lengths * large).sum(axis=-1)
+    return np.asarray(seconds / (calls.tokens * cost.baseline_seconds))[()]
+
+
+def relative_operations(calls: BildCalls, *, c_hat: ArrayLike) -> NDArray[np.float64]:
+    """Returns operations per token over those of the large model alone ("FLOPs" of Figure 8).
+
+        (small_calls·ĉ + drafted + large_calls) / tokens
+
+    "The autoregressive and non-autoregressive executions have the same amount of FLOPs" (Kim et
+    al. 2023, §7.5.1): only the small model and what is rolled back come on top.
+
+    Args:
+      calls: what runs.
+      c_hat: operations per token of the small model over the large one's.
+    """
+    ratio = non_negative("c_hat", c_hat)
+    same_shape({"calls": calls.tokens, "c_hat": ratio})
+    large = calls.drafted_tokens + calls.large_calls
+    return np.asarray((calls.small_calls * ratio + large) / calls.tokens)[()]
+
+
+def relative_memory_traffic(calls: BildCalls, *, bytes_ratio: ArrayLike) -> NDArray[np.float64]:
+    """Returns memory traffic per token over that of the large model alone ("MOPs" of Figure 8).
+
+        (small_calls·m + large_calls) / tokens
+
+    "Process multiple tokens with a single weight load" (Kim et al. 2023, §7.5.1).
+
+    Args:
+      calls: what runs.
+      bytes_ratio: m, bytes that one call of the small model reads over one of the large model.
+    """
+    ratio = non_negative("bytes_ratio", bytes_ratio)
+    same_shape({"calls": calls.tokens, "bytes_ratio": ratio})
+    return np.asarray((calls.small_calls * ratio + calls.large_calls) / calls.tokens)[()]
+
+
+def relative_intensity(
+    calls: BildCalls, *, c_hat: ArrayLike, bytes_ratio: ArrayLike
+) -> NDArray[np.float64]:
+    """Returns operations per byte over those of the large model alone (their Figure 8)."""
+    operations = relative_operations(calls, c_hat=c_hat)
+    return np.asarray(operations / relative_memory_traffic(calls, bytes_ratio=bytes_ratio))[()]
+
+
+def _next_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Returns for each position the next true one at or after it, the length if there is none."""
+    positions = np.where(mask, np.arange(mask.size), mask.size)
+    return np.asarray(np.minimum.accumulate(positions[::-1])[::-1], dtype=np.int64)

@@ -1,0 +1,187 @@
+"""Cost of blockwise parallel decoding: heads that draft a block in the pass that verifies the last.
+
+Kim et al. 2024 (blockwise drafts), after Stern et al. 2018: h heads on the target predict the next
+h tokens, the first being the target's own, and p candidate drafts of h tokens are verified in one
+call. What a call reads is shared by the B tokens that it emits (B: the block efficiency); what it
+computes is not.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.cost.curves import CostModel
+from simulator.numerics.arguments import integers, non_negative, probability, same_shape
+
+
+def block_efficiency(acceptance: ArrayLike) -> NDArray[np.float64]:
+    """Returns the tokens that one call emits ("block efficiency", Kim et al. 2024, §5).
+
+        B = 1 + Σ_{j=2..h} Π_{i=2..j} a_i
+
+    The first head is the target itself and always accepted (their §4), so h heads emit 1 to h.
+    With the probability that the right token is among the top k of head i instead of a_i, this is
+    the oracle top-k block efficiency of their §6.3.
+
+    Args:
+      acceptance: a_2..a_h, probability that head i is right once all before it were, shape
+        (..., h - 1); empty for a target without further heads.
+
+    Raises:
+      ValueError: if an acceptance is outside [0, 1].
+    """
+    accepted = np.atleast_1d(probability("acceptance", acceptance))
+    return np.asarray(1 + np.cumprod(accepted, axis=-1).sum(axis=-1))[()]
+
+
+def parameter_bytes_per_token(
+    parameter_bytes: ArrayLike, *, block_efficiency: ArrayLike
+) -> NDArray[np.float64]:
+    """Returns the bytes of weights read for each token emitted.
+
+        parameter_bytes / B                   (Kim et al. 2024, Table 11, "Parameter I/O")
+
+    Args:
+      parameter_bytes: of the target, and of a neural rescorer where one is used.
+      block_efficiency: B, at least 1.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
+    """
+    moved = non_negative("parameter_bytes", parameter_bytes)
+    efficiency = _efficiency(block_efficiency)
+    same_shape({"parameter_bytes": moved, "block_efficiency": efficiency})
+    return np.asarray(moved / efficiency)[()]
+
+
+def cache_bytes_per_token(
+    cache_bytes: ArrayLike,
+    *,
+    context: ArrayLike,
+    drafts: ArrayLike,
+    heads: ArrayLike,
+    block_efficiency: ArrayLike,
+) -> NDArray[np.float64]:
+    """Returns the bytes of the key–value cache moved for each token emitted.
+
+        kv · (L + p·h) / B                    (Kim et al. 2024, Table 11, "KV Cache I/O")
+
+    A call reads the cache of the L tokens before it and writes that of p drafts of h tokens. The
+    paper gives numbers and no formula; this one gives all of its 24 numbers to the digits printed.
+
+    Args:
+      cache_bytes: kv, bytes that the cache holds per token, a neural rescorer's own included.
+      context: L, tokens in the cache.
+      drafts: p, candidates verified in parallel; 0 for plain autoregressive decoding.
+      heads: h, tokens of each draft.
+      block_efficiency: B, at least 1; all broadcast together.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
+    """
+    length = integers("context", context)
+    verified = verified_tokens(drafts, heads=heads)
+    held = non_negative("cache_bytes", cache_bytes)
+    efficiency = _efficiency(block_efficiency)
+    same_shape(
+        {
+            "context": length,
+            "drafts · heads": verified,
+            "cache_bytes": held,
+            "block_efficiency": efficiency,
+        }
+    )
+    return np.asarray(held * (length + verified) / efficiency)[()]
+
+
+def flops_per_token(
+    flops: ArrayLike, *, drafts: ArrayLike, heads: ArrayLike, block_efficiency: ArrayLike
+) -> NDArray[np.float64]:
+    """Returns the operations spent for each token emitted, with a warm cache.
+
+        flops · p·h / B
+
+    As in Theorem 10 of Leviathan et al. 2023, every verified token is paid for, accepted or not.
+    (Kim et al. 2024, Table 11, count otherwise: their FLOPS fall with B.)
+
+    Args:
+      flops: operations of the target for one token, about 2 for each of its parameters.
+      drafts: p, candidates verified in parallel, at least 1.
+      heads: h, tokens of each draft.
+      block_efficiency: B, at least 1; all broadcast together.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
+    """
+    tokens = verified_tokens(integers("drafts", drafts, at_least=1), heads=heads)
+    work, efficiency = non_negative("flops", flops), _efficiency(block_efficiency)
+    same_shape({"flops": work, "drafts · heads": tokens, "block_efficiency": efficiency})
+    return np.asarray(work * tokens / efficiency)[()]
+
+
+def parallel_improvement(
+    cost: CostModel,
+    *,
+    block_efficiency: ArrayLike,
+    drafts: ArrayLike,
+    heads: ArrayLike,
+    rescoring_seconds: ArrayLike = 0.0,
+) -> NDArray[np.float64]:
+    """Returns the speed-up over the target alone when p drafts of h tokens are verified at once.
+
+        B · (t_p(1) + t_b) / (t_p(p·h) + t_r + t_o)
+
+    More drafts raise B (Kim et al. 2024, Figure 7) and, where verification is not free, t_p too.
+
+    Args:
+      cost: times of the target; its draft step is not used, the heads being part of the target.
+      block_efficiency: B, at least 1.
+      drafts: p, candidates verified in parallel, at least 1.
+      heads: h, tokens of each draft.
+      rescoring_seconds: t_r, drafting by a rescorer (their Tables 12 and 13); all broadcast.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
+    """
+    needed = break_even_efficiency(
+        cost, drafts=drafts, heads=heads, rescoring_seconds=rescoring_seconds
+    )
+    efficiency = _efficiency(block_efficiency)
+    same_shape({"block_efficiency": efficiency, "drafts, heads and rescoring": needed})
+    return np.asarray(efficiency / needed)[()]
+
+
+def break_even_efficiency(
+    cost: CostModel, *, drafts: ArrayLike, heads: ArrayLike, rescoring_seconds: ArrayLike = 0.0
+) -> NDArray[np.float64]:
+    """Returns the block efficiency below which verifying p drafts of h tokens at once loses.
+
+        (t_p(p·h) + t_r + t_o) / (t_p(1) + t_b)
+
+    What it grows by from 1 to p drafts is the price of verifying them in parallel, in tokens.
+    Arguments and errors as in parallel_improvement.
+    """
+    tokens = verified_tokens(integers("drafts", drafts, at_least=1), heads=heads)
+    rescoring = non_negative("rescoring_seconds", rescoring_seconds)
+    same_shape({"drafts · heads": tokens, "rescoring_seconds": rescoring})
+    seconds = cost.verify_seconds(tokens) + rescoring + cost.overhead_seconds
+    return np.asarray(seconds / cost.baseline_seconds)[()]
+
+
+def verified_tokens(drafts: ArrayLike, *, heads: ArrayLike) -> NDArray[np.int64]:
+    """Returns p·h, the tokens that one call reads when p drafts of h tokens are a batch.
+
+    Raises:
+      ValueError: if drafts is negative, heads below 1, or their shapes do not broadcast.
+    """
+    candidates, length = integers("drafts", drafts), integers("heads", heads, at_least=1)
+    same_shape({"drafts": candidates, "heads": length})
+    return np.asarray(candidates * length)
+
+
+def _efficiency(value: ArrayLike) -> NDArray[np.float64]:
+    efficiency = non_negative("block_efficiency", value)
+    if (efficiency < 1).any():
+        raise ValueError(f"block_efficiency must be at least 1, got {efficiency.min()}")
+    return efficiency

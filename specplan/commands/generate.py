@@ -1,0 +1,253 @@
+"""`specplan generate`: watch speculative decoding work."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specplan.options.model_options import ModelOptions, lenience_option, model_options
+from specplan.reports.detokenizing import Decode, TextStream, piece
+from specplan.reports.output import print_json
+
+if TYPE_CHECKING:
+    from reference.laws.sampling import Sampling
+    from reference.policies.policy import Policy
+    from reference.records import Block, Generation
+    from reference.rules.acceptance import Rule
+    from specplan.loading.pairs import Loaded
+
+
+@click.command("generate")
+@model_options
+@click.option("--prompt", help="Text to continue.  [default: the first of the prompts]")
+@click.option("--gamma", type=click.IntRange(min=1), default=4, help="Drafted tokens per block.")
+@click.option(
+    "--policy",
+    "policy_name",
+    default="fixed",
+    metavar="POLICY",
+    help="fixed (--gamma), heuristic, confidence:P, or adaptive, which measures costs first.",
+)
+@click.option(
+    "--max-gamma",
+    type=click.IntRange(min=1),
+    default=16,
+    help="Longest draft of policies other than fixed.",
+)
+@lenience_option
+@click.option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
+@click.option(
+    "--stop",
+    "stop_strings",
+    multiple=True,
+    metavar="TEXT",
+    help="End with the token that completes this text; repeatable.",
+)
+@click.option(
+    "--decoder",
+    type=click.Choice(["autoregressive", "speculative"]),
+    default="speculative",
+    help="autoregressive: the target alone.",
+)
+@click.option(
+    "--show",
+    is_flag=True,
+    help="One line per block: accepted draft tokens green, rejected ones red, the target's blue.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the tokens drawn.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def generate_command(
+    options: ModelOptions,
+    prompt: str | None,
+    gamma: int,
+    policy_name: str,
+    max_gamma: int,
+    lenience: float,
+    temperature: float,
+    stop_strings: tuple[str, ...],
+    decoder: str,
+    show: bool,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Generate text speculatively and watch it work.
+
+    Text appears as it is decoded, block by block; the counts go to stderr.
+
+    \b
+    Example:
+      specplan generate --prompt "def fib(n):" --gamma 4 --show
+      specplan generate --target T --draft D --chat --prompt "Why is the sky blue?" --stop "."
+    """
+    from reference.records import Generation
+    from specplan.loading.pairs import acceptance_rule, draft_names, load, sampling_at
+    from specplan.options.policy_names import parse_policies
+
+    if prompt is not None and not prompt.strip():
+        raise ValueError("prompt must not be empty, got an empty one")
+    if prompt is not None and options.prompts is not None:
+        raise ValueError("prompt and prompts cannot both be given")
+    if "" in stop_strings:
+        raise ValueError("a stop string must have at least one character, got ''")
+    [policy] = parse_policies([policy_name], gammas=[gamma], max_gamma=max_gamma).values()
+    sampling = sampling_at(temperature, options)
+    rule = acceptance_rule(lenience)
+    names = () if decoder == "autoregressive" else draft_names(options)
+    if len(names) > 1:
+        raise ValueError(f"draft must be given once, got {', '.join(names)}")
+    loaded = load(replace(options, num_prompts=1), names, prompt)
+    [ids] = loaded.prompts
+    text, prefill_seconds, stream = _begin(
+        loaded, ids, policy, sampling, rule, stop_strings, max_gamma=max_gamma, seed=seed
+    )
+    if as_json:
+        blocks = list(stream)
+    else:
+        given = [] if options.chat or text != ids else ids
+        blocks = _print_blocks(stream, loaded.tokenizer, given, show)
+    generation = Generation(tuple(text), tuple(blocks), prefill_seconds)
+    if as_json:
+        print_json(_as_data(generation, loaded.tokenizer) | {"lossless": rule.lossless})
+        return
+    click.echo(
+        f"\n{len(generation.tokens)} tokens in {generation.target_calls} target calls, "
+        f"{generation.decode_seconds:.2f} s; {generation.accepted} of {generation.drafted} "
+        f"drafted tokens accepted; ended by {generation.ending}."
+        + ("" if rule.lossless else f" Lossy: the rule {rule.name} changes the output law."),
+        err=True,
+    )
+
+
+def _begin(
+    loaded: Loaded,
+    ids: Sequence[int],
+    policy: Policy | None,
+    sampling: Sampling,
+    rule: Rule,
+    stop_strings: tuple[str, ...],
+    *,
+    max_gamma: int,
+    seed: int,
+) -> tuple[list[int], float, Iterator[Block]]:
+    """Returns the text to continue, the seconds of its prefill, and the blocks to come.
+
+    Without a drafter the target decodes alone; a policy of None stands for the adaptive one.
+    """
+    from estimator.runs.arms import Subject
+    from estimator.runs.planner import adaptive
+    from estimator.seeding import seeded
+    from reference.autoregressive import autoregressive_blocks
+    from reference.generation import begin, beginning
+    from reference.speculative import speculative_blocks
+    from reference.stopping import StopStrings
+
+    target, stopping = loaded.target, loaded.stopping
+    generator = seeded(target.device, seed)
+    if stop_strings:
+        strings = StopStrings(stop_strings, loaded.tokenizer.decode)
+        stopping = replace(stopping, stop_strings=strings)
+    if not loaded.drafters:
+        text, seconds = begin(target, None, ids, stopping)
+        return text, seconds, autoregressive_blocks(
+            target, text, sampling=sampling, stopping=stopping, generator=generator
+        )
+    [drafter_of] = loaded.drafters.values()
+    drafter = drafter_of(sampling)
+    if policy is None:
+        beginning(target, ids, stopping)   # refuses what does not fit before costs are measured
+        subject = Subject(target, drafter, sampling, loaded.stopping, rule)
+        policy = adaptive(
+            subject, [ids], max_gamma=max_gamma, seed=seed, progress=lambda: None
+        )
+    text, seconds = begin(target, drafter, ids, stopping)
+    return text, seconds, speculative_blocks(
+        target,
+        drafter,
+        text,
+        sampling=sampling,
+        policy=policy,
+        stopping=stopping,
+        generator=generator,
+        rule=rule,
+    )
+
+
+def _print_blocks(
+    stream: Iterator[Block], tokenizer: Any, given: Sequence[int], show: bool
+) -> list[Block]:
+    """Prints blocks as they come, as running text or a line for each, and returns them."""
+    colour = False if os.environ.get("NO_COLOR") else None
+    text = TextStream(_plain(tokenizer), given)
+    ids = list(given)
+    blocks = []
+    click.echo(_plain(tokenizer)(ids), nl=show)
+    for block in stream:
+        blocks.append(block)
+        if show:
+            click.echo(coloured(block, tokenizer.decode, ids), color=colour)
+        else:
+            click.echo(text.add(block.tokens), nl=False)
+        ids += block.tokens
+    if not show:
+        click.echo(text.rest())
+    return blocks
+
+
+def _plain(tokenizer: Any) -> Decode:
+    """Returns what turns ids into text without marks such as the end of text."""
+    return lambda ids: str(tokenizer.decode(list(ids), skip_special_tokens=True))
+
+
+def coloured(block: Block, decode: Decode, before: Sequence[int]) -> str:
+    """Returns one line for a block, coloured as Figure 1 of Leviathan et al. 2023.
+
+    Accepted draft tokens green, rejected ones red and in brackets, the target's own token blue;
+    brackets and a bar tell them apart where there is no colour.
+
+    Args:
+      block: to show.
+      decode: the text of ids.
+      before: the ids before the block.
+    """
+
+    def shown(tokens: tuple[int, ...], context: Sequence[int]) -> str:
+        return piece(decode, context, tokens).replace("\n", "\\n")
+
+    accepted = block.tokens[: block.accepted]
+    kept = [*before, *accepted]
+    own = block.tokens[block.accepted :]
+    rejected = block.drafted[block.accepted :]
+    line = click.style(shown(accepted, before), fg="green") if accepted else ""
+    if rejected:
+        line += "[" + click.style(shown(rejected, kept), fg="red") + "]"
+    return line + ("|" + click.style(shown(own, kept), fg="blue") if own else "")
+
+
+def _as_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
+    return {
+        "text": _plain(tokenizer)(generation.tokens),
+        "tokens": list(generation.tokens),
+        "target_calls": generation.target_calls,
+        "drafted": generation.drafted,
+        "accepted": generation.accepted,
+        "accepted_fraction": generation.accepted_fraction,
+        "block_efficiency": generation.block_efficiency,
+        "prefill_seconds": generation.prefill_seconds,
+        "decode_seconds": generation.decode_seconds,
+        "draft_seconds": generation.draft_seconds,
+        "verify_seconds": generation.verify_seconds,
+        "other_seconds": generation.other_seconds,
+        "ending": generation.ending,
+        "blocks": [
+            {
+                "drafted": list(block.drafted),
+                "tokens": list(block.tokens),
+                "accepted": block.accepted,
+            }
+            for block in generation.blocks
+        ],
+    }

@@ -1,0 +1,183 @@
+"""`specplan measure`: alpha, c and the cost curves of real models."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specplan.options.model_options import ModelOptions, model_options
+from specplan.reports.output import bounds, print_json, table, writable
+
+if TYPE_CHECKING:
+    from estimator.runs.arms import Subject
+    from specplan.loading.pairs import Loaded
+
+
+@click.command("measure")
+@model_options
+@click.option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
+@click.option(
+    "--max-gamma", type=click.IntRange(min=1), default=16, help="Longest draft to price."
+)
+@click.option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
+@click.option(
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=1,
+    help="Texts that the target writes at once for alpha; costs are those of batch 1.",
+)
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the texts.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    callback=writable,
+    help="Write the profile here, and its traces beside it as .npz; a run that was "
+    "interrupted keeps those of finished prompts and times anew.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the profile as one JSON object.")
+def measure_command(
+    options: ModelOptions,
+    temperature: float,
+    max_gamma: int,
+    repeats: int,
+    batch_size: int,
+    seed: int,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """Measure alpha, c and the cost curves of real models.
+
+    The target writes text, the draft scores it in one parallel pass: alpha is the mean of
+    sum min(p, q). Costs come from the decoder's own blocks, baseline and probes interleaved.
+
+    \b
+    Example:
+      specplan measure --target Qwen/Qwen3-8B --draft Qwen/Qwen3-0.6B --prompts my.jsonl \\
+        -o profile.json
+      specplan plan --profile profile.json
+    """
+    from tqdm import tqdm
+
+    from estimator.costs.operations import c_hat
+    from estimator.profiles.measurement import measure_costs, measure_traces, profile_data
+    from estimator.profiles.profile import write_profile
+    from estimator.runs.arms import Subject
+    from estimator.runs.room import require_room
+    from specplan.loading.pairs import draft_names, load, sampling_at
+
+    names = draft_names(options)
+    if len(names) > 1:
+        raise ValueError(f"draft must be given once, got {', '.join(names)}")
+    if output is not None and output.suffix == ".npz":
+        raise ValueError(f"output must not end in .npz, as its traces do, got {output}")
+    sampling = sampling_at(temperature, options)
+    loaded = load(options, names)
+    [(name, drafter_of)] = loaded.drafters.items()
+    subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
+    prompts = loaded.prompts
+    require_room(subject, prompts)
+    with tqdm(
+        total=len(prompts) * (1 + 3 * repeats),
+        desc="measure",
+        unit="run",
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        traces = measure_traces(
+            subject,
+            prompts,
+            max_gamma=max_gamma,
+            seed=seed,
+            path=None if output is None else output.with_suffix(".npz"),
+            origins=loaded.origins,
+            batch_size=batch_size,
+            progress=bar.update,
+        )
+        runs = measure_costs(
+            subject,
+            prompts,
+            max_gamma=max_gamma,
+            repeats=repeats,
+            seed=seed,
+            progress=bar.update,
+        )
+    profile = profile_data(
+        subject,
+        prompts,
+        traces,
+        runs,
+        max_gamma=max_gamma,
+        c_hat=c_hat(loaded.target.module, subject.drafter),
+        setup=_setup(name, loaded, subject),
+        seed=seed,
+    )
+    if output is not None:
+        write_profile(profile, output)
+    if as_json:
+        print_json(profile)
+        return
+    click.echo(_report(profile))
+    if output is not None:
+        click.echo(f"\nWrote {output}; plan with it: specplan plan --profile {output}")
+
+
+def _setup(name: str, loaded: Loaded, subject: Subject) -> dict[str, Any]:
+    """Returns what the profile says of the models and the sampling."""
+    from dataclasses import asdict
+
+    from estimator.draft_model import draft_model, transformers_module
+
+    modules = {
+        "target": loaded.target.module,
+        "draft": transformers_module(draft_model(subject.drafter)),
+    }
+    return {
+        "target": loaded.target.name,
+        "draft": name,
+        # The commit of a hub repository; a folder has none.
+        "revision": {
+            role: None if module is None else getattr(module.config, "_commit_hash", None)
+            for role, module in modules.items()
+        },
+        "dtype": str(loaded.target.module.dtype).removeprefix("torch."),
+        "sampling": asdict(subject.sampling),
+    }
+
+
+def _report(profile: dict[str, Any]) -> str:
+    """Returns the readable form of a profile."""
+    alpha, c = profile["alpha"], profile["c"]
+    verify = profile["target_ms"]
+    rows = []
+    for gamma, factor in profile["improvement_factor"].items():
+        width = str(int(gamma) + 1)  # a drafter that never proposed so much was not timed at it
+        rows.append(
+            [gamma, f"{verify[width]:.2f}" if width in verify else "-"]
+            + [f"{factor[kind]:.3f}" for kind in ("replay", "iid")]
+        )
+    best = profile["optimal_gamma"]
+    advice = f"gamma {best}" if best > 0 else "do not speculate"
+    return "\n".join(
+        [
+            f"target {profile['setup']['target']}, draft {profile['setup']['draft']}, "
+            f"{profile['setup']['device']}, {profile['setup']['dtype']}",
+            f"alpha   {alpha['value']:.4f}  {bounds(alpha['low'], alpha['high'], digits=4)} over "
+            f"{alpha['tokens']} tokens of {alpha['prompts']} prompts",
+            f"c       {c['value']:.4f}  {bounds(c['low'], c['high'], digits=4)}; c_hat "
+            f"{profile['c_hat']:.4f}",
+            f"ms      target step {profile['target_ms']['1']:.3f}, draft step "
+            f"{profile['draft_ms']:.3f}, per block besides {profile['overhead_ms']:.3f}, "
+            f"baseline besides {profile['baseline_overhead_ms']:.3f}",
+            "",
+            table(
+                rows,
+                header=["gamma", "verify ms", "speed-up (replay)", "(i.i.d.)"],
+                marked=[best - 1] if best > 0 else [],
+            ),
+            "",
+            f"Best: {advice}.",
+        ]
+    )

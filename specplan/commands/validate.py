@@ -1,0 +1,166 @@
+"""`specplan validate`: predicted against measured speed-up on real models."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specplan.options.model_options import ModelOptions, lenience_option, model_options
+from specplan.options.ranges import integers, numbers
+from specplan.reports.output import print_json, writable
+
+if TYPE_CHECKING:
+    from estimator.validation.validation import Validation
+
+
+def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
+    """Returns a figure's path as given; refuses it at once if no figure can be written there.
+
+    Raises:
+      click.BadParameter: as writable, or if the suffix is none of an image that is drawn.
+    """
+    if value is not None:
+        from figures.drawing.files import IMAGE_SUFFIXES
+
+        if value.suffix.lower() not in IMAGE_SUFFIXES:
+            raise click.BadParameter(
+                f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}"
+            )
+    return writable(ctx, param, value)
+
+
+@click.command("validate")
+@model_options
+@click.option(
+    "--gamma", "gammas", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
+)
+@click.option(
+    "--policy",
+    "policy_names",
+    multiple=True,
+    default=["fixed"],
+    metavar="POLICY",
+    help="fixed (each --gamma), heuristic, confidence:P or adaptive; repeatable, a row for each.",
+)
+@click.option(
+    "--max-gamma",
+    type=click.IntRange(min=1),
+    default=16,
+    help="Longest draft of policies other than fixed.",
+)
+@lenience_option
+@click.option(
+    "--temperature",
+    "temperatures",
+    callback=numbers,
+    default="0,1",
+    help="Of the target, a list or range; 0 is greedy.",
+)
+@click.option(
+    "--decoder", type=click.Choice(["speculative"]), default="speculative", expose_value=False
+)
+@click.option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of texts and order.")
+@click.option(
+    "--figure",
+    type=click.Path(path_type=Path),
+    callback=drawable,
+    help="Draw predicted against measured into this file (.png or .svg).",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def validate_command(
+    options: ModelOptions,
+    gammas: tuple[int, ...],
+    policy_names: tuple[str, ...],
+    max_gamma: int,
+    lenience: float,
+    temperatures: tuple[float, ...],
+    repeats: int,
+    seed: int,
+    figure: Path | None,
+    as_json: bool,
+) -> None:
+    """Compare predicted with measured speed-up on real models.
+
+    Baseline, cost probes and every policy run interleaved on the same prompts. Predictions use
+    costs and texts apart from the run they predict.
+
+    \b
+    Example:
+      specplan validate
+      specplan validate --target T --draft D --gamma 2,4,8 --temperature 0,1
+      specplan validate --draft embedded --draft lookup --policy fixed --policy adaptive
+    """
+    from tqdm import tqdm
+
+    from estimator.runs.arms import Subject
+    from estimator.runs.room import require_room
+    from estimator.validation.validation import generations, validate
+    from specplan.loading.pairs import acceptance_rule, draft_names, load, sampling_at
+    from specplan.options.policy_names import parse_policies
+
+    policies = parse_policies(policy_names, gammas=gammas, max_gamma=max_gamma)
+    rule = acceptance_rule(lenience)
+    samplings = [sampling_at(temperature, options) for temperature in dict.fromkeys(temperatures)]
+    replayed = rule.lossless or any(sampling.greedy for sampling in samplings)
+    if figure is not None and not (replayed and "fixed" in policy_names):
+        raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
+    loaded = load(options, draft_names(options))
+    prompts = loaded.prompts
+    subjects = [
+        Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping, rule)
+        for drafter_of in loaded.drafters.values()
+        for sampling in samplings
+    ]
+    for subject in subjects:
+        require_room(subject, prompts)
+    runs = len(subjects) * generations(prompts, policies, repeats=repeats)
+    with tqdm(total=runs, desc="validate", unit="run", disable=not sys.stderr.isatty()) as bar:
+        validations = [
+            validate(
+                subject,
+                prompts,
+                policies,
+                max_gamma=max_gamma,
+                repeats=repeats,
+                seed=seed,
+                progress=bar.update,
+            )
+            for subject in subjects
+        ]
+    result = as_data(validations)
+    if as_json:
+        print_json(result)
+    else:
+        from specplan.reports.validation import report
+
+        click.echo(report(result, validations, len(prompts), repeats))
+    if figure is not None:
+        from figures.own.predicted_measured import save
+
+        save(result, figure)
+        click.echo(f"Wrote {figure}", err=True)
+
+
+def as_data(validations: Sequence[Validation]) -> dict[str, Any]:
+    """Returns rows and summary as JSON knows them."""
+    from dataclasses import asdict
+
+    rows = [
+        {**asdict(row), "error_percent": row.error_percent}
+        for validation in validations
+        for row in validation.rows
+    ]
+    errors = [abs(row["error_percent"]) for row in rows if row["error_percent"] is not None]
+    return {
+        "rows": rows,
+        "summary": {
+            "mean_abs_error_percent": sum(errors) / len(errors) if errors else None,
+            "max_abs_error_percent": max(errors) if errors else None,
+            "noise_percent": max(validation.noise_percent for validation in validations),
+        },
+    }

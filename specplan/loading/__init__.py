@@ -1,0 +1,1 @@
+"""From options to loaded models, drafters and prompts."""

@@ -1,0 +1,163 @@
+"""From model options to loaded objects: target, tokenizer, drafters, prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from estimator.prompts import embedded_prompts, encode_prompts, read_prompts
+from reference.laws.sampling import Sampling
+from reference.models.cached_model import CachedModel
+from reference.models.huggingface import (
+    encode_chat,
+    end_ids,
+    load_model,
+    load_tokenizer,
+    resolve_device,
+)
+from reference.rules.acceptance import Rule
+from reference.rules.lenience import Lenient
+from reference.speculative import STRICT
+from reference.stopping import Stopping
+from specplan.loading.drafters import (
+    EMBEDDED,
+    DrafterOf,
+    load_drafter,
+    require_tokenizer_of_target,
+    target_source,
+)
+from specplan.loading.origins import model_files
+from specplan.options.drafter_names import parse_drafter
+from specplan.options.model_options import EMBEDDED_PROMPT_TOKENS, ModelOptions
+from specplan.reports.output import warn
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a model command runs with.
+
+    target, tokenizer: loaded.
+    drafters: by name, each made for given sampling settings.
+    prompts: ids, at least one prompt.
+    stopping: max_new_tokens and the target's end-of-text ids.
+    origins: tells models of one name apart: files, device, precision.
+    """
+
+    target: CachedModel
+    tokenizer: Any
+    drafters: dict[str, DrafterOf]
+    prompts: list[list[int]]
+    stopping: Stopping
+    origins: list[str]
+
+
+def sampling_at(temperature: float, options: ModelOptions) -> Sampling:
+    """Returns the options' sampling settings at a temperature.
+
+    Raises:
+      ValueError: if a setting is out of range.
+    """
+    return Sampling(
+        temperature=temperature,
+        top_k=options.top_k,
+        top_p=options.top_p,
+        min_p=options.min_p,
+        repetition_penalty=options.repetition_penalty,
+    )
+
+
+def acceptance_rule(lenience: float) -> Rule:
+    """Returns the strict rule, or a lossy one where lenience is not 1.
+
+    Raises:
+      ValueError: if lenience is out of range.
+    """
+    return STRICT if lenience == 1 else Lenient(lenience)
+
+
+def draft_names(options: ModelOptions) -> tuple[str, ...]:
+    """Returns the drafters' names: as given, else the embedded one.
+
+    Raises:
+      ValueError: if none is given beside a target.
+    """
+    if options.drafts or options.target in (None, EMBEDDED):
+        return options.drafts or (EMBEDDED,)
+    raise ValueError("draft must be given with a target, got none")
+
+
+def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None) -> Loaded:
+    """Returns everything that the options name.
+
+    What can be refused without a model is refused before one is read: names, prompts, device, then
+    tokenizers.
+
+    Args:
+      options: as the user gave them.
+      drafts: names of drafters.
+      prompt: text that takes the place of the options' prompts.
+
+    Raises:
+      ValueError: with the option's name, rule and value.
+    """
+    target_name = EMBEDDED if options.target is None else options.target
+    texts = [prompt] if prompt is not None else _texts(options)
+    names = {name: parse_drafter(name) for name in drafts}
+    device = resolve_device(options.device)
+    source = target_source(target_name)
+    tokenizer = load_tokenizer(source, trust_remote_code=options.trust_remote_code)
+    for name in names.values():
+        require_tokenizer_of_target(name, tokenizer, options, target_name=target_name)
+    prompts = _prompts(texts, tokenizer, options, target_name)
+    target = load_model(
+        source, device=device, dtype=options.dtype, trust_remote_code=options.trust_remote_code
+    )
+    target.name = target_name
+    return Loaded(
+        target,
+        tokenizer,
+        {text: load_drafter(name, target, tokenizer, options) for text, name in names.items()},
+        prompts,
+        Stopping(options.max_new_tokens, end_ids(target.module, tokenizer)),
+        [str(device), str(target.module.dtype), *model_files(target_name, names.values())],
+    )
+
+
+def _texts(options: ModelOptions) -> list[str] | None:
+    """Returns the texts of a user's prompts; None stands for library sources."""
+    if options.prompts is not None:
+        return read_prompts(options.prompts)
+    if options.chat:
+        raise ValueError("chat needs a prompt of your own, got none")
+    return None
+
+
+def _prompts(
+    texts: Sequence[str] | None, tokenizer: Any, options: ModelOptions, target_name: str
+) -> list[list[int]]:
+    if texts is None:
+        return _library_prompts(tokenizer, options)
+    if not options.chat:
+        return encode_prompts(
+            texts, tokenizer, count=options.num_prompts, prompt_tokens=options.prompt_tokens
+        )
+    if options.prompt_tokens is not None:
+        raise ValueError("prompt_tokens cannot be given with chat: it would cut the template")
+    return [
+        encode_chat(tokenizer, text, name=target_name) for text in texts[: options.num_prompts]
+    ]
+
+
+def _library_prompts(tokenizer: Any, options: ModelOptions) -> list[list[int]]:
+    tokens = options.prompt_tokens
+    tokens = EMBEDDED_PROMPT_TOKENS if tokens is None else tokens
+    prompts = embedded_prompts(tokenizer, count=options.num_prompts, prompt_tokens=tokens)
+    if not prompts:
+        raise ValueError(
+            f"prompts must be given: this Python's library has no held-out source of {tokens} "
+            "tokens, got none"
+        )
+    if len(prompts) < options.num_prompts:
+        warn(f"the library has {len(prompts)} held-out sources of {tokens} tokens, no more")
+    return prompts

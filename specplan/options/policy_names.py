@@ -1,0 +1,49 @@
+"""Gamma policies as a user names them: `fixed`, `heuristic`, `confidence:0.4`, `adaptive`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from reference.policies.policy import Confidence, Fixed, Heuristic, Policy
+
+FIXED, ADAPTIVE = "fixed", "adaptive"
+FIRST_HEURISTIC_GAMMA = 5
+
+
+def parse_policies(
+    names: Sequence[str], *, gammas: Sequence[int], max_gamma: int
+) -> dict[str, Policy | None]:
+    """Returns the policies by name; None is the adaptive one, which has to wait for costs.
+
+    Args:
+      names: as the user gave them; `fixed` stands for one policy for each gamma.
+      gammas: of the fixed ones.
+      max_gamma: the longest draft of the others.
+
+    Raises:
+      ValueError: if a name is unknown or lacks its value, or a value is out of range.
+    """
+    policies: dict[str, Policy | None] = {}
+    for name in names:
+        if name == FIXED:
+            for gamma in gammas:
+                if gamma < 1:
+                    raise ValueError(f"gamma must be at least 1, got {gamma}")
+                policies[f"gamma {gamma}"] = Fixed(gamma)
+        else:
+            policies[name] = None if name == ADAPTIVE else _by_rule(name, max_gamma)
+    return policies
+
+
+def _by_rule(name: str, max_gamma: int) -> Policy:
+    kind, _, value = name.partition(":")
+    if name == "heuristic":
+        return Heuristic(start=min(FIRST_HEURISTIC_GAMMA, max_gamma), most=max_gamma)
+    if kind == "confidence":
+        try:
+            return Confidence(threshold=float(value), most=max_gamma)
+        except ValueError as error:
+            raise ValueError(
+                f"policy confidence:P needs a threshold P in [0, 1], got {name!r}"
+            ) from error
+    raise ValueError(f"policy must be fixed, heuristic, confidence:P or adaptive, got {name!r}")

@@ -1,0 +1,179 @@
+"""A plan as a reader sees it: the curve with its best row, and advice in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from specplan.reports.output import table
+
+if TYPE_CHECKING:
+    from simulator.choice.plan import Plan
+
+# Rows shown past the best gamma, and at the least; --json has all of them.
+_ROWS_PAST = 3
+_ROWS_LEAST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """Where the numbers of a plan come from, as far as the numbers do not tell.
+
+    counted: alpha was inferred from counts, under the i.i.d. assumption.
+    c_hat_is_c: nobody stated c_hat, so c stands in for it.
+    notes: sentences for the reader of the text.
+    """
+
+    counted: bool
+    c_hat_is_c: bool
+    notes: tuple[str, ...] = ()
+
+
+def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
+    """Returns the plan as the JSON object of `specplan plan`, its curve one object per gamma."""
+    fields = asdict(plan)
+    columns = fields.pop("curve")
+    rows = zip(*(values.tolist() for values in columns.values()), strict=True)
+    return {
+        "alpha": fields.pop("alpha"),
+        "alpha_iid": plan.alpha if basis.counted else None,
+        **fields,
+        "c_hat_is_c": basis.c_hat_is_c,
+        "curve": [dict(zip(columns, row, strict=True)) for row in rows],
+    }
+
+
+def row_json(plan: Plan, basis: Basis) -> dict[str, Any]:
+    """Returns the plan without its curve: one row of a table."""
+    fields = plan_json(plan, basis)
+    del fields["curve"]
+    return fields
+
+
+def plan_text(plan: Plan, basis: Basis) -> str:
+    """Returns the readable form of one plan: what was assumed, the curve, the advice."""
+    curve = plan.curve
+    shown = min(len(curve.gamma), max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST))
+    cells = zip(
+        curve.gamma.tolist(),
+        curve.expected_tokens.tolist(),
+        curve.improvement_factor.tolist(),
+        curve.operations_factor.tolist(),
+        strict=True,
+    )
+    rows = [[str(gamma), *(f"{value:.2f}" for value in values)] for gamma, *values in cells]
+    lines = [
+        _assumptions(plan, basis),
+        *basis.notes,
+        "",
+        table(
+            rows[:shown],
+            header=["gamma", "tokens per call", "speed-up", "operations"],
+            marked=[plan.optimal_gamma - 1] if plan.optimal_gamma > 0 else [],
+        ),
+        *([] if shown == len(rows) else [f"(--json has all up to {len(rows)})"]),
+        "",
+        *_advice(plan),
+    ]
+    return "\n".join(lines)
+
+
+def rows_text(plans: Sequence[Plan], basis: Basis) -> str:
+    """Returns a table with one line per plan, and on what it rests."""
+    columns: list[tuple[str, Callable[[Plan], str]]] = [
+        ("alpha", lambda plan: f"{plan.alpha:g}"),
+        ("c", lambda plan: f"{plan.c:.4g}"),
+    ]
+    if any(plan.batch > 1 for plan in plans):
+        columns.append(("batch", lambda plan: str(plan.batch)))
+    columns.append(("best gamma", lambda plan: str(plan.optimal_gamma)))
+    if any(plan.gamma != plan.optimal_gamma for plan in plans):
+        columns.append(("gamma", lambda plan: str(plan.gamma)))
+    columns += [
+        ("tokens per call", lambda plan: f"{plan.expected_tokens:.2f}"),
+        ("speed-up", lambda plan: f"{plan.improvement_factor:.2f}"),
+        ("operations", lambda plan: f"{plan.operations_factor:.2f}"),
+    ]
+    if all(plan.tokens_per_second is not None for plan in plans):
+        columns += [
+            ("tokens/s", lambda plan: f"{plan.tokens_per_second:.1f}"),
+            ("without draft", lambda plan: f"{plan.baseline_tokens_per_second:.1f}"),
+        ]
+    cells = [[cell(plan) for _, cell in columns] for plan in plans]
+    lines = [table(cells, header=[name for name, _ in columns])]
+    if any(plan.optimal_gamma == 0 for plan in plans):
+        lines.append("Best gamma 0: do not speculate.")
+    return "\n".join([*basis.notes, *([""] if basis.notes else []), *lines])
+
+
+def _assumptions(plan: Plan, basis: Basis) -> str:
+    source = " (from counts, taken as i.i.d.)" if basis.counted else ""
+    if not plan.verification_free:
+        verification = "at its own cost"
+    elif plan.lower_bound is None:
+        verification = "free, each block with an overhead"
+    else:
+        verification = "free (Theorem 8)"
+    operations = "c, for want of --c-hat" if basis.c_hat_is_c else f"{plan.c_hat:.4g}"
+    return (
+        f"alpha {plan.alpha:.4g}{source}, c {plan.c:.4g}, verification {verification}, "
+        f"c_hat {operations}"
+    )
+
+
+def _advice(plan: Plan) -> list[str]:
+    if plan.optimal_gamma == 0:
+        lines = ["Do not speculate: at this alpha and these costs no gamma is faster."]
+    elif plan.gamma == plan.optimal_gamma:
+        tokens = "1 token" if plan.gamma == 1 else f"{plan.gamma} tokens"
+        lines = [f"Draft {tokens} per block: {_gain(plan)}", *_tolerance(plan)]
+    else:
+        best = plan.curve.improvement_factor[plan.optimal_gamma - 1]
+        lines = [f"The best gamma is {plan.optimal_gamma}, with {best:.2f} times the speed."]
+    if plan.gamma != plan.optimal_gamma:
+        lines.append(f"Gamma {plan.gamma} gives {_gain(plan)}")
+    if plan.tokens_per_second is not None:
+        lines.append(
+            f"Tokens per second: {plan.tokens_per_second:.1f}, without a draft "
+            f"{plan.baseline_tokens_per_second:.1f}."
+        )
+    lines.append(_break_even(plan))
+    return lines
+
+
+def _gain(plan: Plan) -> str:
+    return (
+        f"{plan.improvement_factor:.2f} times the speed of the target alone.\n"
+        f"A target call then yields {plan.expected_tokens:.2f} tokens, and a token takes "
+        f"{plan.operations_factor:.2f} times the arithmetic."
+    )
+
+
+def _tolerance(plan: Plan) -> list[str]:
+    """Says how far from the best gamma one may stray: the top of the curve is flat."""
+    improvement = plan.curve.improvement_factor
+    near = improvement >= 0.98 * improvement.max()
+    first = last = plan.optimal_gamma
+    while first > 1 and near[first - 2]:
+        first -= 1
+    while last < len(near) and near[last]:
+        last += 1
+    return [] if first == last else [f"Gamma {first} to {last} come within 2 % of that."]
+
+
+def _break_even(plan: Plan) -> str:
+    c = plan.break_even_c
+    costs = "this c" if plan.tokens_per_second is None else "these costs"
+    below = "at no c" if c is None or c == 0 else f"below c {c:.3g}"
+    return f"Speculation pays {_paying_alphas(plan)} with {costs}, {below} with this alpha."
+
+
+def _paying_alphas(plan: Plan) -> str:
+    least = plan.break_even_alpha
+    if least is None or least == 1:
+        return "at no alpha"
+    if least > 0:
+        return f"above alpha {least:.3g}"
+    gains_unaccepted = plan.alpha == 0 and plan.optimal_gamma > 0
+    return "at any alpha" if gains_unaccepted else "at any alpha above 0"

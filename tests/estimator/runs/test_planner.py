@@ -1,0 +1,48 @@
+"""The adaptive policy's planner."""
+
+import numpy as np
+import pytest
+from pairs import PROMPTS, tiny_pair
+
+from estimator.runs.arms import Subject
+from estimator.runs.planner import adaptive, planner, probed_gammas
+from reference.laws.sampling import Sampling
+from reference.stopping import Stopping
+from simulator.cost.curves import CostModel
+
+COST = CostModel(target_seconds={1: 1.0, 3: 1.2, 9: 2.0}, draft_seconds=0.1, overhead_seconds=0.05)
+
+
+def test_the_planner_chooses_the_best_gamma_at_each_alpha() -> None:
+    plan = planner(COST, max_gamma=8)
+    for alpha in np.linspace(0, 1, 41):
+        factors = [COST.improvement_factor(alpha, gamma) for gamma in range(9)]
+        assert factors[plan(alpha)] == pytest.approx(max(factors))
+
+
+def test_the_planner_does_not_speculate_without_acceptance() -> None:
+    assert planner(COST, max_gamma=8)(0.0) == 0
+    assert planner(COST, max_gamma=8)(1.0) == 8
+
+
+@pytest.mark.parametrize(
+    ("most", "gammas"), [(1, [1]), (2, [1, 2]), (5, [1, 2, 4, 5]), (16, [1, 2, 4, 8, 16])]
+)
+def test_a_curve_is_probed_at_few_points(most: int, gammas: list[int]) -> None:
+    assert probed_gammas(most) == gammas
+
+
+def test_the_adaptive_policy_plans_with_what_it_measured() -> None:
+    sampling = Sampling()
+    target, drafter = tiny_pair(sampling)
+    calls = []
+    policy = adaptive(
+        Subject(target, drafter, sampling, Stopping(12)),
+        PROMPTS,
+        max_gamma=4,
+        seed=0,
+        progress=lambda: calls.append(1),
+    )
+    # Two prompts; baseline, its second run and the probe.
+    assert len(calls) == 6
+    assert 0 <= policy.gamma([]) <= 4

@@ -1,0 +1,156 @@
+"""Drawing and writing: all formats, whole files, nothing cut off or written over."""
+
+import csv
+import io
+import os
+from pathlib import Path
+
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from matplotlib.transforms import Bbox
+
+from figures.drawing.files import FORMATS, write_figure
+from figures.drawing.results import Results, parse_results
+from figures.registry import FIGURES, Entry
+
+RESULTS = parse_results(
+    {
+        "rows": [
+            {
+                "draft": draft,
+                "temperature": temperature,
+                "gamma": gamma,
+                "alpha": 0.6,
+                "predicted_calibrated": 1 + gamma / 10,
+                "measured": 1 + gamma / 11,
+                "measured_low": 1.0,
+                "measured_high": 1.9,
+            }
+            for draft in ("embedded", "lookup+ngram:models/of-a-rather-long-name.arpa")
+            for temperature in (0, 0.5, 1)
+            for gamma in (2, 4, 8)
+        ]
+    },
+    name="a.json",
+)
+
+
+SHOWN = [pytest.param(entry, None, id=entry.name) for entry in FIGURES.values()] + [
+    pytest.param(entry, RESULTS, id=f"{entry.name}-measured")
+    for entry in FIGURES.values()
+    if entry.takes_results
+]
+
+
+@pytest.mark.parametrize(("entry", "results"), SHOWN)
+def test_every_figure_is_written_in_all_formats(
+    entry: Entry, results: Results | None, tmp_path: Path
+) -> None:
+    written = write_figure(entry, tmp_path / "new", results=results, dots_per_inch=30)
+    assert [path.name for path in written] == [f"{entry.name}.{name}" for name in FORMATS]
+    assert sorted((tmp_path / "new").iterdir()) == sorted(written)  # no partial file is left
+    png, svg, table = (path.read_bytes() for path in written)
+    assert png.startswith(b"\x89PNG")
+    assert svg.startswith(b"<?xml")
+    heading, *rows = csv.reader(io.StringIO(table.decode()))
+    assert len(rows) >= 4
+    assert all(len(row) == len(heading) for row in rows)
+
+
+@pytest.mark.parametrize(("entry", "results"), SHOWN)
+def test_no_text_is_cut_off_or_written_over(entry: Entry, results: Results | None) -> None:
+    figure = entry.draw(entry.compute(results))
+    texts = visible_texts(figure)
+    page = Bbox.from_bounds(-1, -1, figure.bbox.width + 2, figure.bbox.height + 2)
+    for text, box in texts:
+        assert page.contains(box.x0, box.y0), text.get_text()
+        assert page.contains(box.x1, box.y1), text.get_text()
+    for i, (text, box) in enumerate(texts):
+        for other, other_box in texts[i + 1 :]:
+            common = Bbox.intersection(box, other_box)
+            # Ends of two axes may share a corner; more than two dots each way is a collision.
+            assert common is None or min(common.width, common.height) < 2, (
+                text.get_text(),
+                other.get_text(),
+            )
+
+
+@pytest.mark.parametrize(("entry", "results"), SHOWN)
+def test_the_small_print_can_be_read(entry: Entry, results: Results | None) -> None:
+    figure = entry.draw(entry.compute(results))
+    (source,) = (text for text in figure.texts if text.get_text() == figure.get_supxlabel())
+    assert source.get_fontsize() >= 8
+    # WCAG 2.1: relative luminance, and the contrast to white.
+    linear = [
+        value / 12.92 if value <= 0.03928 else ((value + 0.055) / 1.055) ** 2.4
+        for value in to_rgb(source.get_color())
+    ]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    assert 1.05 / (luminance + 0.05) >= 4.5
+
+
+def visible_texts(figure: Figure) -> list[tuple[Text, Bbox]]:
+    """Returns every drawn text and its place in dots."""
+    FigureCanvasAgg(figure).draw()
+    texts = [
+        text
+        for text in figure.findobj(Text)
+        if isinstance(text, Text) and text.get_visible() and text.get_text().strip()
+    ]
+    placed = [(text, text.get_window_extent()) for text in texts]
+    # matplotlib keeps labels of ticks outside of the limits, and of axes switched off, undrawn.
+    undrawn = {
+        id(label)
+        for panel in figure.axes
+        for axis, (low, high) in (
+            (panel.xaxis, sorted(panel.get_xlim())),
+            (panel.yaxis, sorted(panel.get_ylim())),
+        )
+        for tick in axis.get_major_ticks()
+        for label in (tick.label1, tick.label2)
+        if not (panel.axison and low <= tick.get_loc() <= high)
+    }
+    return [(text, box) for text, box in placed if id(text) not in undrawn and box.width > 0]
+
+
+def test_the_same_figure_is_the_same_bytes(tmp_path: Path) -> None:
+    entry = FIGURES["leviathan-fig3"]
+    first = write_figure(entry, tmp_path / "a", dots_per_inch=30)
+    second = write_figure(entry, tmp_path / "b", dots_per_inch=30)
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_csv_alone_draws_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(entry: Entry, data: object) -> Figure:
+        raise AssertionError("drawn")
+
+    monkeypatch.setattr(Entry, "draw", fail)
+    (path,) = write_figure(FIGURES["leviathan-table1"], tmp_path, formats=["csv"])
+    assert path.read_text().startswith("alpha,gamma,operations,speed")
+
+
+def test_an_interrupted_write_leaves_the_earlier_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entry = FIGURES["leviathan-table1"]
+    (path,) = write_figure(entry, tmp_path, formats=["csv"])
+    path.write_text("earlier")
+
+    def fail(source: Path, destination: Path) -> None:
+        raise OSError("disk gone")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="disk gone"):
+        write_figure(entry, tmp_path, formats=["csv"])
+    assert path.read_text() == "earlier"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_unknown_format_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="format must be one of png, svg, csv, got pdf"):
+        write_figure(FIGURES["leviathan-fig2"], tmp_path / "new", formats=["png", "pdf"])
+    assert not (tmp_path / "new").exists()

@@ -1,0 +1,117 @@
+"""Figures of ours, as numbers."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from figures.own import batch_size, speedup_map, verification_cost
+from simulator.choice.operations import operations_factor
+from simulator.choice.walltime import lower_bound
+from simulator.cost.hardware import find_hardware
+from simulator.cost.roofline import memory_bytes, roofline_cost
+
+
+def test_the_map_speculates_exactly_where_alpha_exceeds_c() -> None:
+    data = speedup_map.compute()
+    alphas, costs = np.array(data.alphas), np.array(data.costs)[:, np.newaxis]
+    gamma, speedup = np.array(data.gamma), np.array(data.speedup)
+    assert ((gamma > 0) == (alphas > costs)).all()
+    assert (speedup[gamma == 0] == 1).all()
+    assert (speedup >= lower_bound(alphas, costs) - 1e-12).all()
+
+
+def test_the_map_rises_with_alpha_and_falls_with_c() -> None:
+    speedup = np.array(speedup_map.compute().speedup)
+    assert (np.diff(speedup, axis=1) >= -1e-12).all()
+    assert (np.diff(speedup, axis=0) <= 1e-12).all()
+
+
+def test_the_map_stops_at_the_cap_nowhere() -> None:
+    assert max(max(row) for row in speedup_map.compute().gamma) < speedup_map.MAX_GAMMA
+
+
+def test_dearer_verification_never_asks_for_longer_drafts() -> None:
+    data = verification_cost.compute()
+    gamma = np.array(data.gamma)
+    assert (np.diff(gamma, axis=0) <= 0).all()
+    assert gamma.max() < verification_cost.MAX_GAMMA
+
+
+def test_free_verification_is_theorem_8() -> None:
+    data = verification_cost.compute()
+    assert data.slopes[0] == 0
+    assert data.naive[0] == data.speedup[0]
+
+
+def test_the_gamma_of_theorem_8_can_lose_where_a_shorter_one_gains() -> None:
+    data = verification_cost.compute()
+    best, naive = np.array(data.speedup), np.array(data.naive)
+    assert (best >= naive).all()
+    assert (best >= 1).all()
+    assert ((best > 1.02) & (naive < 1)).any()
+
+
+@pytest.fixture(scope="module")
+def load() -> batch_size.BatchSize:
+    return batch_size.compute()
+
+
+def test_best_gamma_shrinks_with_the_batch(load: batch_size.BatchSize) -> None:
+    points = load.points
+    assert points[0].best_gamma > points[-1].best_gamma
+    assert all(a.best_gamma >= b.best_gamma for a, b in pairwise(points))
+    assert all(
+        point.best_speedup >= max(point.speedup_gamma_2, point.speedup_gamma_4, 1.0) - 1e-12
+        for point in points
+    )
+
+
+def test_longer_fixed_drafts_lose_at_smaller_batches(load: batch_size.BatchSize) -> None:
+    last = [load.last_gaining[gamma] for gamma in batch_size.FIXED_GAMMAS]
+    assert last == sorted(last, key=lambda batch: -1 if batch is None else -batch)
+    for gamma, batch in load.last_gaining.items():
+        assert batch is not None
+        assert batch < batch_size.BATCHES[-1]
+        for point in load.points:
+            assert (getattr(point, f"speedup_gamma_{gamma}") > 1) == (point.batch <= batch)
+
+
+def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.BatchSize) -> None:
+    gpu = find_hardware(batch_size.GPU)
+    for gamma, last in load.last_gaining.items():
+        assert last is not None
+        gains = [
+            roofline_cost(
+                batch_size.TARGET,
+                batch_size.DRAFT,
+                gpu,
+                context=batch_size.CONTEXT,
+                batch=batch,
+                max_gamma=gamma,
+            ).improvement_factor(batch_size.ALPHA, gamma)
+            > 1
+            for batch in (last, last + 1)
+        ]
+        assert gains == [True, False]
+
+
+def test_the_slow_down_under_load_stays_below_the_wasted_operations(
+    load: batch_size.BatchSize,
+) -> None:
+    last = load.points[-1]
+    for gamma in (4, 8):
+        slowdown = 1 / getattr(last, f"speedup_gamma_{gamma}")
+        wasted = float(operations_factor(batch_size.ALPHA, gamma, 0.25))
+        assert 1.2 < slowdown < wasted
+
+
+def test_the_largest_batch_fits_into_memory() -> None:
+    assert batch_size.BATCHES[-1] == 512
+    held = sum(
+        float(memory_bytes(shape, context=batch_size.CONTEXT, batch=batch_size.BATCHES[-1]))
+        for shape in (batch_size.TARGET, batch_size.DRAFT)
+    )
+    assert held < find_hardware(batch_size.GPU).memory_bytes
+    assert batch_size.TARGET.parameters == pytest.approx(8.03e9, rel=1e-3)
+    assert batch_size.DRAFT.parameters == pytest.approx(1.236e9, rel=1e-3)

@@ -1,0 +1,155 @@
+"""N-gram and lookup drafters behind the drafter protocol."""
+
+from collections import Counter
+
+import pytest
+import torch
+from chi_squared import require_law
+from corpora import random_texts, trained_model
+
+from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.lookup_then_ngram import LookupThenNgram
+from ngram.drafters.ngram_drafter import NgramDrafter
+from ngram.rows.rows import Rows
+from ngram.rows.vocabulary import Vocabulary
+from reference.drafter import Drafter
+from reference.laws.laws import Dense, Laws
+from reference.laws.sampling import Sampling
+from reference.policies.policy import Fixed
+
+CPU = torch.device("cpu")
+ROWS = Rows(trained_model(random_texts(1, words=6), 3), Vocabulary(8, end=7))
+
+
+def ngram_drafter(sampling: Sampling) -> NgramDrafter:
+    return NgramDrafter(ROWS, sampling, device=CPU, name="ngram:model.arpa")
+
+
+def lookup() -> PromptLookupDrafter:
+    return PromptLookupDrafter(device=CPU)
+
+
+class Once:
+    """Never drafts a second token."""
+
+    name = "once"
+
+    def gamma(self, blocks: object) -> int:
+        return 5
+
+    def goes_on(self, token: torch.Tensor, q: Laws) -> bool:
+        return False
+
+
+DRAFTERS: dict[str, Drafter] = {
+    "ngram": ngram_drafter(Sampling()),
+    "lookup": lookup(),
+    "both": LookupThenNgram(lookup(), ngram_drafter(Sampling())),
+}
+TEXT = [1, 2, 3, 1, 2]
+
+
+@pytest.mark.parametrize("drafter", DRAFTERS.values(), ids=DRAFTERS)
+def test_as_many_are_drafted_as_asked_for(drafter: Drafter) -> None:
+    drafter.start(TEXT, TEXT)
+    for limit in (0, 1, 4):
+        draft = drafter.propose(TEXT, limit, Fixed(limit), torch.Generator().manual_seed(0))
+        assert draft.tokens.shape == (limit,)
+        assert draft.tokens.dtype == torch.int64
+        assert draft.q.dense(8).shape == (limit, 8)
+        torch.testing.assert_close(draft.q.dense(8).sum(dim=1), torch.ones(limit))
+
+
+@pytest.mark.parametrize("drafter", DRAFTERS.values(), ids=DRAFTERS)
+def test_a_policy_can_stop_them(drafter: Drafter) -> None:
+    drafter.start(TEXT, TEXT)
+    draft = drafter.propose(TEXT, 5, Once(), torch.Generator().manual_seed(0))
+    assert len(draft.tokens) == 1
+
+
+@pytest.mark.parametrize("drafter", DRAFTERS.values(), ids=DRAFTERS)
+def test_lookups_take_time_and_it_is_counted(drafter: Drafter) -> None:
+    drafter.start(TEXT, TEXT)
+    before = drafter.forward_seconds
+    drafter.propose(TEXT, 2, Fixed(2), torch.Generator().manual_seed(0))
+    assert drafter.forward_seconds > before
+
+
+def test_ngrams_draft_from_the_laws_they_say() -> None:
+    drafter = ngram_drafter(Sampling(0.8, top_k=5))
+    generator = torch.Generator().manual_seed(0)
+    pairs: Counter[tuple[int, int]] = Counter()
+    for _ in range(3000):
+        draft = drafter.propose([3], 2, Fixed(2), generator)
+        first, second = draft.tokens.tolist()
+        pairs[(first, second)] += 1
+    law = {}
+    one = torch.from_numpy(ROWS.log_row([-2, 3]))[None]
+    p = drafter.sampling.laws(one, [3]).dense(8)[0]
+    for first in range(8):
+        two = torch.from_numpy(ROWS.log_row([3, first]))[None]
+        q = drafter.sampling.laws(two, [3, first]).dense(8)[0]
+        law |= {(first, second): float(p[first] * q[second]) for second in range(8)}
+    require_law(pairs, law)
+
+
+def test_greedy_ngrams_draft_the_likeliest() -> None:
+    draft = ngram_drafter(Sampling(0.0)).propose([1], 3, Fixed(3), torch.Generator())
+    text = [1]
+    for token in draft.tokens.tolist():
+        assert token == ROWS.log_row(ROWS.context(text)).argmax()
+        text.append(token)
+
+
+def test_ngram_rows_are_as_wide_as_the_target() -> None:
+    wide = Rows(ROWS.model, Vocabulary(8, end=7), width=20)
+    drafter = NgramDrafter(wide, Sampling(), device=CPU, name="ngram")
+    draft = drafter.propose([1], 50, Fixed(50), torch.Generator().manual_seed(0))
+    assert isinstance(draft.q, Dense)
+    assert draft.q.probabilities.shape == (50, 20)
+    assert (draft.q.probabilities[:, 8:] == 0).all()
+    assert (draft.tokens < 8).all()
+
+
+def test_no_match_drafts_nothing() -> None:
+    drafter = lookup()
+    drafter.start([1, 2, 3], [1, 2, 3])
+    assert len(drafter.propose([1, 2, 3], 4, Fixed(4), torch.Generator()).tokens) == 0
+
+
+def test_a_new_text_forgets_the_old_one() -> None:
+    drafter = lookup()
+    drafter.start([5, 6], [5, 6])
+    drafter.propose([5, 6, 5], 2, Fixed(2), torch.Generator())
+    drafter.start([5], [5])
+    assert len(drafter.propose([5], 2, Fixed(2), torch.Generator()).tokens) == 0
+
+
+def test_an_encoders_prompt_is_copied_from() -> None:
+    drafter = lookup()
+    drafter.start([4, 5, 6, 7], [0])
+    draft = drafter.propose([0, 5], 2, Fixed(2), torch.Generator())
+    assert draft.tokens.tolist() == [6, 7]
+
+
+def test_both_draft_by_ngram_where_nothing_matches() -> None:
+    both = LookupThenNgram(lookup(), ngram_drafter(Sampling(0.0)))
+    both.start([1, 2], [1, 2])
+    copied = both.propose([1, 2, 5, 1], 2, Fixed(2), torch.Generator())
+    assert copied.tokens.tolist() == [2, 5]
+    both.start([1, 2], [1, 2])
+    own = ngram_drafter(Sampling(0.0)).propose([1, 2], 2, Fixed(2), torch.Generator())
+    modelled = both.propose([1, 2], 2, Fixed(2), torch.Generator())
+    assert modelled.tokens.tolist() == own.tokens.tolist()
+
+
+def test_names_are_as_a_user_would_give_them() -> None:
+    assert lookup().name == "lookup"
+    assert PromptLookupDrafter(device=CPU, longest=5).name == "lookup:5"
+    both = LookupThenNgram(lookup(), ngram_drafter(Sampling()))
+    assert both.name == "lookup+ngram:model.arpa"
+
+
+def test_a_lookup_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="a lookup must match at least 1 token, got 0"):
+        PromptLookupDrafter(device=CPU, longest=0)

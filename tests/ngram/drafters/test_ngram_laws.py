@@ -1,0 +1,213 @@
+"""Drafting with n-grams, with lookup and with both leaves the target's law as it is.
+
+The whole laws of generated texts, enumerated; and replay against the decoder at temperature 0.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+import torch
+from corpora import random_texts, trained_model
+from enumeration import own_law, require_equal, walk_choices
+from plain_laws import plain_law, random_table
+
+from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.lookup_then_ngram import LookupThenNgram
+from ngram.drafters.ngram_drafter import NgramDrafter
+from ngram.rows.rows import Rows
+from ngram.rows.vocabulary import Vocabulary
+from reference.drafter import Drafter
+from reference.drafters.model_drafter import text_laws
+from reference.generation import decode, decode_speculatively
+from reference.laws.laws import OneHot
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores
+from reference.models.tabular import TabularModel
+from reference.policies.policy import Fixed
+from reference.rules.acceptance import Strict
+from reference.stopping import Stopping
+from simulator.acceptance.replay import expected_calls
+
+CPU = torch.device("cpu")
+VOCABULARY = 3
+END = 2
+PROMPT = [0, 1]
+NEW_TOKENS = 3
+TARGET = random_table(5, VOCABULARY, remembered=3)
+TEXTS = random_texts(1, words=2, texts=20)
+SETTINGS = {
+    "plain": Sampling(),
+    "greedy": Sampling(0.0),
+    "top-k": Sampling(1.3, top_k=2),
+    "top-p": Sampling(0.7, top_p=0.8),
+    "repetition penalty": Sampling(repetition_penalty=1.8),
+}
+
+
+# What each drafter's laws are enumerated under; plain and greedy for those not named.
+TRIED = {
+    "trigram": ("plain", "greedy", "repetition penalty"),
+    "both": ("plain", "greedy", "top-p"),
+    "unigram": ("greedy", "top-k"),
+    "lookup of one": ("top-p",),
+}
+
+
+def ngram_drafter(order: int, sampling: Sampling) -> NgramDrafter:
+    rows = Rows(trained_model(TEXTS, order), Vocabulary(VOCABULARY, end=END))
+    return NgramDrafter(rows, sampling, device=CPU, name="ngram")
+
+
+def lookup(longest: int = 2) -> PromptLookupDrafter:
+    return PromptLookupDrafter(device=CPU, longest=longest)
+
+
+DRAFTERS: dict[str, Callable[[Sampling], Drafter]] = {
+    "unigram": lambda sampling: ngram_drafter(1, sampling),
+    "bigram": lambda sampling: ngram_drafter(2, sampling),
+    "trigram": lambda sampling: ngram_drafter(3, sampling),
+    "greedy trigram": lambda _: ngram_drafter(3, Sampling(0.0)),
+    "lookup": lambda _: lookup(),
+    "lookup of one": lambda _: lookup(1),
+    "both": lambda sampling: LookupThenNgram(lookup(), ngram_drafter(2, sampling)),
+}
+
+
+@pytest.mark.parametrize(
+    ("drafter", "setting"),
+    [
+        (drafter, setting)
+        for drafter in DRAFTERS
+        for setting in SETTINGS
+        if setting in TRIED.get(drafter, ("plain", "greedy"))
+    ],
+)
+def test_law_of_texts_is_the_targets(
+    drafter: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampling = SETTINGS[setting]
+    made = DRAFTERS[drafter](sampling)
+    generator = torch.Generator()
+
+    def run() -> tuple[int, ...]:
+        return decode_speculatively(
+            TabularModel(TARGET, VOCABULARY),
+            made,
+            PROMPT,
+            sampling=sampling,
+            policy=Fixed(2),
+            stopping=Stopping(NEW_TOKENS),
+            generator=generator,
+        ).tokens
+
+    with monkeypatch.context() as patches:
+        walk = walk_choices(patches, {Strict: lambda p, q: min(1.0, p / q)})
+        law = walk.law(run)
+    expected = own_law(
+        lambda text: plain_law(TARGET(text), sampling, text), PROMPT, new_tokens=NEW_TOKENS
+    )
+    # Rows are float32.
+    require_equal(law, expected, tolerance=1e-6)
+
+
+def scores(
+    drafter: Drafter, prompt: Sequence[int], continuation: Sequence[int], gamma: int
+) -> Scores:
+    target = TabularModel(TARGET, VOCABULARY)
+    text = target.start(prompt)
+    p = text_laws(target, text, continuation, Sampling(0.0))
+    return drafter.score(prompt, text, continuation, p, gamma)
+
+
+@pytest.mark.parametrize("drafter", DRAFTERS)
+@pytest.mark.parametrize("gamma", [1, 2, 3, 5, 8])
+def test_replay_counts_the_decoders_calls_at_temperature_0(drafter: str, gamma: int) -> None:
+    greedy = Sampling(0.0)
+    for prompt in ([0], [0, 1, 0, 1], [2, 1, 2], [1, 1, 0, 2, 1, 0, 2]):
+        made = DRAFTERS[drafter](greedy)
+        generator = torch.Generator().manual_seed(0)
+        decoded = decode_speculatively(
+            TabularModel(TARGET, VOCABULARY),
+            made,
+            prompt,
+            sampling=greedy,
+            policy=Fixed(gamma),
+            stopping=Stopping(40),
+            generator=generator,
+        )
+        own = decode(
+            TabularModel(TARGET, VOCABULARY),
+            prompt,
+            sampling=greedy,
+            stopping=Stopping(40),
+            generator=generator,
+        )
+        assert decoded.tokens == own.tokens
+        found = scores(made, prompt, decoded.tokens, 8)
+        drafted = None if found.drafted is None else found.drafted.numpy()
+        calls = expected_calls(found.acceptance.numpy(), gamma, drafted=drafted)
+        assert calls == len(decoded.blocks)
+
+
+@pytest.mark.parametrize("setting", ["plain", "repetition penalty"])
+def test_the_ngrams_scores_are_of_the_laws_it_drafts_from(setting: str) -> None:
+    sampling = SETTINGS[setting]
+    drafter = ngram_drafter(3, sampling)
+    target = TabularModel(TARGET, VOCABULARY)
+    continuation = [1, 0, 2, 2, 1]
+    text = target.start(PROMPT)
+    p = text_laws(target, text, continuation, sampling)
+    found = drafter.score(PROMPT, text, continuation, p, 4)
+    for place, token in enumerate(continuation):
+        before = [*PROMPT, *continuation[:place]]
+        draft = drafter.propose(before, 1, Fixed(1), torch.Generator().manual_seed(place))
+        q = draft.q.dense(VOCABULARY)[0].double()
+        own = p.dense(VOCABULARY)[place].double()
+        assert found.beta[place] == pytest.approx(float(torch.minimum(own, q).sum()), abs=1e-6)
+        expected = min(1.0, float(q[token] / own[token]))
+        assert found.acceptance[place] == pytest.approx(expected, abs=1e-6)
+    assert found.drafted is None
+
+
+def test_the_lookups_scores_are_by_block_start() -> None:
+    prompt, continuation = [0, 1, 2, 0], [1, 2, 3, 0, 1]
+    target = TabularModel(TARGET, VOCABULARY)
+    text = target.start(prompt)
+    p = text_laws(target, text, continuation, Sampling())
+    found = lookup().score(prompt, text, continuation, p, 3)
+    # Drafts from each start: after 0 comes 1 2 0; after 1, 2 0 1; after 2, 0 1 2; 3 is new; then
+    # the match of 0 is the latest, in 2 0 1 2 3.
+    assert found.drafted is not None
+    assert found.drafted.tolist() == [3, 3, 3, 0, 3]
+    np.testing.assert_array_equal(
+        found.acceptance, [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0], [1, 0, 0]]
+    )
+    own = p.dense(VOCABULARY).double()
+    expected = [own[0, 1], own[1, 2], own[2, 0], 0.0, own[4, 1]]
+    torch.testing.assert_close(found.beta, torch.tensor([float(x) for x in expected]).double())
+
+
+def test_both_score_as_the_one_that_drafts() -> None:
+    prompt, continuation = [0, 1, 2], [3, 0, 1, 1, 2]
+    greedy = Sampling(0.0)
+    both = LookupThenNgram(lookup(), ngram_drafter(2, greedy))
+    mixed = scores(both, prompt, continuation, 3)
+    copied = scores(lookup(), prompt, continuation, 3)
+    modelled = scores(ngram_drafter(2, greedy), prompt, continuation, 3)
+    assert copied.drafted is not None
+    assert mixed.drafted is not None
+    matched = copied.drafted > 0
+    assert matched.tolist() == [False, False, True, True, True]
+    assert mixed.drafted.tolist() == [3, 3, 3, 3, 3]
+    for start in range(len(continuation)):
+        along = [*modelled.acceptance[start:].tolist(), 0, 0, 0][:3]
+        expected = copied.acceptance[start].tolist() if matched[start] else along
+        assert mixed.acceptance[start].tolist() == expected
+        assert mixed.beta[start] == (copied if matched[start] else modelled).beta[start]
+
+
+def test_one_hot_drafts_hold_no_rows() -> None:
+    draft = lookup().propose([1, 2, 1], 2, Fixed(2), torch.Generator())
+    assert isinstance(draft.q, OneHot)
+    assert draft.tokens.tolist() == [2, 1]

@@ -1,0 +1,190 @@
+"""Training writes a model and what it was made of, and a target's tokenizer is held to it."""
+
+import dataclasses
+import os
+import shutil
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+from corpora import file_entries, random_texts, sentences, tiny_tokenizer, trained_model, written
+
+import ngram.training.train
+from ngram.files.description import (
+    description_path,
+    fingerprint,
+    read_description,
+    require_tokenizer,
+)
+from ngram.training.corpus import Corpus
+from ngram.training.lmplz import find_lmplz, run_lmplz
+from ngram.training.train import train
+
+TEXTS = random_texts(1, words=8)
+LMPLZ = shutil.which("lmplz")
+
+
+def trained_file(path: Path, **settings: Any) -> Path:
+    options = {"order": 3, "tokenizer": tiny_tokenizer(), "tokenizer_name": "tiny"} | settings
+    train(Corpus(sentences(TEXTS), 0), path, **options)
+    return path
+
+
+def test_the_model_and_its_description_are_written(tmp_path: Path) -> None:
+    path = trained_file(tmp_path / "model.arpa", prune=(0, 1))
+    assert sorted(os.listdir(tmp_path)) == ["model.arpa", "model.arpa.json"]
+    expected = written(tmp_path / "expected.arpa", TEXTS, 3, (0, 1))
+    assert path.read_bytes() == expected.read_bytes()
+    description = read_description(path)
+    assert description is not None
+    assert description.fingerprint == fingerprint(tiny_tokenizer())
+    assert (description.order, description.prune) == (3, (0, 1, 1))
+    assert description.estimator == "own"
+    assert description.texts == len(TEXTS)
+    assert description.tokens == sum(map(len, TEXTS))
+    levels = trained_model(TEXTS, 3, (0, 1)).levels
+    assert description.ngrams == tuple(len(level.words) for level in levels)
+
+
+def test_fallback_discounts_are_told(tmp_path: Path) -> None:
+    corpus = Corpus(sentences([[1, 2]]), 0)
+    description = train(
+        corpus, tmp_path / "a.arpa", order=2, tokenizer=tiny_tokenizer(), tokenizer_name="tiny"
+    )
+    assert description.fallback_orders == (1, 2)
+
+
+@pytest.mark.skipif(LMPLZ is None, reason="KenLM's lmplz is not on PATH")
+def test_lmplz_trains_the_same(tmp_path: Path) -> None:
+    ours = trained_file(tmp_path / "own.arpa", prune=(0, 1))
+    theirs = trained_file(tmp_path / "lmplz.arpa", prune=(0, 1), lmplz=LMPLZ)
+    one, other = read_description(ours), read_description(theirs)
+    assert one is not None
+    assert other is not None
+    assert other.estimator == "lmplz"
+    assert dataclasses.replace(other, arpa=one.arpa, estimator="own") == one
+    expected = file_entries(ours)
+    for words, values in file_entries(theirs).items():
+        assert values == pytest.approx(expected[words], abs=1e-4)
+
+
+@pytest.mark.parametrize("order", [0, 7])
+def test_orders_out_of_range_are_refused(order: int, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=rf"order must lie in \[1, 6\], got {order}"):
+        trained_file(tmp_path / "model.arpa", order=order)
+    assert os.listdir(tmp_path) == []
+
+
+def test_a_failure_leaves_the_old_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = trained_file(tmp_path / "model.arpa")
+    before = path.read_bytes(), description_path(path).read_bytes()
+
+    def fail(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OSError, match="No space left"):
+        trained_file(path, order=2)
+    assert (path.read_bytes(), description_path(path).read_bytes()) == before
+    assert sorted(os.listdir(tmp_path)) == ["model.arpa", "model.arpa.json"]
+
+
+def program(path: Path, script: str) -> str:
+    """Returns a program that stands for lmplz."""
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+    return str(path)
+
+
+def test_an_lmplz_that_fails_is_a_failure(tmp_path: Path) -> None:
+    folder = tmp_path / "models"
+    folder.mkdir()
+    (folder / "model.arpa").write_text("old")
+    failing = program(tmp_path / "lmplz", "echo first >&2; echo no memory >&2; exit 3")
+    with pytest.raises(RuntimeError, match="lmplz failed with status 3: no memory"):
+        run_lmplz(failing, sentences(TEXTS), folder / "model.arpa", order=2, prune=(0, 0))
+    assert os.listdir(folder) == ["model.arpa"]
+    assert (folder / "model.arpa").read_text() == "old"
+
+
+def test_lmplz_gets_a_line_for_each_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ngram.training.lmplz.TOKENS_AT_ONCE", 3)
+    copying = program(tmp_path / "lmplz", 'while [ "$1" != --arpa ]; do shift; done; cat > "$2"')
+    run_lmplz(copying, sentences([[1, 20], [3]]), tmp_path / "out", order=2, prune=(0, 0))
+    lines = [line.split() for line in (tmp_path / "out").read_text().splitlines() if line.strip()]
+    assert lines == [["1", "20"], ["3"]]
+
+
+def test_lmplz_is_not_asked_to_prune_the_end_of_text(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="must be below the number of texts, 2, got 2"):
+        run_lmplz("lmplz", sentences([[1], [2]]), tmp_path / "a", order=2, prune=(2, 2))
+
+
+def test_lmplz_is_found_as_given_or_on_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert find_lmplz() is None
+    name = program(tmp_path / "lmplz", "true")
+    assert find_lmplz() == name
+    assert find_lmplz(name) == name
+    with pytest.raises(ValueError, match="lmplz must be a program that can be run, got missing"):
+        find_lmplz("missing")
+
+
+def test_the_same_tokenizer_is_let_pass(tmp_path: Path) -> None:
+    require_tokenizer(trained_file(tmp_path / "a.arpa"), tiny_tokenizer(), name="target")
+
+
+def test_another_tokenizer_is_refused_by_name(tmp_path: Path) -> None:
+    path = trained_file(tmp_path / "a.arpa")
+    with pytest.raises(
+        ValueError, match=r"must be of the tokenizer of target, got one trained with tiny; --force"
+    ):
+        require_tokenizer(path, tiny_tokenizer(begin="<begin>"), name="target")
+
+
+def test_an_unknown_tokenizer_is_refused(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.arpa", TEXTS, 2)
+    with pytest.raises(ValueError, match=r"fingerprint beside it, in a.arpa.json, got none"):
+        require_tokenizer(path, tiny_tokenizer(), name="target")
+
+
+def test_a_description_of_another_file_is_refused(tmp_path: Path) -> None:
+    path = trained_file(tmp_path / "a.arpa")
+    written(path, TEXTS, 2)
+    with pytest.raises(ValueError, match=r"must be the file that a.arpa.json describes, got ano"):
+        require_tokenizer(path, tiny_tokenizer(), name="target")
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "other"}'])
+def test_a_damaged_description_is_refused(content: str, tmp_path: Path) -> None:
+    path = trained_file(tmp_path / "a.arpa")
+    description_path(path).write_text(content)
+    with pytest.raises(ValueError, match=r"a.arpa.json must describe an n-gram model"):
+        read_description(path)
+
+
+def test_fingerprints_tell_tokenizers_apart() -> None:
+    prints = [
+        fingerprint(tokenizer)
+        for tokenizer in (tiny_tokenizer(), tiny_tokenizer(end="in"), tiny_tokenizer(begin="<b>"))
+    ]
+    assert len(set(prints)) == 3
+    assert fingerprint(tiny_tokenizer()) == prints[0]
+
+
+def test_progress_counts_each_order_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps = []
+    bar = ngram.training.train.tqdm
+
+    class Counted(bar):  # type: ignore[misc, valid-type]
+        def update(self, n: float = 1) -> bool | None:
+            steps.append(n)
+            shown: bool | None = super().update(n)
+            return shown
+
+    monkeypatch.setattr(ngram.training.train, "tqdm", Counted)
+    trained_file(tmp_path / "a.arpa", order=4)
+    assert sum(steps) == 8

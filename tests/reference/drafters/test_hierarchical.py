@@ -1,0 +1,239 @@
+"""A draft model that is itself drafted: its joint law is its own, and the output the target's."""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+import pytest
+import torch
+from chi_squared import require_law
+from enumeration import own_law
+
+from ngram.drafters.lookup import PromptLookupDrafter
+from reference.drafter import Draft, Drafter
+from reference.drafters.hierarchical import HierarchicalDrafter
+from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.random_drafter import RandomDrafter
+from reference.generation import decode_speculatively
+from reference.laws.laws import Laws, OneHot
+from reference.laws.sampling import Sampling
+from reference.models.tabular import Table, TabularModel
+from reference.policies.policy import Fixed, Policy
+from reference.records import Block, Generation
+from reference.stopping import Stopping
+
+VOCABULARY = 3
+PROMPT = [0, 1]
+
+
+def table(seed: int, *, zeros: bool = False) -> Table:
+    """Returns a random law for each pair of last tokens, of which some are impossible."""
+
+    def law(text: Sequence[int]) -> list[float]:
+        draws = random.Random(repr((seed, tuple(text[-2:]))))
+        weights = [draws.random() ** 2 + 0.02 for _ in range(VOCABULARY)]
+        if zeros:
+            weights[draws.randrange(VOCABULARY)] = 0.0
+        return [weight / sum(weights) for weight in weights]
+
+    return law
+
+
+def near(seed: int) -> Table:
+    """Returns a law halfway between those of seed 1, the target's, and of another seed."""
+    first, second = table(1), table(seed)
+    return lambda text: [(p + q) / 2 for p, q in zip(first(text), second(text), strict=True)]
+
+
+class Checked:
+    """A drafter whose every proposal must carry the laws that a table gives for its text."""
+
+    def __init__(self, drafter: Drafter, law: Callable[[Sequence[int]], Sequence[float]]) -> None:
+        self.drafter = drafter
+        self.law = law
+        self.name = drafter.name
+        self.forward_seconds = 0.0
+        self.score = drafter.score
+        self.start = drafter.start
+        self.lengths: list[int] = []
+
+    def propose(
+        self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
+    ) -> Draft:
+        draft = self.drafter.propose(text, limit, policy, generator)
+        tokens = draft.tokens.tolist()
+        assert len(tokens) <= limit
+        self.lengths.append(len(tokens))
+        laws = draft.q.dense(VOCABULARY).double()
+        for index in range(len(tokens)):
+            expected = torch.tensor(self.law([*text, *tokens[:index]]), dtype=torch.float64)
+            torch.testing.assert_close(laws[index], expected)
+        return draft
+
+
+class Rotating:
+    """Asks for 0, 1, ..., 5 tokens in turn."""
+
+    name = "rotating"
+
+    def gamma(self, blocks: Sequence[Block]) -> int:
+        return len(blocks) % 6
+
+    def goes_on(self, token: torch.Tensor, q: Laws) -> bool:
+        return True
+
+
+class UntilZero:
+    """Drafts until token 0 comes up."""
+
+    name = "until zero"
+
+    def gamma(self, blocks: Sequence[Block]) -> int:
+        return 8
+
+    def goes_on(self, token: torch.Tensor, q: Laws) -> bool:
+        assert q.of(token).shape == (1,)
+        return token.item() != 0
+
+
+def model_drafter(law: Table, name: str, sampling: Sampling) -> ModelDrafter:
+    return ModelDrafter(TabularModel(law, VOCABULARY, name), sampling, VOCABULARY)
+
+
+def hierarchy(second: Table, gamma: int, sampling: Sampling) -> HierarchicalDrafter:
+    """Returns a draft of law near(2), itself drafted by a model of the given law."""
+    return HierarchicalDrafter(
+        model_drafter(near(2), "draft", sampling), model_drafter(second, "second", sampling), gamma
+    )
+
+
+def run(
+    drafter: Drafter, policy: Policy, tokens: int, generator: torch.Generator, temperature: float
+) -> Generation:
+    return decode_speculatively(
+        TabularModel(table(1), VOCABULARY, "target"),
+        drafter,
+        PROMPT,
+        sampling=Sampling(temperature),
+        policy=policy,
+        stopping=Stopping(tokens),
+        generator=generator,
+    )
+
+
+@pytest.mark.parametrize("gamma", [0, 1, 2, 4])
+@pytest.mark.parametrize("second", [near(3), table(5, zeros=True)])
+def test_drafted_tokens_have_the_joint_law_of_the_draft(second: Table, gamma: int) -> None:
+    drafter = hierarchy(second, gamma, Sampling())
+    generator = torch.Generator().manual_seed(gamma)
+    counts: Counter[tuple[int, ...]] = Counter()
+    for _ in range(800):
+        drafter.start(PROMPT, PROMPT)
+        counts[tuple(drafter.propose(PROMPT, 3, Fixed(3), generator).tokens.tolist())] += 1
+    require_law(counts, own_law(near(2), PROMPT, new_tokens=3))
+
+
+@pytest.mark.parametrize("policy", [Fixed(3), UntilZero()])
+def test_texts_have_the_law_of_the_target(policy: Policy) -> None:
+    drafter = hierarchy(table(5, zeros=True), 2, Sampling())
+    generator = torch.Generator().manual_seed(11)
+    counts = Counter(run(drafter, policy, 4, generator, 1.0).tokens for _ in range(800))
+    require_law(counts, own_law(table(1), PROMPT, new_tokens=4))
+
+
+@pytest.mark.parametrize("policy", [Fixed(1), Fixed(4), Rotating(), UntilZero()])
+@pytest.mark.parametrize("gamma", [1, 3])
+@pytest.mark.parametrize("second", [near(2), near(3)])
+def test_both_stages_carry_the_laws_of_the_text_before_them(
+    second: Table, gamma: int, policy: Policy
+) -> None:
+    """A cache out of step, in either stage, would give the laws of another text."""
+    sampling = Sampling()
+    inner = Checked(model_drafter(second, "second", sampling), second)
+    outer = Checked(
+        HierarchicalDrafter(model_drafter(near(2), "draft", sampling), inner, gamma), near(2)
+    )
+    generation = run(outer, policy, 120, torch.Generator().manual_seed(5), 1.0)
+    assert 0 < generation.accepted < generation.drafted
+
+
+def test_greedy_texts_are_the_targets_own() -> None:
+    generator = torch.Generator()
+    sampling = Sampling(0.0)
+    own = run(RandomDrafter(VOCABULARY, torch.device("cpu")), Fixed(0), 40, generator, 0.0)
+    for gamma in (1, 3):
+        for outer in (1, 5):
+            generation = run(
+                hierarchy(near(3), gamma, sampling), Fixed(outer), 40, generator, 0.0
+            )
+            assert generation.tokens == own.tokens
+
+
+@pytest.mark.parametrize("policy", [Fixed(5), Rotating(), UntilZero()])
+def test_a_lookup_can_draft_for_the_draft(policy: Policy) -> None:
+    """It often finds no match, and its index of the text shrinks when the target rejects."""
+    sampling = Sampling()
+    lookup = PromptLookupDrafter(device=torch.device("cpu"))
+    outer = Checked(
+        HierarchicalDrafter(model_drafter(near(2), "draft", sampling), lookup, 3), near(2)
+    )
+    generator = torch.Generator().manual_seed(6)
+    for tokens in range(20, 40, 3):
+        generation = run(outer, policy, tokens, generator, 1.0)
+        text = [*generation.text, *generation.tokens]
+        fresh = PromptLookupDrafter(device=torch.device("cpu"))
+        fresh.start(PROMPT, PROMPT)
+        expected = fresh.propose(text, 6, Fixed(6), generator).tokens.tolist()
+        assert lookup.propose(text, 6, Fixed(6), generator).tokens.tolist() == expected
+
+
+def test_a_draft_is_never_longer_than_asked_for() -> None:
+    drafter = Checked(hierarchy(near(2), 3, Sampling()), near(2))
+    drafter.start(PROMPT, PROMPT)
+    generator = torch.Generator().manual_seed(0)
+    for limit in range(8):
+        drafter.propose(PROMPT, limit, Fixed(limit), generator)
+    assert drafter.lengths == list(range(8))
+
+
+def test_a_perfect_second_stage_makes_one_pass_of_the_draft_for_each_block() -> None:
+    drafter = hierarchy(near(2), 4, Sampling())
+    passes = 0
+    extend = drafter.model.draft.extend
+
+    def counted(tokens: torch.Tensor) -> torch.Tensor:
+        nonlocal passes
+        passes += 1
+        return extend(tokens)
+
+    drafter.model.draft.extend = counted  # type: ignore[method-assign]
+    drafter.start(PROMPT, PROMPT)
+    draft = drafter.propose(PROMPT, 10, Fixed(10), torch.Generator().manual_seed(0))
+    assert len(draft.tokens) == 10
+    assert passes == 2
+
+
+def test_a_policy_ends_the_draft_with_the_block_that_made_it_stop() -> None:
+    """The block's later tokens are submitted too: once drawn, none is dropped."""
+    drafter = hierarchy(near(2), 3, Sampling())
+    generator = torch.Generator().manual_seed(2)
+    for _ in range(40):
+        drafter.start(PROMPT, PROMPT)
+        tokens = drafter.propose(PROMPT, 12, UntilZero(), generator).tokens.tolist()
+        assert len(tokens) % 4 == 0
+        assert 0 not in tokens[:-4]
+        assert 0 in tokens[-4:] or len(tokens) == 12
+
+
+def test_no_room_drafts_nothing() -> None:
+    drafter = hierarchy(near(3), 2, Sampling())
+    drafter.start(PROMPT, PROMPT)
+    draft = drafter.propose(PROMPT, 0, Fixed(0), torch.Generator())
+    assert len(draft.tokens) == 0
+    assert isinstance(draft.q, OneHot)
+
+
+def test_name_and_seconds_are_those_of_both_stages() -> None:
+    drafter = hierarchy(near(3), 2, Sampling())
+    assert drafter.name == "draft via second"
+    assert drafter.forward_seconds == 0.0

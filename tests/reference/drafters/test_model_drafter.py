@@ -1,0 +1,239 @@
+"""Drafting with a model: caches in step, vocabularies of two widths, two dtypes, few positions."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+import torch
+from chi_squared import require_law
+from enumeration import own_law
+from torch import Tensor
+from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+
+from reference.drafters.model_drafter import ModelDrafter, text_laws
+from reference.generation import decode, decode_speculatively
+from reference.laws.laws import Dense, Laws
+from reference.laws.sampling import Sampling
+from reference.models.fitted_model import FittedModel, fitted
+from reference.models.huggingface import CausalModel
+from reference.models.tabular import TabularModel
+from reference.policies.policy import Fixed
+from reference.records import Block, Generation
+from reference.stopping import Stopping
+
+PROMPT = [3, 1, 4, 1, 5]
+
+
+def llama(
+    vocabulary: int = 40, *, seed: int = 1, dtype: torch.dtype = torch.float32
+) -> CausalModel:
+    """Returns a random model whose layers do something."""
+    torch.manual_seed(seed)
+    module = LlamaForCausalLM(
+        LlamaConfig(
+            vocab_size=vocabulary,
+            hidden_size=16,
+            intermediate_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=2,
+            num_key_value_heads=1,
+            max_position_embeddings=64,
+        )
+    )
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.ndim == 2:
+                parameter.copy_(0.3 * torch.randn_like(parameter))
+    return CausalModel(module.to(dtype), f"llama {vocabulary}")
+
+
+class Rotating:
+    """Asks for 0, 1, ..., 4 tokens in turn."""
+
+    name = "rotating"
+
+    def gamma(self, blocks: Sequence[Block]) -> int:
+        return len(blocks) % 5
+
+    def goes_on(self, token: Tensor, q: Laws) -> bool:
+        return True
+
+
+class Spied:
+    """A model that notes how many tokens each pass is fed."""
+
+    def __init__(self, model: CausalModel) -> None:
+        self.model = model
+        self.fed: list[int] = []
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self.model, name)
+
+    def extend(self, tokens: Tensor) -> Tensor:
+        self.fed.append(len(tokens))
+        return self.model.extend(tokens)
+
+
+def greedy(
+    target: CausalModel, draft: CausalModel | Spied, policy: Fixed | Rotating, tokens: int = 30
+) -> Generation:
+    sampling = Sampling(0.0)
+    return decode_speculatively(
+        target,
+        ModelDrafter(draft, sampling, target.vocabulary),
+        PROMPT,
+        sampling=sampling,
+        policy=policy,
+        stopping=Stopping(tokens),
+        generator=torch.Generator(),
+    )
+
+
+def own(target: CausalModel, tokens: int = 30) -> tuple[int, ...]:
+    return decode(
+        target,
+        PROMPT,
+        sampling=Sampling(0.0),
+        stopping=Stopping(tokens),
+        generator=torch.Generator(),
+    ).tokens
+
+
+def test_after_full_acceptance_the_draft_is_fed_two_tokens() -> None:
+    target, draft = llama(), Spied(llama())
+    generation = greedy(target, draft, Fixed(3), tokens=12)
+    assert [block.accepted for block in generation.blocks] == [3, 3, 3]
+    assert draft.fed == [1, 1, 1, 2, 1, 1, 2, 1, 1]
+
+
+def test_blocks_that_draft_nothing_keep_the_draft_in_step() -> None:
+    """Drafted by its own copy, the target accepts everything: unless the copy lost step."""
+    target, draft = llama(), Spied(llama())
+    generation = greedy(target, draft, Rotating())
+    assert generation.tokens == own(target)
+    assert all(block.accepted == block.gamma for block in generation.blocks)
+    assert max(draft.fed) == 3   # two tokens of the target's own after a fully accepted draft
+
+
+@pytest.mark.parametrize(("target_width", "draft_width"), [(40, 48), (48, 40)])
+def test_greedy_text_is_the_targets_own_over_vocabularies_of_two_widths(
+    target_width: int, draft_width: int
+) -> None:
+    target, draft = llama(target_width), llama(draft_width, seed=2)
+    for gamma in (1, 4):
+        assert greedy(target, draft, Fixed(gamma)).tokens == own(target)
+
+
+@pytest.mark.parametrize(("target_width", "draft_width"), [(3, 5), (5, 3)])
+def test_texts_have_the_law_of_the_target_over_vocabularies_of_two_widths(
+    target_width: int, draft_width: int
+) -> None:
+    def cyclic(width: int, step: int) -> list[list[float]]:
+        weights = [1.0 + (step * token) % width for token in range(width)]
+        mass = [weight / sum(weights) for weight in weights]
+        return [mass[shift:] + mass[:shift] for shift in range(width)]
+
+    p, q = cyclic(target_width, 2), cyclic(draft_width, 1)
+    target = TabularModel(lambda text: p[text[-1]], target_width, "target")
+    draft = TabularModel(lambda text: q[text[-1]], draft_width, "draft")
+    drafter = ModelDrafter(draft, Sampling(), target_width)
+    generator = torch.Generator().manual_seed(3)
+    counts = Counter(
+        decode_speculatively(
+            target,
+            drafter,
+            [0],
+            sampling=Sampling(),
+            policy=Fixed(2),
+            stopping=Stopping(3),
+            generator=generator,
+        ).tokens
+        for _ in range(800)
+    )
+    require_law(counts, own_law(lambda text: p[text[-1]], [0], new_tokens=3))
+
+
+def test_a_narrower_draft_gives_unknown_tokens_no_probability_and_reads_them_as_its_last() -> None:
+    model = FittedModel(TabularModel(lambda text: [0.5, 0.25, 0.25], 3), 5)
+    model.start([1, 2])
+    logits = model.extend(torch.tensor([4]))
+    assert logits.softmax(dim=-1).tolist() == [[0.5, 0.25, 0.25, 0.0, 0.0]]
+    assert model.model._text == [1, 2]   # type: ignore[attr-defined]
+
+
+def test_a_wider_draft_cannot_draft_what_the_target_does_not_know() -> None:
+    model = fitted(TabularModel(lambda text: [0.4, 0.2, 0.2, 0.2], 4), 3)
+    logits = model.extend(torch.tensor([0]))
+    assert logits.softmax(dim=-1)[0].tolist() == pytest.approx([0.5, 0.25, 0.25])
+
+
+def test_a_draft_of_the_targets_width_is_left_as_it_is() -> None:
+    model = TabularModel(lambda text: [0.5, 0.5], 2)
+    assert fitted(model, 2) is model
+
+
+@pytest.mark.parametrize("target_dtype", [torch.bfloat16, torch.float16, torch.float64])
+def test_a_float32_draft_of_a_target_in_another_dtype_carries_the_laws_it_drew_from(
+    target_dtype: torch.dtype,
+) -> None:
+    target, draft = llama(dtype=target_dtype), llama(seed=2)
+    sampling = Sampling(0.7, top_k=20)
+    drafter = ModelDrafter(draft, sampling, target.vocabulary)
+    drafter.start(PROMPT, PROMPT)
+    drafted = drafter.propose(PROMPT, 5, Fixed(5), torch.Generator().manual_seed(0))
+    text = draft.start(PROMPT)
+    q = text_laws(draft, text, drafted.tokens.tolist(), sampling)
+    assert isinstance(drafted.q, Dense)
+    assert drafted.q.probabilities.dtype == torch.float32
+    torch.testing.assert_close(drafted.q.dense(40), q.dense(40), atol=1e-5, rtol=1e-4)
+    assert (drafted.q.of(drafted.tokens) > 0).all()
+
+
+def test_laws_of_half_precision_logits_are_float32() -> None:
+    target = llama(dtype=torch.bfloat16)
+    logits = target.extend(torch.tensor([1, 2]))
+    assert logits.dtype == torch.bfloat16
+    law = Sampling().laws(logits, [1, 2])
+    torch.testing.assert_close(law.dense(40), logits.float().softmax(dim=-1))
+
+
+def test_a_target_in_bfloat16_differs_from_its_own_text_only_where_logits_nearly_tie() -> None:
+    target, draft = llama(dtype=torch.bfloat16), llama()
+    generation = greedy(target, draft, Fixed(4))
+    text = target.start(PROMPT)
+    logits = target.extend(torch.tensor([text[-1], *generation.tokens[:-1]])).float()
+    chosen = logits.gather(1, torch.tensor(generation.tokens)[:, None])[:, 0]
+    # bfloat16 keeps 8 bits: two units in the last place of the largest logit.
+    assert (logits.amax(dim=-1) - chosen <= 2**-6 * logits.abs().amax()).all()
+    assert generation.accepted > 0
+
+
+def short_draft() -> CausalModel:
+    """Returns a draft of 16 positions."""
+    torch.manual_seed(5)
+    sizes = {"vocab_size": 40, "n_embd": 16, "n_layer": 1, "n_head": 2, "n_positions": 16}
+    return CausalModel(GPT2LMHeadModel(GPT2Config(**sizes)), "short")
+
+
+def test_beyond_the_drafts_positions_the_target_goes_on_alone() -> None:
+    target = llama()
+    generation = greedy(target, short_draft(), Fixed(4))
+    assert generation.tokens == own(target)
+    reached = len(PROMPT)
+    for block in generation.blocks:
+        # The last drafted token need not be fed, so a full cache still drafts one.
+        assert len(block.drafted) == max(min(block.gamma, 16 - reached + 1), 0)
+        reached += len(block.tokens)
+
+
+def test_a_prompt_beyond_the_drafts_positions_is_refused() -> None:
+    drafter = ModelDrafter(short_draft(), Sampling(), 40)
+    with pytest.raises(ValueError, match="must fit the 16 positions of short, got 17 tokens"):
+        drafter.start([1] * 17, [1] * 17)
+
+
+def test_a_text_to_score_beyond_the_drafts_positions_is_refused() -> None:
+    drafter = ModelDrafter(short_draft(), Sampling(), 40)
+    p = Dense(torch.full((14, 40), 1 / 40))
+    with pytest.raises(ValueError, match="must fit the 16 positions of short, got 17 tokens"):
+        drafter.score([1] * 4, [1] * 4, [2] * 14, p, 4)

@@ -1,0 +1,271 @@
+"""Encoder-decoder models against transformers' own greedy search."""
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import (
+    BartConfig,
+    BartForConditionalGeneration,
+    LlamaConfig,
+    LlamaForCausalLM,
+    MarianConfig,
+    MarianMTModel,
+    MT5Config,
+    MT5ForConditionalGeneration,
+    T5Config,
+    T5ForConditionalGeneration,
+)
+
+from reference.drafters.model_drafter import ModelDrafter, text_laws
+from reference.generation import decode, decode_speculatively
+from reference.laws.sampling import Sampling
+from reference.models.cached_model import CachedModel
+from reference.models.encoder_decoder import EncoderDecoderModel
+from reference.models.huggingface import CausalModel, load_model, require_same_kind
+from reference.policies.policy import Fixed
+from reference.records import Generation
+from reference.stopping import Stopping
+
+VOCABULARY = 40
+NEW_TOKENS = 24
+CPU = torch.device("cpu")
+PROMPTS = [[7], [5, 9, 3, 22, 17, 31, 8, 4, 11, 2]]
+
+T5_SIZES = {
+    "vocab_size": VOCABULARY,
+    "d_model": 16,
+    "d_kv": 8,
+    "d_ff": 32,
+    "num_layers": 2,
+    "num_decoder_layers": 3,
+    "num_heads": 2,
+    "relative_attention_num_buckets": 8,
+    "decoder_start_token_id": 0,
+}
+BART_SIZES = {
+    "vocab_size": VOCABULARY,
+    "d_model": 16,
+    "encoder_layers": 2,
+    "decoder_layers": 3,
+    "encoder_attention_heads": 2,
+    "decoder_attention_heads": 2,
+    "encoder_ffn_dim": 32,
+    "decoder_ffn_dim": 32,
+    "max_position_embeddings": 64,
+}
+FAMILIES: dict[str, tuple[Any, Any, dict[str, Any]]] = {
+    "t5": (T5ForConditionalGeneration, T5Config, T5_SIZES),
+    "mt5": (MT5ForConditionalGeneration, MT5Config, T5_SIZES | {"feed_forward_proj": "gated-gelu"}),
+    "bart": (BartForConditionalGeneration, BartConfig, BART_SIZES),
+    "marian": (
+        MarianMTModel,
+        MarianConfig,
+        BART_SIZES | {"pad_token_id": 39, "decoder_start_token_id": 39, "eos_token_id": 0},
+    ),
+}
+SETTINGS = {"bart": {"forced_bos_token_id": 38}, "marian": {"bad_words_ids": [[39]]}}
+
+
+def learn_texts(module: Any) -> None:
+    """Trains a model towards a random text for each prompt: left random, it repeats one token."""
+    generator = torch.Generator().manual_seed(4)
+    texts = torch.randint(1, 39, (len(PROMPTS), NEW_TOKENS), generator=generator)
+    optimizer = torch.optim.Adam(module.parameters(), 1e-2)
+    module.eval()
+    for _ in range(40):
+        for prompt, text in zip(PROMPTS, texts, strict=True):
+            module(input_ids=torch.tensor([prompt]), labels=text[None]).loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
+@pytest.fixture(scope="module")
+def pairs(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> dict[str, tuple[EncoderDecoderModel, EncoderDecoderModel]]:
+    """Returns, for each family, a target and a disturbed copy as its draft, saved and loaded."""
+    loaded = {}
+    for family, (model_class, config_class, sizes) in FAMILIES.items():
+        folder = tmp_path_factory.mktemp(family)
+        torch.manual_seed(3)
+        module = model_class(config_class(**sizes))
+        module.generation_config.update(**SETTINGS.get(family, {}))
+        learn_texts(module)
+        module.save_pretrained(folder / "target")
+        with torch.no_grad():
+            for parameter in module.parameters():
+                parameter.add_(0.3 * parameter.std() * torch.randn_like(parameter))
+        module.save_pretrained(folder / "draft")
+        target, draft = (load_model(str(folder / name), device=CPU) for name in ("target", "draft"))
+        assert isinstance(target, EncoderDecoderModel)
+        assert isinstance(draft, EncoderDecoderModel)
+        loaded[family] = (target, draft)
+    return loaded
+
+
+Pairs = dict[str, tuple[EncoderDecoderModel, EncoderDecoderModel]]
+
+
+def greedy(target: EncoderDecoderModel, prompt: list[int]) -> list[int]:
+    """Returns what transformers generates after the decoder's start token."""
+    ids = torch.tensor([prompt])
+    output = target.module.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        do_sample=False,
+        num_beams=1,
+        # Its own cache fails where a T5 has more decoder than encoder layers, as these do.
+        use_cache=False,
+        max_new_tokens=NEW_TOKENS,
+        eos_token_id=None,
+        forced_eos_token_id=None,
+        pad_token_id=0,
+    )
+    return output[0, 1:].tolist()
+
+
+def speculate(target: CachedModel, draft: CachedModel, prompt: list[int], gamma: int) -> Generation:
+    """Returns a greedy speculative text."""
+    sampling = Sampling(0.0)
+    return decode_speculatively(
+        target,
+        ModelDrafter(draft, sampling, target.vocabulary),
+        prompt,
+        sampling=sampling,
+        policy=Fixed(gamma),
+        stopping=Stopping(NEW_TOKENS),
+        generator=torch.Generator().manual_seed(0),
+    )
+
+
+@pytest.mark.parametrize("gamma", [1, 3, 7])
+@pytest.mark.parametrize("family", FAMILIES)
+def test_greedy_text_is_that_of_generate(family: str, gamma: int, pairs: Pairs) -> None:
+    target, draft = pairs[family]
+    for prompt in PROMPTS:
+        generation = speculate(target, draft, prompt, gamma)
+        expected = greedy(target, prompt)
+        assert [*generation.text, *generation.tokens][1 : NEW_TOKENS + 1] == expected
+        # A text that repeats itself, or a draft that is always or never right, would show little.
+        assert len(set(expected)) > 10
+        assert 0 < generation.accepted < generation.drafted
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_logits_after_rollbacks_are_those_of_one_pass(family: str, pairs: Pairs) -> None:
+    target, _ = pairs[family]
+    text = target.start(PROMPTS[1])
+    tokens = torch.arange(1, 11)
+    target.extend(torch.tensor([text[-1], 30, 31, 32]))
+    target.rollback(len(text))
+    first = target.extend(tokens[:4])
+    target.rollback(len(text) + 2)
+    second = target.extend(tokens[2:])
+    whole = target.module(
+        input_ids=torch.tensor([PROMPTS[1]]),
+        decoder_input_ids=torch.cat([torch.tensor(text), tokens])[None],
+    ).logits[0, len(text) :]
+    if family == "marian":
+        whole[:, 39] = -torch.inf
+    torch.testing.assert_close(first[:2], whole[:2], atol=1e-4, rtol=1e-4)
+    torch.testing.assert_close(second, whole[2:], atol=1e-4, rtol=1e-4)
+
+
+def test_the_encoder_runs_once_for_each_model(pairs: Pairs) -> None:
+    runs = []
+    encoders = [model.module.get_encoder() for model in pairs["t5"]]
+    hooks = [
+        encoder.register_forward_hook(lambda module, *_: runs.append(module))
+        for encoder in encoders
+    ]
+    speculate(*pairs["t5"], PROMPTS[1], 3)
+    for hook in hooks:
+        hook.remove()
+    assert sorted(runs, key=id) == sorted(encoders, key=id)
+
+
+def test_texts_begin_with_the_start_token_and_a_forced_first_token(pairs: Pairs) -> None:
+    beginnings = {family: target.start([5, 6]) for family, (target, _) in pairs.items()}
+    assert beginnings == {"t5": [0], "mt5": [0], "bart": [2, 38], "marian": [39]}
+
+
+def test_the_cache_holds_all_of_the_beginning_but_its_last_token(pairs: Pairs) -> None:
+    for target, _ in pairs.values():
+        text = target.start([5, 6])
+        assert target.length == len(text) - 1
+
+
+def test_a_token_that_the_settings_exclude_has_no_probability(pairs: Pairs) -> None:
+    target, _ = pairs["marian"]
+    text = target.start(PROMPTS[0])
+    law = Sampling().laws(target.extend(torch.tensor(text)), text)
+    assert law.of(torch.tensor([39])).item() == 0
+
+
+def test_scoring_a_text_in_one_pass_gives_the_laws_of_decoding(pairs: Pairs) -> None:
+    target, draft = pairs["bart"]
+    sampling = Sampling()
+    continuation = list(speculate(target, draft, PROMPTS[1], 3).tokens)
+    drafter = ModelDrafter(target, sampling, target.vocabulary)
+    text = target.start(PROMPTS[1])
+    p = text_laws(target, text, continuation, sampling)
+    scores = drafter.score(PROMPTS[1], text, continuation, p, 4)
+    # Laws are float32: a row's mass is 1 up to the rounding of its sum.
+    ones = torch.ones(NEW_TOKENS, dtype=torch.float64)
+    torch.testing.assert_close(scores.beta, ones, rtol=0, atol=2e-6)
+
+
+def test_relative_positions_have_no_limit_and_learned_ones_do(pairs: Pairs) -> None:
+    limits = {family: target.max_length for family, (target, _) in pairs.items()}
+    assert limits == {"t5": None, "mt5": None, "bart": 64, "marian": 64}
+
+
+def test_a_text_beyond_the_decoders_positions_is_refused(pairs: Pairs) -> None:
+    target, _ = pairs["marian"]
+    with pytest.raises(ValueError, match=r"must fit the 64 positions of .*, got 1 \+ 64 tokens"):
+        decode(
+            target,
+            [5, 6],
+            sampling=Sampling(0.0),
+            stopping=Stopping(64),
+            generator=torch.Generator(),
+        )
+
+
+def test_a_prompt_beyond_the_encoders_positions_is_refused(pairs: Pairs) -> None:
+    with pytest.raises(ValueError, match=r"must fit the 64 positions of .*, got 65 tokens"):
+        pairs["bart"][0].start([5] * 65)
+
+
+def test_an_empty_prompt_is_refused(pairs: Pairs) -> None:
+    with pytest.raises(ValueError, match="at least one token"):
+        pairs["t5"][0].start([])
+
+
+def test_a_pair_of_two_kinds_is_refused(pairs: Pairs) -> None:
+    config = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=1,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+    )
+    decoder_only = CausalModel(LlamaForCausalLM(config), "llama")
+    t5 = pairs["t5"][0]
+    with pytest.raises(ValueError, match=r"got .* \(encoder-decoder\) and llama \(decoder-only\)"):
+        require_same_kind(t5, decoder_only)
+    with pytest.raises(ValueError, match=r"got llama \(decoder-only\) and .* \(encoder-decoder\)"):
+        require_same_kind(decoder_only, t5)
+    for target, draft in ((t5, decoder_only), (decoder_only, t5)):
+        with pytest.raises(ValueError, match="both be decoder-only or both encoder-decoder"):
+            speculate(target, draft, [5, 6], 2)
+    require_same_kind(*pairs["t5"])
+
+
+def test_a_model_without_a_start_token_is_refused() -> None:
+    module = T5ForConditionalGeneration(T5Config(**T5_SIZES | {"decoder_start_token_id": None}))
+    module.generation_config.decoder_start_token_id = None
+    with pytest.raises(ValueError, match="nameless must name its decoder's start token"):
+        EncoderDecoderModel(module, "nameless")

@@ -1,0 +1,114 @@
+"""Theorem 8 and Corollary 9 of Leviathan et al. 2023, with the numbers that they print."""
+
+import numpy as np
+import pytest
+
+from simulator.acceptance.conversions import accepted_fraction
+from simulator.choice.walltime import (
+    break_even_alpha,
+    break_even_c,
+    improvement_factor,
+    lower_bound,
+)
+
+# Leviathan et al. 2023, Table 1: α, γ, speed at c = 0.
+TABLE_1 = [
+    (0.6, 2, 1.96),
+    (0.7, 3, 2.53),
+    (0.8, 2, 2.44),
+    (0.8, 5, 3.69),
+    (0.9, 2, 2.71),
+    (0.9, 10, 6.86),
+]
+
+# Leviathan et al. 2023, Table 4: γ, α, c, EXP.
+TABLE_4 = [
+    (7, 0.75, 0.02, 3.2),
+    (7, 0.80, 0.04, 3.3),
+    (7, 0.82, 0.11, 2.5),
+    (7, 0.62, 0.02, 2.3),
+    (5, 0.68, 0.04, 2.4),
+    (3, 0.71, 0.11, 2.0),
+    (5, 0.65, 0.02, 2.4),
+    (5, 0.73, 0.04, 2.6),
+    (3, 0.74, 0.11, 2.0),
+    (5, 0.53, 0.02, 1.9),
+    (3, 0.55, 0.04, 1.8),
+    (3, 0.56, 0.11, 1.6),
+]
+
+
+@pytest.mark.parametrize(("alpha", "gamma", "speed"), TABLE_1)
+def test_table_1_speed_to_its_printed_digits(alpha: float, gamma: int, speed: float) -> None:
+    assert round(float(improvement_factor(alpha, gamma, 0)), 2) == speed
+
+
+@pytest.mark.parametrize(("gamma", "alpha", "c", "expected"), TABLE_4)
+def test_table_4_expected_within_rounding(
+    gamma: int, alpha: float, c: float, expected: float
+) -> None:
+    # The factor rises with α and falls with c, so these are its extremes over what rounds to the
+    # printed α and c; the printed result is itself rounded to 0.1.
+    least = improvement_factor(alpha - 0.005, gamma, c + 0.005)
+    most = improvement_factor(alpha + 0.005, gamma, c - 0.005)
+    assert least - 0.05 <= expected <= most + 0.05
+
+
+def test_the_bigram_example_of_section_3_6() -> None:
+    assert round(float(improvement_factor(0.2, 3, 0)), 2) == 1.25
+
+
+def test_gamma_zero_is_no_speculation() -> None:
+    assert (improvement_factor([0, 0.5, 1], 0, [0, 0.1, 3]) == 1).all()
+
+
+@pytest.mark.parametrize(("alpha", "c"), [(0.9, 0.1), (0.5, 0.01), (0.11, 0.1), (1.0, 0.99)])
+def test_above_break_even_some_gamma_reaches_the_lower_bound(alpha: float, c: float) -> None:
+    best = improvement_factor(alpha, np.arange(200), c).max()
+    assert best >= lower_bound(alpha, c) > 1
+    assert lower_bound(alpha, c) == pytest.approx((1 + alpha) / (1 + c), rel=1e-15)
+
+
+@pytest.mark.parametrize(("alpha", "c"), [(0.1, 0.1), (0.05, 0.1), (0.0, 0.0), (1.0, 1.0), (1, 3)])
+def test_at_or_below_break_even_no_gamma_helps(alpha: float, c: float) -> None:
+    assert improvement_factor(alpha, np.arange(1, 200), c).max() <= 1 + 1e-15
+    assert lower_bound(alpha, c) == 1
+
+
+def test_any_gamma_breaks_even_at_alpha_equal_to_c() -> None:
+    c = np.array([0.0, 0.02, 0.5, 1.0])
+    assert break_even_alpha(c) == pytest.approx(c, rel=1e-15)
+    assert break_even_c(c) == pytest.approx(c, rel=1e-15)
+    assert np.isnan(break_even_alpha(1.01))
+
+
+@pytest.mark.parametrize("gamma", [1, 2, 5, 11])
+def test_a_given_gamma_breaks_even_where_the_factor_is_1(gamma: int) -> None:
+    c = np.array([0.01, 0.1, 0.4, 0.99])
+    assert improvement_factor(break_even_alpha(c, gamma), gamma, c) == pytest.approx(1, abs=1e-14)
+    alpha = np.array([0.05, 0.5, 0.95])
+    assert improvement_factor(alpha, gamma, break_even_c(alpha, gamma)) == pytest.approx(1)
+    assert break_even_c(alpha, gamma) == pytest.approx(accepted_fraction(alpha, gamma))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((1.2, 3, 0.1), r"alpha must lie in \[0, 1\], got 1.2"),
+        ((0.5, 3, -0.1), "c must be finite and at least 0, got -0.1"),
+        ((0.5, 1.5, 0.1), "gamma must be an integer, got 1.5"),
+        (([0.5, 0.6], 3, [0.1, 0.2, 0.3]), "alpha and gamma and c must have shapes"),
+    ],
+)
+def test_bad_arguments_are_refused(arguments: tuple[float, int, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        improvement_factor(*arguments)
+
+
+def test_bad_arguments_of_the_bound_are_refused() -> None:
+    with pytest.raises(ValueError, match="c must be finite and at least 0, got nan"):
+        lower_bound(0.5, float("nan"))
+    with pytest.raises(ValueError, match="alpha and c must have shapes"):
+        lower_bound([0.5, 0.6], [0.1, 0.2, 0.3])
+    with pytest.raises(ValueError, match="gamma must be at least 1, got 0"):
+        break_even_alpha(0.1, 0)

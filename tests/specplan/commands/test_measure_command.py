@@ -1,0 +1,198 @@
+"""`specplan measure` on a tiny pair: the profile, its keys, resumption, other drafters."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Run
+
+import estimator.profiles.measurement
+from estimator.profiles.profile import read_profile
+
+RunJson = Callable[..., Any]
+
+SETUP = {
+    "target", "draft", "revision", "dtype", "sampling", "device", "threads", "python", "platform",
+    "libraries", "prompts_hash", "max_new_tokens", "max_gamma", "seed", "date",
+}  # fmt: skip
+
+
+@pytest.fixture
+def measure(small: list[str]) -> list[str]:
+    return ["measure", *small, "--max-gamma", "4", "--repeats", "1"]
+
+
+def test_the_profile_has_every_key(run_json: RunJson, measure: list[str]) -> None:
+    profile = run_json(*measure)
+    assert set(profile) == {
+        "alpha", "alpha_by_position_in_text", "alpha_by_lenience", "c", "c_hat", "target_ms",
+        "draft_ms", "overhead_ms", "baseline_overhead_ms", "prefill_ms", "iid_check", "setup",
+        "optimal_gamma", "improvement_factor",
+    }  # fmt: skip
+    assert set(profile["alpha"]) == {"value", "low", "high", "confidence", "tokens", "prompts"}
+    assert set(profile["c"]) == {"value", "low", "high"}
+    assert set(profile["setup"]) == SETUP
+    assert set(profile["improvement_factor"]) == {"1", "2", "3", "4"}
+    assert profile["alpha"]["low"] <= profile["alpha"]["value"] <= profile["alpha"]["high"]
+    assert 0 < profile["alpha"]["value"] < 1
+    assert profile["c_hat"] == 1
+    assert profile["setup"]["dtype"] == "float32"
+    assert profile["setup"]["revision"] == {"target": None, "draft": None}
+    assert profile["setup"]["sampling"] == {
+        "temperature": 1.0, "top_k": None, "top_p": 1.0, "min_p": 0.0, "repetition_penalty": 1.0
+    }  # fmt: skip
+
+
+def test_a_seed_gives_one_alpha_and_another_seed_another(
+    run_json: RunJson, measure: list[str]
+) -> None:
+    first, again = run_json(*measure), run_json(*measure)
+    other = run_json(*measure, "--seed", "1")
+    for key in ("alpha", "alpha_by_position_in_text", "alpha_by_lenience"):
+        assert first[key] == again[key]
+        assert first[key] != other[key]
+
+
+def test_texts_written_at_once_are_those_written_alone(
+    run_json: RunJson, measure: list[str]
+) -> None:
+    assert run_json(*measure, "--batch-size", "2")["alpha"] == run_json(*measure)["alpha"]
+
+
+def test_sampling_settings_reach_the_models(run_json: RunJson, measure: list[str]) -> None:
+    """A target that can say one thing only is met by a draft that can say one thing only."""
+    one = run_json(*measure, "--top-k", "1")
+    greedy = run_json(*measure, "--temperature", "0")
+    assert one["alpha"]["value"] == greedy["alpha"]["value"]
+    plain = run_json(*measure)["alpha"]["value"]
+    for setting in (("--top-p", "0.5"), ("--min-p", "0.5"), ("--repetition-penalty", "2")):
+        assert run_json(*measure, *setting)["alpha"]["value"] != plain
+
+
+def test_the_table_says_what_was_measured_and_what_to_do(
+    run: Run, measure: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "p.json"
+    result = run(*measure, "-o", str(path))
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    assert "target target, draft draft, cpu, float32" in result.stdout
+    assert "Best: " in result.stdout
+    assert f"Wrote {path}; plan with it: specplan plan --profile {path}" in result.stdout
+    profile = read_profile(path)
+    assert f"alpha   {profile.alpha:.4f}" in result.stdout
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["p.json", "p.npz"]
+
+
+def test_a_measured_profile_plans(run: Run, measure: list[str], tmp_path: Path) -> None:
+    path = tmp_path / "p.json"
+    profile = json.loads(run(*measure, "-o", str(path), "--json").stdout)
+    result = run("plan", "--profile", str(path), "--max-gamma", "4", "--json")
+    assert result.exit_code == 0, result.output
+    plan = json.loads(result.stdout)
+    assert plan["alpha"] == profile["alpha"]["value"]
+    assert plan["c"] == pytest.approx(profile["c"]["value"])
+    assert plan["curve"][2]["improvement_factor"] == pytest.approx(
+        profile["improvement_factor"]["3"]["iid"]
+    )
+    lenient = run("plan", "--profile", str(path), "--lenience", "0.5", "--json")
+    assert json.loads(lenient.stdout)["alpha"] == pytest.approx(
+        profile["alpha_by_lenience"]["0.5"]
+    )
+
+
+def test_ctrl_c_keeps_finished_traces_and_the_next_run_goes_on_from_them(
+    run: Run, measure: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "p.json"
+    decoded = []
+    decode = estimator.profiles.measurement.decode
+
+    def interrupted(*arguments: Any, **settings: Any) -> Any:
+        decoded.append(1)
+        if len(decoded) == 3:
+            raise KeyboardInterrupt
+        return decode(*arguments, **settings)
+
+    monkeypatch.setattr(estimator.profiles.measurement, "decode", interrupted)
+    stopped = run(*measure, "-o", str(path))
+    assert stopped.exit_code == 130
+    assert stopped.stdout == ""
+    assert stopped.stderr.strip() == "Interrupted."
+    assert [file.name for file in tmp_path.iterdir()] == ["p.npz"]
+    resumed = run(*measure, "-o", str(path), "--json")
+    assert resumed.exit_code == 0, resumed.output
+    assert len(decoded) == 4  # the third prompt, once more
+    whole = run(*measure, "--json")
+    assert json.loads(resumed.stdout)["alpha"] == json.loads(whole.stdout)["alpha"]
+
+
+def test_traces_of_a_changed_model_are_not_taken_up(
+    run_json: RunJson, folders: Path, measure: list[str], tmp_path: Path
+) -> None:
+    """The same names and settings, but the draft's folder now holds another model."""
+    shutil.copytree(folders / "draft", folders / "changing")
+    arguments = ["changing" if word == "draft" else word for word in measure]
+    output = ("-o", str(tmp_path / "p.json"))
+    first = run_json(*arguments, *output)
+    assert run_json(*arguments, *output)["alpha"] == first["alpha"]
+    shutil.copy(folders / "target" / "model.safetensors", folders / "changing")
+    assert run_json(*arguments, *output)["alpha"]["value"] == pytest.approx(1)
+
+
+@pytest.mark.parametrize("drafter", ["random", "exit:1", "lookup", "lookup:1", "hf:draft"])
+def test_every_kind_of_drafter_is_measured(
+    run_json: RunJson, measure: list[str], drafter: str
+) -> None:
+    arguments = [drafter if word == "draft" else word for word in measure]
+    profile = run_json(*arguments)
+    assert 0 <= profile["alpha"]["value"] < 1
+    assert profile["setup"]["draft"] == drafter
+    if drafter == "exit:1":
+        assert 0.5 < profile["c_hat"] < 1
+    elif drafter != "hf:draft":
+        assert profile["c_hat"] == 0
+
+
+def test_a_random_draft_is_accepted_as_often_as_chance_has_it(
+    run_json: RunJson, measure: list[str]
+) -> None:
+    """At temperature 0 a uniform draft's law gives the target's token 1 / vocabulary."""
+    arguments = ["random" if word == "draft" else word for word in measure]
+    profile = run_json(*arguments, "--temperature", "0")
+    assert profile["alpha"]["value"] == pytest.approx(1 / 300)
+
+
+def test_an_encoder_decoder_pair_needs_no_further_option(
+    run_json: RunJson, measure: list[str]
+) -> None:
+    arguments = [{"target": "encdec", "draft": "encdec-draft"}.get(w, w) for w in measure]
+    profile = run_json(*arguments)
+    assert 0.1 < profile["alpha"]["value"] < 1
+
+
+def test_chat_prompts_stand_in_the_template(run_json: RunJson, measure: list[str]) -> None:
+    arguments = ["chat" if word == "target" else word for word in measure]
+    plain, chat = run_json(*arguments), run_json(*arguments, "--chat")
+    assert plain["setup"]["prompts_hash"] != chat["setup"]["prompts_hash"]
+
+
+def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, measure: list[str]) -> None:
+    one = [*measure, "--num-prompts", "1"]
+    profile = run_json(*one)
+    for name in ("alpha", "c"):
+        assert profile[name]["value"] > 0
+        assert profile[name]["low"] is profile[name]["high"] is None
+    lines = run(*one).stdout.splitlines()
+    assert f"alpha   {profile['alpha']['value']:.4f}  [-] over 12 tokens of 1 prompts" in lines
+    assert any(line.startswith("c  ") and "  [-]; c_hat" in line for line in lines)
+
+
+def test_one_new_token_is_enough(run_json: RunJson, measure: list[str]) -> None:
+    """Nothing can be drafted beside the target's own token: no speed-up, and no failure."""
+    profile = run_json(*measure, "--max-new-tokens", "1")
+    assert profile["alpha"]["tokens"] == 3
+    assert set(profile["target_ms"]) == {"1"}

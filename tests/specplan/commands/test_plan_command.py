@@ -1,0 +1,564 @@
+"""`specplan plan` as a user types it: numbers, tables, exports and everything mistyped."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from estimator.profiles.profile import write_profile
+from simulator.acceptance.conversions import accepted_fraction
+from simulator.acceptance.tokens import expected_tokens
+from simulator.choice.plan import plan
+from simulator.cost.curves import CostModel
+from specplan.main import main
+
+KEYS = {
+    "alpha", "alpha_iid", "c", "c_hat", "optimal_gamma", "gamma", "expected_tokens",
+    "improvement_factor", "improvement_factor_theorem8", "operations_factor",
+    "memory_access_factor", "accepted_fraction", "tokens_per_second",
+    "baseline_tokens_per_second", "oracle_improvement_factor", "lower_bound", "break_even_alpha",
+    "break_even_c", "curve",
+}  # fmt: skip
+
+MS = ["--target-ms", "19", "--draft-ms", "1.6"]
+
+PROFILE: dict[str, Any] = {
+    "alpha": {"value": 0.62},
+    "alpha_by_lenience": {"1.0": 0.62, "0.5": 0.8},
+    "c": {"value": 0.12, "low": 0.11, "high": 0.13},
+    "c_hat": 0.04,
+    "target_ms": {"1": 10.0, "3": 12.0},
+    "draft_ms": 1.2,
+    "overhead_ms": 0.3,
+    "baseline_overhead_ms": 0.1,
+    "optimal_gamma": 3,
+    "setup": {"target": "big", "draft": "some/draft"},
+}
+
+LLAMA: dict[str, Any] = {
+    "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+    "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "vocab_size": 128256, "torch_dtype": "bfloat16", "tie_word_embeddings": False,
+}  # fmt: skip
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["plan", *arguments])
+
+
+def run_json(*arguments: str) -> dict[str, Any]:
+    result = run(*arguments, "--json")
+    assert result.exit_code == 0, result.output
+    loaded: dict[str, Any] = json.loads(result.stdout, parse_constant=_refuse)
+    return loaded
+
+
+def _refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> str:
+    path = tmp_path / "profile.json"
+    write_profile(PROFILE, path)
+    return str(path)
+
+
+@pytest.fixture
+def gpu(tmp_path: Path) -> list[str]:
+    """Options of an 8B target and a draft of a quarter of its layers on one GPU."""
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "config.json").write_text(json.dumps(LLAMA), encoding="utf-8")
+    draft = tmp_path / "draft.json"
+    draft.write_text(json.dumps(LLAMA | {"num_hidden_layers": 2}), encoding="utf-8")
+    return [
+        "--target-config", str(tmp_path / "target"), "--draft-config", str(draft), "--gpu", "h100",
+    ]  # fmt: skip
+
+
+def test_json_has_the_keys_of_the_contract_and_only_finite_numbers() -> None:
+    result = run_json("--alpha", "0.8", "--c", "0.05")
+    assert set(result) >= KEYS
+    assert [row["gamma"] for row in result["curve"]] == list(range(1, 33))
+    assert all(
+        set(row) == {"gamma", "expected_tokens", "improvement_factor", "operations_factor"}
+        for row in result["curve"]
+    )
+    assert result["optimal_gamma"] == result["gamma"] == 8
+    assert result["tokens_per_second"] is None
+    assert result["baseline_tokens_per_second"] is None
+    assert result["alpha_iid"] is None
+    assert type(result["curve"][0]["gamma"]) is int
+
+
+def test_json_is_all_that_stdout_holds_and_warnings_go_to_stderr() -> None:
+    result = run("--alpha", "1", "--c", "0", "--max-gamma", "4", "--json")
+    assert json.loads(result.stdout)["oracle_improvement_factor"] is None  # infinite
+    assert result.stderr == (
+        "Warning: the best gamma is held down by --max-gamma 4: a longer draft gains\n"
+    )
+
+
+def test_numbers_are_those_of_the_library() -> None:
+    result = run_json("--alpha", "0.8", *MS, "--verify-ms", "4=33", "--verify-ms", "8=60",
+                      "--overhead-ms", "2", "--gamma", "5", "--c-hat", "0.02")  # fmt: skip
+    costs = CostModel(
+        target_seconds={1: 0.019, 4: 0.033, 8: 0.060}, draft_seconds=0.0016, overhead_seconds=0.002
+    )
+    expected = plan(0.8, costs=costs, c_hat=0.02, gamma=5)
+    for key in KEYS - {"alpha_iid", "curve"}:
+        assert result[key] == pytest.approx(getattr(expected, key), nan_ok=True), key
+    assert result["gamma"] == 5
+    assert result["optimal_gamma"] != 5
+    assert [row["improvement_factor"] for row in result["curve"]] == pytest.approx(
+        expected.curve.improvement_factor.tolist()
+    )
+
+
+def test_theorem8_quantities_vanish_once_verification_has_a_price() -> None:
+    free = run_json("--alpha", "0.8", *MS)
+    priced = run_json("--alpha", "0.8", *MS, "--verify-ms", "4=33")
+    for key in ("oracle_improvement_factor", "lower_bound"):
+        assert free[key] is not None
+        assert priced[key] is None
+    assert free["improvement_factor"] == free["improvement_factor_theorem8"]
+    assert priced["improvement_factor"] < priced["improvement_factor_theorem8"]
+    assert priced["baseline_tokens_per_second"] == pytest.approx(1000 / 19)
+
+
+@pytest.mark.parametrize(
+    ("costs", "phrase"),
+    [
+        (["--c", "0.05"], "free (Theorem 8)"),
+        (MS, "free (Theorem 8)"),
+        ([*MS, "--overhead-ms", "0"], "free (Theorem 8)"),
+        ([*MS, "--overhead-ms", "2"], "free, each block with an overhead"),
+        ([*MS, "--verify-ms", "4=33"], "at its own cost"),
+        ([*MS, "--overhead-ms", "2", "--verify-ms", "4=33"], "at its own cost"),
+    ],
+)
+def test_the_text_says_what_verification_is_taken_to_cost(costs: list[str], phrase: str) -> None:
+    assert f", verification {phrase}, c_hat " in run("--alpha", "0.8", *costs).stdout
+    free = run_json("--alpha", "0.8", *costs)["verification_free"]
+    assert free is phrase.startswith("free")
+
+
+def test_not_speculating_is_gamma_zero_with_factors_of_one() -> None:
+    result = run_json("--alpha", "0.05", "--c", "0.2")
+    assert (result["optimal_gamma"], result["gamma"]) == (0, 0)
+    assert result["accepted_fraction"] is None
+    for key in ("improvement_factor", "improvement_factor_theorem8", "operations_factor",
+                "memory_access_factor", "expected_tokens"):  # fmt: skip
+        assert result[key] == 1
+
+
+@pytest.mark.parametrize("alpha", [0.2, 0.6, 0.95])
+def test_counts_lead_back_to_the_alpha_they_came_from(alpha: float) -> None:
+    fraction = str(float(accepted_fraction(alpha, 4)))
+    efficiency = str(float(expected_tokens(alpha, 4)))
+    for option, value in (("--accepted-fraction", fraction), ("--block-efficiency", efficiency)):
+        result = run_json(option, value, "--at-gamma", "4", "--c", "0.05")
+        assert result["alpha"] == pytest.approx(alpha, abs=1e-9)
+        assert result["alpha_iid"] == result["alpha"]
+
+
+def test_operations_say_when_c_stands_in_for_c_hat() -> None:
+    assumed = run_json("--alpha", "0.8", "--c", "0.05")
+    stated = run_json("--alpha", "0.8", "--c", "0.05", "--c-hat", "0.05")
+    assert (assumed["c_hat"], assumed["c_hat_is_c"]) == (0.05, True)
+    assert (stated["c_hat"], stated["c_hat_is_c"]) == (0.05, False)
+    assert "c, for want of --c-hat" in run("--alpha", "0.8", "--c", "0.05").stdout
+    assert "for want" not in run("--alpha", "0.8", "--c", "0.05", "--c-hat", "0.05").stdout
+
+
+def test_ranges_and_lists_give_every_pair() -> None:
+    rows = run_json("--alpha", "0.1:0.9:0.1", "--c", "0.02,0.1")["rows"]
+    assert [(row["alpha"], row["c"]) for row in rows] == [
+        (i / 10, c) for i in range(1, 10) for c in (0.02, 0.1)
+    ]
+    assert all(set(row) >= KEYS - {"curve"} and "curve" not in row for row in rows)
+    single = run_json("--alpha", "0.9", "--c", "0.1")
+    del single["curve"]
+    assert rows[-1] == single
+
+
+def test_table_marks_the_best_row_and_advises() -> None:
+    result = run("--alpha", "0.8", "--c", "0.05")
+    (best,) = [line for line in result.stdout.splitlines() if line.endswith("<- best")]
+    assert best.split()[:4] == ["8", "4.33", "3.09", "2.17"]
+    assert "Draft 8 tokens per block: 3.09 times the speed" in result.stdout
+    assert "Gamma 6 to 10 come within 2 % of that." in result.stdout
+    assert result.stderr == ""
+
+
+def test_text_for_who_should_not_speculate() -> None:
+    result = run("--alpha", "0.1", "--c", "0.3", "--gamma", "2")
+    assert "Do not speculate" in result.stdout
+    assert "Gamma 2 gives 0.69 times the speed of the target alone." in result.stdout
+    assert "Speculation pays above alpha 0.3 with this c, below c 0.1" in result.stdout
+    hopeless = run("--alpha", "0.1", *MS, "--verify-ms", "2=60")
+    assert "pays at no alpha with these costs, at no c with this alpha" in hopeless.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--alpha", "0.5", "--c", "0"],
+         "at any alpha above 0 with this c, below c 0.5 with this alpha"),
+        (["--alpha", "0", "--c", "0"],
+         "at any alpha above 0 with this c, at no c with this alpha"),
+        (["--alpha", "1", "--c", "1"], "at no alpha with this c, below c 1 with this alpha"),
+        (["--alpha", "0.5", "--c", "2"], "at no alpha with this c, below c 0.5 with this alpha"),
+        (["--alpha", "0.5", "--target-ms", "10", "--draft-ms", "0", "--overhead-ms", "2"],
+         "above alpha 0.167 with these costs, below c 0.3 with this alpha"),
+        (["--alpha", "0.1", "--target-ms", "10", "--draft-ms", "0", "--overhead-ms", "5"],
+         "above alpha 0.336 with these costs, at no c with this alpha"),
+        (["--alpha", "1", "--target-ms", "1000", "--draft-ms", "500", "--verify-ms", "2=1500"],
+         "at no alpha with these costs, below c 0.5 with this alpha"),
+        (["--alpha", "0.9", "--target-ms", "10", "--draft-ms", "1", "--verify-ms", "2=40"],
+         "at no alpha with these costs, at no c with this alpha"),
+    ],
+)  # fmt: skip
+def test_text_says_where_speculation_pays(arguments: list[str], sentence: str) -> None:
+    last = run(*arguments, "--max-gamma", "4").stdout.splitlines()[-1]
+    assert last == f"Speculation pays {sentence}."
+
+
+def test_text_where_even_a_draft_that_is_never_accepted_pays(tmp_path: Path) -> None:
+    """The target alone spends more beside its pass on each token than a block does."""
+    path = tmp_path / "profile.json"
+    write_profile(PROFILE | {"alpha": {"value": 0.0}, "baseline_overhead_ms": 5.0}, path)
+    result = run("--profile", str(path))
+    assert "Draft 1 token per block" in result.stdout
+    assert "Speculation pays at any alpha with these costs, below c " in result.stdout
+
+
+def test_text_for_another_gamma_than_the_best_names_both() -> None:
+    result = run("--alpha", "0.8", *MS, "--gamma", "2")
+    assert "The best gamma is 6, with" in result.stdout
+    assert "Gamma 2 gives 2.09 times the speed" in result.stdout
+    assert "without a draft 52.6." in result.stdout
+
+
+def test_rows_as_text_have_one_line_each() -> None:
+    result = run("--alpha", "0.1,0.8", "--c", "0.2", "--gamma", "3")
+    header, *lines, last = result.stdout.splitlines()
+    assert header.split() == [
+        "alpha", "c", "best", "gamma", "gamma", "tokens", "per", "call", "speed-up", "operations",
+    ]  # fmt: skip
+    assert [line.split()[:4] for line in lines] == [
+        ["0.1", "0.2", "0", "3"],
+        ["0.8", "0.2", "4", "3"],
+    ]
+    assert last == "Best gamma 0: do not speculate."
+
+
+def test_the_cap_warning_counts_rows() -> None:
+    result = run("--alpha", "0.3,0.8", "--c", "0.1", "--max-gamma", "2")
+    assert "in 1 of 2 rows" in result.stderr
+
+
+def test_export_prints_flags_and_nothing_else() -> None:
+    result = run("--alpha", "0.8", "--c", "0.05", "--export", "vllm")
+    assert result.stdout == (
+        "--speculative-config "
+        '\'{"method": "draft_model", "model": "DRAFT", "num_speculative_tokens": 8}\'\n'
+    )
+    as_json = run_json("--alpha", "0.8", "--c", "0.05", "--export", "vllm")
+    assert as_json["export"] == result.stdout.strip()
+    assert "export" not in run_json("--alpha", "0.8", "--c", "0.05")
+    own = run("--alpha", "0.8", "--c", "0.05", "--gamma", "3", "--export", "transformers")
+    assert "num_assistant_tokens = 3\n" in own.stdout
+
+
+def test_profile_gives_acceptance_costs_and_names(profile: str) -> None:
+    result = run_json("--profile", profile)
+    costs = CostModel(
+        target_seconds={1: 0.010, 3: 0.012}, draft_seconds=0.0012, overhead_seconds=0.0003,
+        baseline_overhead_seconds=0.0001,
+    )  # fmt: skip
+    expected = plan(0.62, costs=costs, c_hat=0.04)
+    for key in KEYS - {"alpha_iid", "curve"}:
+        assert result[key] == pytest.approx(getattr(expected, key)), key
+    assert result["c_hat_is_c"] is False
+    assert "some/draft" in run("--profile", profile, "--export", "sglang").stdout
+    assert "gives gamma 3 as best" in run("--profile", profile).stdout
+
+
+def test_a_pass_over_more_tokens_that_costs_less_is_called_odd() -> None:
+    odd, fine = (run("--alpha", "0.8", *MS, "--verify-ms", f"4={ms}") for ms in (10, 19))
+    assert "--verify-ms has 4 tokens cost less" in odd.stderr
+    assert fine.stderr == ""
+
+
+def profile_with(profile: str, tmp_path: Path, **changes: object) -> str:
+    data = json.loads(Path(profile).read_text())
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(data | changes))
+    return str(changed)
+
+
+def test_a_profile_exports_the_gamma_that_its_replay_found_best(
+    profile: str, tmp_path: Path
+) -> None:
+    changed = profile_with(profile, tmp_path, optimal_gamma=7)
+    result = run("--profile", changed, "--export", "transformers")
+    assert "num_assistant_tokens = 7" in result.stdout
+    assert "exporting gamma 7, the best by replay" in result.stderr
+    for more in (
+        ("--gamma", "2"), ("--max-gamma", "6"), ("--lenience", "0.5"), ("--c", "0.05"),
+    ):
+        own = run("--profile", changed, *more, "--export", "transformers")
+        assert "replay" not in own.stderr
+        assert "num_assistant_tokens = 7" not in own.stdout
+    damaged = profile_with(profile, tmp_path, optimal_gamma=-7)
+    assert "= -7" not in run("--profile", damaged, "--export", "transformers").stdout
+
+
+@pytest.mark.parametrize(
+    ("draft", "exported"),
+    [
+        ("hf:lookup", '"model": "lookup"'),
+        ("embedded", "weights/draft"),
+        ("exit:4", None),
+        ("ngram:m.arpa", None),
+        ("lookup", None),
+    ],
+)
+def test_a_profile_exports_drafts_that_servers_can_load(
+    draft: str, exported: str | None, profile: str, tmp_path: Path
+) -> None:
+    changed = profile_with(profile, tmp_path, setup={"draft": draft})
+    result = run("--profile", changed, "--gamma", "4", "--export", "vllm")
+    if exported is None:
+        assert result.exit_code == 2
+        assert f"needs a draft model, got a profile of {draft}" in result.stderr
+    else:
+        assert exported in result.stdout
+
+
+def test_stated_costs_go_before_those_of_the_profile(profile: str) -> None:
+    result = run_json("--profile", profile, "--c", "0.05")
+    assert (result["alpha"], result["c"], result["c_hat"]) == (0.62, 0.05, 0.04)
+    assert result["tokens_per_second"] is None
+    assert run_json("--profile", profile, *MS)["c"] == pytest.approx(1.6 / 19)
+    assert "replay" not in run("--profile", profile, "--c", "0.05").stdout
+
+
+def test_lenience_raises_alpha_and_says_that_it_is_not_lossless(profile: str) -> None:
+    assert run_json("--profile", profile, "--lenience", "0.5")["alpha"] == 0.8
+    assert run_json("--profile", profile, "--lenience", "1")["alpha"] == 0.62
+    # Halfway between 1 and 2 in 1/l.
+    halfway = run_json("--profile", profile, "--lenience", str(2 / 3))
+    assert halfway["alpha"] == pytest.approx(0.71)
+    assert "not lossless" in run("--profile", profile, "--lenience", "0.5").stdout
+    assert "not lossless" not in run("--profile", profile, "--lenience", "1").stdout
+
+
+def test_roofline_gives_one_row_per_batch_size(gpu: list[str]) -> None:
+    rows = run_json(*gpu, "--alpha", "0.7", "--batch", "1,8,512")["rows"]
+    assert [row["batch"] for row in rows] == [1, 8, 512]
+    factors = [row["improvement_factor"] for row in rows]
+    assert factors[0] > 1.5
+    assert factors[2] < min(factors[:2])
+    assert rows[1]["baseline_tokens_per_second"] > 4 * rows[0]["baseline_tokens_per_second"]
+    assert rows[0]["c_hat"] != rows[0]["c"]
+    text = run(*gpu, "--alpha", "0.7", "--batch", "1,8").stdout
+    assert "roofline of h100" in text
+    assert "batch" in text
+
+
+def test_roofline_of_one_batch_is_a_full_plan(gpu: list[str]) -> None:
+    result = run_json(*gpu, "--alpha", "0.7")
+    assert (result["batch"], len(result["curve"])) == (1, 32)
+    longer = run_json(*gpu, "--alpha", "0.7", "--context", "8192", "--dtype", "float16")
+    assert longer["baseline_tokens_per_second"] < result["baseline_tokens_per_second"]
+    launched = run_json(*gpu, "--alpha", "0.7", "--layer-overhead-us", "30")
+    assert launched["baseline_tokens_per_second"] < result["baseline_tokens_per_second"]
+
+
+def test_roofline_warns_of_what_does_not_fit(gpu: list[str]) -> None:
+    result = run(*gpu[:-1], "l4", "--alpha", "0.7", "--batch", "64", "--context", "4096")
+    assert result.exit_code == 0
+    assert "Warning: batch 64 at context 4096 needs" in result.stderr
+    assert "l4 has 24 GB" in result.stderr
+
+
+OK = ["--alpha", "0.8", "--c", "0.05"]
+ONE_OF = "give the acceptance by exactly one of --alpha, --accepted-fraction, --block-efficiency"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ([], f"{ONE_OF} and --profile, got none of them"),
+        (["--c", "0.05"], f"{ONE_OF} and --profile, got none of them"),
+        ([*OK, "--accepted-fraction", "0.6", "--at-gamma", "4"],
+         f"{ONE_OF} and --profile, got --alpha and --accepted-fraction"),
+        (["--alpha", "1.2", "--c", "0.05"], "alpha must lie in [0, 1], got 1.2"),
+        (["--alpha", "-0.1", "--c", "0.05"], "alpha must lie in [0, 1], got -0.1"),
+        (["--alpha", "nan", "--c", "0.05"], "alpha must lie in [0, 1], got nan"),
+        (["--alpha", "0.5,1.5", "--c", "0.05"], "alpha must lie in [0, 1], got 1.5"),
+        (["--alpha", "high", "--c", "0.05"],
+         "Invalid value for '--alpha': 'high' is not a number"),
+        (["--alpha", "0.1:0.9", "--c", "0.05"],
+         "Invalid value for '--alpha': a range is start:stop:step, got '0.1:0.9'"),
+        (["--alpha", "0.8", "--c", "-1"], "c must be finite and at least 0, got -1.0"),
+        (["--alpha", "0.8", "--c", "nan"], "c must be finite and at least 0, got nan"),
+        (["--alpha", "0.8", "--c", "inf"], "c must be finite and at least 0, got inf"),
+        ([*OK, "--c-hat", "-1"], "c_hat must be finite and at least 0, got -1.0"),
+        ([*OK, "--gamma", "0"], "gamma must be at least 1, got 0"),
+        ([*OK, "--gamma", "2.5"], "Invalid value for '--gamma': '2.5' is not a valid integer."),
+        ([*OK, "--max-gamma", "0"], "max_gamma must be at least 1, got 0"),
+        ([*OK, "--at-gamma", "4"],
+         "--at-gamma belongs to --accepted-fraction or --block-efficiency"),
+        (["--accepted-fraction", "0.6", "--c", "0.05"],
+         "--accepted-fraction needs --at-gamma, the gamma that it was counted at"),
+        (["--block-efficiency", "3", "--c", "0.05"],
+         "--block-efficiency needs --at-gamma, the gamma that it was counted at"),
+        (["--accepted-fraction", "61", "--at-gamma", "4", "--c", "0.05"],
+         "accepted_fraction must lie in [0, 1], got 61.0"),
+        (["--accepted-fraction", "0.6", "--at-gamma", "0", "--c", "0.05"],
+         "gamma must be at least 1, got 0"),
+        (["--block-efficiency", "6", "--at-gamma", "4", "--c", "0.05"],
+         "block_efficiency must lie in [1, gamma + 1 = 5], got 6.0"),
+        (["--alpha", "0.8"],
+         "give the cost: --c, or --target-ms and --draft-ms, or --target-config, --draft-config "
+         "and --gpu, or a --profile that holds it"),
+        ([*OK, "--target-ms", "19"], "--c cannot be combined with --target-ms"),
+        ([*OK, "--verify-ms", "4=33"], "--c cannot be combined with --verify-ms"),
+        (["--alpha", "0.8", "--target-ms", "19"], "--target-ms needs --draft-ms"),
+        (["--alpha", "0.8", "--draft-ms", "1"], "--draft-ms needs --target-ms"),
+        (["--alpha", "0.8", "--verify-ms", "4=33"], "--verify-ms needs --target-ms"),
+        (["--alpha", "0.8", "--target-ms", "0", "--draft-ms", "1"],
+         "--target-ms must be above 0, got 0"),
+        (["--alpha", "0.8", "--target-ms", "-3", "--draft-ms", "1"],
+         "Invalid value for '--target-ms': must be finite and at least 0, got -3"),
+        (["--alpha", "0.8", "--target-ms", "19", "--draft-ms", "nan"],
+         "Invalid value for '--draft-ms': must be finite and at least 0, got nan"),
+        (["--alpha", "0.8", *MS, "--verify-ms", "4:33"],
+         "Invalid value for '--verify-ms': must be N=MS, such as 4=33, got '4:33'"),
+        (["--alpha", "0.8", *MS, "--verify-ms", "four=33"],
+         "Invalid value for '--verify-ms': must be N=MS, such as 4=33, got 'four=33'"),
+        (["--alpha", "0.8", *MS, "--verify-ms", "4="],
+         "Invalid value for '--verify-ms': must be N=MS, such as 4=33, got '4='"),
+        (["--alpha", "0.8", *MS, "--verify-ms", "1=33"],
+         "Invalid value for '--verify-ms': N must be at least 2 (1 is --target-ms), got '1=33'"),
+        (["--alpha", "0.8", *MS, "--verify-ms", "4=33", "--verify-ms", "4=34"],
+         "Invalid value for '--verify-ms': N = 4 is given twice"),
+        (["--alpha", "0.8", *MS, "--verify-ms", "4=nan"],
+         "Invalid value for '--verify-ms': MS must be finite and above 0, got '4=nan'"),
+        ([*OK, "--lenience", "0.5"],
+         "--lenience needs --profile: alpha alone does not tell alpha(l)"),
+        (["--alpha", "0.7,0.8", "--c", "0.05", "--export", "vllm"],
+         "--export needs a single alpha, c and batch"),
+        (["--profile", "missing.json"], "missing.json: No such file or directory"),
+        (["--profile", "."], ".: Is a directory"),
+        (["--alpha", "0.8", "--gpu", "h100"], "--gpu needs --target-config and --draft-config"),
+        (["--alpha", "0.8", "--batch", "4"],
+         "--batch needs --target-config and --draft-config and --gpu"),
+        (["--alpha", "0.8", "--batch", "many"],
+         "Invalid value for '--batch': 'many' is not an integer"),
+        (["--alpha", "0.8", "--target-config", "missing.json", "--draft-config", "missing.json",
+          "--gpu", "h100"], "missing.json: No such file or directory"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)  # fmt: skip
+def test_bad_input_is_one_line_and_status_2(
+    arguments: list[str], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = run(*arguments, "--json")
+    assert result.exit_code == 2
+    assert result.stderr == f"Error: {message}\n"
+    assert result.stdout == ""
+
+
+def test_an_unknown_export_names_the_known_ones() -> None:
+    result = run(*OK, "--export", "ollama")
+    assert result.exit_code == 2
+    assert result.stderr.count("\n") == 1
+    for name in ("ollama", "vllm", "transformers", "llama.cpp", "sglang"):
+        assert name in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"not json", "must be JSON"),
+        (b"\xff\xfe\x00", "must be JSON"),
+        (b"[]", "must be written by 'specplan measure'"),
+        (b"{}", "must be written by 'specplan measure'"),
+        (json.dumps({"schema": "specplan-profile", "version": 1}).encode(), "must have the key"),
+    ],
+    ids=["text", "bytes", "list", "empty", "no keys"],
+)
+def test_a_file_that_is_no_profile_is_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "profile.json"
+    path.write_bytes(content)
+    result = run("--profile", str(path))
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: ")
+    assert result.stderr.count("\n") == 1
+    assert message in result.stderr
+    assert str(path) in result.stderr
+
+
+def test_lenience_beyond_the_profile_is_refused(profile: str) -> None:
+    for lenience in ("0.2", "1.5", "nan", "0"):
+        result = run("--profile", profile, "--lenience", lenience)
+        assert result.exit_code == 2
+        assert "lenience must lie in [0.5, 1]" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("{", "must be JSON"),
+        ("[]", "must hold a JSON object, got a list"),
+        (json.dumps({**LLAMA, "hidden_size": None}), "config.json has no hidden_size"),
+        (json.dumps({**LLAMA, "num_hidden_layers": -1}), "must be an integer of at least 1"),
+    ],
+    ids=["broken", "list", "field missing", "negative"],
+)
+def test_a_config_that_describes_no_model_is_refused(
+    gpu: list[str], tmp_path: Path, config: str, message: str
+) -> None:
+    path = tmp_path / "draft.json"
+    path.write_text(config, encoding="utf-8")
+    result = run(*gpu, "--alpha", "0.7")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"Error: {path}")
+    assert message in result.stderr
+
+
+def test_an_unknown_gpu_lists_the_known_ones(gpu: list[str]) -> None:
+    result = run(*gpu[:-1], "h1000", "--alpha", "0.7")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: gpu must be one of a100")
+    assert result.stderr.endswith("got h1000\n")
+
+
+def test_help_shows_defaults_and_examples() -> None:
+    words = " ".join(run("--help").stdout.split())
+    assert "specplan plan --alpha 0.8 --c 0.05" in words
+    assert "[default: 32]" in words
+    assert "[default: c]" in words
+
+
+@pytest.mark.parametrize("alpha", [0.0, 1e-9, 0.5, 1 - 1e-9, 1.0])
+@pytest.mark.parametrize("c", [0.0, 1e-9, 0.5, 1.0, 10.0])
+def test_every_corner_prints_finite_json_and_a_table(alpha: float, c: float) -> None:
+    arguments = ["--alpha", repr(alpha), "--c", repr(c)]
+    result = run_json(*arguments)
+    assert all(
+        math.isfinite(value) for value in result.values() if isinstance(value, float)
+    )
+    text = run(*arguments)
+    assert text.exit_code == 0
+    assert "nan" not in text.stdout

@@ -1,0 +1,224 @@
+"""`specplan validate` on a tiny pair: rows, keys, policies, rules, drafters, the figure."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Run
+
+import estimator.runs.arms
+
+RunJson = Callable[..., Any]
+
+KEYS = {
+    "draft", "temperature", "policy", "gamma", "alpha", "c", "predicted_theorem8",
+    "predicted_ahead", "predicted_ahead_low", "predicted_ahead_high", "predicted_calibrated",
+    "measured", "measured_low", "measured_high", "error_percent", "predicted_target_calls",
+    "target_calls", "block_efficiency", "accepted_fraction", "tokens", "identical_to_target",
+    "draft_seconds", "verify_seconds", "other_seconds", "baseline_tokens_per_second",
+    "tokens_per_second", "end_to_end_predicted", "end_to_end_measured",
+    # beyond the contract
+    "rule", "lossless", "tie_gap",
+}  # fmt: skip
+
+
+@pytest.fixture
+def validate(small: list[str]) -> list[str]:
+    return ["validate", *small, "--repeats", "1"]
+
+
+def test_rows_have_every_key_in_the_order_of_draft_temperature_and_gamma(
+    run_json: RunJson, validate: list[str]
+) -> None:
+    result = run_json(*validate, "--draft", "lookup", "--gamma", "1,3", "--temperature", "0,1,0")
+    assert set(result) == {"rows", "summary"}
+    assert set(result["summary"]) == {
+        "mean_abs_error_percent", "max_abs_error_percent", "noise_percent"
+    }  # fmt: skip
+    rows = result["rows"]
+    assert [(row["draft"], row["temperature"], row["gamma"]) for row in rows] == [
+        (draft, temperature, gamma)
+        for draft in ("draft", "lookup")
+        for temperature in (0, 1)
+        for gamma in (1, 3)
+    ]
+    for row in rows:
+        assert set(row) == KEYS
+        assert row["policy"] == "fixed"
+        assert row["lossless"] is True
+        assert row["identical_to_target"] is (True if row["temperature"] == 0 else None)
+        assert row["tie_gap"] is None
+        assert row["tokens"] <= 36
+        assert row["error_percent"] == pytest.approx(
+            100 * (row["predicted_calibrated"] / row["measured"] - 1)
+        )
+        if row["temperature"] == 0:
+            assert row["predicted_target_calls"] == row["target_calls"]
+
+
+def test_a_seed_gives_one_text(run_json: RunJson, validate: list[str]) -> None:
+    counted = ("alpha", "target_calls", "tokens", "accepted_fraction", "predicted_target_calls")
+    results = [
+        [
+            [row[key] for key in counted]
+            for row in run_json(*validate, "--gamma", "2,4", "--seed", seed)["rows"]
+        ]
+        for seed in ("0", "0", "1")
+    ]
+    assert results[0] == results[1]
+    assert results[0] != results[2]
+
+
+def test_every_policy_has_its_row(run_json: RunJson, validate: list[str]) -> None:
+    policies = ("fixed", "heuristic", "confidence:0.3", "adaptive")
+    asked = [word for policy in policies for word in ("--policy", policy)]
+    result = run_json(*validate, *asked, "--gamma", "2", "--max-gamma", "4", "--temperature", "0")
+    assert [row["policy"] for row in result["rows"]] == list(policies)
+    assert [row["gamma"] for row in result["rows"]] == [2, None, None, None]
+    for row in result["rows"]:
+        assert row["identical_to_target"] is True
+        assert (row["predicted_calibrated"] is None) == (row["gamma"] is None)
+
+
+def test_chat_prompts_stand_in_the_template(run_json: RunJson, validate: list[str]) -> None:
+    arguments = ["chat" if word == "target" else word for word in validate]
+    arguments += ["--gamma", "2", "--temperature", "0"]
+    plain, chat = (run_json(*arguments, *option)["rows"][0] for option in ((), ("--chat",)))
+    assert chat["identical_to_target"] is True
+    assert chat["alpha"] != plain["alpha"]
+
+
+def test_policies_alone_are_measured_without_a_prediction(
+    run_json: RunJson, validate: list[str]
+) -> None:
+    result = run_json(*validate, "--policy", "heuristic", "--temperature", "1")
+    assert result["summary"]["mean_abs_error_percent"] is None
+    assert result["rows"][0]["measured"] > 0
+
+
+def test_lenience_is_reported_as_lossy(run: Run, validate: list[str]) -> None:
+    arguments = [*validate, "--gamma", "3", "--lenience", "0.01"]
+    rows = json.loads(run(*arguments, "--json").stdout)["rows"]
+    assert [(row["rule"], row["lossless"]) for row in rows] == [("lenient 0.01", False)] * 2
+    strict = json.loads(run(*validate, "--gamma", "3", "--json").stdout)["rows"]
+    assert all(row["alpha"] > other["alpha"] for row, other in zip(rows, strict, strict=True))
+    assert "NaN" not in json.dumps(rows)
+    text = run(*arguments).stdout
+    assert "gamma 3, lossy" in text
+    assert "Lossy: the rule lenient 0.01 changes the target's output law." in text
+
+
+def test_lenience_one_is_the_strict_rule(run_json: RunJson, validate: list[str]) -> None:
+    row = run_json(*validate, "--gamma", "2", "--temperature", "0", "--lenience", "1")["rows"][0]
+    assert (row["rule"], row["lossless"]) == ("strict", True)
+
+
+def test_the_table_explains_itself(run: Run, validate: list[str]) -> None:
+    result = run(*validate, "--gamma", "1,2", "--policy", "fixed", "--policy", "adaptive")
+    assert result.exit_code == 0, result.output
+    assert result.stderr == ""
+    lines = result.stdout.splitlines()
+    assert lines[0].split()[:4] == ["draft", "temp", "policy", "alpha"]
+    assert "Theorem 8 takes verification as free" in result.stdout
+    assert "the baseline against itself" in result.stdout
+
+
+def test_the_figure_is_drawn_and_json_stays_alone(
+    run: Run, validate: list[str], tmp_path: Path
+) -> None:
+    figure = tmp_path / "a.PNG"
+    result = run(*validate, "--gamma", "1", "--figure", str(figure), "--json")
+    assert result.exit_code == 0, result.output
+    assert figure.read_bytes().startswith(b"\x89PNG")
+    json.loads(result.stdout)
+    assert result.stderr == f"Wrote {figure}\n"
+
+
+def test_half_precision_says_how_near_a_tie_it_parted(
+    run_json: RunJson, validate: list[str]
+) -> None:
+    """bfloat16 keeps 8 bits: logits of about 10 that differ by less than 0.1 may change places."""
+    result = run_json(
+        *validate, "--dtype", "bfloat16", "--temperature", "0", "--max-new-tokens", "40"
+    )
+    for row in result["rows"]:
+        assert (row["tie_gap"] is None) == row["identical_to_target"]
+        if row["tie_gap"] is not None:
+            assert 0 <= row["tie_gap"] < 0.1
+
+
+@pytest.mark.parametrize("drafter", ["random", "exit:1", "lookup:1", "hf:draft"])
+def test_greedy_text_is_the_targets_own_whoever_drafts(
+    run_json: RunJson, validate: list[str], drafter: str
+) -> None:
+    arguments = [drafter if word == "draft" else word for word in validate]
+    result = run_json(*arguments, "--gamma", "1,4", "--temperature", "0")
+    for row in result["rows"]:
+        assert row["identical_to_target"] is True
+        if drafter != "random":
+            assert row["predicted_target_calls"] == row["target_calls"]
+
+
+def test_an_encoder_decoder_pair_needs_no_further_option(
+    run_json: RunJson, validate: list[str]
+) -> None:
+    arguments = [{"target": "encdec", "draft": "encdec-draft"}.get(w, w) for w in validate]
+    for row in run_json(*arguments, "--gamma", "1,4", "--temperature", "0")["rows"]:
+        assert row["identical_to_target"] is True
+        assert row["predicted_target_calls"] == row["target_calls"]
+
+
+def test_nan_logits_end_the_run_naming_model_and_position(run: Run, validate: list[str]) -> None:
+    for model, word in (("target", "nan"), ("draft", "nan")):
+        arguments = [word if option == model else option for option in validate]
+        result = run(*arguments, "--temperature", "0")
+        assert result.exit_code == 2
+        assert result.stdout == ""
+        assert result.stderr.startswith("Error: nan returned NaN or infinite logits at position ")
+        assert result.stderr.count("\n") == 1
+
+
+def test_ctrl_c_ends_with_130_and_leaves_nothing_half_done(
+    run: Run, validate: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rows need all of their runs, timed in one go: there is nothing to keep or to resume."""
+    decode = estimator.runs.arms.decode_speculatively
+    decoded = []
+
+    def interrupted(*arguments: Any, **settings: Any) -> Any:
+        decoded.append(1)
+        if len(decoded) == 5:
+            raise KeyboardInterrupt
+        return decode(*arguments, **settings)
+
+    monkeypatch.setattr(estimator.runs.arms, "decode_speculatively", interrupted)
+    figure = tmp_path / "a.png"
+    result = run(*validate, "--gamma", "2", "--figure", str(figure), "--json")
+    assert result.exit_code == 130
+    assert result.stdout == ""
+    assert result.stderr.strip() == "Interrupted."
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, validate: list[str]) -> None:
+    one = [*validate, "--num-prompts", "1", "--gamma", "2", "--repeats", "2"]
+    for row in run_json(*one)["rows"]:
+        for name in ("predicted_ahead", "measured"):
+            assert row[name] > 0
+            assert row[f"{name}_low"] is row[f"{name}_high"] is None
+    rows = run(*one).stdout.splitlines()[1:3]
+    assert [row.count("[-]") for row in rows] == [2, 2]
+
+
+@pytest.mark.parametrize("tokens", ["1", "2"])
+def test_the_shortest_texts_are_validated(
+    run_json: RunJson, validate: list[str], tokens: str
+) -> None:
+    result = run_json(*validate, "--max-new-tokens", tokens, "--gamma", "4")
+    for row in result["rows"]:
+        assert row["tokens"] <= 3 * int(tokens)
+        if tokens == "1":
+            assert row["target_calls"] == 3
+            assert row["accepted_fraction"] is None

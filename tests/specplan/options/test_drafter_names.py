@@ -1,0 +1,59 @@
+"""Drafters as a user names them."""
+
+import pytest
+
+from specplan.options.drafter_names import DrafterName, parse_drafter
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("embedded", DrafterName("embedded", None)),
+        ("random", DrafterName("random", None)),
+        ("ngram", DrafterName("ngram", None)),
+        ("ngram:a/b.arpa", DrafterName("ngram", "a/b.arpa")),
+        ("ngram:C:x.arpa", DrafterName("ngram", "C:x.arpa")),
+        ("lookup", DrafterName("lookup", None)),
+        ("lookup:2", DrafterName("lookup", "2")),
+        ("exit:4", DrafterName("exit", "4")),
+        ("hf:embedded", DrafterName("hf", "embedded")),
+        ("hf:Qwen/Qwen3-0.6B", DrafterName("hf", "Qwen/Qwen3-0.6B")),
+        ("Qwen/Qwen3-0.6B", DrafterName("hf", "Qwen/Qwen3-0.6B")),
+        ("./folder", DrafterName("hf", "./folder")),
+        ("g++:folder", DrafterName("hf", "g++:folder")),
+        ("lookup+ngram", DrafterName("lookup", None, DrafterName("ngram", None))),
+        ("lookup:2+ngram:a+b.arpa", DrafterName("lookup", "2", DrafterName("ngram", "a+b.arpa"))),
+    ],
+)
+def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
+    assert parse_drafter(text) == name
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "must name a drafter, got an empty name"),
+        ("  ", "must name a drafter, got an empty name"),
+        ("embedded:x", "embedded takes no value, got 'embedded:x'"),
+        ("random:", "random takes no value"),
+        ("exit", "exit: needs a value after the colon, got 'exit'"),
+        ("exit:", "exit: needs a value"),
+        ("exit:0", "exit:N needs a positive integer N, got 'exit:0'"),
+        ("exit:-1", "positive integer"),
+        ("exit:1.5", "positive integer"),
+        ("lookup:", "lookup: needs a value"),
+        ("lookup:x", "lookup:N needs a positive integer N, got 'lookup:x'"),
+        ("ngram:", "ngram: needs a value"),
+        ("hf:", "hf: needs a value"),
+        ("lookup:0+ngram", "positive integer"),
+        ("lookup+ngram:", "ngram: needs a value"),
+    ],
+)
+def test_unusable_names_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_drafter(text)
+
+
+def test_a_number_is_there_where_one_was_given() -> None:
+    assert parse_drafter("lookup:12").number == 12
+    assert parse_drafter("lookup").number is None

@@ -1,0 +1,53 @@
+"""Lists and ranges of numbers on the command line."""
+
+import pytest
+
+from specplan.options.ranges import MOST_VALUES, parse_numbers
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("0.8", (0.8,)),
+        ("0.7,0.8", (0.7, 0.8)),
+        (" 0.7 , 0.8 ", (0.7, 0.8)),
+        ("0.1:0.9:0.1", (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)),
+        ("0:1:0.25", (0.0, 0.25, 0.5, 0.75, 1.0)),
+        ("0.1:0.95:0.3", (0.1, 0.4, 0.7)),
+        ("0.5:0.5:0.1", (0.5,)),
+        ("0.9,0.1:0.3:0.1", (0.9, 0.1, 0.2, 0.3)),
+        ("1e-2", (0.01,)),
+        ("0", (0.0,)),
+    ],
+)
+def test_numbers_are_exact_and_ranges_include_their_end(
+    text: str, expected: tuple[float, ...]
+) -> None:
+    assert parse_numbers(text) == expected
+
+
+def test_a_range_has_every_value_however_fine() -> None:
+    assert parse_numbers("0:1:0.001") == tuple(i / 1000 for i in range(1001))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("high", "'high' is not a number"),
+        ("", "'' is not a number"),
+        ("0.5,", "'' is not a number"),
+        ("0.1:0.9", "a range is start:stop:step, got '0.1:0.9'"),
+        ("0.1:0.9:0.1:2", "a range is start:stop:step, got '0.1:0.9:0.1:2'"),
+        ("0.1:0.9:0", "the step of a range must be above 0, got '0.1:0.9:0'"),
+        ("0.1:0.9:-0.1", "the step of a range must be above 0, got '0.1:0.9:-0.1'"),
+        ("0.9:0.1:0.1", "a range must not end before it starts, got '0.9:0.1:0.1'"),
+        ("0:inf:1", "a range needs finite numbers, got '0:inf:1'"),
+        ("nan:1:0.1", "a range needs finite numbers, got 'nan:1:0.1'"),
+        ("0:1:x", "'x' is not a number"),
+        ("0:1:1e-9", f"'0:1:1e-9' has more than {MOST_VALUES} values"),
+        ("0:1:0.0002,0:1:0.0002,0", f"has more than {MOST_VALUES} values"),
+    ],
+)
+def test_what_is_no_list_is_refused_by_name(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=f"^.*{message.replace('(', '.')}"):
+        parse_numbers(text)

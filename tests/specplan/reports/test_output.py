@@ -1,0 +1,89 @@
+"""What commands write."""
+
+import json
+from pathlib import Path
+
+import click
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from specplan.reports.output import plain, print_json, table, writable
+
+
+@click.command()
+@click.option("--output", "-o", type=click.Path(path_type=Path), callback=writable)
+def _writer(output: Path | None) -> None:
+    click.echo(f"would write {output}")
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (np.float64(0.5), 0.5),
+        (np.int64(3), 3),
+        (np.bool_(True), True),
+        (np.array([1.0, np.nan]), [1.0, None]),
+        (float("inf"), None),
+        (-float("inf"), None),
+        ((1, 2.5), [1, 2.5]),
+        ({1: {"a": None}}, {"1": {"a": None}}),
+        (Path("a") / "b", str(Path("a") / "b")),
+        ("α", "α"),
+        (True, True),
+    ],
+)
+def test_what_json_lacks_becomes_plain_or_null(value: object, expected: object) -> None:
+    assert plain(value) == expected
+    assert type(plain(value)) is type(expected)
+
+
+def test_what_has_no_json_form_is_an_error_not_a_string() -> None:
+    with pytest.raises(TypeError, match="cannot write object as JSON"):
+        plain({"a": object()})
+
+
+def test_print_json_writes_one_object(capsys: pytest.CaptureFixture[str]) -> None:
+    print_json({"alpha": np.float64("nan"), "rows": [{"γ": 1}]})
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {"alpha": None, "rows": [{"γ": 1}]}
+    assert captured.err == ""
+
+
+def test_table_aligns_and_marks() -> None:
+    lines = table([["1", "1.90"], ["10", "2.2"]], header=["gamma", "speed-up"], marked=[1])
+    assert lines.splitlines() == ["gamma  speed-up", "    1      1.90", "   10       2.2  <- best"]
+
+
+def test_table_of_no_rows_is_its_header() -> None:
+    assert table([], header=["a", "bc"]) == "a  bc"
+
+
+def test_an_output_path_passes_untouched(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    path.write_text("earlier", encoding="utf-8")
+    result = CliRunner().invoke(_writer, ["-o", str(path)])
+    assert result.output == f"would write {path}\n"
+    assert path.read_text(encoding="utf-8") == "earlier"
+    assert CliRunner().invoke(_writer, []).output == "would write None\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [("missing/profile.json", "does not exist"), (".", "is a folder")],
+)
+def test_an_output_path_that_cannot_be_written_is_refused(
+    tmp_path: Path, path: str, message: str
+) -> None:
+    result = CliRunner().invoke(_writer, ["-o", str(tmp_path / path)])
+    assert result.exit_code == 2
+    assert message in result.stderr
+
+
+def test_a_folder_without_write_permission_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)  # the tests may run as root
+    result = CliRunner().invoke(_writer, ["-o", str(tmp_path / "profile.json")])
+    assert result.exit_code == 2
+    assert "is not writable" in result.stderr

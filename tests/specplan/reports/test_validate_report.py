@@ -1,0 +1,148 @@
+"""The readable form of a validation."""
+
+from dataclasses import asdict, replace
+from typing import Any
+
+import pytest
+
+from estimator.validation.row import Row
+from estimator.validation.validation import Validation
+from simulator.cost.curves import CostModel
+from specplan.commands.validate import as_data
+from specplan.reports.validation import report
+
+ROW = Row(
+    draft="small",
+    temperature=0.0,
+    policy="fixed",
+    gamma=4,
+    rule="strict",
+    lossless=True,
+    alpha=0.61234,
+    c=0.1,
+    predicted_theorem8=2.0,
+    predicted_ahead=1.5,
+    predicted_ahead_low=1.4,
+    predicted_ahead_high=1.6,
+    predicted_calibrated=1.52,
+    measured=1.6,
+    measured_low=1.55,
+    measured_high=1.65,
+    predicted_target_calls=50.0,
+    target_calls=50,
+    block_efficiency=2.5,
+    accepted_fraction=0.4,
+    tokens=125,
+    identical_to_target=True,
+    tie_gap=None,
+    draft_seconds=1.0,
+    verify_seconds=2.0,
+    other_seconds=1.0,
+    baseline_tokens_per_second=10.0,
+    tokens_per_second=16.0,
+    end_to_end_predicted=1.4,
+    end_to_end_measured=1.5,
+)
+COST = CostModel(
+    target_seconds={1: 0.010, 5: 0.013}, draft_seconds=0.001, overhead_seconds=0.0005
+)
+
+
+def text(*rows: Row) -> str:
+    validations = [Validation(rows, COST, 1.25)]
+    return report(as_data(validations), validations, prompts=8, repeats=3)
+
+
+def test_a_row_shows_predictions_measurement_and_where_the_time_went() -> None:
+    header, row, *rest = text(ROW).splitlines()
+    assert header.split()[:5] == ["draft", "temp", "policy", "alpha", "c"]
+    assert row.split() == [
+        "small", "0", "gamma", "4", "0.612", "0.100", "2.00", "1.50", "[1.40,", "1.60]", "1.52",
+        "1.60", "[1.55,", "1.65]", "-5.0", "%", "50", "yes", "25/50/25", "%", "<-", "best",
+    ]  # fmt: skip
+    assert rest[1].startswith("Speed-ups over decoding one token at a time; 8 prompts, 125 tokens")
+    assert "target step 10.0 ms, draft step 1.00 ms" in rest[3]
+    assert "verifying 5 tokens takes 1.30 steps, each block 0.50 ms besides" in rest[3]
+    assert rest[4] == (
+        "Calibrated prediction against measurement: 5.0 % off on average, 5.0 % at most; the "
+        "baseline against itself: 1.2 %."
+    )
+
+
+def test_a_row_without_intervals_has_dashes_in_their_place() -> None:
+    alone = replace(
+        ROW,
+        predicted_ahead_low=None,
+        predicted_ahead_high=None,
+        measured_low=None,
+        measured_high=None,
+    )
+    cells = text(alone).splitlines()[1].split()
+    assert cells[6:12] == ["2.00", "1.50", "[-]", "1.52", "1.60", "[-]"]
+
+
+def test_the_fastest_row_of_each_temperature_is_marked_if_it_gains() -> None:
+    rows = [
+        replace(ROW, temperature=temperature, measured=measured)
+        for temperature in (0.0, 0.5, 1.0)
+        for measured in (1.6, 1.7 - temperature, 0.9)
+    ]
+    lines = text(*rows).splitlines()
+    assert ["best" in line for line in lines[1:10]] == [
+        *(False, True, False), *(True, False, False), *(True, False, False),
+    ]
+    lines = text(*(replace(row, measured=row.measured / 1.7) for row in rows)).splitlines()
+    assert not any("best" in line for line in lines)
+
+
+def test_a_machine_that_was_not_quiet_is_named() -> None:
+    for noise, named in ((9.9, False), (10.1, True)):
+        validations = [Validation((ROW,), COST, noise)]
+        shown = report(as_data(validations), validations, prompts=8, repeats=3)
+        assert ("not quiet" in shown) == named
+
+
+def unpredicted(row: Row, **changes: Any) -> Row:
+    names = {name: None for name in asdict(row) if name.startswith("predicted")}
+    return replace(row, **names, end_to_end_predicted=None, **changes)
+
+
+def test_a_row_without_predictions_has_dashes_in_their_place() -> None:
+    line = text(unpredicted(ROW, policy="adaptive", gamma=None)).splitlines()[1]
+    assert line.split()[2:8] == ["adaptive", "0.612", "0.100", "-", "-", "-"]
+    assert "Calibrated prediction" not in text(unpredicted(ROW, policy="adaptive", gamma=None))
+
+
+@pytest.mark.parametrize(("gap", "cell"), [(0.0, "NO (0)"), (0.03125, "NO (0.031)")])
+def test_text_that_parts_at_a_near_tie_says_how_near(gap: float, cell: str) -> None:
+    parted = replace(ROW, identical_to_target=False, tie_gap=gap)
+    assert cell in text(parted).splitlines()[1]
+    assert f"lie at most {gap:.3g} apart" in text(ROW, parted)
+    assert "apart" not in text(ROW)
+
+
+def test_a_lossy_row_says_so_and_blames_no_tie() -> None:
+    lossy = replace(
+        ROW, rule="lenient 0.5", lossless=False, identical_to_target=False, tie_gap=2.0
+    )
+    assert "gamma 4, lossy" in text(lossy)
+    assert "Lossy: the rule lenient 0.5 changes the target's output law." in text(lossy)
+    assert "apart" not in text(lossy)
+
+
+def test_a_long_path_is_shown_by_its_end() -> None:
+    path = "/somewhere/deep/down/models/small-draft"
+    line = text(replace(ROW, draft=path)).splitlines()[1]
+    assert line.split()[0] == "...wn/models/small-draft"
+    assert len(line.split()[0]) <= 24
+
+
+def test_the_summary_leaves_out_what_was_not_predicted() -> None:
+    rows = (ROW, unpredicted(ROW, policy="adaptive", gamma=None))
+    data = as_data([Validation(rows, COST, 1.0), Validation(rows, COST, 3.0)])
+    assert len(data["rows"]) == 4
+    assert data["summary"] == {
+        "mean_abs_error_percent": pytest.approx(5.0),
+        "max_abs_error_percent": pytest.approx(5.0),
+        "noise_percent": 3.0,
+    }
