@@ -4,7 +4,8 @@
 
 Trains n-gram models of orders 1 to 4, unpruned, on the embedded pair's own training text (the
 library files that `held_out` of `reference.models.embedded` does not reserve), as
-`specplan ngram train` would, then runs `specplan validate` with all drafters and prints one row a drafter and temperature.
+`specplan ngram train` would, then runs `specplan validate` with all drafters and prints one row a
+drafter and temperature.
 What --work already has is not made again: the validation is kept there as validation.json.
 """
 
