@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -18,22 +18,26 @@ from simulator.numerics.arguments import integer, integers, non_negative, probab
 class CostModel:
     """Seconds of every part of decoding, of which Theorem 8 of Leviathan et al. 2023 is a case.
 
-        improvement(γ) = E[τ(γ)] · (t_p(1) + t_b) / (γ·t_q + t_p(γ+1) + t_o)
+        improvement(γ) = E[τ(γ)] · (t_p(1) + t_b) / (t_d(γ) + t_p(γ+1) + t_o)
 
     The curve t_p is linear between the given points and goes on as its last segment does, or
     stays flat where that one falls (a time that shrinks towards 0 would be noise extended); with
-    the point n = 1 alone it is flat, verification free.
+    the point n = 1 alone it is flat, verification free. The curve t_d is linear between its points
+    and 0, and goes on by a steady step t_q for each further token; with no point it is γ·t_q.
 
     target_seconds: t_p(n), a target pass over n new tokens with a warm cache, by n; 1 is required.
-    draft_seconds: t_q, one draft step with its sampling.
+    draft_seconds: t_q, one steady draft step with its sampling.
     overhead_seconds: t_o, everything else in a block.
     baseline_overhead_seconds: t_b, what the target alone spends beside its pass on each token.
+    draft_curve: t_d(γ), drafting γ tokens, by γ: the first step need not cost what later ones do.
+      Without the point 0, to draft nothing takes nothing.
     """
 
     target_seconds: Mapping[int, float]
     draft_seconds: float
     overhead_seconds: float = 0.0
     baseline_overhead_seconds: float = 0.0
+    draft_curve: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         points = {
@@ -45,6 +49,13 @@ class CostModel:
         object.__setattr__(self, "target_seconds", dict(sorted(points.items())))
         for name in ("draft_seconds", "overhead_seconds", "baseline_overhead_seconds"):
             object.__setattr__(self, name, float(non_negative(name, getattr(self, name))))
+        drafts = {
+            integer("gamma in draft_curve", gamma): float(
+                non_negative(f"draft_curve[{gamma}]", seconds)
+            )
+            for gamma, seconds in self.draft_curve.items()
+        }
+        object.__setattr__(self, "draft_curve", dict(sorted(drafts.items())))
 
     @classmethod
     def theorem8(cls, c: float) -> CostModel:
@@ -57,7 +68,11 @@ class CostModel:
 
     @property
     def c(self) -> float:
-        """Time of one draft step over time of one target step (Leviathan et al. 2023, Def. 7)."""
+        """Time of one steady draft step over time of one target step.
+
+        The c of Leviathan et al. 2023, Def. 7. A block's first step may cost more or less: it comes
+        after a pass of the target, and reads two tokens where the last draft was accepted whole.
+        """
         return self.draft_seconds / self.target_seconds[1]
 
     @property
@@ -88,8 +103,19 @@ class CostModel:
         beyond = np.maximum(width - points[-1], 0) * np.maximum(slope[0], 0)
         return np.asarray(np.interp(width, points, seconds) + beyond)[()]
 
+    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        """Returns t_d(γ), the time of drafting γ tokens.
+
+        Args:
+          gamma: at least 0, shape (...).
+        """
+        length = integers("gamma", gamma)
+        curve = {0: 0.0, **self.draft_curve}
+        beyond = np.maximum(length - max(curve), 0) * self.draft_seconds
+        return np.asarray(np.interp(length, list(curve), list(curve.values())) + beyond)[()]
+
     def block_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns the time of one block, γ·t_q + t_p(γ+1) + t_o.
+        """Returns the time of one block, t_d(γ) + t_p(γ+1) + t_o.
 
         Args:
           gamma: drafted tokens, at least 0, shape (...). A block that drafts none still pays the
@@ -97,7 +123,7 @@ class CostModel:
         """
         length = integers("gamma", gamma)
         verify = self.verify_seconds(length + 1)
-        return np.asarray(length * self.draft_seconds + verify + self.overhead_seconds)[()]
+        return np.asarray(self.drafting_seconds(length) + verify + self.overhead_seconds)[()]
 
     def improvement_factor(self, alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
         """Returns the expected speed-up over the target alone; 1 at γ = 0: do not speculate.
@@ -166,6 +192,8 @@ class CostModel:
     def break_even_c(self, alpha: ArrayLike, *, max_gamma: int) -> NDArray[np.float64]:
         """Returns the c from which on no γ up to max_gamma gains, all else being as it is.
 
+        So is what drafting takes beside γ steady steps, the first step being another.
+
         Args:
           alpha: acceptance rate in [0, 1], shape (...).
           max_gamma: the largest γ considered, at least 1.
@@ -179,7 +207,8 @@ class CostModel:
         """
         rate = probability("alpha", alpha)[..., np.newaxis]
         gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
-        others = self.verify_seconds(gamma + 1) + self.overhead_seconds
+        beside_steps = self.drafting_seconds(gamma) - gamma * self.draft_seconds
+        others = self.verify_seconds(gamma + 1) + self.overhead_seconds + beside_steps
         spare = expected_tokens(rate, gamma) * self.baseline_seconds - others
         c = (spare / gamma).max(axis=-1) / self.target_seconds[1]
         return np.where(c >= 0, c, np.nan)[()]

@@ -46,6 +46,34 @@ def test_a_block_costs_its_draft_its_verification_and_its_overhead() -> None:
     assert MEASURED.block_seconds([0, 7]) == pytest.approx([0.034, 0.021 + 0.075 + 0.001])
 
 
+def test_drafting_is_linear_between_its_points_and_goes_on_by_steady_steps() -> None:
+    cost = CostModel({1: 0.02}, 0.003, 0.001, draft_curve={4: 0.010, 2: 0.004})
+    assert cost.drafting_seconds([0, 1, 2, 3, 4, 6]) == pytest.approx(
+        [0, 0.002, 0.004, 0.007, 0.010, 0.016], rel=1e-14
+    )
+    assert cost.block_seconds(3) == pytest.approx(0.007 + 0.02 + 0.001, rel=1e-14)
+    assert cost.c == pytest.approx(0.15, rel=1e-14)
+
+
+def test_a_search_that_found_nothing_may_take_time() -> None:
+    cost = CostModel({1: 0.02}, 0.0, draft_curve={0: 0.004, 2: 0.006})
+    assert cost.drafting_seconds([0, 1, 2, 9]) == pytest.approx([0.004, 0.005, 0.006, 0.006])
+
+
+def test_without_points_drafting_is_a_line_of_steady_steps() -> None:
+    gamma = np.arange(9)
+    np.testing.assert_array_equal(MEASURED.drafting_seconds(gamma), gamma * 0.003)
+
+
+def test_break_even_c_leaves_what_the_first_step_takes_besides_as_it_is() -> None:
+    points, curve = {1: 1.0, 2: 1.1, 5: 1.3}, {1: 0.02, 4: 0.23}
+    c = float(CostModel(points, 0.07, draft_curve=curve).break_even_c(0.7, max_gamma=6))
+    for draft_c, gains in ((c * 0.999, True), (c * 1.001, False)):
+        steps = {gamma: seconds + gamma * (draft_c - 0.07) for gamma, seconds in curve.items()}
+        cost = CostModel(points, draft_c, draft_curve=steps)
+        assert (cost.optimal_gamma(0.7, max_gamma=6) > 0) is np.bool_(gains)
+
+
 def test_improvement_is_tokens_per_block_over_what_they_cost_the_target_alone() -> None:
     expected = expected_tokens(0.8, 3) * 0.0335 / 0.076
     assert MEASURED.improvement_factor(0.8, 3) == pytest.approx(expected, rel=1e-14)
@@ -156,11 +184,25 @@ def test_bad_costs_are_refused(points: dict[int, float], draft: float, message: 
         CostModel(points, draft)
 
 
+@pytest.mark.parametrize(
+    ("curve", "message"),
+    [
+        ({-1: 0.1}, "gamma in draft_curve must be at least 0, got -1"),
+        ({2: -0.1}, r"draft_curve\[2\] must be finite and at least 0, got -0.1"),
+    ],
+)
+def test_bad_draft_curves_are_refused(curve: dict[int, float], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        CostModel({1: 1.0}, 0.1, draft_curve=curve)
+
+
 def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match=r"c must be finite and at least 0, got -1.0"):
         CostModel.theorem8(-1)
     with pytest.raises(ValueError, match="n must be at least 1, got 0"):
         MEASURED.verify_seconds(0)
+    with pytest.raises(ValueError, match="gamma must be at least 0, got -1"):
+        MEASURED.drafting_seconds(-1)
     with pytest.raises(ValueError, match=r"alpha must lie in \[0, 1\], got 2.0"):
         MEASURED.optimal_gamma(2, max_gamma=4)
     with pytest.raises(ValueError, match="max_gamma must be at least 1, got 0"):
