@@ -1,22 +1,31 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INSTALLED := $(VENV)/.installed
+# Each stamp says what the environment holds: all that running needs, and the tools of development.
+PACKAGE := $(VENV)/.package
+TOOLS := $(VENV)/.tools
+# What rests on NumPy's arithmetic and is fast: tested once more as on other processors.
+NUMERIC := tests/simulator
 
 .PHONY: demo test lint clean
 
-demo: $(INSTALLED)
+demo: $(PACKAGE)
 	$(BIN)/specplan validate --num-prompts 4
 
 test: lint
 	$(BIN)/python -m pytest
+	$(BIN)/python scripts/kernels.py $(NUMERIC)
 
-lint: $(INSTALLED)
+lint: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
-$(INSTALLED): pyproject.toml constraints.txt
+$(PACKAGE): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable . --constraint constraints.txt
+	touch $@
+
+$(TOOLS): $(PACKAGE)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint constraints.txt
 	touch $@
 

@@ -6,8 +6,8 @@ What comes back are raw counts; means, factors and their standard errors are pro
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,28 +42,28 @@ class BlockCounts:
     @property
     def mean_tokens(self) -> float:
         """Tokens per block: an estimate of E[τ]."""
-        return float(self._tokens @ self._shares)
+        return self._sum(self._tokens) / self.blocks
 
     @property
     def mean_drafted(self) -> float:
         """Drafted tokens per block."""
-        return float(self._drafted @ self._shares)
+        return self._sum(self._drafted) / self.blocks
 
     @property
     def mean_tokens_error(self) -> float:
         """Standard error of mean_tokens."""
-        return self._error(self._tokens - self.mean_tokens)
+        return self._error(self._tokens)
 
     @property
     def mean_drafted_error(self) -> float:
         """Standard error of mean_drafted."""
-        return self._error(self._drafted - self.mean_drafted)
+        return self._error(self._drafted)
 
     @property
     def accepted_fraction(self) -> float:
         """Accepted over drafted tokens; NaN if nothing was drafted."""
-        drafted = self.mean_drafted
-        return (self.mean_tokens - 1) / drafted if drafted > 0 else float("nan")
+        drafted = self._sum(self._drafted)
+        return (self._sum(self._tokens) - self.blocks) / drafted if drafted > 0 else float("nan")
 
     def improvement_factor(self, c: float) -> float:
         """Returns tokens over time, 1 + c·drafted a block: an estimate of the speed-up."""
@@ -72,24 +72,25 @@ class BlockCounts:
     def improvement_error(self, c: float) -> float:
         """Returns the standard error of improvement_factor, that of a ratio of means."""
         factor = self.improvement_factor(c)
-        return self._error(self._tokens - factor * (1 + c * self._drafted)) / (
-            1 + c * self.mean_drafted
-        )
+        deviations = self._tokens - factor * (1 + c * self._drafted)
+        squares = float((np.square(deviations) * self.counts).sum())
+        return math.sqrt(squares) / self.blocks / (1 + c * self.mean_drafted)
 
     @property
     def _drafted(self) -> NDArray[np.int64]:
-        return np.repeat(np.arange(self.counts.shape[0]), self.counts.shape[1])
+        return np.arange(self.counts.shape[0])[:, None]
 
     @property
     def _tokens(self) -> NDArray[np.int64]:
-        return np.tile(np.arange(self.counts.shape[1]), self.counts.shape[0])
+        return np.arange(self.counts.shape[1])
 
-    @property
-    def _shares(self) -> NDArray[np.float64]:
-        return self.counts.ravel() / self.blocks
+    def _sum(self, each: NDArray[np.int64]) -> int:
+        # Of integers, so exact: a sum of shares has last bits that depend on the processor.
+        return int((each * self.counts).sum())
 
-    def _error(self, deviations: NDArray[Any]) -> float:
-        return float(np.sqrt(np.square(deviations) @ self._shares / self.blocks))
+    def _error(self, each: NDArray[np.int64]) -> float:
+        spread = self.blocks * self._sum(each * each) - self._sum(each) ** 2
+        return math.sqrt(spread / self.blocks) / self.blocks
 
 
 @dataclass(frozen=True, slots=True, eq=False)
