@@ -42,7 +42,7 @@ from training import (
 )
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast, StaticCache
 
-from ngram.files.whole_file import whole_file
+from reference.files.whole_file import whole_file
 from reference.models.embedded import library_files, weights_folder
 
 WIDTH, FEEDFORWARD, HEADS = 256, 704, 4

@@ -18,7 +18,6 @@ import numpy as np
 from ngram.files.arrays import pack
 from ngram.files.description import fingerprint
 from ngram.files.embedded import FOLDER
-from ngram.files.whole_file import whole_file
 from ngram.rows.backoff import build
 from ngram.rows.perplexity import score_rows
 from ngram.rows.rows import Rows
@@ -26,6 +25,7 @@ from ngram.rows.vocabulary import vocabulary_of
 from ngram.training.corpus import Corpus, encode_texts, read_texts
 from ngram.training.counts import count_ngrams
 from ngram.training.kneser_ney import estimate
+from reference.files.whole_file import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
 

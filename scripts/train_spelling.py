@@ -30,7 +30,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
 
-from ngram.files.whole_file import whole_file
+from reference.files.whole_file import whole_file
 
 DIGITS = 6
 HELD_OUT = 16

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from ngram.files.whole_file import whole_file
+from reference.files.whole_file import whole_file
 
 VOCABULARY = 2048
 POSITIONS = 512

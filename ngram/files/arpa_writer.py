@@ -9,9 +9,9 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.files.whole_file import whole_file
 from ngram.rows.grams import Grams
 from ngram.rows.words import NAMES, UNKNOWN, word_name
+from reference.files.whole_file import whole_file
 
 LINES_AT_ONCE = 1 << 16
 

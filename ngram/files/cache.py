@@ -11,8 +11,8 @@ import numpy as np
 from ngram.files.arpa_reader import read_arpa
 from ngram.files.arrays import pack, unpack
 from ngram.files.content_hash import content_hash
-from ngram.files.whole_file import whole_file
 from ngram.rows.backoff import BackoffModel, build
+from reference.files.whole_file import whole_file
 
 # Part of the key: arrays of another layout are not read.
 LAYOUT = "specplan n-gram arrays 1"

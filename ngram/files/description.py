@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from ngram.files.content_hash import content_hash
-from ngram.files.whole_file import whole_file
+from reference.files.whole_file import whole_file
 
 FORMAT = "specplan n-gram description 1"
 

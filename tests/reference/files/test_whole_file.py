@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ngram.files.whole_file import whole_file
+from reference.files.whole_file import whole_file
 
 
 def test_the_file_is_replaced_when_its_writing_ends(tmp_path: Path) -> None:

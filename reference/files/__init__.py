@@ -1,0 +1,1 @@
+"""Files that are either as they were or complete."""

@@ -1,0 +1,74 @@
+"""Checkpoints: all that a training needs to go on as if it had never stopped, in one file."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from safetensors import safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from reference.files.whole_file import whole_file
+
+
+def save_checkpoint(
+    path: Path,
+    *,
+    step: int,
+    settings: Mapping[str, object],
+    parameters: Mapping[str, nn.Parameter],
+    optimizers: Sequence[torch.optim.Optimizer],
+) -> None:
+    """Writes parameters and optimisers atomically: a kill leaves the last checkpoint or this one.
+
+    Args:
+      path: replaced at once.
+      step: how many steps are done.
+      settings: what the training was asked to do; JSON.
+      parameters: those trained, by name.
+      optimizers: of these parameters.
+    """
+    tensors = {f"model.{name}": value.detach().contiguous() for name, value in parameters.items()}
+    for number, optimizer in enumerate(optimizers):
+        for index, values in optimizer.state_dict()["state"].items():
+            for key, value in values.items():
+                tensors[f"optimizer.{number}.{index}.{key}"] = torch.as_tensor(value)
+    note = {"step": str(step), "settings": json.dumps(dict(settings), sort_keys=True)}
+    with whole_file(path) as partial:
+        save_file(tensors, partial, metadata=note)
+
+
+@torch.no_grad()
+def load_checkpoint(
+    path: Path,
+    *,
+    settings: Mapping[str, object],
+    parameters: Mapping[str, nn.Parameter],
+    optimizers: Sequence[torch.optim.Optimizer],
+) -> int:
+    """Returns the number of steps done, after restoring parameters and optimisers in place.
+
+    Raises:
+      ValueError: if the checkpoint is of another training.
+    """
+    with safe_open(path, framework="pt") as file:
+        note = file.metadata()
+        asked = json.dumps(dict(settings), sort_keys=True)
+        if note["settings"] != asked:
+            raise ValueError(
+                f"checkpoint {path} must be of this training, {asked}, got {note['settings']}; "
+                "delete it to begin anew"
+            )
+        tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    for name, parameter in parameters.items():
+        parameter.copy_(tensors[f"model.{name}"])
+    states: list[dict[int, dict[str, Tensor]]] = [{} for _ in optimizers]
+    for name, value in tensors.items():
+        kind, _, rest = name.partition(".")
+        if kind == "optimizer":
+            number, index, key = rest.split(".")
+            states[int(number)].setdefault(int(index), {})[key] = value
+    for optimizer, state in zip(optimizers, states, strict=True):
+        optimizer.load_state_dict(optimizer.state_dict() | {"state": state})
+    return int(note["step"])

@@ -1,0 +1,126 @@
+"""The one training loop: steps, progress, exact resumption, any number of devices."""
+
+import math
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from reference.training.checkpoint import load_checkpoint, save_checkpoint
+from reference.training.schedule import Schedule
+
+SMOOTHING = 0.98
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """What a run of the loop did.
+
+    resumed: the step it began at: 0, or a checkpoint's.
+    steps: how many it took.
+    seconds: their wall time.
+    loss: of the last step; None if it took none.
+    """
+
+    resumed: int
+    steps: int
+    seconds: float
+    loss: float | None
+
+
+def train(
+    module: nn.Module,
+    *,
+    name: str,
+    batch: Callable[[int], Tensor],
+    loss: Callable[[Tensor, int], Tensor],
+    schedule: Schedule,
+    optimizers: Sequence[torch.optim.Optimizer],
+    checkpoint: Path,
+    checkpoint_steps: int = 100,
+    settings: Mapping[str, object] | None = None,
+    seed: int = 0,
+) -> Trained:
+    """Trains the module's parameters that require gradients, in place.
+
+    Whatever a step depends on is a function of its number, so a run that was killed and goes on
+    from its checkpoint ends, on the same machine, with the same weights as one that was not.
+    Under `accelerate launch` each process takes an equal share of every batch and the gradients
+    are averaged.
+
+    Args:
+      module: what is trained; left in evaluation mode.
+      name: what the progress bar calls it.
+      batch: of a step, counted from 0: a tensor with one row an example (often just indices).
+      loss: of a batch (or a process's share of it) and the step: a scalar.
+      schedule: steps and learning rates.
+      optimizers: of all parameters trained.
+      checkpoint: a safetensors file, gone on from if it is there and written as training goes.
+      checkpoint_steps: how many steps lie between checkpoints; one is written after the last, too.
+      settings: what else tells this training from another; a checkpoint of others is refused.
+      seed: of what the module draws at random (dropout), at each step anew.
+
+    Raises:
+      ValueError: if the checkpoint is of another training.
+      FloatingPointError: if the loss is NaN or infinite; the last checkpoint stands.
+    """
+    # Imported here: they take long, and most that import this module's neighbours never train.
+    from accelerate import PartialState
+    from accelerate.utils import reduce
+    from tqdm import tqdm
+
+    process = PartialState()
+    parameters = {key: value for key, value in module.named_parameters() if value.requires_grad}
+    asked = {"name": name, "steps": schedule.steps, "seed": seed, **(settings or {})}
+    begun = 0
+    if checkpoint.exists():
+        begun = load_checkpoint(
+            checkpoint, settings=asked, parameters=parameters, optimizers=optimizers
+        )
+    module.train()
+    began = time.perf_counter()
+    last: float | None = None
+    smooth = math.nan
+    progress = tqdm(
+        range(begun, schedule.steps),
+        desc=name,
+        initial=begun,
+        total=schedule.steps,
+        mininterval=1,
+        disable=None if process.is_main_process else True,
+    )
+    for step in progress:
+        torch.manual_seed((seed * 1_000_003 + step) * 1_009 + process.process_index)
+        share = batch(step)[process.process_index :: process.num_processes]
+        value = loss(share, step)
+        value.backward()
+        if process.num_processes > 1:
+            for parameter in parameters.values():
+                if parameter.grad is not None:
+                    parameter.grad = reduce(parameter.grad, reduction="mean")
+        last = value.item()
+        if not math.isfinite(last):
+            raise FloatingPointError(f"the loss of {name} became {last} at step {step}")
+        nn.utils.clip_grad_norm_(parameters.values(), 1.0)
+        for optimizer in optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = schedule.rate(step)
+            optimizer.step()
+            optimizer.zero_grad()
+        smooth = last if math.isnan(smooth) else SMOOTHING * smooth + (1 - SMOOTHING) * last
+        progress.set_postfix(loss=f"{smooth:.3f}", refresh=False)
+        done = step + 1
+        if process.is_main_process and (done % checkpoint_steps == 0 or done == schedule.steps):
+            save_checkpoint(
+                checkpoint,
+                step=done,
+                settings=asked,
+                parameters=parameters,
+                optimizers=optimizers,
+            )
+    module.eval()
+    steps = max(schedule.steps - begun, 0)
+    return Trained(begun, steps, time.perf_counter() - began, last)

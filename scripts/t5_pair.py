@@ -1,0 +1,107 @@
+"""What the scripts that train T5 pairs share: the model, its loss, greedy texts, the folder."""
+
+import json
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+from tqdm import tqdm
+from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+IGNORED = -100
+"""The label of padding, which T5's loss leaves out."""
+
+
+def t5(
+    tokenizer: PreTrainedTokenizerFast,
+    *,
+    width: int,
+    feedforward: int,
+    heads: int,
+    encoder_layers: int,
+    decoder_layers: int,
+    buckets: int,
+    dropout: float,
+) -> T5ForConditionalGeneration:
+    """Returns a freshly initialised T5 whose texts begin with padding, as T5's do."""
+    return T5ForConditionalGeneration(
+        T5Config(
+            vocab_size=len(tokenizer),
+            d_model=width,
+            d_kv=width // heads,
+            d_ff=feedforward,
+            num_heads=heads,
+            num_layers=encoder_layers,
+            num_decoder_layers=decoder_layers,
+            relative_attention_num_buckets=buckets,
+            relative_attention_max_distance=4 * buckets,
+            dropout_rate=dropout,
+            pad_token_id=tokenizer.pad_token_id,
+            eos_token_id=tokenizer.eos_token_id,
+            decoder_start_token_id=tokenizer.pad_token_id,
+        )
+    )
+
+
+def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:
+    """Returns rows of ids in one tensor, filled up on the right; shape (rows, longest)."""
+    return nn.utils.rnn.pad_sequence(
+        [torch.tensor(row) for row in rows], batch_first=True, padding_value=filler
+    )
+
+
+def pair_loss(
+    model: T5ForConditionalGeneration,
+    given: Sequence[Sequence[int]],
+    wanted: Sequence[Sequence[int]],
+    *,
+    smoothing: float = 0.0,
+) -> Tensor:
+    """Returns the mean negative log-likelihood of the wanted ids, in nats, labels smoothed."""
+    padding = model.config.pad_token_id
+    ids, labels = padded(given, padding), padded(wanted, IGNORED)
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        logits = model(input_ids=ids, attention_mask=ids != padding, labels=labels).logits
+    return nn.functional.cross_entropy(
+        logits.float().flatten(0, 1), labels.flatten(), label_smoothing=smoothing
+    )
+
+
+@torch.inference_mode()
+def greedy_texts(
+    model: T5ForConditionalGeneration,
+    tokenizer: PreTrainedTokenizerFast,
+    texts: Sequence[str],
+    *,
+    max_new_tokens: int,
+    batch: int = 100,
+) -> list[str]:
+    """Returns the model's greedy output for each of the texts."""
+    outputs: list[str] = []
+    for begin in tqdm(range(0, len(texts), batch), desc="decode", disable=None):
+        given = tokenizer(list(texts[begin : begin + batch]), padding=True, return_tensors="pt")
+        ids = model.generate(
+            input_ids=given.input_ids,
+            attention_mask=given.attention_mask,
+            max_new_tokens=max_new_tokens,
+            do_sample=False,
+        )
+        outputs += tokenizer.batch_decode(ids, skip_special_tokens=True)
+    return outputs
+
+
+def publish(
+    folder: Path,
+    model: T5ForConditionalGeneration,
+    tokenizer: PreTrainedTokenizerFast,
+    note: Mapping[str, object],
+) -> None:
+    """Writes model, tokenizer and training.json into a folder that appears only when whole."""
+    unfinished = folder.with_name(f"{folder.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)
+    model.save_pretrained(unfinished)
+    tokenizer.save_pretrained(unfinished)
+    (unfinished / "training.json").write_text(json.dumps(note, indent=2) + "\n")
+    unfinished.rename(folder)

@@ -1,0 +1,207 @@
+"""Trains a larger and a smaller T5 that translate German into English, as a target and its draft.
+
+    python scripts/train_translation.py --data multi30k-de-en -o build/translation
+    specplan validate --target build/translation/larger --draft build/translation/smaller \
+        --prompts build/translation/prompts.jsonl
+
+--data is a folder with Multi30k's task 1 (Elliott et al. 2016; 29,000 captions of pictures):
+train, val and test_2016_flickr, .de.gz and .en.gz, one sentence a line. It is for research, so no
+copy comes with this project: https://github.com/multi30k/dataset, data/task1/raw.
+
+Both models learn from the same sentences, as the pairs of Kim et al. 2023 (section 4.1) did;
+neither is distilled. BLEU (sacrebleu's default, greedy decoding) is over test_2016_flickr, whose
+sentences, with their references, are also what prompts.jsonl holds; calibration.jsonl holds
+training sentences, for `specplan align`. An interrupted run goes on from its last checkpoint; a
+model that the output folder already has is left as it is.
+
+On Linux, a memory allocator that keeps freed memory makes steps several times as fast:
+MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000.
+"""
+
+import argparse
+import gzip
+import json
+import os
+import platform
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import sacrebleu
+import torch
+from t5_pair import greedy_texts, pair_loss, publish, t5
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from torch import Tensor
+from transformers import PreTrainedTokenizerFast
+
+from reference.files.whole_file import whole_file
+from reference.training.loop import train
+from reference.training.optimizers import muon_and_adamw
+from reference.training.schedule import Schedule
+
+VOCABULARY = 3000
+PAD, END, UNKNOWN = "<pad>", "</s>", "<unk>"
+BATCH = 64   # sentences
+PEAK_RATE = 4e-3
+SMOOTHING = 0.1
+DROPOUT = 0.1
+BUCKETS = 16
+TEXT_TOKENS = 80
+PROMPTS = 1000
+CALIBRATION = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Of a T5 whose feed-forward layers are four times as wide as its states."""
+
+    width: int
+    heads: int
+    encoder_layers: int
+    decoder_layers: int
+    steps: int
+
+
+SHAPES = {"smaller": Shape(96, 4, 2, 1, 1600), "larger": Shape(160, 4, 2, 6, 1600)}
+
+Ids = list[list[int]]
+
+
+def sentences(data: Path, split: str, language: str) -> list[str]:
+    """Returns a split's sentences."""
+    with gzip.open(data / f"{split}.{language}.gz", "rt", encoding="utf-8", newline="\n") as file:
+        return [line.strip() for line in file]
+
+
+def train_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
+    """Returns a unigram tokenizer of both languages (SentencePiece's, as T5's is)."""
+    tokenizer = Tokenizer(models.Unigram())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()]
+    )
+    tokenizer.decoder = decoders.Metaspace()
+    trainer = trainers.UnigramTrainer(
+        vocab_size=VOCABULARY,
+        special_tokens=[PAD, END, UNKNOWN],
+        unk_token=UNKNOWN,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"$A {END}", special_tokens=[(END, tokenizer.token_to_id(END))]
+    )
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, pad_token=PAD, eos_token=END, unk_token=UNKNOWN
+    )
+
+
+def batch_of(step: int, lengths: np.ndarray, seed: int) -> Tensor:
+    """Returns the indices of a step's sentences, which are about equally long.
+
+    Each epoch is cut anew into batches of neighbours in an order by length, ties and more broken
+    at random.
+    """
+    batches = len(lengths) // BATCH
+    epoch, number = divmod(step, batches)
+    generator = np.random.default_rng([seed, epoch])
+    order = np.argsort(lengths + generator.uniform(0, 3, len(lengths)))
+    chosen = generator.permutation(batches)[number]
+    return torch.from_numpy(order[chosen * BATCH : (chosen + 1) * BATCH])
+
+
+def write_prompts(path: Path, german: list[str], english: list[str]) -> None:
+    """Writes sentences with their references as JSON lines."""
+    rows = [
+        json.dumps({"prompt": prompt, "reference": reference}, ensure_ascii=False)
+        for prompt, reference in zip(german, english, strict=True)
+    ]
+    with whole_file(path) as partial:
+        partial.write_text("\n".join(rows) + "\n", encoding="utf-8")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Train a T5 pair that translates.")
+    parser.add_argument("--data", type=Path, required=True, help="folder with Multi30k, task 1")
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder for the pair")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--steps", type=int, help="for each of the two models")
+    arguments = parser.parse_args()
+    output: Path = arguments.output
+    output.mkdir(parents=True, exist_ok=True)
+
+    german, english = (sentences(arguments.data, "train", name) for name in ("de", "en"))
+    tested, references = (
+        sentences(arguments.data, "test_2016_flickr", name) for name in ("de", "en")
+    )
+    tokenizer = train_tokenizer(german + english)
+    given: Ids = tokenizer(german)["input_ids"]
+    wanted: Ids = tokenizer(english)["input_ids"]
+    lengths = np.array([len(row) for row in wanted])
+    write_prompts(output / "prompts.jsonl", tested[:PROMPTS], references[:PROMPTS])
+    write_prompts(output / "calibration.jsonl", german[:CALIBRATION], english[:CALIBRATION])
+
+    for name, shape in SHAPES.items():
+        folder = output / name
+        if folder.exists():
+            print(f"{name}: already trained, left as it is", flush=True)
+            continue
+        torch.manual_seed(arguments.seed)
+        model = t5(
+            tokenizer,
+            width=shape.width,
+            feedforward=4 * shape.width,
+            heads=shape.heads,
+            encoder_layers=shape.encoder_layers,
+            decoder_layers=shape.decoder_layers,
+            buckets=BUCKETS,
+            dropout=DROPOUT,
+        )
+
+        def loss(chosen: Tensor, step: int, model=model) -> Tensor:  # type: ignore[no-untyped-def]
+            rows = chosen.tolist()
+            return pair_loss(
+                model,
+                [given[row] for row in rows],
+                [wanted[row] for row in rows],
+                smoothing=SMOOTHING,
+            )
+
+        steps = shape.steps if arguments.steps is None else arguments.steps
+        checkpoint = output / f"{name}.checkpoint.safetensors"
+        trained = train(
+            model,
+            name=name,
+            batch=lambda step: batch_of(step, lengths, arguments.seed),
+            loss=loss,
+            schedule=Schedule(steps, PEAK_RATE),
+            optimizers=muon_and_adamw(model),
+            checkpoint=checkpoint,
+            seed=arguments.seed,
+        )
+        outputs = greedy_texts(model, tokenizer, tested, max_new_tokens=TEXT_TOKENS)
+        note = {
+            "task": "translate German captions into English (Multi30k)",
+            "layers": {"encoder": shape.encoder_layers, "decoder": shape.decoder_layers},
+            "parameters": model.num_parameters(),
+            "steps": steps,
+            "sentences_per_step": BATCH,
+            "seed": arguments.seed,
+            "seconds_since_last_resumed": round(trained.seconds, 1),
+            "test_bleu": sacrebleu.corpus_bleu(outputs, [references]).score,
+            "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
+            "date": date.today().isoformat(),
+        }
+        publish(folder, model, tokenizer, note)
+        checkpoint.unlink(missing_ok=True)
+        print(
+            f"{name}: {shape.encoder_layers} + {shape.decoder_layers} layers, "
+            f"{note['parameters']:,} parameters, BLEU {note['test_bleu']:.1f} on "
+            f"{len(tested)} held-out sentences "
+            f"({note['seconds_since_last_resumed']} s since last resumed)",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
