@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from transformers import Cache
 
+from reference.models.states import States
 from reference.models.stopwatch import Stopwatch
 
 
@@ -41,6 +42,7 @@ class CachedModel(ABC):
                 "decoding needs"
             )
         self._forbidden = forbidden_ids(module.generation_config, self.device)
+        self._states = States(module)
         self._stopwatch = Stopwatch(self.device)
         self._cache = self._empty_cache()
         self._length = 0
@@ -74,9 +76,13 @@ class CachedModel(ABC):
         with self._stopwatch:
             logits = self._logits(tokens)
         self._length += len(tokens)
+        self._states.keep(self._length)
         if self._forbidden is None:
             return logits
         return logits.index_fill(-1, self._forbidden, -torch.inf)
+
+    def state(self, position: int) -> Tensor | None:
+        return self._states.at(position)
 
     def rollback(self, length: int) -> None:
         drop = self._length - length
@@ -86,6 +92,7 @@ class CachedModel(ABC):
             # Negative: how many to remove. Without the guard, 0 would mean "all" to a slice.
             self._cache.crop(-drop)
             self._length = length
+            self._states.cut(length)
 
     def _refuse(self) -> NoReturn:
         raise ValueError(

@@ -56,6 +56,7 @@ class EncoderDecoderModel(CachedModel):
         text = self.beginning(prompt)
         self._cache = self._empty_cache()
         self._length = 0
+        self._states.clear()
         with self._stopwatch:
             self._encoded = self.module.get_encoder()(
                 input_ids=torch.tensor([prompt], device=self.device)

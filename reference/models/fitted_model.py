@@ -59,6 +59,9 @@ class FittedModel:
             return torch.nn.functional.pad(logits, (0, missing), value=-torch.inf)
         return logits[:, : self.vocabulary]
 
+    def state(self, position: int) -> Tensor | None:
+        return self.model.state(position)
+
     def rollback(self, length: int) -> None:
         self.model.rollback(length)
 

@@ -73,10 +73,12 @@ class CausalModel(CachedModel):
         text = self.beginning(prompt)
         self._cache = self._empty_cache()
         self._length = 0
+        self._states.clear()
         if len(prompt) > 1:
             with self._stopwatch:
                 self._forward(torch.tensor(prompt[:-1], device=self.device), logits_to_keep=1)
             self._length = len(prompt) - 1
+            self._states.keep(self._length)
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
         return text

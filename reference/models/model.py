@@ -62,6 +62,13 @@ class Model(Protocol):
           shape (n, vocabulary).
         """
 
+    def state(self, position: int) -> Tensor | None:
+        """Returns what the output embedding read at a position of the text, shape (width,).
+
+        It is there for the positions of the cache, those of the prompt before its last but one
+        excepted, at no further pass: heads on the model draft from it. None elsewhere.
+        """
+
     def rollback(self, length: int) -> None:
         """Drops all but the first `length` tokens from the cache; a longer length is an error."""
 

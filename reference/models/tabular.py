@@ -47,6 +47,12 @@ class TabularModel:
             rows.append([math.log(p) if p > 0 else -math.inf for p in self.table(self._text)])
         return torch.tensor(rows, dtype=torch.float64)
 
+    def state(self, position: int) -> Tensor | None:
+        """Returns the probabilities that follow a position: all that there is to know of it."""
+        if not 0 <= position < self.length:
+            return None
+        return torch.tensor(self.table(self._text[: position + 1]), dtype=torch.float64)
+
     def rollback(self, length: int) -> None:
         if not 0 <= length <= self.length:
             raise ValueError(f"length must lie in [0, {self.length}], got {length}")

@@ -1,0 +1,54 @@
+"""The last states that a model's passes left behind, by position of its text."""
+
+from typing import Any
+
+from torch import Tensor
+
+
+class States:
+    """Keeps what a model's output embedding reads, as far as its cache goes.
+
+    A pass that computes logits has these states in hand; keeping them costs no pass and, beside
+    the keys and values of every layer, next to no memory.
+    """
+
+    def __init__(self, module: Any) -> None:
+        """Listens to a model's output embedding; without one (it may be None) nothing is kept.
+
+        Args:
+          module: a `PreTrainedModel` with a language-modelling head.
+        """
+        self._read: Tensor | None = None
+        self._kept: list[tuple[int, Tensor]] = []
+        embedding = module.get_output_embeddings()
+        if embedding is not None:
+            embedding.register_forward_pre_hook(self._listen)
+
+    def _listen(self, _: Any, given: tuple[Tensor, ...]) -> None:
+        self._read = given[0]
+
+    def clear(self) -> None:
+        """Forgets the text."""
+        self._kept.clear()
+
+    def keep(self, end: int) -> None:
+        """Keeps what was read in the pass just made, whose last position is end - 1."""
+        if self._read is not None:
+            (states,) = self._read
+            self._kept.append((end - len(states), states))
+            self._read = None
+
+    def cut(self, length: int) -> None:
+        """Forgets all positions from length on."""
+        while self._kept and self._kept[-1][0] >= length:
+            self._kept.pop()
+        if self._kept:
+            first, states = self._kept[-1]
+            self._kept[-1] = (first, states[: length - first])
+
+    def at(self, position: int) -> Tensor | None:
+        """Returns the state of a position, shape (width,); None where none was kept."""
+        for first, states in reversed(self._kept):
+            if first <= position < first + len(states):
+                return states[position - first]
+        return None

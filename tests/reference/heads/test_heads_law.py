@@ -1,0 +1,83 @@
+"""Sampling with heads: the law of whole texts, enumerated, is the target's own."""
+
+import itertools
+
+import pytest
+import torch
+from combinations import POLICIES, SETTINGS, TARGET, VOCABULARY
+from enumeration import own_law, require_equal, walk_choices
+from heads_laboratory import heads_drafter
+from plain_laws import plain_law
+
+from reference.generation import decode_speculatively
+from reference.laws.sampling import Sampling
+from reference.models.tabular import TabularModel
+from reference.policies.policy import Fixed, Policy
+from reference.rules.acceptance import Strict
+from reference.stopping import Stopping
+
+
+def law_with_heads(
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    prompt: tuple[int, ...],
+    sampling: Sampling,
+    drafting: Sampling,
+    policy: Policy,
+    new_tokens: int,
+) -> dict[tuple[int, ...], float]:
+    def run() -> tuple[int, ...]:
+        target = TabularModel(TARGET, VOCABULARY)
+        return decode_speculatively(
+            target,
+            heads_drafter(target, drafting),
+            prompt,
+            sampling=sampling,
+            policy=policy,
+            stopping=Stopping(new_tokens),
+            generator=torch.Generator(),
+        ).tokens
+
+    with monkeypatch.context() as patches:
+        return walk_choices(patches, {Strict: lambda p, q: min(1.0, p / q)}).law(run)
+
+
+# Every policy, and every setting with some policy.
+CASES = sorted(
+    {(policy, "plain") for policy in POLICIES}
+    | set(zip(itertools.cycle(["fixed 2", "confidence"]), SETTINGS, strict=False))
+)
+
+
+@pytest.mark.parametrize(("policy", "setting"), CASES)
+def test_law_of_texts_drafted_by_heads_is_the_targets(
+    policy: str, setting: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampling = SETTINGS[setting]
+    law = law_with_heads(
+        monkeypatch,
+        prompt=(0, 1),
+        sampling=sampling,
+        drafting=sampling,
+        policy=POLICIES[policy],
+        new_tokens=3,
+    )
+    expected = own_law(
+        lambda text: plain_law(TARGET(text), sampling, text), (0, 1), new_tokens=3
+    )
+    require_equal(law, expected, tolerance=1e-12)
+
+
+@pytest.mark.parametrize("drafting", [Sampling(0.0), Sampling(1.7, top_k=2)], ids=str)
+def test_heads_may_draft_by_another_setting_than_the_targets(
+    drafting: Sampling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    law = law_with_heads(
+        monkeypatch,
+        prompt=(2,),   # no state to draft the first block from
+        sampling=Sampling(),
+        drafting=drafting,
+        policy=Fixed(2),
+        new_tokens=3,
+    )
+    require_equal(law, own_law(TARGET, (2,), new_tokens=3), tolerance=1e-12)
