@@ -1,48 +1,22 @@
 """Measured costs: the decoder's own blocks, run apart from what they predict, fitted to a model.
 
-The probe is speculative decoding itself under a policy that rotates through the draft lengths of
-interest. So each cost is met as the decoder meets it: caches warm or cold as they are there, the
-two models in turn, contexts of every length up to the longest.
+A probe is speculative decoding itself, of whole texts with one draft length each. So each cost is
+met as a run of that length meets it: passes of one shape after another, caches warm or cold as they
+are there, the two models in turn, contexts of every length up to the longest, and drafts that begin
+as often after a whole acceptance.
 """
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import nnls
-from torch import Tensor
 
-from reference.laws.laws import Laws
-from reference.records import Block, Generation
+from reference.records import Generation
 from simulator.cost.curves import CostModel
 
 # A block that takes so many times the median of its kind was held up by something else.
 HOLD_UP = 10
-
-
-@dataclass(frozen=True, slots=True)
-class Rotating:
-    """A gamma policy that takes the given values in turn."""
-
-    gammas: tuple[int, ...]
-
-    @property
-    def name(self) -> str:
-        return "rotating"
-
-    def gamma(self, blocks: Sequence[Block]) -> int:
-        return self.gammas[len(blocks) % len(self.gammas)]
-
-    def goes_on(self, token: Tensor, q: Laws) -> bool:
-        return True
-
-
-def probe_policy(gammas: Sequence[int]) -> Rotating:
-    """Returns the policy that probes these draft lengths; 0 joins a lone one: a line needs two."""
-    distinct = sorted(set(gammas))
-    return Rotating(tuple(distinct if len(distinct) > 1 else [0, *distinct]))
 
 
 def block_means(
@@ -104,17 +78,19 @@ def _hold_up_limits(generations: Sequence[Sequence[Generation]]) -> dict[int, fl
 def fit_costs(
     baseline: Sequence[Sequence[Generation]], probe: Sequence[Sequence[Generation]]
 ) -> CostModel:
-    """Returns the cost model of probing runs: the target's passes one by one, a line for the rest.
+    """Returns the cost model of probing runs: at each draft length, what its blocks take.
 
         t_p(1), t_b: the baseline's forward pass and what it spends beside it
         t_p(g+1): the target's forward pass over a draft of g tokens
-        t_o + g t_q: drafting and everything else in a block of g drafted tokens
+        t_o: what lies outside both models' passes and does not grow with the draft
+        t_d(g): drafting and everything else in a block of g drafted tokens, beside t_o
+        t_q: what t_d grows by for each token, the first apart
 
     Args:
       baseline: autoregressive decoding, by prompt, then repeat.
-      probe: speculative decoding, likewise. Where all blocks are of one draft length (a lookup
-        that found nothing, texts that end with their first block), no line can be drawn, and t_q
-        is the drafter's own passes alone.
+      probe: speculative decoding, by draft length and prompt, then repeat. Where all blocks that
+        draft are of one length, t_q is what they take beyond blocks that draft nothing; without
+        these it is the drafter's own passes alone.
     """
     _, _, [[step, _, baseline_overhead]] = block_means(baseline)
     lengths, counts, seconds = block_means(probe)
@@ -122,17 +98,30 @@ def fit_costs(
     beside = draft + other
     target = {1: float(step)}
     target |= {int(g) + 1: float(t) for g, t in zip(lengths, verify, strict=True) if g > 0}
-    if len(lengths) > 1:
-        # Noise can tilt the line of a nearly free drafter below zero, so both are bounded there.
-        weights = np.sqrt(counts)
-        line = weights[:, None] * np.column_stack([lengths, np.ones(len(lengths))])
-        (slope, intercept), _ = nnls(line, weights * beside)
+    drafting = lengths > 0
+    if drafting.sum() > 1:
+        step_seconds, _ = _line(lengths[drafting], beside[drafting], counts[drafting])
+    elif len(lengths) > 1:
+        step_seconds, _ = _line(lengths, beside, counts)
     else:
-        slope = draft[0] / lengths[0] if lengths[0] > 0 else 0.0
-        intercept = beside[0] - slope * lengths[0]
+        step_seconds = float(draft[0] / max(lengths[0], 1)) if drafting.any() else 0.0
+    # No more than the shortest time besides, so that no draft takes less than nothing.
+    _, besides = _line(lengths, other, counts) if len(lengths) > 1 else (0.0, float(other[0]))
+    overhead = min(max(besides, 0.0), float(beside.min()))
     return CostModel(
         target_seconds=target,
-        draft_seconds=float(slope),
-        overhead_seconds=max(0.0, float(intercept)),
+        draft_seconds=max(step_seconds, 0.0),
+        overhead_seconds=overhead,
         baseline_overhead_seconds=float(baseline_overhead),
+        draft_curve={
+            int(g): float(t - overhead) for g, t in zip(lengths, beside, strict=True)
+        },
     )
+
+
+def _line(
+    lengths: NDArray[np.int64], seconds: NDArray[np.float64], counts: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Returns slope and intercept of the least-squares line through the means of blocks."""
+    slope, intercept = np.polyfit(lengths, seconds, 1, w=np.sqrt(counts))
+    return float(slope), float(intercept)

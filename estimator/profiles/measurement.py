@@ -15,7 +15,7 @@ import torch
 from estimator.costs.blocks import fit_costs
 from estimator.intervals import CONFIDENCE, interval, ratio_interval, resampled_prompts
 from estimator.prompts import prompts_hash
-from estimator.runs.arms import AGAIN, PROBE, Runs, Subject, run_arms
+from estimator.runs.arms import AGAIN, Runs, Subject, of_prompts, probe_runs, run_arms
 from estimator.runs.batched import decode_batch
 from estimator.seeding import seeded
 from estimator.traces.ahead import replay_factor
@@ -159,7 +159,8 @@ def profile_data(
     generator = np.random.default_rng((seed, 3))
 
     def fitted(chosen: Sequence[int]) -> CostModel:
-        return fit_costs(*([runs[arm][prompt] for prompt in chosen] for arm in (AGAIN, PROBE)))
+        own = of_prompts(runs, chosen)
+        return fit_costs(own[AGAIN], probe_runs(own))
 
     everyone = range(len(prompts))
     cost = fitted(everyone)
@@ -175,8 +176,8 @@ def profile_data(
     replayed = {gamma: replay_factor(traces, gamma, cost) for gamma in gammas}
     best = max(gammas, key=lambda gamma: replayed[gamma])
     prefill = {
-        arm: 1e3 * float(np.median([run.prefill_seconds for row in runs[arm] for run in row]))
-        for arm in (AGAIN, PROBE)
+        passes: 1e3 * float(np.median([run.prefill_seconds for row in rows for run in row]))
+        for passes, rows in (("target", runs[AGAIN]), ("target_and_draft", probe_runs(runs)))
     }
     return {
         "alpha": {
@@ -195,9 +196,10 @@ def profile_data(
         "c_hat": c_hat,
         "target_ms": {str(n): 1e3 * seconds for n, seconds in cost.target_seconds.items()},
         "draft_ms": 1e3 * cost.draft_seconds,
+        "drafting_ms": {str(g): 1e3 * seconds for g, seconds in cost.draft_curve.items()},
         "overhead_ms": 1e3 * cost.overhead_seconds,
         "baseline_overhead_ms": 1e3 * cost.baseline_overhead_seconds,
-        "prefill_ms": {"target": prefill[AGAIN], "target_and_draft": prefill[PROBE]},
+        "prefill_ms": prefill,
         "iid_check": {
             "lag1_correlation_of_beta": _lag1_correlation(traces),
             "block_efficiency": {

@@ -60,6 +60,9 @@ def read_profile(path: Path) -> Profile:
                 draft_seconds=_number(data["draft_ms"]) / 1e3,
                 overhead_seconds=_number(data["overhead_ms"]) / 1e3,
                 baseline_overhead_seconds=_number(data["baseline_overhead_ms"]) / 1e3,
+                draft_curve={
+                    int(g): _number(ms) / 1e3 for g, ms in data.get("drafting_ms", {}).items()
+                },
             ),
             c_hat=_number(data["c_hat"]),
             data=data,

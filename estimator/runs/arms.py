@@ -1,23 +1,22 @@
-"""The interleaved runs of a validation: baseline, baseline again, cost probe, and each policy."""
+"""The interleaved runs of a validation: baseline, baseline again, cost probes, and each policy."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from estimator.costs.blocks import probe_policy
 from estimator.seeding import seeded
 from reference.drafter import Drafter
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.model import Model
-from reference.policies.policy import Policy
+from reference.policies.policy import Fixed, Policy
 from reference.records import Generation
 from reference.rules.acceptance import Rule
 from reference.speculative import STRICT
 from reference.stopping import Stopping
 
-BASELINE, AGAIN, PROBE = "baseline", "again", "probe"
+BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
 WARM_UP_TOKENS = 8
 
 
@@ -58,14 +57,16 @@ def run_arms(
     Args:
       subject: the pair and its settings.
       prompts: ids.
-      policies: by the name of their arm; not "baseline", "again" or "probe".
-      probe_gammas: draft lengths whose cost the probe measures.
+      policies: by the name of their arm; not "baseline", "again" or "probe ...".
+      probe_gammas: draft lengths whose costs are measured, each by texts of its own.
       repeats: at least 1.
       seed: of texts and order.
       progress: called after each generation.
     """
-    arms = [BASELINE, AGAIN, PROBE, *policies]
-    probe = probe_policy(probe_gammas)
+    speculative: dict[str, Policy] = {
+        **{f"{PROBE}{gamma}": Fixed(gamma) for gamma in probed(probe_gammas)}, **policies
+    }
+    arms = [BASELINE, AGAIN, *speculative]
 
     def decode_arm(arm: str, prompt: int, stopping: Stopping) -> Generation:
         generator = seeded(subject.target.device, seed, prompt, arms.index(arm))
@@ -82,7 +83,7 @@ def run_arms(
             subject.drafter,
             prompts[prompt],
             sampling=subject.sampling,
-            policy=probe if arm == PROBE else policies[arm],
+            policy=speculative[arm],
             stopping=stopping,
             generator=generator,
             rule=subject.rule,
@@ -100,3 +101,19 @@ def run_arms(
                 runs[arm][prompt].append(decode_arm(arm, prompt, subject.stopping))
                 progress()
     return runs
+
+
+def probed(gammas: Sequence[int]) -> list[int]:
+    """Returns the draft lengths that price these: 0 joins a lone one, to tell what a step adds."""
+    distinct = sorted(set(gammas))
+    return distinct if len(distinct) > 1 else sorted({0, *distinct})
+
+
+def probe_runs(runs: Runs) -> list[list[Generation]]:
+    """Returns the repeats of every probing text, by draft length and prompt."""
+    return [repeats for arm in runs if arm.startswith(PROBE) for repeats in runs[arm]]
+
+
+def of_prompts(runs: Runs, chosen: Sequence[int]) -> Runs:
+    """Returns the generations of the prompts with these numbers."""
+    return {arm: [rows[prompt] for prompt in chosen] for arm, rows in runs.items()}

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from estimator.costs.blocks import fit_costs
-from estimator.runs.arms import AGAIN, PROBE, Subject, run_arms
+from estimator.runs.arms import AGAIN, Subject, probe_runs, probed, run_arms
 from reference.policies.policy import Adaptive
 from simulator.cost.curves import CostModel
 
@@ -52,7 +52,7 @@ def adaptive(
       prompts: ids, at least one prompt.
       max_gamma: the longest draft that will be planned.
       seed: of the texts.
-      progress: called after each of 3 generations a prompt.
+      progress: called after each generation.
     """
     runs = run_arms(
         subject,
@@ -63,5 +63,10 @@ def adaptive(
         seed=seed,
         progress=progress,
     )
-    cost = fit_costs(runs[AGAIN], runs[PROBE])
+    cost = fit_costs(runs[AGAIN], probe_runs(runs))
     return Adaptive(planner(cost, max_gamma=max_gamma))
+
+
+def planning_generations(prompts: Sequence[Sequence[int]], max_gamma: int) -> int:
+    """Returns how often `adaptive` calls progress."""
+    return len(prompts[:PROBED_PROMPTS]) * (2 + len(probed(probed_gammas(max_gamma))))

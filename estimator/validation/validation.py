@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimator.costs.blocks import fit_costs
-from estimator.runs.arms import AGAIN, BASELINE, PROBE, Runs, Subject, run_arms
-from estimator.runs.planner import PROBED_PROMPTS, adaptive
+from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probe_runs, probed, run_arms
+from estimator.runs.planner import adaptive, planning_generations
 from estimator.runs.rates import (
     Seconds,
     decode_rate,
@@ -59,8 +59,6 @@ def validate(
       seed: of texts, order and bootstrap.
       progress: called after each generation.
     """
-    gammas = [policy.value for policy in policies.values() if isinstance(policy, Fixed)]
-    longest = max([*gammas, max_gamma] if len(gammas) < len(policies) else gammas)
     planned: dict[str, Policy] = {}
     for arm, policy in policies.items():
         if policy is None:
@@ -72,13 +70,13 @@ def validate(
         subject,
         prompts,
         planned,
-        probe_gammas=[gamma for gamma in gammas if gamma > 0] or [longest],
+        probe_gammas=_priced(policies, max_gamma),
         repeats=repeats,
         seed=seed,
         progress=progress,
     )
-    cost = fit_costs(runs[AGAIN], runs[PROBE])
-    texts = TextTraces(subject, prompts, longest)
+    cost = fit_costs(runs[AGAIN], probe_runs(runs))
+    texts = TextTraces(subject, prompts, _longest(policies, max_gamma))
     noise = noise_logarithms(runs, np.random.default_rng((seed, 1)))
     rows = tuple(
         _row(texts, arm, policy, runs, cost, noise, np.random.default_rng((seed, 2)))
@@ -89,11 +87,32 @@ def validate(
 
 
 def generations(
-    prompts: Sequence[Sequence[int]], policies: Mapping[str, Policy | None], *, repeats: int
+    prompts: Sequence[Sequence[int]],
+    policies: Mapping[str, Policy | None],
+    *,
+    max_gamma: int,
+    repeats: int,
 ) -> int:
     """Returns how often `validate` calls progress."""
-    planning = 3 * len(prompts[:PROBED_PROMPTS]) * list(policies.values()).count(None)
-    return planning + len(prompts) * repeats * (3 + len(policies))
+    planning = list(policies.values()).count(None) * planning_generations(prompts, max_gamma)
+    arms = 2 + len(probed(_priced(policies, max_gamma))) + len(policies)
+    return planning + len(prompts) * repeats * arms
+
+
+def _fixed(policies: Mapping[str, Policy | None]) -> list[int]:
+    return [policy.value for policy in policies.values() if isinstance(policy, Fixed)]
+
+
+def _longest(policies: Mapping[str, Policy | None], max_gamma: int) -> int:
+    """Returns the longest draft that any of the policies may ask for."""
+    gammas = _fixed(policies)
+    return max([*gammas, max_gamma] if len(gammas) < len(policies) else gammas)
+
+
+def _priced(policies: Mapping[str, Policy | None], max_gamma: int) -> list[int]:
+    """Returns the draft lengths whose costs the predictions need."""
+    drafted = [gamma for gamma in _fixed(policies) if gamma > 0]
+    return drafted or [_longest(policies, max_gamma)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +152,8 @@ def _predict(
     if not lossless and not greedy:
         return _Predicted(theorem8=theorem8)
     prefill_base = median_sum(runs[AGAIN], lambda run: run.prefill_seconds)
-    prefill_own = median_sum(runs[PROBE], lambda run: run.prefill_seconds)
+    probes = probe_runs(runs)
+    prefill_own = median_sum(probes, lambda run: run.prefill_seconds) * len(own_texts) / len(probes)
     predicted = _Predicted(
         theorem8=theorem8,
         calibrated=replay_factor(own_texts, gamma, cost),

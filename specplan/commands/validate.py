@@ -118,7 +118,9 @@ def validate_command(
     ]
     for subject in subjects:
         require_room(subject, prompts)
-    runs = len(subjects) * generations(prompts, policies, repeats=repeats)
+    runs = len(subjects) * generations(
+        prompts, policies, max_gamma=max_gamma, repeats=repeats
+    )
     with tqdm(total=runs, desc="validate", unit="run", disable=not sys.stderr.isatty()) as bar:
         validations = [
             validate(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimator.costs.blocks import fit_costs, probe_policy
+from estimator.costs.blocks import fit_costs
 from reference.records import Block, Generation
 from simulator.cost.curves import CostModel
 
@@ -112,7 +112,30 @@ def test_what_rounding_leaves_below_nothing_is_nothing() -> None:
 def test_a_drafter_that_proposed_nothing_costs_its_search() -> None:
     cost = fit_costs(STEP, once([block(0, draft=0.001, verify=0.011, other=0.002)] * 3))
     assert cost.draft_seconds == 0
-    assert cost.overhead_seconds == pytest.approx(0.003)
+    assert cost.block_seconds(0) == pytest.approx(0.011 + 0.003)
+
+
+def test_a_first_step_that_takes_less_than_later_ones_is_priced_as_it_is() -> None:
+    """A line would price one draft too high, and three too low."""
+    first, later = 0.0004, 0.001
+    drafts = {g: first + later * (g - 1) for g in (1, 2, 4, 8)}
+    cost = fit_costs(
+        STEP, once([block(g, draft=d, verify=0.012, other=0.0003) for g, d in drafts.items()])
+    )
+    assert cost.draft_seconds == pytest.approx(later)
+    for g, seconds in drafts.items():
+        assert cost.block_seconds(g) == pytest.approx(seconds + 0.012 + 0.0003)
+
+
+def test_one_draft_length_beside_none_is_split_by_what_it_adds() -> None:
+    blocks = [
+        block(0, draft=0, verify=0.010, other=0.002),
+        block(4, draft=0.006, verify=0.015, other=0.004),
+    ]
+    cost = fit_costs(STEP, once(blocks))
+    assert cost.draft_seconds == pytest.approx((0.006 + 0.004 - 0.002) / 4)
+    assert cost.overhead_seconds == pytest.approx(0.002)
+    assert cost.block_seconds(4) == pytest.approx(0.025)
 
 
 def beside(seconds: dict[int, float], counts: dict[int, int]) -> CostModel:
@@ -125,7 +148,7 @@ def beside(seconds: dict[int, float], counts: dict[int, int]) -> CostModel:
     return fit_costs(STEP, once(blocks))
 
 
-def test_a_line_inside_its_bounds_is_the_least_squares_line() -> None:
+def test_steps_and_overhead_inside_their_bounds_are_the_least_squares_line() -> None:
     counts = {1: 4, 2: 1, 4: 3}
     cost = beside({1: 0.004, 2: 0.007, 4: 0.008}, counts)
     weights = np.sqrt(list(counts.values()))
@@ -134,23 +157,20 @@ def test_a_line_inside_its_bounds_is_the_least_squares_line() -> None:
     assert cost.overhead_seconds == pytest.approx(intercept)
 
 
-def test_a_falling_line_is_held_flat_at_the_mean() -> None:
+def test_a_falling_line_has_free_steps_and_keeps_its_points() -> None:
     cost = beside({1: 0.005, 3: 0.002}, {1: 4, 3: 2})
     assert cost.draft_seconds == 0
-    assert cost.overhead_seconds == pytest.approx((4 * 0.005 + 2 * 0.002) / 6)
+    assert cost.overhead_seconds == pytest.approx(0.002)
+    assert cost.drafting_seconds([1, 3]) == pytest.approx([0.003, 0])
 
 
-def test_a_line_that_starts_below_zero_is_held_to_the_origin() -> None:
+def test_a_line_that_starts_below_zero_is_no_overhead() -> None:
     cost = beside({1: 0.001, 2: 0.004}, {1: 3, 2: 1})
     assert cost.overhead_seconds == 0
-    assert cost.draft_seconds == pytest.approx((3 * 1 * 0.001 + 1 * 2 * 0.004) / (3 * 1 + 1 * 4))
+    assert cost.draft_seconds == pytest.approx(0.003)
+    assert cost.drafting_seconds([1, 2]) == pytest.approx([0.001, 0.004])
 
 
 def test_blocks_that_take_nothing_besides_cost_nothing() -> None:
     cost = beside({1: 0.0, 2: 0.0}, {1: 1, 2: 1})
     assert (cost.draft_seconds, cost.overhead_seconds) == (0, 0)
-
-
-def test_a_lone_gamma_is_probed_beside_no_draft_at_all() -> None:
-    assert probe_policy([4]).gammas == (0, 4)
-    assert probe_policy([8, 2, 8]).gammas == (2, 8)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pairs import PROMPTS, tiny_pair
 
-from estimator.runs.arms import WARM_UP_TOKENS, Subject, run_arms
+from estimator.runs.arms import WARM_UP_TOKENS, Subject, of_prompts, probe_runs, probed, run_arms
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 from reference.records import Generation
@@ -38,13 +38,43 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
         seed=seed,
         progress=lambda: None,
     )
-    # The baseline, the baseline again, the cost probe and two policies.
-    arms = [None, None, -1, 2, 5]
-    assert [run[1:] for run in order[:5]] == [(WARM_UP_TOKENS, gamma) for gamma in arms]
-    measured = [order[at : at + 5] for at in range(5, len(order), 5)]
+    # The baseline, the baseline again, two cost probes and two policies.
+    arms = [None, None, 1, 2, 2, 5]
+    assert [run[1:] for run in order[:6]] == [(WARM_UP_TOKENS, gamma) for gamma in arms]
+    measured = [order[at : at + 6] for at in range(6, len(order), 6)]
     assert [runs[0][0] for runs in measured] == PROMPTS * 2
     for runs in measured:
         assert len({tuple(prompt) for prompt, _, _ in runs}) == 1
         assert {tokens for _, tokens, _ in runs} == {30}
         assert sorted(map(str, (gamma for _, _, gamma in runs))) == sorted(map(str, arms))
     assert len({tuple(str(gamma) for _, _, gamma in runs) for runs in measured}) > 1
+
+
+def test_every_probing_text_keeps_one_draft_length() -> None:
+    """So each of its blocks but the last, which the end cuts, follows one of its own shape."""
+    sampling = Sampling(0.0)
+    target, drafter = tiny_pair(sampling)
+    runs = run_arms(
+        Subject(target, drafter, sampling, Stopping(14)),
+        PROMPTS,
+        {"gamma 2": Fixed(2)},
+        probe_gammas=[1, 3],
+        repeats=2,
+        seed=0,
+        progress=lambda: None,
+    )
+    probes = probe_runs(runs)
+    assert [len(repeats) for repeats in probes] == [2] * 2 * len(PROMPTS)
+    for row, repeats in enumerate(probes):
+        gamma = 1 if row < len(PROMPTS) else 3
+        for run in repeats:
+            assert {block.gamma for block in run.blocks[:-2]} == {gamma}
+            assert all(block.gamma <= gamma for block in run.blocks)
+    second = of_prompts(runs, [1])
+    assert probe_runs(second) == [probes[1], probes[len(PROMPTS) + 1]]
+
+
+def test_a_lone_draft_length_is_probed_beside_none() -> None:
+    assert probed([4]) == [0, 4]
+    assert probed([0]) == [0]
+    assert probed([8, 2, 8]) == [2, 8]

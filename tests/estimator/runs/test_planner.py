@@ -5,7 +5,7 @@ import pytest
 from pairs import PROMPTS, tiny_pair
 
 from estimator.runs.arms import Subject
-from estimator.runs.planner import adaptive, planner, probed_gammas
+from estimator.runs.planner import adaptive, planner, planning_generations, probed_gammas
 from reference.laws.sampling import Sampling
 from reference.stopping import Stopping
 from simulator.cost.curves import CostModel
@@ -43,6 +43,6 @@ def test_the_adaptive_policy_plans_with_what_it_measured() -> None:
         seed=0,
         progress=lambda: calls.append(1),
     )
-    # Two prompts; baseline, its second run and the probe.
-    assert len(calls) == 6
+    # Two prompts; baseline, its second run and three probes.
+    assert len(calls) == planning_generations(PROMPTS, 4) == 10
     assert 0 <= policy.gamma([]) <= 4

@@ -7,7 +7,7 @@ import pytest
 from pairs import PROMPTS, tiny_pair
 
 from estimator.intervals import interval, ratio_interval
-from estimator.runs.arms import AGAIN, BASELINE, PROBE, Subject, run_arms
+from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
 from estimator.seeding import seeded
 from estimator.validation.validation import Validation, generations, validate
 from reference.laws.sampling import Sampling
@@ -33,7 +33,7 @@ def validation(temperature: float) -> Validation:
         seed=0,
         progress=lambda: calls.append(1),
     )
-    assert len(calls) == len(PROMPTS) * 2 * 5
+    assert len(calls) == len(PROMPTS) * 2 * 6
     return result
 
 
@@ -135,7 +135,7 @@ def test_progress_is_called_as_often_as_announced(policies: dict[str, Policy | N
         seed=0,
         progress=lambda: calls.append(1),
     )
-    assert len(calls) == generations(PROMPTS, policies, repeats=2)
+    assert len(calls) == generations(PROMPTS, policies, max_gamma=2, repeats=2)
 
 
 def test_greedy_lenience_is_replayed_exactly_and_seen_to_be_lossy() -> None:
@@ -169,7 +169,7 @@ def test_repeats_of_an_arm_have_one_text_and_arms_their_own() -> None:
         seed=0,
         progress=lambda: None,
     )
-    assert set(runs) == {BASELINE, AGAIN, PROBE, *POLICIES}
+    assert set(runs) == {BASELINE, AGAIN, "probe 1", "probe 3", *POLICIES}
     for prompts in runs.values():
         for repeats in prompts:
             assert len({run.tokens for run in repeats}) == 1
