@@ -15,6 +15,21 @@ ALLOWED: dict[str, set[str]] = {
     "figures": {"simulator", "estimator"},
     "specplan": {"simulator", "reference", "ngram", "estimator", "figures"},
 }
+# Within a package a room, or a module beside the rooms, imports from those before it alone.
+ROOMS: dict[str, list[str]] = {
+    "simulator": ["numerics", "cost", "acceptance", "choice", "chance", "schemes"],
+    "reference": [
+        "laws", "models", "records", "stopping", "policies", "drafter", "rules", "verifier",
+        "speculative", "autoregressive", "generation", "drafters", "training",
+    ],
+    "ngram": ["rows", "files", "training", "drafters", "lattice"],
+    "estimator": [
+        "writing", "seeding", "intervals", "draft_model", "prompts", "costs", "runs", "traces",
+        "profiles", "validation",
+    ],
+    "figures": ["drawing", "registry", "files", "leviathan", "bild", "blockwise", "own"],
+    "specplan": ["reports", "options", "loading", "commands", "main"],
+}  # fmt: skip
 SOURCES = [
     (package, path) for package in ALLOWED for path in sorted((ROOT / package).rglob("*.py"))
 ]
@@ -37,6 +52,42 @@ def imported_packages(source: str) -> set[str]:
 def test_imports_point_down_the_layers(package: str, path: Path) -> None:
     imported = imported_packages(path.read_text(encoding="utf-8"))
     assert imported & set(ALLOWED) - {package} <= ALLOWED[package]
+
+
+def imported_rooms(source: str, package: str) -> set[str]:
+    """Returns the rooms, and modules beside them, of a package that a source of it imports."""
+    rooms: set[str] = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.ImportFrom) and node.level == 0 and node.module is not None:
+            head, *rest = node.module.split(".")
+            if head == package:
+                rooms |= {rest[0]} if rest else {alias.name for alias in node.names}
+        elif isinstance(node, ast.Import):
+            dotted = (alias.name.split(".") for alias in node.names)
+            rooms |= {parts[1] for parts in dotted if parts[0] == package and len(parts) > 1}
+    return rooms
+
+
+@pytest.mark.parametrize(
+    ("package", "path"), SOURCES, ids=[str(path.relative_to(ROOT)) for _, path in SOURCES]
+)
+def test_imports_point_down_inside_a_package(package: str, path: Path) -> None:
+    order = ROOMS[package]
+    room = path.relative_to(ROOT / package).parts[0].removesuffix(".py")
+    if room == "__init__":
+        return
+    imported = imported_rooms(path.read_text(encoding="utf-8"), package)
+    assert imported <= {*order[: order.index(room)], room}
+
+
+@pytest.mark.parametrize("package", ROOMS)
+def test_every_room_says_what_lives_there(package: str) -> None:
+    rooms = [path for path in sorted((ROOT / package).iterdir()) if list(path.glob("*.py"))]
+    for room in rooms:
+        assert room.name in ROOMS[package]
+        doc = ast.get_docstring(ast.parse((room / "__init__.py").read_text(encoding="utf-8")))
+        assert doc is not None
+        assert len(doc.splitlines()) == 1
 
 
 @pytest.mark.parametrize(

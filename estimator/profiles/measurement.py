@@ -23,6 +23,7 @@ from estimator.traces.trace_file import load_traces, save_traces
 from estimator.traces.traces import LENIENCES, Trace, alpha, block_efficiency, lenient_alpha, trace
 from reference.generation import decode
 from simulator.acceptance.tokens import expected_tokens
+from simulator.choice.calibrated import calibrated_factor
 from simulator.cost.curves import CostModel
 
 COST_REPLICATES = 200
@@ -214,7 +215,7 @@ def profile_data(
         "improvement_factor": {
             str(gamma): {
                 "replay": replayed[gamma],
-                "iid": float(cost.improvement_factor(mean_alpha, gamma)),
+                "iid": float(calibrated_factor(mean_alpha, gamma, cost=cost)),
             }
             for gamma in gammas
         },

@@ -7,6 +7,7 @@ import numpy as np
 from estimator.costs.blocks import fit_costs
 from estimator.runs.arms import AGAIN, Subject, probe_runs, probed, run_arms
 from reference.policies.policy import Adaptive
+from simulator.choice.calibrated import calibrated_optimum
 from simulator.cost.curves import CostModel
 
 # A text's blocks are a few dozen: alpha is not known better than this.
@@ -24,7 +25,8 @@ def planner(cost: CostModel, *, max_gamma: int) -> Callable[[float], int]:
       cost: measured.
       max_gamma: the largest gamma considered, at least 1.
     """
-    best = cost.optimal_gamma(np.linspace(0, 1, ALPHA_STEPS + 1), max_gamma=max_gamma).tolist()
+    alphas = np.linspace(0, 1, ALPHA_STEPS + 1)
+    best = calibrated_optimum(alphas, cost=cost, max_gamma=max_gamma).tolist()
 
     def plan(alpha: float) -> int:
         return int(best[round(alpha * ALPHA_STEPS)])

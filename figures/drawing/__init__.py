@@ -1,1 +1,1 @@
-"""How figures look, the tables behind them, and their files."""
+"""How figures look, the tables behind them, and results that they are drawn from."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from figures.drawing.table import Table, table_of
 from simulator.choice.batching import last_gaining_batch, plan_batches
+from simulator.choice.calibrated import calibrated_factor
 from simulator.cost.hardware import find_hardware
 from simulator.cost.model_shape import ModelShape
 from simulator.cost.roofline import roofline_cost
@@ -89,7 +90,7 @@ def compute() -> BatchSize:
                 plan.batch,
                 plan.gamma,
                 plan.improvement_factor,
-                *costs[plan.batch].improvement_factor(ALPHA, FIXED_GAMMAS).tolist(),
+                *calibrated_factor(ALPHA, FIXED_GAMMAS, cost=costs[plan.batch]).tolist(),
             )
             for plan in plans
         ),

@@ -8,9 +8,9 @@ from itertools import cycle
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from figures.drawing.files import save_image
 from figures.drawing.results import Results, parse_results, short_name
 from figures.drawing.table import Table, table_of
+from figures.files import save_image
 from figures.leviathan import table4 as leviathan_table4
 
 if TYPE_CHECKING:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from figures.drawing.table import Table
+from simulator.choice.calibrated import calibrated_factor, calibrated_optimum
 from simulator.cost.curves import CostModel
+from simulator.cost.ratio import Ratio
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,14 +56,14 @@ class VerificationCost:
 def compute() -> VerificationCost:
     """Returns the optima for α up to 0.95."""
     alphas = np.linspace(0.0, 0.95, 96)
-    free = CostModel.theorem8(C).optimal_gamma(alphas, max_gamma=MAX_GAMMA)
+    free = calibrated_optimum(alphas, cost=Ratio(C), max_gamma=MAX_GAMMA)
     gammas, speedups, naive = [], [], []
     for slope in SLOPES:
         cost = CostModel(target_seconds={1: 1.0, 2: 1.0 + slope}, draft_seconds=C)
-        gamma = cost.optimal_gamma(alphas, max_gamma=MAX_GAMMA)
+        gamma = calibrated_optimum(alphas, cost=cost, max_gamma=MAX_GAMMA)
         gammas.append(tuple(gamma.tolist()))
-        speedups.append(tuple(cost.improvement_factor(alphas, gamma).tolist()))
-        naive.append(tuple(cost.improvement_factor(alphas, free).tolist()))
+        speedups.append(tuple(calibrated_factor(alphas, gamma, cost=cost).tolist()))
+        naive.append(tuple(calibrated_factor(alphas, free, cost=cost).tolist()))
     return VerificationCost(
         alphas=tuple(alphas.tolist()),
         slopes=SLOPES,

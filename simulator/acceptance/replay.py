@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.curves import CostModel
+from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer, integers, probability
 
 
@@ -81,6 +81,23 @@ def draft_lengths(
     return np.minimum(room, length)
 
 
+def block_lengths(
+    acceptance: ArrayLike,
+    gamma: int,
+    *,
+    limit: int | None = None,
+    drafted: ArrayLike | None = None,
+) -> NDArray[np.float64]:
+    """Returns the expected number of blocks that draft 0, …, gamma tokens, shape (gamma + 1,).
+
+    What any price of blocks needs to know of a replay. Arguments and errors as in block_starts.
+    """
+    rates = _acceptance(acceptance)
+    lengths = draft_lengths(len(rates), gamma, limit=limit, drafted=drafted)
+    counts = np.bincount(lengths, weights=_starts(_bands(rates, lengths)), minlength=gamma + 1)
+    return np.asarray(counts, dtype=np.float64)
+
+
 def expected_calls(
     acceptance: ArrayLike,
     gamma: ArrayLike,
@@ -121,7 +138,7 @@ def expected_seconds(
     acceptance: ArrayLike,
     gamma: ArrayLike,
     *,
-    cost: CostModel,
+    cost: Cost,
     limit: int | None = None,
     drafted: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
@@ -145,7 +162,7 @@ def replay_improvement_factor(
     acceptance: ArrayLike,
     gamma: ArrayLike,
     *,
-    cost: CostModel,
+    cost: Cost,
     limit: int | None = None,
     drafted: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
@@ -162,7 +179,7 @@ def oracle_seconds(
     acceptance: ArrayLike,
     gamma: ArrayLike,
     *,
-    cost: CostModel,
+    cost: Cost,
     limit: int | None = None,
     drafted: ArrayLike | None = None,
 ) -> NDArray[np.float64]:

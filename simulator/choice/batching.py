@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from simulator.choice.calibrated import calibrated_factor, calibrated_optimum
 from simulator.choice.optimum import TIE
 from simulator.cost.curves import CostModel
 from simulator.numerics.arguments import integer, integers, probability
@@ -85,13 +86,14 @@ def plan_batches(
     plans = []
     for batch in _sizes(costs):
         cost = costs[batch]
-        gamma = int(cost.optimal_gamma(alpha, max_gamma=max_gamma))
+        gamma = int(calibrated_optimum(alpha, cost=cost, max_gamma=max_gamma))
+        factor = float(calibrated_factor(alpha, gamma, cost=cost))
         plans.append(
             BatchPlan(
                 batch=batch,
                 gamma=gamma,
-                improvement_factor=float(cost.improvement_factor(alpha, gamma)),
-                tokens_per_second=batch * float(cost.tokens_per_second(alpha, gamma)),
+                improvement_factor=factor,
+                tokens_per_second=batch * cost.baseline_tokens_per_second * factor,
                 baseline_tokens_per_second=batch * cost.baseline_tokens_per_second,
             )
         )
@@ -120,7 +122,7 @@ def last_gaining_batch(
     gaining = [
         batch
         for batch in _sizes(costs)
-        if costs[batch].improvement_factor(rate, gammas).max() > 1 + TIE
+        if calibrated_factor(rate, gammas, cost=costs[batch]).max() > 1 + TIE
     ]
     return gaining[-1] if gaining else None
 

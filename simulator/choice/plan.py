@@ -1,4 +1,4 @@
-"""A plan: every number that a choice of γ rests on, from an acceptance rate and costs."""
+"""A plan: every number that a choice of γ rests on, from acceptance and cost."""
 
 from __future__ import annotations
 
@@ -8,16 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.acceptance.conversions import accepted_fraction
-from simulator.acceptance.tokens import expected_tokens
+from simulator.acceptance.acceptance import IID_TOLERANCE, Acceptance, Kind, iid_error
 from simulator.choice import walltime
-from simulator.choice.operations import memory_access_factor, operations_factor
-from simulator.choice.optimum import optimal_gamma
+from simulator.choice.calibrated import calibrated_break_even_alpha, calibrated_factor
+from simulator.choice.gain import best_gamma, break_even_c, near_gamma, speed_up
 from simulator.choice.oracle import oracle_improvement_factor
-from simulator.cost.curves import CostModel
-from simulator.numerics.arguments import integer
+from simulator.cost.cost import Cost
+from simulator.numerics.arguments import integer, non_negative
 
 DEFAULT_MAX_GAMMA = 32
+DEFAULT_NEAR = 0.01
+# Beyond it no draft is useful, and a table no table.
+MOST_GAMMA = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,26 +28,36 @@ class Curve:
 
     gamma: 1 to max_gamma.
     expected_tokens, improvement_factor, operations_factor: as in Plan.
+    extrapolated: whether acceptance or cost was observed at smaller γ only.
     """
 
     gamma: NDArray[np.int64]
     expected_tokens: NDArray[np.float64]
     improvement_factor: NDArray[np.float64]
     operations_factor: NDArray[np.float64]
+    extrapolated: NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The consequences of an acceptance rate and of costs, at one γ and along all of them.
+    """The consequences of acceptance and cost, at one γ and along all of them.
 
-    alpha: acceptance rate.
+    acceptance_kind: how acceptance is known: iid, by_position or replay.
+    observed_gamma: the largest γ at which acceptance was observed; None: a law says them all.
+    iid_error: how far off tokens per call would be if acceptances were i.i.d., a share of them, at
+      the γ where it is most; None where they are taken so anyway.
+    iid_error_gamma: that γ.
+    alpha: acceptance rate; what counts say of it if i.i.d. where rates by position are known.
     c: time of one draft step over time of one target step.
     c_hat: operations of one draft step over those of one target step.
     optimal_gamma: the best γ up to the cap; 0: do not speculate.
+    gamma_near: the smallest γ within the share `near` of the best; 0 may be it.
+    near: that share.
     gamma: the γ that the next fields are for: the one asked for, else optimal_gamma.
     expected_tokens: tokens per target call; at γ = 0 this and the factors are 1.
-    improvement_factor: speed-up over the target alone, under the given costs.
-    improvement_factor_theorem8: the same if verification and all overhead were free.
+    improvement_factor: speed-up over the target alone, under the given acceptance and costs.
+    improvement_factor_iid: the same if acceptances were i.i.d. with alpha.
+    improvement_factor_theorem8: that if, besides, verification and all overhead were free.
     operations_factor: arithmetic over that of the target alone.
     memory_access_factor: reads of the target's weights over those of the target alone.
     accepted_fraction: accepted over drafted tokens; None at γ = 0.
@@ -65,13 +77,20 @@ class Plan:
     curve: every γ from 1 to the cap.
     """
 
+    acceptance_kind: Kind
+    observed_gamma: int | None
+    iid_error: float | None
+    iid_error_gamma: int | None
     alpha: float
     c: float
     c_hat: float
     optimal_gamma: int
+    gamma_near: int
+    near: float
     gamma: int
     expected_tokens: float
     improvement_factor: float
+    improvement_factor_iid: float
     improvement_factor_theorem8: float
     operations_factor: float
     memory_access_factor: float
@@ -87,91 +106,115 @@ class Plan:
     cap_binds: bool
     curve: Curve
 
+    @property
+    def iid_consistent(self) -> bool | None:
+        """Whether i.i.d. acceptances would foretell tokens per call well; None: taken as such."""
+        return None if self.iid_error is None else abs(self.iid_error) <= IID_TOLERANCE
+
 
 def plan(
-    alpha: float,
+    acceptance: Acceptance,
+    cost: Cost,
     *,
-    c: float | None = None,
-    costs: CostModel | None = None,
     c_hat: float | None = None,
     gamma: int | None = None,
     max_gamma: int = DEFAULT_MAX_GAMMA,
+    near: float = DEFAULT_NEAR,
     batch: int = 1,
 ) -> Plan:
-    """Returns what an acceptance rate and costs lead to (Leviathan et al. 2023, §3).
+    """Returns what acceptance and cost lead to (Leviathan et al. 2023, §3).
 
     Args:
-      alpha: acceptance rate in [0, 1].
-      c: time of one draft step over time of one target step, verification free (Theorem 8); this or
-        costs.
-      costs: measured times; this or c.
+      acceptance: how often drafts stand.
+      cost: what blocks take, and a token of the target alone.
       c_hat: operations of one draft step over those of one target step; without it, c.
       gamma: the γ to evaluate, at least 1; without it, the best one.
-      max_gamma: the largest γ considered for the best, and the end of the curve.
-      batch: sequences that one pass in costs is for, at least 1.
+      max_gamma: the largest γ considered for the best, and the end of the curve; in 1..10,000.
+      near: what a smaller γ may lose against the best, in [0, 1).
+      batch: sequences that one pass in cost is for, at least 1.
 
     Raises:
-      ValueError: if a number is out of range, or not exactly one of c and costs is given.
+      ValueError: if a number is out of range.
     """
-    if (c is None) == (costs is None):
-        raise ValueError("give either c or costs, and not both")
-    times = CostModel.theorem8(c) if c is not None else costs
-    assert times is not None
     cap = integer("max_gamma", max_gamma, at_least=1)
-    if c is not None:
-        best = int(optimal_gamma(alpha, c, max_gamma=cap))
-        alpha_needed = float(walltime.break_even_alpha(c))
-        c_needed = float(walltime.break_even_c(alpha))
-    else:
-        best = int(times.optimal_gamma(alpha, max_gamma=cap))
-        alpha_needed = times.break_even_alpha(max_gamma=cap)
-        c_needed = float(times.break_even_c(alpha, max_gamma=cap))
+    if cap > MOST_GAMMA:
+        raise ValueError(f"max_gamma must be at most {MOST_GAMMA}, got {cap}")
+    best = best_gamma(acceptance, cost, max_gamma=cap)
     chosen = best if gamma is None else integer("gamma", gamma, at_least=1)
-    overheads = (times.overhead_seconds, times.baseline_overhead_seconds)
-    theorem8_holds = times.verification_free and overheads == (0, 0)
-    operations_ratio = times.c if c_hat is None else c_hat
-    curve = _curve(alpha, times, operations_ratio, cap)
-    longer = float(times.improvement_factor(alpha, cap + 1))
+    if chosen > MOST_GAMMA:
+        raise ValueError(f"gamma must be at most {MOST_GAMMA}, got {chosen}")
+    ratio = cost.c if c_hat is None else float(non_negative("c_hat", c_hat))
+    alpha = acceptance.alpha
+    error = iid_error(acceptance, max_gamma=cap)
+    curve = _curve(acceptance, cost, ratio, cap)
+    at_chosen = _curve(acceptance, cost, ratio, cap=chosen, first=chosen)
+    tokens = float(at_chosen.expected_tokens[0])
+    factor = float(at_chosen.improvement_factor[0])
+    longer = float(speed_up(acceptance, cost, cap + 1))
     sequences = integer("batch", batch, at_least=1)
+    baseline = sequences * cost.baseline_tokens_per_second
+    textbook = cost.theorem8 and acceptance.kind == "iid"
     return Plan(
-        alpha=float(alpha),
-        c=times.c,
-        c_hat=float(operations_ratio),
+        acceptance_kind=acceptance.kind,
+        observed_gamma=acceptance.observed_gamma,
+        iid_error=None if error is None else error[0],
+        iid_error_gamma=None if error is None else error[1],
+        alpha=alpha,
+        c=cost.c,
+        c_hat=ratio,
         optimal_gamma=best,
+        gamma_near=near_gamma(acceptance, cost, best=best, near=near),
+        near=near,
         gamma=chosen,
-        expected_tokens=float(expected_tokens(alpha, chosen)),
-        improvement_factor=float(times.improvement_factor(alpha, chosen)),
-        improvement_factor_theorem8=float(walltime.improvement_factor(alpha, chosen, times.c)),
-        operations_factor=float(operations_factor(alpha, chosen, operations_ratio)),
-        memory_access_factor=float(memory_access_factor(alpha, chosen)),
-        accepted_fraction=float(accepted_fraction(alpha, chosen)) if chosen > 0 else None,
+        expected_tokens=tokens,
+        improvement_factor=factor,
+        improvement_factor_iid=float(calibrated_factor(alpha, chosen, cost=cost)),
+        improvement_factor_theorem8=float(walltime.improvement_factor(alpha, chosen, cost.c)),
+        operations_factor=float(at_chosen.operations_factor[0]),
+        memory_access_factor=1 / tokens,
+        accepted_fraction=_accepted_fraction(acceptance, chosen),
         batch=sequences,
-        verification_free=times.verification_free,
-        tokens_per_second=(
-            sequences * float(times.tokens_per_second(alpha, chosen)) if c is None else None
-        ),
-        baseline_tokens_per_second=(
-            sequences * times.baseline_tokens_per_second if c is None else None
-        ),
+        verification_free=cost.verification_free,
+        tokens_per_second=baseline * factor if cost.in_seconds else None,
+        baseline_tokens_per_second=baseline if cost.in_seconds else None,
         oracle_improvement_factor=(
-            float(oracle_improvement_factor(alpha, times.c)) if theorem8_holds else None
+            float(oracle_improvement_factor(alpha, cost.c)) if textbook else None
         ),
-        lower_bound=float(walltime.lower_bound(alpha, times.c)) if theorem8_holds else None,
-        break_even_alpha=_or_none(alpha_needed),
-        break_even_c=_or_none(c_needed),
+        lower_bound=float(walltime.lower_bound(alpha, cost.c)) if textbook else None,
+        break_even_alpha=_or_none(calibrated_break_even_alpha(cost, max_gamma=cap)),
+        break_even_c=_or_none(break_even_c(acceptance, cost, max_gamma=cap)),
         cap_binds=best == cap and longer > float(curve.improvement_factor[-1]),
         curve=curve,
     )
 
 
-def _curve(alpha: float, costs: CostModel, c_hat: float, cap: int) -> Curve:
-    gammas = np.arange(1, cap + 1)
+def _curve(
+    acceptance: Acceptance, cost: Cost, c_hat: float, cap: int, *, first: int = 1
+) -> Curve:
+    gammas = np.arange(first, cap + 1)
+
+    def operations(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(lengths * c_hat + lengths + 1, dtype=np.float64)
+
+    observed = [
+        known for known in (acceptance.observed_gamma, cost.observed_gamma) if known is not None
+    ]
     return Curve(
         gamma=gammas,
-        expected_tokens=expected_tokens(alpha, gammas),
-        improvement_factor=costs.improvement_factor(alpha, gammas),
-        operations_factor=operations_factor(alpha, gammas, c_hat),
+        expected_tokens=acceptance.tokens_per_call(gammas),
+        improvement_factor=speed_up(acceptance, cost, gammas),
+        # Theorem 10 of Leviathan et al. 2023, block by block.
+        operations_factor=acceptance.per_token(operations, gammas),
+        extrapolated=gammas > min(observed, default=cap),
     )
+
+
+def _accepted_fraction(acceptance: Acceptance, gamma: int) -> float | None:
+    """Returns accepted over drafted tokens: each call adds one token that was not drafted."""
+    drafted = float(acceptance.drafted_per_token(gamma)) if gamma > 0 else 0.0
+    if drafted == 0:
+        return None
+    return (1 - 1 / float(acceptance.tokens_per_call(gamma))) / drafted
 
 
 def _or_none(value: float) -> float | None:

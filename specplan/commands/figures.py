@@ -62,8 +62,8 @@ def figures_command(
         return
     from tqdm import tqdm
 
-    from figures.drawing.files import write_figure
     from figures.drawing.results import read_results
+    from figures.files import write_figure
 
     results = None if results_path is None else read_results(results_path)
     if results is not None and not any(entry.takes_results for entry in chosen):

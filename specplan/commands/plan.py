@@ -150,6 +150,7 @@ def plan_command(
       specplan plan --target-config T/config.json --draft-config D/config.json \\
         --gpu h100 --alpha 0.7 --batch 1,8,64
     """
+    from simulator.acceptance.iid import Iid
     from simulator.choice.plan import plan
 
     profile = _read(profile_path)
@@ -183,9 +184,8 @@ def plan_command(
         raise click.UsageError("--export needs a single alpha, c and batch")
     plans = [
         plan(
-            rate,
-            c=price.c,
-            costs=price.costs,
+            Iid(rate),
+            price.cost,
             c_hat=price.c_hat if c_hat is None else c_hat,
             gamma=gamma,
             max_gamma=max_gamma,
@@ -269,7 +269,7 @@ def _replayed_gamma(
 ) -> int | None:
     """Returns the profile's best gamma by replay; None where other numbers replace its own."""
     lenient = lenience is not None and lenience < 1
-    if profile is None or lenient or price.costs is not profile.cost:
+    if profile is None or lenient or price.cost is not profile.cost:
         return None
     best = profile.data.get("optimal_gamma")
     return best if isinstance(best, int) and best >= 0 else None

@@ -24,7 +24,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
       click.BadParameter: as writable, or if the suffix is none of an image that is drawn.
     """
     if value is not None:
-        from figures.drawing.files import IMAGE_SUFFIXES
+        from figures.files import IMAGE_SUFFIXES
 
         if value.suffix.lower() not in IMAGE_SUFFIXES:
             raise click.BadParameter(

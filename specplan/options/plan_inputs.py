@@ -11,21 +11,20 @@ import click
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
+    from simulator.cost.cost import Cost
     from simulator.cost.curves import CostModel
 
 
 @dataclass(frozen=True, slots=True)
 class Pricing:
-    """One set of costs to plan with, by ratio or by times.
+    """One set of costs to plan with.
 
-    c: draft step time over target step time; None when costs holds the times.
-    costs: times of one pass over the batch; None when c holds the ratio.
+    cost: of blocks of one pass over the batch.
     c_hat: the ratio in operations where the source of the costs knows it.
     batch: sequences decoded together.
     """
 
-    c: float | None = None
-    costs: CostModel | None = None
+    cost: Cost
     c_hat: float | None = None
     batch: int = 1
 
@@ -159,14 +158,16 @@ def pricings(
         raise click.UsageError(f"{sources[0]} cannot be combined with {sources[1]}")
     c_hat = None if profile is None else profile.c_hat
     if c is not None:
-        return tuple(Pricing(c=ratio, c_hat=c_hat) for ratio in c)
+        from simulator.cost.ratio import Ratio
+
+        return tuple(Pricing(cost=Ratio(ratio), c_hat=c_hat) for ratio in c)
     if roofline is not None:
         return roofline
     if times:
         cost = _timed(target_ms, draft_ms, verify_ms, overhead_ms, times[0])
-        return (Pricing(costs=cost, c_hat=c_hat),)
+        return (Pricing(cost=cost, c_hat=c_hat),)
     if profile is not None:
-        return (Pricing(costs=profile.cost, c_hat=c_hat),)
+        return (Pricing(cost=profile.cost, c_hat=c_hat),)
     raise click.UsageError(
         "give the cost: --c, or --target-ms and --draft-ms, or --target-config, --draft-config "
         "and --gpu, or a --profile that holds it"

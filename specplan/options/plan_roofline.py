@@ -77,7 +77,7 @@ def roofline_pricings(
             float(forward_flops(shape, new_tokens=1, context=length, batch=sequences))
             for shape in (draft, target)
         ]
-        pricings.append(Pricing(costs=costs, c_hat=flops[0] / flops[1], batch=sequences))
+        pricings.append(Pricing(cost=costs, c_hat=flops[0] / flops[1], batch=sequences))
         _warn_of_memory(target, draft, hardware, context=length, batch=sequences)
     return tuple(pricings)
 

@@ -33,6 +33,13 @@ class Basis:
 def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
     """Returns the plan as the JSON object of `specplan plan`, its curve one object per gamma."""
     fields = asdict(plan)
+    fields["acceptance"] = {
+        "kind": fields.pop("acceptance_kind"),
+        "observed_gamma": fields.pop("observed_gamma"),
+        "iid_consistent": plan.iid_consistent,
+        "iid_error": fields.pop("iid_error"),
+        "iid_error_gamma": fields.pop("iid_error_gamma"),
+    }
     columns = fields.pop("curve")
     rows = zip(*(values.tolist() for values in columns.values()), strict=True)
     return {

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from figures.own import batch_size, speedup_map, verification_cost
+from simulator.choice.calibrated import calibrated_factor
 from simulator.choice.operations import operations_factor
 from simulator.choice.walltime import lower_bound
 from simulator.cost.hardware import find_hardware
@@ -81,7 +82,7 @@ def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.B
     gpu = find_hardware(batch_size.GPU)
     for gamma, last in load.last_gaining.items():
         assert last is not None
-        gains = [
+        costs = [
             roofline_cost(
                 batch_size.TARGET,
                 batch_size.DRAFT,
@@ -89,10 +90,10 @@ def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.B
                 context=batch_size.CONTEXT,
                 batch=batch,
                 max_gamma=gamma,
-            ).improvement_factor(batch_size.ALPHA, gamma)
-            > 1
+            )
             for batch in (last, last + 1)
         ]
+        gains = [calibrated_factor(batch_size.ALPHA, gamma, cost=cost) > 1 for cost in costs]
         assert gains == [True, False]
 
 

@@ -19,6 +19,7 @@ from simulator.acceptance.replay import (
 from simulator.chance.finite import finite_calls
 from simulator.choice.oracle import oracle_improvement_factor
 from simulator.cost.curves import CostModel
+from simulator.cost.ratio import Ratio
 
 COST = CostModel({1: 1.0, 2: 1.5, 5: 1.7, 9: 2.5}, 0.1, 0.05, 0.02)
 
@@ -160,14 +161,14 @@ def test_the_oracle_pays_for_accepted_tokens_alone(
 
 
 def test_the_oracle_on_a_long_text_is_that_of_section_3_5() -> None:
-    seconds = oracle_seconds(np.full(20_000, 0.7), 200, cost=CostModel.theorem8(0.05))
+    seconds = oracle_seconds(np.full(20_000, 0.7), 200, cost=Ratio(0.05))
     assert 20_000 / seconds == pytest.approx(oracle_improvement_factor(0.7, 0.05), rel=1e-3)
 
 
 def test_no_gamma_beats_the_oracle_on_a_recorded_text() -> None:
     acceptance = np.random.default_rng(9).random(60)
     gamma = np.arange(1, 12)
-    cost = CostModel.theorem8(0.1)
+    cost = Ratio(0.1)
     fixed = expected_seconds(acceptance, gamma, cost=cost)
     assert (oracle_seconds(acceptance, gamma, cost=cost) < fixed).all()
 

@@ -7,8 +7,10 @@ import pytest
 
 from simulator.acceptance.tokens import tokens_distribution
 from simulator.chance.finite import finite_calls, finite_improvement_factor, finite_seconds
+from simulator.choice.calibrated import calibrated_factor
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.curves import CostModel
+from simulator.cost.ratio import Ratio
 
 COST = CostModel({1: 1.0, 2: 1.5, 5: 1.7, 9: 2.5}, 0.1, 0.05, 0.02)
 
@@ -34,17 +36,17 @@ def test_time_is_the_mean_over_the_law_of_each_block(
 
 def test_long_texts_reach_theorem_8() -> None:
     alpha = np.linspace(0, 0.99, 12)
-    factor = finite_improvement_factor(alpha, 5, cost=CostModel.theorem8(0.05), length=20_000)
+    factor = finite_improvement_factor(alpha, 5, cost=Ratio(0.05), length=20_000)
     assert factor == pytest.approx(improvement_factor(alpha, 5, 0.05), rel=1e-3)
 
 
 def test_longer_texts_come_closer() -> None:
     factor = finite_improvement_factor(0.8, 5, cost=COST, length=[10, 100, 1000])
-    assert (np.diff(np.abs(factor - COST.improvement_factor(0.8, 5))) < 0).all()
+    assert (np.diff(np.abs(factor - calibrated_factor(0.8, 5, cost=COST))) < 0).all()
 
 
 def test_the_factor_is_capped_by_the_number_of_tokens() -> None:
-    free = CostModel.theorem8(0)
+    free = Ratio(0)
     length = np.arange(1, 30)
     assert finite_improvement_factor(1.0, 40, cost=free, length=length) == pytest.approx(length)
     for alpha in (0.5, 0.99):
@@ -53,7 +55,7 @@ def test_the_factor_is_capped_by_the_number_of_tokens() -> None:
 
 
 def test_one_token_gains_nothing() -> None:
-    assert finite_improvement_factor(0.9, 4, cost=CostModel.theorem8(0.1), length=1) == 1
+    assert finite_improvement_factor(0.9, 4, cost=Ratio(0.1), length=1) == 1
 
 
 def test_prefill_is_paid_twice_by_speculation() -> None:

@@ -23,7 +23,7 @@ from simulator.chance.monte_carlo import (
 )
 from simulator.choice.oracle import oracle_improvement_factor
 from simulator.choice.walltime import improvement_factor
-from simulator.cost.curves import CostModel
+from simulator.cost.ratio import Ratio
 
 LAWS: list[AcceptanceLaw] = [
     EmpiricalLaw([0.8]),
@@ -147,7 +147,7 @@ def test_texts_agree_with_the_finite_forms(length: int, gamma: int) -> None:
     calls = finite_calls(0.7, gamma, length=length)
     error = drawn.calls.std() / np.sqrt(20_000)
     assert abs(drawn.calls.mean() - calls) <= 5 * error + 1e-12
-    cost = CostModel.theorem8(0.1)
+    cost = Ratio(0.1)
     seconds = drawn.calls + 0.1 * drawn.drafted
     factor = finite_improvement_factor(0.7, gamma, cost=cost, length=length)
     error = seconds.std() / np.sqrt(20_000)

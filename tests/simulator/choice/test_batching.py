@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 
 from simulator.choice.batching import last_gaining_batch, measured_costs, plan_batches
+from simulator.choice.calibrated import calibrated_factor
 from simulator.choice.operations import operations_factor
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.curves import CostModel
+from simulator.cost.ratio import Ratio
 
 
 def compute_bound(batch: int, *, capacity: int = 32) -> CostModel:
@@ -17,7 +19,7 @@ def compute_bound(batch: int, *, capacity: int = 32) -> CostModel:
 
 
 def test_one_sequence_is_theorem_8() -> None:
-    (plan,) = plan_batches({1: CostModel.theorem8(0.05)}, alpha=0.8, max_gamma=16)
+    (plan,) = plan_batches({1: Ratio(0.05)}, alpha=0.8, max_gamma=16)
     factors = improvement_factor(0.8, np.arange(1, 17), 0.05)
     assert plan.gamma == 1 + int(factors.argmax()) == 8
     assert plan.improvement_factor == pytest.approx(float(factors.max()))
@@ -26,7 +28,7 @@ def test_one_sequence_is_theorem_8() -> None:
 
 
 def test_throughput_counts_all_sequences() -> None:
-    (plan,) = plan_batches({64: CostModel.theorem8(0.05)}, alpha=0.8, max_gamma=16)
+    (plan,) = plan_batches({64: Ratio(0.05)}, alpha=0.8, max_gamma=16)
     assert plan.baseline_tokens_per_second == 64
     assert plan.tokens_per_second == pytest.approx(64 * plan.improvement_factor)
 
@@ -41,7 +43,7 @@ def test_gamma_shrinks_to_nothing_as_the_batch_fills_the_hardware() -> None:
 
 def test_a_full_machine_loses_what_theorem_10_says_is_wasted() -> None:
     # All time is arithmetic, so the slow-down of a fixed γ is the increase in operations.
-    factor = float(compute_bound(1000).improvement_factor(0.7, 4))
+    factor = float(calibrated_factor(0.7, 4, cost=compute_bound(1000)))
     assert factor == pytest.approx(1 / float(operations_factor(0.7, 4, 0.0)))
     assert 1 / factor == pytest.approx(1.80, abs=0.005)
 
@@ -51,8 +53,8 @@ def test_the_last_gaining_batch_separates_gain_from_loss(gamma: int) -> None:
     costs = {batch: compute_bound(batch) for batch in range(1, 65)}
     last = last_gaining_batch(costs, alpha=0.7, min_gamma=gamma, max_gamma=gamma)
     assert last is not None
-    assert costs[last].improvement_factor(0.7, gamma) > 1
-    assert all(costs[b].improvement_factor(0.7, gamma) <= 1 for b in range(last + 1, 65))
+    assert calibrated_factor(0.7, gamma, cost=costs[last]) > 1
+    assert all(calibrated_factor(0.7, gamma, cost=costs[b]) <= 1 for b in range(last + 1, 65))
 
 
 def test_free_choice_of_gamma_lasts_at_least_as_long_as_a_fixed_one() -> None:
@@ -66,7 +68,7 @@ def test_free_choice_of_gamma_lasts_at_least_as_long_as_a_fixed_one() -> None:
 
 
 def test_no_batch_gains_with_a_draft_that_is_never_right() -> None:
-    assert last_gaining_batch({1: CostModel.theorem8(0.0)}, alpha=0.0, max_gamma=8) is None
+    assert last_gaining_batch({1: Ratio(0.0)}, alpha=0.0, max_gamma=8) is None
 
 
 @pytest.mark.parametrize("unit", [1.0, 0.02])
@@ -107,7 +109,7 @@ def test_no_batch_sizes_are_refused() -> None:
 
 
 def test_alpha_out_of_range_is_refused() -> None:
-    costs = {1: CostModel.theorem8(0.1)}
+    costs = {1: Ratio(0.1)}
     with pytest.raises(ValueError, match=r"alpha must lie in \[0, 1\], got 1.2"):
         last_gaining_batch(costs, alpha=1.2, max_gamma=4)
     with pytest.raises(ValueError, match=r"alpha must lie in \[0, 1\], got nan"):

@@ -88,7 +88,7 @@ def test_operations_rise_where_drafts_are_rejected() -> None:
 
 
 def test_free_verification_gains_the_block_efficiency() -> None:
-    free = CostModel.theorem8(0.0)
+    free = CostModel({1: 1.0}, 0.0)
     factor = parallel_improvement(free, block_efficiency=[1.7, 3.0], drafts=16, heads=9)
     assert factor.tolist() == [1.7, 3.0]
 

@@ -10,6 +10,7 @@ from click.testing import CliRunner, Result
 
 from estimator.profiles.profile import write_profile
 from simulator.acceptance.conversions import accepted_fraction
+from simulator.acceptance.iid import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
@@ -84,7 +85,8 @@ def test_json_has_the_keys_of_the_contract_and_only_finite_numbers() -> None:
     assert set(result) >= KEYS
     assert [row["gamma"] for row in result["curve"]] == list(range(1, 33))
     assert all(
-        set(row) == {"gamma", "expected_tokens", "improvement_factor", "operations_factor"}
+        set(row)
+        == {"gamma", "expected_tokens", "improvement_factor", "operations_factor", "extrapolated"}
         for row in result["curve"]
     )
     assert result["optimal_gamma"] == result["gamma"] == 8
@@ -108,7 +110,7 @@ def test_numbers_are_those_of_the_library() -> None:
     costs = CostModel(
         target_seconds={1: 0.019, 4: 0.033, 8: 0.060}, draft_seconds=0.0016, overhead_seconds=0.002
     )
-    expected = plan(0.8, costs=costs, c_hat=0.02, gamma=5)
+    expected = plan(Iid(0.8), costs, c_hat=0.02, gamma=5)
     for key in KEYS - {"alpha_iid", "curve"}:
         assert result[key] == pytest.approx(getattr(expected, key), nan_ok=True), key
     assert result["gamma"] == 5
@@ -280,7 +282,7 @@ def test_profile_gives_acceptance_costs_and_names(profile: str) -> None:
         target_seconds={1: 0.010, 3: 0.012}, draft_seconds=0.0012, overhead_seconds=0.0003,
         baseline_overhead_seconds=0.0001,
     )  # fmt: skip
-    expected = plan(0.62, costs=costs, c_hat=0.04)
+    expected = plan(Iid(0.62), costs, c_hat=0.04)
     for key in KEYS - {"alpha_iid", "curve"}:
         assert result[key] == pytest.approx(getattr(expected, key)), key
     assert result["c_hat_is_c"] is False

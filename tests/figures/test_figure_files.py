@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from figures.drawing.files import FORMATS, write_figure
 from figures.drawing.results import Results, parse_results
+from figures.files import FORMATS, write_figure
 from figures.registry import FIGURES, Entry
 
 RESULTS = parse_results(

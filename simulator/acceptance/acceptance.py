@@ -1,0 +1,88 @@
+"""Acceptance: how often drafts stand; with cost, one of the two ideas that make a plan."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.acceptance.tokens import expected_tokens
+from simulator.cost.cost import Cost
+
+Kind = Literal["iid", "by_position", "replay"]
+# From drafted tokens of blocks, shape (...), to what each block costs.
+Price = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+# How far i.i.d. acceptances may foretell other tokens per call and still stand in for the real.
+IID_TOLERANCE = 0.05
+
+
+class Acceptance(ABC):
+    """How often drafts stand, for any γ: what each emitted token costs, whatever blocks cost."""
+
+    @property
+    @abstractmethod
+    def kind(self) -> Kind:
+        """iid, by_position or replay."""
+
+    @property
+    @abstractmethod
+    def alpha(self) -> float:
+        """The acceptance rate in [0, 1]; what is inferred from counts holds if i.i.d. does."""
+
+    @property
+    @abstractmethod
+    def observed_gamma(self) -> int | None:
+        """The largest γ that acceptances were observed at; None where a law says them all."""
+
+    @abstractmethod
+    def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
+        """Returns the expected price of a text's blocks over its tokens.
+
+        Args:
+          price: of a block, from the number of tokens that it drafts, which near a text's end or
+            for want of a proposal may be fewer than γ.
+          gamma: most tokens that a block drafts, at least 0, shape (...).
+        """
+
+    def tokens_per_call(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        """Returns emitted tokens over target calls: block efficiency, E[τ] for long texts."""
+        return np.asarray(1 / self.per_token(_one, gamma))[()]
+
+    def drafted_per_token(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        """Returns drafted over emitted tokens."""
+        return self.per_token(_length, gamma)
+
+    def seconds_per_token(self, gamma: ArrayLike, cost: Cost) -> NDArray[np.float64]:
+        """Returns the time of an emitted token, drafting and verification included."""
+        return self.per_token(cost.block_seconds, gamma)
+
+
+def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | None:
+    """Returns how far off tokens per call would be if acceptances were i.i.d., and at which γ.
+
+    Args:
+      acceptance: with an alpha that i.i.d. acceptances would have.
+      max_gamma: the largest γ considered, at least 1; none beyond the observed ones is.
+
+    Returns:
+      the relative error of largest size, and its γ; None where the acceptances are i.i.d.
+    """
+    if acceptance.kind == "iid":
+        return None
+    last = max_gamma if acceptance.observed_gamma is None else acceptance.observed_gamma
+    gammas = np.arange(1, min(last, max_gamma) + 1)
+    observed = acceptance.tokens_per_call(gammas)
+    errors = expected_tokens(acceptance.alpha, gammas) / observed - 1
+    worst = int(np.abs(errors).argmax())
+    return float(errors[worst]), int(gammas[worst])
+
+
+def _one(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    return np.ones(lengths.shape)
+
+
+def _length(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+    return lengths.astype(np.float64)

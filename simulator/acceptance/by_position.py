@@ -1,0 +1,79 @@
+"""Rates by position, as servers print them: how often positions 1, 2, … of a draft stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.acceptance.acceptance import Acceptance, Kind, Price
+from simulator.acceptance.conversions import conditional_acceptance
+from simulator.numerics.arguments import integers, probability
+
+
+@dataclass(frozen=True, slots=True)
+class ByPosition(Acceptance):
+    """Blocks whose position i stands with a rate of its own, once all before it do.
+
+        E[τ(γ)] = 1 + Σ_{i≤γ} r_1 … r_i
+
+    Rates counted at one γ are taken to hold at a smaller one, though its blocks begin elsewhere,
+    and the last of them at positions beyond; texts are long.
+
+    conditional: r_1, …, r_γ, each in [0, 1], at least one.
+    """
+
+    conditional: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        rates = probability("acceptance_by_position", self.conditional)
+        if rates.ndim != 1 or len(rates) == 0:
+            raise ValueError(
+                f"acceptance_by_position must have at least one rate, got shape {rates.shape}"
+            )
+        object.__setattr__(self, "conditional", tuple(rates.tolist()))
+
+    @classmethod
+    def of_unconditional(cls, rates: ArrayLike) -> ByPosition:
+        """Returns the acceptance of unconditional rates: position i stood, counting all blocks.
+
+        Args:
+          rates: shape (γ,), none above the one before it.
+
+        Raises:
+          ValueError: if a rate is outside [0, 1] or above the one before it.
+        """
+        conditional = conditional_acceptance(rates)
+        # After a position that never stood nothing is known; it cannot be reached either.
+        return cls(tuple(np.nan_to_num(conditional, nan=0.0).tolist()))
+
+    @property
+    def kind(self) -> Kind:
+        return "by_position"
+
+    @property
+    def unconditional(self) -> tuple[float, ...]:
+        """How often each position stands, counting all blocks; shape (γ,)."""
+        return tuple(np.cumprod(self.conditional).tolist())
+
+    @property
+    def alpha(self) -> float:
+        """The α of largest likelihood if i.i.d.: accepted / (accepted + rejected blocks)."""
+        rates = self.unconditional
+        accepted = sum(rates)
+        return accepted / (accepted + 1 - rates[-1])
+
+    @property
+    def observed_gamma(self) -> int | None:
+        return len(self.conditional)
+
+    def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
+        lengths = integers("gamma", gamma)
+        return np.asarray(price(lengths) / self._tokens(lengths))[()]
+
+    def _tokens(self, lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+        longest = int(lengths.max(initial=0))
+        beyond = [self.conditional[-1]] * max(0, longest - len(self.conditional))
+        stands = np.cumprod([1.0, *self.conditional, *beyond])
+        return np.asarray(np.cumsum(stands)[lengths])

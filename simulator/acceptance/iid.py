@@ -1,0 +1,41 @@
+"""Acceptances that are independent and alike: Eq. 1 of Leviathan et al. 2023."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.acceptance.acceptance import Acceptance, Kind, Price
+from simulator.acceptance.tokens import expected_tokens
+from simulator.numerics.arguments import integers, probability
+
+
+@dataclass(frozen=True, slots=True)
+class Iid(Acceptance):
+    """Each drafted token stands with probability α, texts being long (Leviathan et al. 2023, §3.1).
+
+    rate: α in [0, 1].
+    """
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", float(probability("alpha", self.rate)))
+
+    @property
+    def kind(self) -> Kind:
+        return "iid"
+
+    @property
+    def alpha(self) -> float:
+        return self.rate
+
+    @property
+    def observed_gamma(self) -> int | None:
+        return None
+
+    def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
+        lengths = integers("gamma", gamma)
+        return np.asarray(price(lengths) / expected_tokens(self.rate, lengths))[()]

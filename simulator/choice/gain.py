@@ -1,0 +1,93 @@
+"""What acceptance and cost make together: the speed-up of each γ, the best one, where it ends."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.acceptance.acceptance import Acceptance
+from simulator.choice.optimum import TIE
+from simulator.cost.cost import Cost
+from simulator.numerics.arguments import integer, integers, non_negative
+
+
+def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> NDArray[np.float64]:
+    """Returns the expected speed-up over the target alone; 1 at γ = 0: do not speculate.
+
+    Args:
+      acceptance: how often drafts stand.
+      cost: of blocks and of the target alone.
+      gamma: drafted tokens per block, at least 0, shape (...).
+
+    Raises:
+      ValueError: if gamma is out of range or no integer.
+    """
+    length = integers("gamma", gamma)
+    drafting = np.maximum(length, 1)
+    factor = cost.baseline_seconds / acceptance.seconds_per_token(drafting, cost)
+    return np.where(length == 0, 1.0, factor)[()]
+
+
+def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> int:
+    """Returns the smallest γ that maximises the speed-up; 0: do not speculate.
+
+    A scan, since curves may have any shape; gains that rounding could fake are ties.
+
+    Args:
+      max_gamma: the largest γ considered, at least 1.
+
+    Raises:
+      ValueError: if max_gamma is out of range.
+    """
+    longest = integer("max_gamma", max_gamma, at_least=1)
+    factors = speed_up(acceptance, cost, np.arange(1, longest + 1))
+    best, factor = 0, 1.0
+    for gamma, longer in enumerate(factors.tolist(), start=1):
+        if longer > factor * (1 + TIE):
+            best, factor = gamma, longer
+    return best
+
+
+def near_gamma(acceptance: Acceptance, cost: Cost, *, best: int, near: float) -> int:
+    """Returns the smallest γ whose speed-up is within a share of the best one's; 0 may be it.
+
+    Args:
+      best: the best γ, at least 0.
+      near: the share, in [0, 1): 0.01 takes what is 1 % slower than the best.
+
+    Raises:
+      ValueError: if near is out of range.
+    """
+    share = float(non_negative("near", near))
+    if share >= 1:
+        raise ValueError(f"near must lie in [0, 1), got {share:g}")
+    factors = speed_up(acceptance, cost, np.arange(best + 1))
+    return int((factors * (1 + TIE) >= (1 - share) * factors[best]).argmax())
+
+
+def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float:
+    """Returns the c from which on no γ up to max_gamma gains, all else being as it is.
+
+    Args:
+      acceptance: how often drafts stand.
+      cost: of blocks; in place of their steady draft steps, ones of c target steps are put.
+      max_gamma: the largest γ considered, at least 1.
+
+    Returns:
+      at least 0; below it some γ gains. 0: a draft that costs nothing breaks even at best. NaN:
+      even that one loses, or nothing is ever drafted.
+
+    Raises:
+      ValueError: if max_gamma is out of range.
+    """
+    gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
+
+    def all_else(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(cost.block_seconds(lengths) - lengths * cost.c * cost.step_seconds)
+
+    spare = cost.baseline_seconds - acceptance.per_token(all_else, gamma)
+    drafted = acceptance.drafted_per_token(gamma)
+    if not drafted.any():
+        return float("nan")
+    c = float((spare[drafted > 0] / drafted[drafted > 0]).max()) / cost.step_seconds
+    return c if c >= 0 else float("nan")

@@ -1,0 +1,72 @@
+"""Cost: what a block takes; with acceptance, one of the two ideas that a plan is made of."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class Cost(ABC):
+    """What drafting and verifying a block takes, and what a token of the target alone does.
+
+    A time is a second, or, where `in_seconds` is false, a step of the target.
+    """
+
+    @property
+    @abstractmethod
+    def in_seconds(self) -> bool:
+        """Whether times are seconds; if not, the target's step is their unit."""
+
+    @property
+    @abstractmethod
+    def observed_gamma(self) -> int | None:
+        """The largest γ that a price was measured at; None where the form itself says them all."""
+
+    @property
+    @abstractmethod
+    def step_seconds(self) -> float:
+        """Time of a target pass over one token, t_p(1)."""
+
+    @property
+    @abstractmethod
+    def baseline_seconds(self) -> float:
+        """Time per token of the target alone, its bookkeeping included."""
+
+    @property
+    @abstractmethod
+    def c(self) -> float:
+        """Time of one draft step over time of one target step (Leviathan et al. 2023, Def. 7)."""
+
+    @property
+    @abstractmethod
+    def verification_free(self) -> bool:
+        """Whether a target pass over any number of tokens takes what one over one token does."""
+
+    @property
+    @abstractmethod
+    def theorem8(self) -> bool:
+        """Whether verification and all else are free: what Theorem 8 and Corollary 9 take."""
+
+    @abstractmethod
+    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        """Returns the time of drafting γ tokens; gamma at least 0, shape (...)."""
+
+    @abstractmethod
+    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        """Returns the time of all else in a block of γ tokens: verification and overhead."""
+
+    def block_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        """Returns the time of one block.
+
+        Args:
+          gamma: drafted tokens, at least 0, shape (...). A block that drafts none still pays the
+            overhead; to decode with the target alone costs baseline_seconds instead.
+        """
+        return np.asarray(self.drafting_seconds(gamma) + self.checking_seconds(gamma))[()]
+
+    @property
+    def baseline_tokens_per_second(self) -> float:
+        """Tokens per second of the target alone."""
+        return 1 / self.baseline_seconds

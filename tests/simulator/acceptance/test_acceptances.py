@@ -1,0 +1,194 @@
+"""The three acceptances agree where they mean the same, and a plan takes each of them."""
+
+import numpy as np
+import pytest
+
+from simulator.acceptance.acceptance import Acceptance, iid_error
+from simulator.acceptance.by_position import ByPosition
+from simulator.acceptance.conversions import alpha_from_counts
+from simulator.acceptance.iid import Iid
+from simulator.acceptance.recorded import Recorded
+from simulator.acceptance.replay import (
+    block_lengths,
+    expected_calls,
+    expected_drafted,
+    expected_seconds,
+)
+from simulator.choice.gain import best_gamma, near_gamma, speed_up
+from simulator.choice.plan import plan
+from simulator.cost.cost import Cost
+from simulator.cost.curves import CostModel
+from simulator.cost.ratio import Ratio
+
+COST = CostModel({1: 0.02, 2: 0.03, 5: 0.034, 9: 0.05}, 0.002, 0.001, 0.0004)
+# The example of a server's log: mean acceptance length 2.49 with three drafted tokens.
+PRINTED = (0.705, 0.494, 0.293)
+
+
+def recorded(rates: np.ndarray, *, max_gamma: int = 8, limit: int | None = None) -> Recorded:
+    blocks = {
+        gamma: tuple((block_lengths(rates, gamma, limit=limit) / len(rates)).tolist())
+        for gamma in range(1, max_gamma + 1)
+    }
+    return Recorded(float(rates.mean()), blocks)
+
+
+ALL: list[Acceptance] = [
+    Iid(0.7),
+    ByPosition.of_unconditional(PRINTED),
+    recorded(np.random.default_rng(1).random(60)),
+]
+
+
+@pytest.mark.parametrize("acceptance", ALL, ids=lambda each: each.kind)
+@pytest.mark.parametrize("cost", [Ratio(0.1), COST], ids=["ratio", "curves"])
+def test_laws_of_every_acceptance_under_every_cost(acceptance: Acceptance, cost: Cost) -> None:
+    gammas = np.arange(0, 13)
+    calls = acceptance.per_token(lambda lengths: np.ones(lengths.shape), gammas)
+    assert calls[0] == 1
+    assert speed_up(acceptance, cost, 0) == 1
+    assert acceptance.tokens_per_call(gammas) == pytest.approx(1 / calls)
+    # Every call adds one token of its own, and no more can stand than were drafted.
+    assert (1 - calls <= acceptance.drafted_per_token(gammas) + 1e-12).all()
+    checking = acceptance.per_token(cost.checking_seconds, gammas)
+    drafting = acceptance.per_token(cost.drafting_seconds, gammas)
+    seconds = acceptance.seconds_per_token(gammas, cost)
+    assert seconds == pytest.approx(checking + drafting, rel=1e-12)
+    best = best_gamma(acceptance, cost, max_gamma=12)
+    assert speed_up(acceptance, cost, best) == pytest.approx(
+        max(1.0, speed_up(acceptance, cost, gammas).max()), rel=1e-12
+    )
+    assert near_gamma(acceptance, cost, best=best, near=0) == best
+    near = near_gamma(acceptance, cost, best=best, near=0.2)
+    factors = speed_up(acceptance, cost, gammas)
+    assert factors[near] >= 0.8 * factors[best]
+    assert (factors[:near] < 0.8 * factors[best]).all()
+
+
+def test_equal_rates_at_all_positions_are_iid() -> None:
+    gammas = np.arange(0, 9)
+    by_position = ByPosition((0.7, 0.7, 0.7))
+    assert by_position.alpha == pytest.approx(0.7, rel=1e-14)
+    assert by_position.tokens_per_call(gammas) == pytest.approx(
+        Iid(0.7).tokens_per_call(gammas), rel=1e-14
+    )
+    assert by_position.seconds_per_token(gammas, COST) == pytest.approx(
+        Iid(0.7).seconds_per_token(gammas, COST), rel=1e-14
+    )
+
+
+def test_rates_by_position_longhand() -> None:
+    acceptance = ByPosition.of_unconditional(PRINTED)
+    assert acceptance.unconditional == pytest.approx(PRINTED)
+    assert acceptance.observed_gamma == 3
+    assert acceptance.tokens_per_call([1, 2, 3]) == pytest.approx([1.705, 2.199, 2.492])
+    last = 0.293 / 0.494
+    assert acceptance.tokens_per_call(5) == pytest.approx(
+        2.492 + 0.293 * last + 0.293 * last**2
+    )
+
+
+def test_alpha_of_rates_by_position_is_the_likeliest_of_their_counts() -> None:
+    """Of 1000 drafts 705, 494 and 293 reached each position, and 707 were cut short."""
+    counted = alpha_from_counts(705 + 494 + 293, 1000 - 293)
+    assert ByPosition.of_unconditional(PRINTED).alpha == pytest.approx(float(counted))
+    assert ByPosition((0.0, 0.0)).alpha == 0
+    assert ByPosition((1.0, 1.0)).alpha == 1
+
+
+def test_a_position_that_never_stood_ends_all_beyond_it() -> None:
+    acceptance = ByPosition.of_unconditional([0.4, 0.0, 0.0])
+    assert acceptance.conditional == (0.4, 0.0, 0.0)
+    assert acceptance.tokens_per_call([1, 2, 9]) == pytest.approx([1.4] * 3)
+
+
+def test_drawn_blocks_yield_what_rates_by_position_say() -> None:
+    """Within five standard errors: a false alarm once in 1.7 million runs for each gamma."""
+    acceptance, blocks = ByPosition((0.9, 0.6, 0.5)), 200_000
+    draws = np.random.default_rng(5).random((blocks, 3)) < acceptance.conditional
+    for gamma in (1, 2, 3):
+        tokens = 1 + draws[:, :gamma].cumprod(axis=1).sum(axis=1)
+        error = tokens.std() / np.sqrt(blocks)
+        assert abs(tokens.mean() - acceptance.tokens_per_call(gamma)) < 5 * error
+
+
+@pytest.mark.parametrize("limit", [None, 75])
+def test_a_recorded_text_is_its_replay(limit: int | None) -> None:
+    rates = np.random.default_rng(2).random(60)
+    acceptance = recorded(rates, limit=limit)
+    gammas = np.arange(1, 9)
+    calls = expected_calls(rates, gammas, limit=limit)
+    assert acceptance.tokens_per_call(gammas) == pytest.approx(60 / calls)
+    drafted = expected_drafted(rates, gammas, limit=limit)
+    assert acceptance.drafted_per_token(gammas) == pytest.approx(drafted / 60)
+    seconds = expected_seconds(rates, gammas, cost=COST, limit=limit)
+    assert acceptance.seconds_per_token(gammas, COST) == pytest.approx(seconds / 60)
+
+
+def test_beyond_the_replayed_gammas_a_long_iid_text_goes_on_as_eq_1_does() -> None:
+    acceptance = recorded(np.full(20_000, 0.7), max_gamma=6)
+    expected = Iid(0.7).tokens_per_call([7, 12])
+    assert acceptance.tokens_per_call([7, 12]) == pytest.approx(expected, rel=1e-3)
+
+
+def test_what_contradicts_iid_is_said_with_the_gamma_where_it_does_most() -> None:
+    assert iid_error(Iid(0.7), max_gamma=8) is None
+    steep = ByPosition((0.9, 0.6, 0.5))
+    alpha = (0.9 + 0.54 + 0.27) / (0.9 + 0.54 + 0.27 + 1 - 0.27)
+    assert iid_error(steep, max_gamma=8) == (pytest.approx((1 + alpha) / 1.9 - 1), 1)
+    assert plan(steep, Ratio(0.05)).iid_consistent is False
+    assert plan(ByPosition.of_unconditional(PRINTED), Ratio(0.05)).iid_consistent is True
+    assert plan(Iid(0.7), Ratio(0.05)).iid_consistent is None
+
+
+def test_a_plan_marks_what_lies_beyond_the_observed() -> None:
+    by_position = plan(ByPosition.of_unconditional(PRINTED), Ratio(0.05), max_gamma=6)
+    assert by_position.curve.extrapolated.tolist() == [False] * 3 + [True] * 3
+    priced = plan(Iid(0.7), COST, max_gamma=10)
+    assert priced.curve.extrapolated.tolist() == [False] * 8 + [True] * 2
+    assert not plan(Iid(0.7), Ratio(0.05)).curve.extrapolated.any()
+
+
+def test_a_plan_of_recorded_texts_has_the_iid_numbers_beside_it() -> None:
+    rates = np.random.default_rng(3).random(50)
+    result = plan(recorded(rates), COST, gamma=4)
+    assert result.improvement_factor == pytest.approx(
+        50 * COST.baseline_seconds / expected_seconds(rates, 4, cost=COST)
+    )
+    iid = plan(Iid(float(rates.mean())), COST, gamma=4)
+    assert result.improvement_factor_iid == pytest.approx(iid.improvement_factor)
+    assert result.improvement_factor_theorem8 == pytest.approx(iid.improvement_factor_theorem8)
+    calls, drafted = expected_calls(rates, 4), expected_drafted(rates, 4)
+    assert result.accepted_fraction == pytest.approx((50 - calls) / drafted)
+    assert result.operations_factor == pytest.approx(
+        (drafted * (1 + result.c_hat) + calls) / 50
+    )
+
+
+def test_the_smallest_gamma_near_the_best_may_be_none() -> None:
+    result = plan(Iid(0.5), Ratio(0.499), near=0.01)
+    assert result.optimal_gamma == 1
+    assert result.gamma_near == 0
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Iid(1.2), r"alpha must lie in \[0, 1\], got 1.2"),
+        (lambda: ByPosition(()), "acceptance_by_position must have at least one rate"),
+        (lambda: ByPosition((0.5, 1.2)), r"acceptance_by_position must lie in \[0, 1\], got 1.2"),
+        (
+            lambda: ByPosition.of_unconditional([0.5, 0.6]),
+            "position_acceptance must not rise from one position to the next, got 0.6 after 0.5",
+        ),
+        (lambda: Recorded(0.5, {}), "blocks must have every gamma from 1 on, got"),
+        (lambda: Recorded(0.5, {2: (0.1, 0.2, 0.3)}), "blocks must have every gamma from 1 on"),
+        (lambda: Recorded(0.5, {1: (0.1,)}), r"blocks\[1\] must have 2 numbers whose sum"),
+        (lambda: Recorded(0.5, {1: (0.9, 0.2)}), r"blocks\[1\] must have 2 numbers whose sum"),
+        (lambda: Ratio(-0.1), "c must be finite and at least 0, got -0.1"),
+    ],
+)
+def test_bad_input_is_named(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(ValueError, match=message):
+        make()
