@@ -19,8 +19,8 @@ ALLOWED: dict[str, set[str]] = {
 ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "chance", "schemes"],
     "reference": [
-        "files", "laws", "models", "records", "stopping", "policies", "drafter", "rules", "verifier",
-        "speculative", "autoregressive", "generation", "drafters", "training", "heads",
+        "files", "laws", "models", "records", "stopping", "policies", "drafter", "rules",
+        "verifier", "speculative", "autoregressive", "generation", "drafters", "training", "heads",
     ],
     "ngram": ["rows", "files", "training", "drafters", "lattice"],
     "estimator": [
