@@ -18,13 +18,16 @@ class Draft:
 
     tokens: shape (gamma,), int64, on the target's device; gamma may be 0.
     q: row i is the law that tokens[i] was drawn from, over the target's vocabulary.
-    finite: whether each law's logits were finite, shape (gamma,), bool; None where no model
-      computed them. Read with the block's results, so that drafting need not wait.
+    finite: whether the logits of each law computed were finite, bool, shape (gamma,), or
+      (gamma + 1,) of a draft that was refused more; None where no model computed them. Read with
+      the block's results, so that drafting need not wait.
+    refused: whether a further law was computed, from which the policy refused to draw.
     """
 
     tokens: Tensor
     q: Laws
     finite: Tensor | None = None
+    refused: bool = False
 
 
 class Drafter(Protocol):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One target call: what was drafted, what it emitted, where the time went.
+    """One block: what was drafted, what it emitted, where the time went.
 
     gamma: the most tokens the policy let this block draft, cut to what could still be emitted.
     drafted: the proposed ids.
@@ -16,6 +16,9 @@ class Block:
     other_seconds: everything else.
     ending: why the text ends with this block: "length", "end of text" or "stop string"; None if
       it goes on.
+    refused: whether the policy refused to draft from one law more, which a draft model had
+      already computed.
+    read: whether the target ran; a text's last block may be a draft that stands unread.
     """
 
     gamma: int
@@ -26,6 +29,8 @@ class Block:
     verify_seconds: float
     other_seconds: float
     ending: str | None
+    refused: bool = False
+    read: bool = True
 
     @property
     def seconds(self) -> float:
@@ -59,7 +64,12 @@ class Generation:
     @property
     def target_calls(self) -> int:
         """Target calls, prefill not counted."""
-        return len(self.blocks)
+        return sum(block.read for block in self.blocks)
+
+    @property
+    def draft_calls(self) -> int:
+        """Laws that were asked of the drafter: of drafted tokens, and those that were refused."""
+        return self.drafted + sum(block.refused for block in self.blocks)
 
     @property
     def drafted(self) -> int:
@@ -72,9 +82,19 @@ class Generation:
         return sum(block.accepted for block in self.blocks)
 
     @property
+    def rollbacks(self) -> int:
+        """Target calls that replaced a drafted token."""
+        return sum(block.accepted < len(block.drafted) for block in self.blocks if block.read)
+
+    @property
+    def discarded(self) -> int:
+        """Drafted tokens that were not emitted."""
+        return self.drafted - self.accepted
+
+    @property
     def block_efficiency(self) -> float:
-        """Emitted tokens per target call."""
-        return len(self.tokens) / self.target_calls
+        """Emitted tokens per block, which is one target call."""
+        return len(self.tokens) / len(self.blocks)
 
     @property
     def accepted_fraction(self) -> float | None:

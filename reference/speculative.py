@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from reference.drafter import Drafter
+from reference.drafter import Draft, Drafter
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, peaks, require_finite
@@ -40,34 +40,32 @@ class Verified:
         return (*self.drafted[: self.accepted], self.own)
 
 
-def draft_and_verify(
+def verify_draft(
     target: Model,
-    drafter: Drafter,
+    draft: Draft,
     text: Sequence[int],
-    gamma: int,
     *,
+    drafter_name: str,
     sampling: Sampling,
-    policy: Policy,
     rule: Rule,
     generator: torch.Generator,
 ) -> Verified:
-    """Returns one run of Algorithm 1 of Leviathan et al. 2023 after text.
+    """Returns what one target call makes of a draft: Leviathan et al. 2023, Algorithm 1.
 
     The target's cache then holds the text and the accepted tokens.
 
     Args:
-      target, drafter: started; the target's cache holds a proper beginning of text.
+      target: started; its cache holds a proper beginning of text.
+      draft: proposed after text.
       text: the ids so far, prompt included.
-      gamma: the most tokens to draft.
+      drafter_name: whose logits the draft's are, for messages.
       sampling: makes the target's law of its logits; the drafter has its own.
-      policy: asked after each drafted token whether to go on.
       rule: which drafted tokens stand.
       generator: on the target's device.
 
     Raises:
-      FloatingPointError: if a model returns logits that are NaN or infinite.
+      FloatingPointError: if a model returned logits that are NaN or infinite.
     """
-    draft = drafter.propose(text, gamma, policy, generator)
     unseen = torch.tensor(text[target.length :], device=target.device)
     logits = target.extend(torch.cat([unseen, draft.tokens]))[len(unseen) - 1 :]
     p = sampling.laws(logits, text, [draft.tokens])
@@ -78,11 +76,35 @@ def draft_and_verify(
     outcome = [draft.tokens, count, own, peaks(logits).isfinite(), q_finite]
     results = torch.cat(outcome).tolist()
     drafted, results = results[: len(draft.tokens)], results[len(draft.tokens) :]
-    require_finite(results[2 + len(logits) :], drafter.name, len(text))
+    require_finite(results[2 + len(logits) :], drafter_name, len(text))
     require_finite(results[2 : 2 + len(logits)], target.name, len(text))
     accepted, token = results[:2]
     target.rollback(len(text) + accepted)
     return Verified(tuple(drafted), accepted, token, p)
+
+
+def unread_ending(
+    draft: Draft, text: Sequence[int], *, drafter_name: str, stopping: Stopping, emitted: int
+) -> tuple[int, ...]:
+    """Returns the ids of a draft that ends the text by itself; none if the text goes on.
+
+    Args:
+      draft, text, drafter_name: as for `verify_draft`.
+      stopping: when the text ends.
+      emitted: how many ids of text were not given.
+
+    Raises:
+      FloatingPointError: if the drafter returned logits that are NaN or infinite.
+    """
+    if len(draft.tokens) == 0:
+        return ()
+    drafted: list[int] = draft.tokens.tolist()
+    _, ending = stopping.cut(text, drafted, emitted=emitted)
+    if ending is None:
+        return ()
+    if draft.finite is not None:
+        require_finite(draft.finite.tolist(), drafter_name, len(text))
+    return tuple(drafted)
 
 
 @torch.inference_mode()
@@ -97,16 +119,17 @@ def speculative_blocks(
     generator: torch.Generator,
     rule: Rule = STRICT,
 ) -> Iterator[Block]:
-    """Yields one block for each target call: Algorithm 1 of Leviathan et al. 2023, repeated.
+    """Yields a text's blocks, a target call each: Algorithm 1 of Leviathan et al. 2023, repeated.
 
-    A block is yielded as soon as it is made, so to iterate is to stream. Batch size 1, as in the
-    papers.
+    With a fallback policy and a rollback rule it is Algorithm 1 of Kim et al. 2023 (BiLD), where a
+    text may end with a draft that the target did not read. A block is yielded as soon as it is
+    made, so to iterate is to stream. Batch size 1, as in the papers.
 
     Args:
       target, drafter: started on this text (`reference.generation.begin`).
       text: the ids to continue; not changed.
       sampling: makes the target's law of its logits; the drafter has its own.
-      policy: how many tokens each block drafts.
+      policy: how many tokens each block drafts, and from which laws.
       stopping: when the text ends.
       generator: on the target's device.
       rule: which drafted tokens stand.
@@ -121,32 +144,45 @@ def speculative_blocks(
     while ending is None:
         began = time.perf_counter()
         drafting, verifying = drafter.forward_seconds, target.forward_seconds
-        # A text's last token is the target's own: drafting it would be wasted.
-        room = prefix + stopping.max_new_tokens - len(text) - 1
+        # Where the target reads the last block, its own token ends it: drafting it is wasted.
+        room = prefix + stopping.max_new_tokens - len(text) - rule.reads_endings
         gamma = min(policy.gamma(blocks), room)
-        verified = draft_and_verify(
-            target,
-            drafter,
+        draft = drafter.propose(text, gamma, policy, generator)
+        unread = () if rule.reads_endings else unread_ending(
+            draft,
             text,
-            gamma,
-            sampling=sampling,
-            policy=policy,
-            rule=rule,
-            generator=generator,
+            drafter_name=drafter.name,
+            stopping=stopping,
+            emitted=len(text) - prefix,
         )
-        emitted, ending = stopping.cut(text, verified.tokens, emitted=len(text) - prefix)
+        if unread:
+            drafted, accepted, tokens = unread, len(unread), unread
+        else:
+            verified = verify_draft(
+                target,
+                draft,
+                text,
+                drafter_name=drafter.name,
+                sampling=sampling,
+                rule=rule,
+                generator=generator,
+            )
+            drafted, accepted, tokens = verified.drafted, verified.accepted, verified.tokens
+        emitted, ending = stopping.cut(text, tokens, emitted=len(text) - prefix)
         text += emitted
         draft_seconds = drafter.forward_seconds - drafting
         verify_seconds = target.forward_seconds - verifying
         block = Block(
             gamma=gamma,
-            drafted=verified.drafted,
+            drafted=drafted,
             tokens=tuple(emitted),
-            accepted=min(verified.accepted, len(emitted)),
+            accepted=min(accepted, len(emitted)),
             draft_seconds=draft_seconds,
             verify_seconds=verify_seconds,
             other_seconds=time.perf_counter() - began - draft_seconds - verify_seconds,
             ending=ending,
+            refused=draft.refused,
+            read=not unread,
         )
         blocks.append(block)
         yield block

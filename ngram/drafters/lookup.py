@@ -63,12 +63,16 @@ class PromptLookupDrafter:
         copied = self._continuation(text, limit)
         tokens = torch.tensor(copied, dtype=torch.int64, device=self.device)
         length = 0
+        refused = False
         while length < len(copied):
+            token = tokens[length : length + 1]
+            refused = not policy.trusts(OneHot(token))
+            if refused:
+                break
             length += 1
-            token = tokens[length - 1 : length]
             if length < len(copied) and not policy.goes_on(token, OneHot(token)):
                 break
-        return Draft(tokens[:length], OneHot(tokens[:length]))
+        return Draft(tokens[:length], OneHot(tokens[:length]), refused=refused)
 
     def _continuation(self, text: Sequence[int], limit: int) -> list[int]:
         with self._stopwatch:

@@ -51,8 +51,12 @@ class NgramDrafter:
         recent = list(text[-self.rows.model.order :])
         tokens: list[Tensor] = []
         laws: list[Laws] = []
+        refused = False
         while len(laws) < limit:
             law = self.sampling.laws(self._logits([recent]), text, tokens)
+            refused = not policy.trusts(law)
+            if refused:
+                break
             token = law.draw(generator)
             tokens.append(token)
             laws.append(law)
@@ -61,8 +65,8 @@ class NgramDrafter:
             recent.append(int(token))
         if not tokens:
             none = torch.empty(0, dtype=torch.int64, device=self.device)
-            return Draft(none, OneHot(none))
-        return Draft(torch.cat(tokens), concatenate(laws))
+            return Draft(none, OneHot(none), refused=refused)
+        return Draft(torch.cat(tokens), concatenate(laws), refused=refused)
 
     def _logits(self, texts: Sequence[Sequence[int]]) -> Tensor:
         """Returns the log-probabilities of what follows each text, shape (texts, vocabulary)."""

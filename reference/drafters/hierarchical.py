@@ -13,8 +13,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Laws, OneHot, concatenate
 from reference.laws.scoring import Scores
 from reference.policies.policy import Fixed, Policy
-from reference.rules.acceptance import Strict
-from reference.speculative import draft_and_verify
+from reference.speculative import STRICT, verify_draft
 
 
 class HierarchicalDrafter:
@@ -56,35 +55,39 @@ class HierarchicalDrafter:
         device = self.model.draft.device
         tokens: list[int] = []
         q: list[Laws] = []
-        goes_on = True
-        while goes_on and len(tokens) < limit:
-            verified = draft_and_verify(
+        goes_on, refused = True, False
+        while goes_on and not refused and len(tokens) < limit:
+            grown = [*text, *tokens]
+            # A block emits one token more than it drafts: none is drawn in vain.
+            gamma = min(self._policy.value, limit - len(tokens) - 1)
+            verified = verify_draft(
                 self.model.draft,
-                self.drafter,
-                [*text, *tokens],
-                # A block emits one token more than it drafts: none is ever dropped.
-                min(self._policy.value, limit - len(tokens) - 1),
+                self.drafter.propose(grown, gamma, self._policy, generator),
+                grown,
+                drafter_name=self.drafter.name,
                 sampling=self.model.sampling,
-                policy=self._policy,
-                rule=Strict(),
+                rule=STRICT,
                 generator=generator,
             )
-            emitted = torch.tensor(verified.tokens, device=device)
+            # A block's tokens are drawn at once. Those from the first law that the policy does not
+            # trust are dropped: that depends on the law alone, so it biases nothing. The others
+            # are submitted together; the policy, asked about each, says whether there is another
+            # block.
+            places = torch.arange(len(verified.tokens), device=device).split(1)
+            trusts = [policy.trusts(verified.p.at(at)) for at in places]
+            trusted = places[: [*trusts, False].index(False)]
+            refused = len(trusted) < len(places)
+            emitted = torch.tensor(verified.tokens[: len(trusted)], device=device)
             laws = verified.p.first(len(emitted))
-            tokens += verified.tokens
+            tokens += emitted.tolist()
             q.append(laws)
-            # A block's tokens are drawn at once and submitted together; the policy, asked about
-            # each, says whether there is another block.
-            goes_on = all(
-                policy.goes_on(emitted[at], laws.at(at))
-                for at in torch.arange(len(emitted), device=device).split(1)
-            )
+            goes_on = all(policy.goes_on(emitted[at], laws.at(at)) for at in trusted)
         # To the drafter, the text has now grown by the model's token; next comes the target's.
         self.drafter.propose([*text, *tokens], 0, policy, generator)
         if not tokens:
             none = torch.empty(0, dtype=torch.int64, device=device)
-            return Draft(none, OneHot(none))
-        return Draft(torch.tensor(tokens, device=device), concatenate(q))
+            return Draft(none, OneHot(none), refused=refused)
+        return Draft(torch.tensor(tokens, device=device), concatenate(q), refused=refused)
 
     def score(
         self,

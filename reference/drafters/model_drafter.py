@@ -70,19 +70,24 @@ class ModelDrafter:
         tokens: list[Tensor] = []
         q: list[Laws] = []
         largest: list[Tensor] = []
+        refused = False
         while len(tokens) < limit:
             logits = self.draft.extend(feed)[-1:]
             law = self.sampling.laws(logits, text, tokens)
+            largest.append(peaks(logits))
+            if not policy.trusts(law):
+                refused = True
+                break
             feed = law.draw(generator)
             tokens.append(feed)
             q.append(law)
-            largest.append(peaks(logits))
             if len(tokens) < limit and not policy.goes_on(feed, law):
                 break
+        finite = torch.cat(largest).isfinite() if largest else None
         if not tokens:
             none = feed[:0]
-            return Draft(none, OneHot(none))
-        return Draft(torch.cat(tokens), concatenate(q), torch.cat(largest).isfinite())
+            return Draft(none, OneHot(none), finite, refused)
+        return Draft(torch.cat(tokens), concatenate(q), finite, refused)
 
     def score(
         self,

@@ -36,12 +36,16 @@ class RandomDrafter:
     ) -> Draft:
         vocabulary = self._law.shape[1]
         tokens = torch.empty(0, dtype=torch.int64, device=self._law.device)
+        refused = False
         while len(tokens) < limit:
+            refused = not policy.trusts(self._laws(1))
+            if refused:
+                break
             token = torch.randint(vocabulary, (1,), generator=generator, device=tokens.device)
             tokens = torch.cat([tokens, token])
             if not policy.goes_on(token, self._laws(1)):
                 break
-        return Draft(tokens, self._laws(len(tokens)))
+        return Draft(tokens, self._laws(len(tokens)), refused=refused)
 
     def _laws(self, positions: int) -> Laws:
         return Dense(self._law.expand(positions, -1))

@@ -79,14 +79,18 @@ class HeadsDrafter:
             return Draft(none, OneHot(none))
         laws = self.sampling.laws(logits, text)
         tokens: list[Tensor] = []
+        refused = False
         for at in torch.arange(len(logits), device=logits.device).split(1):
             law = laws.at(at)
+            refused = not policy.trusts(law)
+            if refused:
+                break
             tokens.append(law.draw(generator))
             if len(tokens) < len(logits) and not policy.goes_on(tokens[-1], law):
                 break
-        drafted = torch.cat(tokens)
+        drafted = torch.cat([torch.empty(0, dtype=torch.int64, device=logits.device), *tokens])
         finite = peaks(logits[: len(drafted)]).isfinite()
-        return Draft(drafted, laws.first(len(drafted)), finite)
+        return Draft(drafted, laws.first(len(drafted)), finite, refused)
 
     def score(
         self,

@@ -123,9 +123,12 @@ Laws = Dense | OneHot
 
 
 def concatenate(parts: list[Laws]) -> Laws:
-    """Returns the laws of all parts in order, which are all dense or all one-hot; no logits."""
-    if all(isinstance(part, OneHot) for part in parts):
-        return OneHot(torch.cat([part.tokens for part in parts if isinstance(part, OneHot)]))
+    """Returns the laws of all parts in order, which are all dense or all one-hot."""
+    one_hot = [part for part in parts if isinstance(part, OneHot)]
+    if len(one_hot) == len(parts):
+        logits = [part.logits for part in one_hot if part.logits is not None]
+        behind = torch.cat(logits) if len(logits) == len(parts) else None
+        return OneHot(torch.cat([part.tokens for part in one_hot]), behind)
     return Dense(torch.cat([part.probabilities for part in parts if isinstance(part, Dense)]))
 
 

@@ -2,6 +2,9 @@
 
 Whether position i is drafted may depend on the text before i and on the law q_i, never on an
 acceptance draw, and a token once drawn is submitted. So no policy changes the output law.
+
+A policy is asked twice about each position: whether the law before the draw is worth drawing from
+(Kim et al. 2023, section 3.3), and whether to go on after the token drawn.
 """
 
 from collections.abc import Callable, Sequence
@@ -24,12 +27,27 @@ class Policy(Protocol):
     def gamma(self, blocks: Sequence[Block]) -> int:
         """Returns the most tokens that the next block drafts, given the text's blocks so far."""
 
+    def trusts(self, q: Laws) -> bool:
+        """Returns whether to draw from q, one position's law; if not, the draft ends before it."""
+
     def goes_on(self, token: Tensor, q: Laws) -> bool:
         """Returns whether to draft another position after `token`, shape (1,), drawn from q."""
 
 
+class Whole:
+    """What policies share that settle a block's length before it: nothing stops it early."""
+
+    __slots__ = ()
+
+    def trusts(self, q: Laws) -> bool:
+        return True
+
+    def goes_on(self, token: Tensor, q: Laws) -> bool:
+        return True
+
+
 @dataclass(frozen=True, slots=True)
-class Fixed:
+class Fixed(Whole):
     """The same gamma for every block; 0 never drafts."""
 
     value: int
@@ -44,9 +62,6 @@ class Fixed:
 
     def gamma(self, blocks: Sequence[Block]) -> int:
         return self.value
-
-    def goes_on(self, token: Tensor, q: Laws) -> bool:
-        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +96,16 @@ class Confidence:
     def gamma(self, blocks: Sequence[Block]) -> int:
         return self.most
 
+    def trusts(self, q: Laws) -> bool:
+        return True
+
     def goes_on(self, token: Tensor, q: Laws) -> bool:
         law = q.at_temperature_one() if isinstance(q, OneHot) else q
         return law is None or bool(law.of(token) >= self.threshold)
 
 
 @dataclass(frozen=True, slots=True)
-class Heuristic:
+class Heuristic(Whole):
     """Drafts 2 tokens more after a block that was accepted whole, else 1 fewer.
 
     The schedule that transformers calls "heuristic". A block that drafted nothing changes
@@ -125,12 +143,9 @@ class Heuristic:
             return max(last.gamma - 1, 1)
         return last.gamma + 2 if self.most is None else min(last.gamma + 2, self.most)
 
-    def goes_on(self, token: Tensor, q: Laws) -> bool:
-        return True
-
 
 @dataclass(frozen=True, slots=True)
-class Adaptive:
+class Adaptive(Whole):
     """Plans each block's gamma anew from a running estimate of alpha.
 
     The estimate is accepted / (accepted + rejected) over the last blocks, each of which rejects
@@ -175,6 +190,3 @@ class Adaptive:
 
     def gamma(self, blocks: Sequence[Block]) -> int:
         return self.planner(self.alpha(blocks))
-
-    def goes_on(self, token: Tensor, q: Laws) -> bool:
-        return True

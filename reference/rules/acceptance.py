@@ -20,6 +20,10 @@ class Rule(Protocol):
     def lossless(self) -> bool:
         """Whether the output law is the target's own."""
 
+    @property
+    def reads_endings(self) -> bool:
+        """Whether the target judges a draft that ends the text; if not, all of it stands."""
+
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         """Returns which tokens are accepted, shape (gamma,), bool.
 
@@ -43,6 +47,10 @@ class Strict:
 
     @property
     def lossless(self) -> bool:
+        return True
+
+    @property
+    def reads_endings(self) -> bool:
         return True
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:

@@ -49,6 +49,10 @@ class Lenient:
     def lossless(self) -> bool:
         return False
 
+    @property
+    def reads_endings(self) -> bool:
+        return True
+
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         if isinstance(p, Dense):
             return uniform * (self.lenience * q.of(tokens)) < p.of(tokens)

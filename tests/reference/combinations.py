@@ -13,6 +13,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
 from reference.models.tabular import Table, TabularModel
+from reference.policies.fallback import Fallback
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
 
 VOCABULARY = 3
@@ -46,6 +47,7 @@ POLICIES: dict[str, Policy] = {
     "fixed 2": Fixed(2),
     "fixed 3": Fixed(3),
     "confidence": Confidence(0.5, most=3),
+    "fallback": Fallback(0.6, most=3),
     "heuristic": Heuristic(1, most=6),
     # Plans nothing, one or two tokens, as its estimate of alpha goes.
     "adaptive": Adaptive(lambda alpha: round(3 * alpha - 0.5), prior_tokens=1.0, window=2),

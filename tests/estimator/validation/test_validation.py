@@ -69,6 +69,7 @@ def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
     class Accepting:
         name = "accepting"
         lossless = True
+        reads_endings = True
 
         def accepts(self, p, q, tokens, uniform):   # type: ignore[no-untyped-def]
             return uniform >= 0

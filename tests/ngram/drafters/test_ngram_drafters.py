@@ -15,7 +15,7 @@ from ngram.rows.vocabulary import Vocabulary
 from reference.drafter import Drafter
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
-from reference.policies.policy import Fixed
+from reference.policies.policy import Fixed, Whole
 
 CPU = torch.device("cpu")
 ROWS = Rows(trained_model(random_texts(1, words=6), 3), Vocabulary(8, end=7))
@@ -29,7 +29,7 @@ def lookup() -> PromptLookupDrafter:
     return PromptLookupDrafter(device=CPU)
 
 
-class Once:
+class Once(Whole):
     """Never drafts a second token."""
 
     name = "once"

@@ -18,7 +18,7 @@ from reference.generation import decode_speculatively
 from reference.laws.laws import Laws, OneHot
 from reference.laws.sampling import Sampling
 from reference.models.tabular import Table, TabularModel
-from reference.policies.policy import Fixed, Policy
+from reference.policies.policy import Fixed, Policy, Whole
 from reference.records import Block, Generation
 from reference.stopping import Stopping
 
@@ -71,7 +71,7 @@ class Checked:
         return draft
 
 
-class Rotating:
+class Rotating(Whole):
     """Asks for 0, 1, ..., 5 tokens in turn."""
 
     name = "rotating"
@@ -79,11 +79,8 @@ class Rotating:
     def gamma(self, blocks: Sequence[Block]) -> int:
         return len(blocks) % 6
 
-    def goes_on(self, token: torch.Tensor, q: Laws) -> bool:
-        return True
 
-
-class UntilZero:
+class UntilZero(Whole):
     """Drafts until token 0 comes up."""
 
     name = "until zero"

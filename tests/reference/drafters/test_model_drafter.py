@@ -12,12 +12,12 @@ from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausa
 
 from reference.drafters.model_drafter import ModelDrafter, text_laws
 from reference.generation import decode, decode_speculatively
-from reference.laws.laws import Dense, Laws
+from reference.laws.laws import Dense
 from reference.laws.sampling import Sampling
 from reference.models.fitted_model import FittedModel, fitted
 from reference.models.huggingface import CausalModel
 from reference.models.tabular import TabularModel
-from reference.policies.policy import Fixed
+from reference.policies.policy import Fixed, Whole
 from reference.records import Block, Generation
 from reference.stopping import Stopping
 
@@ -47,16 +47,13 @@ def llama(
     return CausalModel(module.to(dtype), f"llama {vocabulary}")
 
 
-class Rotating:
+class Rotating(Whole):
     """Asks for 0, 1, ..., 4 tokens in turn."""
 
     name = "rotating"
 
     def gamma(self, blocks: Sequence[Block]) -> int:
         return len(blocks) % 5
-
-    def goes_on(self, token: Tensor, q: Laws) -> bool:
-        return True
 
 
 class Spied:

@@ -11,14 +11,14 @@ from reference.generation import decode_speculatively
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
 from reference.models.tabular import TabularModel
-from reference.policies.policy import Fixed
+from reference.policies.policy import Fixed, Whole
 from reference.stopping import Stopping
 
 CPU = torch.device("cpu")
 LAW = [0.55, 0.3, 0.1, 0.05]
 
 
-class Never:
+class Never(Whole):
     """Never drafts a second token."""
 
     name = "never"
