@@ -4,8 +4,9 @@ BIN := $(VENV)/bin
 # Each stamp says what the environment holds: all that running needs, and the tools of development.
 PACKAGE := $(VENV)/.package
 TOOLS := $(VENV)/.tools
-# What rests on NumPy's arithmetic and is fast: tested once more as on other processors.
-NUMERIC := tests/simulator
+# What rests on the libraries' arithmetic and is fast: tested once more as on other processors.
+NUMERIC := tests/simulator tests/ngram/rows tests/ngram/training \
+	tests/reference/test_decoder_sampling.py tests/reference/test_decoder_acceptance.py
 
 .PHONY: demo test lint clean
 

@@ -1,0 +1,141 @@
+"""Changes the code that decides exactness in small ways; lists the changes that no test notices.
+
+    pip install --editable '.[dev,mutation]' --constraint constraints.txt
+    python scripts/mutation.py conversions replay
+
+mutmut makes the changes, in a copy below --work, and runs on each the tests that reach it, out of
+those that the table below names. Printed are, for each subject, how many changes there were, how
+many failed a test, and the survivors as differences; docs/testing.md says what is left and why.
+Without a subject all are tried, which takes an hour on two cores. What mutmut does not change:
+properties, and what stands outside functions.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PACKAGES = ("simulator", "reference", "ngram", "estimator", "figures", "specplan")
+# One thread each: mutmut forks its workers, and threads do not survive that.
+THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is changed, and the tests that are to notice; patterns from the root."""
+
+    files: tuple[str, ...]
+    tests: tuple[str, ...]
+
+
+SUBJECTS = {
+    "conversions": Subject(
+        ("simulator/acceptance/conversions.py",),
+        ("tests/simulator/acceptance/test_conversions*.py",),
+    ),
+    "replay": Subject(
+        ("simulator/acceptance/replay.py",),
+        ("tests/simulator/acceptance/test_replay*.py",),
+    ),
+    "curves": Subject(
+        ("simulator/cost/curves.py",),
+        ("tests/simulator/cost/test_cost*.py",),
+    ),
+    "rules": Subject(
+        ("reference/rules/*.py", "reference/verifier.py"),
+        (
+            "tests/reference/test_decoder_acceptance.py",
+            "tests/reference/test_decoder_exact_law.py",
+            "tests/reference/test_decoder_lenience.py",
+            "tests/reference/test_residual_rows.py",
+            "tests/reference/test_verifier_randomness.py",
+        ),
+    ),
+    "policies": Subject(
+        ("reference/policies/policy.py",),
+        ("tests/reference/test_decoder_policies.py", "tests/reference/test_policy_bounds.py"),
+    ),
+    "sampling": Subject(
+        ("reference/laws/sampling.py",),
+        ("tests/reference/test_decoder_sampling.py", "tests/reference/test_sampling_*.py"),
+    ),
+    "loop": Subject(
+        ("reference/speculative.py", "reference/stopping.py"),
+        (
+            "tests/reference/test_decoder_exact_law.py",
+            "tests/reference/test_decoder_pitfalls.py",
+            "tests/reference/test_decoder_stopping.py",
+            "tests/reference/test_decoder_timing.py",
+        ),
+    ),
+    "costs": Subject(
+        ("estimator/costs/*.py",),
+        ("tests/estimator/costs/*.py",),
+    ),
+}
+
+
+def mutate(name: str, work: Path) -> None:
+    """Prints the score and the survivors of a subject."""
+    subject = SUBJECTS[name]
+    copy = work / name
+    shutil.rmtree(copy, ignore_errors=True)
+    copy.mkdir(parents=True)
+    for folder in (*PACKAGES, "tests"):
+        shutil.copytree(ROOT / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    tests = sorted(
+        str(path.relative_to(ROOT)) for pattern in subject.tests for path in ROOT.glob(pattern)
+    )
+    (copy / "pyproject.toml").write_text(
+        (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+        + "\n[tool.mutmut]\n"
+        + f"source_paths = {sorted({file.split('/')[0] for file in subject.files})}\n"
+        + f"only_mutate = {list(subject.files)}\n"
+        + f"also_copy = {list(PACKAGES)}\n"
+        + f"pytest_add_cli_args_test_selection = {tests}\n",
+        encoding="utf-8",
+    )
+    mutmut(copy, "run", "--max-children", str(os.cpu_count()))
+    outcomes = dict(
+        line.strip().split(": ") for line in mutmut(copy, "results", "--all", "true").splitlines()
+    )
+    killed = sum(outcome == "killed" for outcome in outcomes.values())
+    print(f"{name}: {killed} of {len(outcomes)} killed", flush=True)
+    for mutant, outcome in outcomes.items():
+        if outcome != "killed":
+            print(mutmut(copy, "show", mutant), flush=True)
+
+
+def mutmut(copy: Path, *arguments: str) -> str:
+    """Returns what mutmut prints; ends the script with it if mutmut fails."""
+    run = subprocess.run(
+        [sys.executable, "-m", "mutmut", *arguments],
+        cwd=copy,
+        env={**os.environ, **THREADS},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    if run.returncode != 0:
+        sys.exit(run.stdout[-3000:])
+    return run.stdout
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("subjects", nargs="*", help=f"any of {', '.join(SUBJECTS)}; all if none")
+    parser.add_argument("--work", type=Path, default=Path("build/mutation"), help="of the copies")
+    arguments = parser.parse_args()
+    unknown = [name for name in arguments.subjects if name not in SUBJECTS]
+    if unknown:
+        parser.error(f"subject must be one of {', '.join(SUBJECTS)}, got {unknown[0]}")
+    for name in arguments.subjects or SUBJECTS:
+        mutate(name, arguments.work)
+
+
+if __name__ == "__main__":
+    main()
