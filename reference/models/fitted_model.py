@@ -39,10 +39,6 @@ class FittedModel:
         return self.model.max_length
 
     @property
-    def turning_length(self) -> int | None:
-        return self.model.turning_length
-
-    @property
     def length(self) -> int:
         return self.model.length
 
@@ -54,8 +50,7 @@ class FittedModel:
         return self.model.beginning(prompt)
 
     def start(self, prompt: Sequence[int]) -> list[int]:
-        self.model.start([min(token, self.model.vocabulary - 1) for token in prompt])
-        return self.beginning(prompt)
+        return self.model.start(prompt)
 
     def extend(self, tokens: Tensor) -> Tensor:
         logits = self.model.extend(tokens.clamp(max=self.model.vocabulary - 1))

@@ -120,8 +120,7 @@ class EmpiricalLaw:
 
     @property
     def mean(self) -> float:
-        # Between the values, which the sum of weights that add up to 1 but for rounding may leave.
-        return float(np.clip(self.weights @ self.values, self.values[0], self.values[-1]))
+        return float(self.weights @ self.values)
 
     def survival(self, threshold: ArrayLike) -> NDArray[np.float64]:
         return self._tail(self.weights, threshold)

@@ -1,4 +1,4 @@
-"""A catalogue of accelerators: peak arithmetic rates, memory bandwidth, and who states them."""
+"""One accelerator: peak rates by number format, its memory, and the link to its neighbours."""
 
 from __future__ import annotations
 
@@ -6,103 +6,76 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from simulator.numerics.arguments import non_negative
+
+# A format that the matrix units lack is unpacked to 16 bits first.
+_UNPACKED = {"fp4": ("fp8", "bfloat16", "float16"), "fp8": ("bfloat16", "float16"),
+             "int8": ("bfloat16", "float16")}  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Hardware:
-    """The two roofs of one accelerator and where its maker states them.
+    """The two roofs of one accelerator, its link to others, and where its maker states them.
 
     name: how a user names it, in lower case.
-    peak_flops: dense floating-point operations a second by number format. "bfloat16" and "float16"
-      are those of the matrix units, without structured sparsity and accumulating in float32;
-      "float32" is plain float32 arithmetic, which frameworks use unless told to round to TF32.
-      A format that the hardware lacks is absent.
+    peak_flops: dense operations a second by number format (a name of
+      simulator.cost.number_formats.COMPUTED). "bfloat16", "float16", "fp8", "int8" and "fp4" are
+      those of the matrix units, without structured sparsity and accumulating in float32; "float32"
+      is plain float32 arithmetic, which frameworks use unless told to round to TF32. A format that
+      the hardware lacks is absent.
     bandwidth: bytes a second from its memory.
     memory_bytes: size of that memory.
+    link_bandwidth: bytes a second to other GPUs of the server, one way; None without a link.
+    link_latency_seconds: what an all-reduce takes however little it moves.
     source: the maker's document, by title.
+    seen: where the numbers were read for this release; empty if they could not be looked up.
     """
 
     name: str
     peak_flops: Mapping[str, float]
     bandwidth: float
     memory_bytes: float
+    link_bandwidth: float | None
+    link_latency_seconds: float
     source: str
+    seen: str
 
-    def flops(self, dtype: str) -> float:
-        """Returns the peak rate in a number format.
+    def flops(self, computed_in: str) -> float:
+        """Returns the peak rate of products in a number format, or in the one they are unpacked to.
 
         Raises:
-          ValueError: if this hardware has no such format.
+          ValueError: if this hardware has no such format, and it is none to unpack.
         """
-        if dtype not in self.peak_flops:
-            raise ValueError(
-                f"dtype must be one that {self.name} computes in "
-                f"({', '.join(self.peak_flops)}), got {dtype}"
-            )
-        return self.peak_flops[dtype]
-
-
-_AMPERE = "NVIDIA A100 Tensor Core GPU datasheet (2021)"
-_HOPPER = "NVIDIA H100 Tensor Core GPU datasheet (2023), half of the rates with sparsity"
-_CLOUD_TPU = "Google Cloud documentation, TPU system architecture"
-
-# name, teraFLOP/s in bfloat16, float16 and float32 (0: none), GB/s, GB, document
-_ROWS = (
-    ("a100-40gb", 312, 312, 19.5, 1555, 40, f"{_AMPERE}, A100 40GB"),
-    ("a100-80gb", 312, 312, 19.5, 2039, 80, f"{_AMPERE}, A100 80GB SXM"),
-    ("a100-80gb-pcie", 312, 312, 19.5, 1935, 80, f"{_AMPERE}, A100 80GB PCIe"),
-    ("h100-sxm", 989.5, 989.5, 67, 3350, 80, f"{_HOPPER}, H100 SXM"),
-    ("h100-pcie", 756.5, 756.5, 51, 2000, 80, f"{_HOPPER}, H100 PCIe"),
-    ("h200", 989.5, 989.5, 67, 4800, 141,
-     "NVIDIA H200 Tensor Core GPU datasheet (2024), half of the rates with sparsity"),
-    ("l4", 121, 121, 30.3, 300, 24,
-     "NVIDIA L4 Tensor Core GPU datasheet (2023), half of the rates with sparsity"),
-    ("l40s", 362.05, 362.05, 91.6, 864, 48, "NVIDIA L40S datasheet (2023)"),
-    ("a10", 125, 125, 31.2, 600, 24, "NVIDIA A10 Tensor Core GPU datasheet (2021)"),
-    ("a10g", 70, 70, 35, 600, 24, "NVIDIA A10G datasheet (2021), as offered in Amazon EC2 G5"),
-    ("t4", 0, 65, 8.1, 320, 16, "NVIDIA T4 Tensor Core GPU datasheet (2019)"),
-    ("v100", 0, 125, 15.7, 900, 32, "NVIDIA V100 Tensor Core GPU datasheet (2020), SXM2"),
-    ("rtx-3090", 71, 71, 35.6, 936, 24,
-     "NVIDIA Ampere GA102 GPU Architecture whitepaper (2021), table of GeForce RTX 3090"),
-    ("rtx-4090", 165.2, 165.2, 82.6, 1008, 24,
-     "NVIDIA Ada GPU Architecture whitepaper (2023), appendix A"),
-    ("mi300x", 1307.4, 1307.4, 163.4, 5300, 192, "AMD Instinct MI300X data sheet (2023)"),
-    ("tpu-v4", 275, 0, 0, 1228, 34.4, f"{_CLOUD_TPU}, TPU v4"),
-    ("tpu-v5e", 197, 0, 0, 819, 16, f"{_CLOUD_TPU}, TPU v5e"),
-)  # fmt: skip
-
-CATALOGUE: Mapping[str, Hardware] = MappingProxyType(
-    {
-        name: Hardware(
-            name=name,
-            peak_flops=MappingProxyType(
-                {
-                    dtype: 1e12 * rate
-                    for dtype, rate in (("bfloat16", bf16), ("float16", fp16), ("float32", fp32))
-                    if rate > 0
-                }
-            ),
-            bandwidth=1e9 * bandwidth,
-            memory_bytes=1e9 * memory,
-            source=source,
+        for name in (computed_in, *_UNPACKED.get(computed_in, ())):
+            if name in self.peak_flops:
+                return self.peak_flops[name]
+        raise ValueError(
+            f"dtype must be one that {self.name} computes in "
+            f"({', '.join(self.peak_flops)}), got {computed_in}"
         )
-        for name, bf16, fp16, fp32, bandwidth, memory, source in _ROWS
-    }
-)
-
-# What people say when they do not say which variant.
-ALIASES: Mapping[str, str] = MappingProxyType(
-    {"a100": "a100-80gb", "h100": "h100-sxm", "4090": "rtx-4090", "3090": "rtx-3090"}
-)
 
 
-def find_hardware(name: str) -> Hardware:
-    """Returns the catalogue's entry of that name; case, spaces and underscores do not matter.
+def own_hardware(*, flops: float, bandwidth: float, memory_bytes: float) -> Hardware:
+    """Returns an accelerator that the catalogue lacks, with one rate for every 16-bit format.
+
+    Args:
+      flops: dense 16-bit operations a second.
+      bandwidth: bytes a second.
+      memory_bytes: size of its memory.
 
     Raises:
-      ValueError: if the catalogue has no such entry; the message lists the names that it has.
+      ValueError: if one of them is not above 0.
     """
-    key = name.strip().lower().replace(" ", "-").replace("_", "-")
-    key = ALIASES.get(key, key)
-    if key not in CATALOGUE:
-        raise ValueError(f"gpu must be one of {', '.join(CATALOGUE)}, got {name}")
-    return CATALOGUE[key]
+    for name, value in (("flops", flops), ("bandwidth", bandwidth), ("memory", memory_bytes)):
+        if float(non_negative(f"gpu {name}", value)) == 0:
+            raise ValueError(f"gpu {name} must be above 0, got 0")
+    return Hardware(
+        name="own",
+        peak_flops=MappingProxyType({"bfloat16": flops, "float16": flops}),
+        bandwidth=bandwidth,
+        memory_bytes=memory_bytes,
+        link_bandwidth=None,
+        link_latency_seconds=0.0,
+        source="stated by the user",
+        seen="stated by the user",
+    )

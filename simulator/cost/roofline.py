@@ -1,23 +1,50 @@
 """Time of a forward pass from the shape of a model and the two roofs of the hardware.
 
 The roofline model (Williams et al. 2009): an operation takes the longer of its arithmetic at the
-peak rate and its memory traffic at the full bandwidth. A decoding step is two such operations that
-behave differently under load: the matrix products, whose weights are read once for all sequences
-and all new tokens (what makes verification nearly free, Leviathan et al. 2023, §3.4), and
-attention, which reads every sequence's own key-value cache. Real kernels reach neither roof, so
-these times are the least possible; ratios (c, the cost of verification) hold better than
-milliseconds. What does not shrink with the work, launching kernels, is `layer_overhead_seconds`.
+peak rate and its memory traffic at the full bandwidth. The operations of a decoding step behave
+differently under load: products with weights that are read once for all sequences and all new
+tokens (what makes verification nearly free, Leviathan et al. 2023, §3.4), products with experts, of
+which more are read the more tokens there are, and attention, which reads every sequence's own
+cache. Real kernels reach neither roof: `efficiency` is the share of both that they do reach.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.curves import CostModel
+from simulator.cost.experts import distinct_experts
 from simulator.cost.hardware import Hardware
-from simulator.cost.model_shape import ModelShape
-from simulator.numerics.arguments import integer, integers, non_negative, same_shape
+from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
+from simulator.cost.tensor_parallel import all_reduce_seconds, cache_share, require_division
+from simulator.numerics.arguments import integer, integers, non_negative, probability, same_shape
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What a pass runs on beside its hardware, and how far from the roofs it stays.
+
+    tp: GPUs that share the weights and the arithmetic of each layer (tensor parallelism).
+    efficiency: share of peak bandwidth and peak rate that kernels reach, in (0, 1].
+    expert_reuse: how far tokens share experts, in [0, 1] (simulator.cost.experts).
+    layer_overhead_seconds: time per layer that does not shrink with the work (kernel launches); 20
+      to 50 microseconds when a framework launches each kernel by itself, about none with CUDA
+      graphs.
+    """
+
+    tp: int = 1
+    efficiency: float = 1.0
+    expert_reuse: float = 0.0
+    layer_overhead_seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        integer("tp", self.tp, at_least=1)
+        if float(probability("efficiency", self.efficiency)) == 0:
+            raise ValueError("efficiency must be above 0, got 0")
+        probability("expert_reuse", self.expert_reuse)
+        non_negative("layer_overhead_seconds", self.layer_overhead_seconds)
 
 
 def forward_flops(
@@ -25,10 +52,11 @@ def forward_flops(
 ) -> NDArray[np.float64]:
     """Returns the floating-point operations of one forward pass with a warm cache.
 
-        2·B·n·W + 4·B·n·layers·heads·head_dim·(L + (n + 1)/2)
+        2·B·n·W + Σ_layers B·n·a·min(L + (n + 1)/2, window)
 
-    W: weights multiplied (Kaplan et al. 2020, §2.1, counts 2 operations a weight and token); the
-    second term is attention of each new token to what stands before it and to itself.
+    W: weights that the products of one token take, of the experts those it is sent to (Kaplan et
+    al. 2020, §2.1, counts 2 operations a weight and token); a: operations of attention for one new
+    and one cached token.
 
     Args:
       shape: the model.
@@ -36,20 +64,31 @@ def forward_flops(
       context: L >= 0, tokens already in each sequence's cache.
       batch: B >= 1, sequences.
     """
-    linear, attention = _flops(shape, *_sizes(new_tokens, context, batch))
-    return linear + attention
+    n, length, sequences = _sizes(new_tokens, context, batch)
+    products = 2 * sequences * n * shape.active_parameters
+    attention = (_attention_flops(each, n, length, sequences) for each in shape.caches)
+    return np.asarray(sum(attention, start=products))[()]
 
 
 def forward_bytes(
-    shape: ModelShape, *, new_tokens: ArrayLike, context: ArrayLike, batch: ArrayLike
+    shape: ModelShape,
+    *,
+    new_tokens: ArrayLike,
+    context: ArrayLike,
+    batch: ArrayLike,
+    expert_reuse: float = 0.0,
 ) -> NDArray[np.float64]:
-    """Returns the bytes that one forward pass moves: all weights once, every sequence's cache once.
+    """Returns the bytes that one forward pass moves: weights once, every sequence's cache once.
 
-    Activations are left out: they are small beside the weights while B·n stays below the hidden
-    size. Arguments as in forward_flops.
+    Of routed experts only those are read that some token is sent to. Activations are left out: they
+    are small beside the weights while B·n stays below the hidden size. Arguments as in
+    forward_flops; expert_reuse as in Conditions.
     """
-    weights, cache = _bytes(shape, *_sizes(new_tokens, context, batch))
-    return weights + cache
+    n, length, sequences = _sizes(new_tokens, context, batch)
+    weights = (_weight_bytes(each, sequences * n, expert_reuse) for each in shape.multiplied)
+    caches = (_cache_bytes(each, n, length, sequences) for each in shape.caches)
+    zero = np.zeros(same_shape({"new_tokens": n, "context": length, "batch": sequences}))
+    return np.asarray(sum(weights, start=zero) + sum(caches, start=zero))[()]
 
 
 def forward_seconds(
@@ -59,97 +98,67 @@ def forward_seconds(
     new_tokens: ArrayLike,
     context: ArrayLike,
     batch: ArrayLike,
-    layer_overhead_seconds: float = 0.0,
+    conditions: Conditions | None = None,
 ) -> NDArray[np.float64]:
     """Returns the least time that one forward pass takes on this hardware.
 
-        max(flops/peak, bytes/bandwidth) of the matrix products + the same of attention
-        + layers · overhead                                            (Williams et al. 2009)
+        Σ max(flops/peak, bytes/bandwidth)/efficiency over the kinds of weights and of caches
+        + layers · (overhead + two all-reduces)                        (Williams et al. 2009)
 
     Args:
       shape: the model.
-      hardware: peak rate in the model's number format, and bandwidth.
+      hardware: peak rates by number format, and bandwidth, of one GPU.
       new_tokens: n >= 1, tokens fed to each sequence; broadcasts with context and batch.
       context: L >= 0, tokens already in each sequence's cache.
       batch: B >= 1, sequences.
-      layer_overhead_seconds: time per layer that does not shrink with the work (kernel launches);
-        0 is the roofline itself, and some 1e-4 s where a dozen kernels a layer are launched one
-        by one.
+      conditions: GPUs, efficiency and the rest; without it one GPU at its roofs.
 
     Raises:
-      ValueError: if a size is out of range or the hardware lacks the model's number format.
+      ValueError: if a size is out of range, the hardware lacks a format of the model, or the GPUs
+        do not divide its heads.
     """
-    overhead = shape.layers * non_negative("layer_overhead_seconds", layer_overhead_seconds)
-    peak = hardware.flops(shape.dtype)
-    sizes = _sizes(new_tokens, context, batch)
-    linear_flops, attention_flops = _flops(shape, *sizes)
-    weight_bytes, cache_bytes = _bytes(shape, *sizes)
-    linear = np.maximum(linear_flops / peak, weight_bytes / hardware.bandwidth)
-    attention = np.maximum(attention_flops / peak, cache_bytes / hardware.bandwidth)
-    return linear + attention + overhead
-
-
-def roofline_cost(
-    target: ModelShape,
-    draft: ModelShape,
-    hardware: Hardware,
-    *,
-    context: int,
-    batch: int = 1,
-    max_gamma: int = 32,
-    layer_overhead_seconds: float = 0.0,
-) -> CostModel:
-    """Returns the cost model of a pair of models that decode a batch in step on one accelerator.
-
-    t_p(n) is a target pass over n new tokens of each of the batch's sequences, t_q a draft pass
-    over one; what they leave out (sampling, bookkeeping) is 0.
-
-    Args:
-      target: shape of M_p.
-      draft: shape of M_q.
-      hardware: what both run on.
-      context: tokens in each sequence's cache; taken as constant within a block.
-      batch: sequences decoded together.
-      max_gamma: the curve is given up to n = max_gamma + 1.
-      layer_overhead_seconds: as in forward_seconds.
-
-    Raises:
-      ValueError: if a size is out of range or the hardware lacks a model's number format.
-    """
-    widths = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 2)
-    verify = forward_seconds(
-        target,
-        hardware,
-        new_tokens=widths,
-        context=context,
-        batch=batch,
-        layer_overhead_seconds=layer_overhead_seconds,
+    n, length, sequences = _sizes(new_tokens, context, batch)
+    given = Conditions() if conditions is None else conditions
+    require_division(shape, given.tp)
+    tokens = sequences * n
+    seconds = np.zeros(same_shape({"new_tokens": n, "context": length, "batch": sequences}))
+    for each in shape.multiplied:
+        arithmetic = 2 * tokens * each.active_values / hardware.flops(each.computed_in)
+        traffic = _weight_bytes(each, tokens, given.expert_reuse) / hardware.bandwidth
+        seconds = seconds + np.maximum(arithmetic, traffic) / given.tp
+    peak = hardware.flops(shape.activations)
+    for cache in shape.caches:
+        arithmetic = _attention_flops(cache, n, length, sequences) / peak / given.tp
+        traffic = _cache_bytes(cache, n, length, sequences) / hardware.bandwidth
+        seconds = seconds + np.maximum(arithmetic, traffic * cache_share(cache, given.tp))
+    fixed = shape.layers * (
+        given.layer_overhead_seconds
+        + 2 * all_reduce_seconds(hardware, values=tokens * shape.hidden, gpus=given.tp)
     )
-    step = forward_seconds(
-        draft,
-        hardware,
-        new_tokens=1,
-        context=context,
-        batch=batch,
-        layer_overhead_seconds=layer_overhead_seconds,
-    )
-    return CostModel(
-        target_seconds=dict(zip(widths.tolist(), verify.tolist(), strict=True)),
-        draft_seconds=float(step),
-    )
+    return np.asarray(seconds / given.efficiency + fixed)[()]
 
 
-def memory_bytes(shape: ModelShape, *, context: ArrayLike, batch: ArrayLike) -> NDArray[np.float64]:
-    """Returns the bytes that a model's weights and its sequences' caches take.
+def memory_bytes(
+    shape: ModelShape, *, context: ArrayLike, batch: ArrayLike, tp: int = 1
+) -> NDArray[np.float64]:
+    """Returns the bytes that a model's weights and its sequences' caches take on each GPU.
 
     Args:
       shape: the model.
       context: tokens in each sequence's cache; broadcasts with batch.
       batch: sequences.
+      tp: GPUs that share them.
     """
     _, length, sequences = _sizes(1, context, batch)
-    cache = sequences * length * shape.cache_bytes_per_token
-    return np.asarray(shape.parameters * shape.bytes_per_value + cache)[()]
+    total = np.asarray(shape.weight_bytes / tp)
+    for each in shape.caches:
+        if each.held:
+            # An indexer reads few of the tokens, and all of them are kept.
+            window = None if each.kind == "indexed" else each.window
+            tokens = length if window is None else np.minimum(length, window)
+            of_one = each.layers * (tokens * each.bytes_per_token + each.state_bytes)
+            total = total + sequences * of_one * cache_share(each, tp)
+    return np.asarray(total)[()]
 
 
 def _sizes(
@@ -163,24 +172,42 @@ def _sizes(
     return n, length, sequences
 
 
-def _flops(
-    shape: ModelShape,
+def _weight_bytes(
+    weights: Weights, tokens: NDArray[np.float64], expert_reuse: float
+) -> NDArray[np.float64]:
+    if not weights.experts:
+        return np.asarray(weights.stored_bytes)
+    read = distinct_experts(
+        tokens, experts=weights.experts, active=weights.active, reuse=expert_reuse
+    )
+    return np.asarray(weights.stored_bytes * read / weights.experts)
+
+
+def _attention_flops(
+    cache: CacheLayers,
     n: NDArray[np.float64],
     length: NDArray[np.float64],
     sequences: NDArray[np.float64],
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the operations of the matrix products and of attention."""
-    tokens = sequences * n
-    per_position = 4 * shape.layers * shape.heads * shape.head_dim
-    return 2 * tokens * shape.matrix_parameters, tokens * per_position * (length + (n + 1) / 2)
+) -> NDArray[np.float64]:
+    seen = np.ones_like(length) if cache.kind == "linear" else length + (n + 1) / 2
+    if cache.window is not None:
+        seen = np.minimum(seen, cache.window)
+    return np.asarray(sequences * n * cache.layers * cache.operations * seen)
 
 
-def _bytes(
-    shape: ModelShape,
+def _cache_bytes(
+    cache: CacheLayers,
     n: NDArray[np.float64],
     length: NDArray[np.float64],
     sequences: NDArray[np.float64],
-) -> tuple[float, NDArray[np.float64]]:
-    """Returns the bytes of the weights and of all sequences' caches."""
-    cache = sequences * (length + n) * shape.cache_bytes_per_token
-    return float(shape.matrix_parameters * shape.bytes_per_value), cache
+) -> NDArray[np.float64]:
+    """Returns what a pass reads and writes of all sequences' caches.
+
+    A window of w is read by the first new token, and each further one adds one token to it. A state
+    is read once and written after every new token, so that drafts can be taken back.
+    """
+    tokens = length + n
+    if cache.window is not None:
+        tokens = np.minimum(tokens, cache.window + n - 1)
+    of_one = tokens * cache.bytes_per_token + (1 + n) * cache.state_bytes
+    return np.asarray(sequences * cache.layers * of_one)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,8 +11,9 @@ from specplan.options.plan_inputs import Pricing
 from specplan.reports.output import warn
 
 if TYPE_CHECKING:
-    from simulator.cost.hardware import Hardware
+    from simulator.cost.draft_shape import DraftShape
     from simulator.cost.model_shape import ModelShape
+    from simulator.cost.roofline_cost import Deployment
 
 DEFAULT_CONTEXT = 1024
 
@@ -54,58 +54,54 @@ def roofline_pricings(
     assert target_config is not None
     assert draft_config is not None
     assert gpu is not None
-    from simulator.cost.hardware import find_hardware
-    from simulator.cost.roofline import forward_flops, roofline_cost
+    from simulator.cost.catalogue import find_hardware
+    from simulator.cost.roofline import Conditions
+    from simulator.cost.roofline_cost import Deployment, operations_ratio, roofline_cost
 
     hardware = find_hardware(gpu)
-    target = _shape(target_config, dtype)
-    draft = _shape(draft_config, dtype)
+    target, draft = _models(target_config, draft_config, dtype)
+    deployment = Deployment(
+        target,
+        draft,
+        hardware,
+        Conditions(
+            layer_overhead_seconds=0.0 if layer_overhead_us is None else layer_overhead_us / 1e6
+        ),
+    )
     length = DEFAULT_CONTEXT if context is None else context
-    overhead = 0.0 if layer_overhead_us is None else layer_overhead_us / 1e6
     pricings = []
     for sequences in (1,) if batch is None else batch:
-        costs = roofline_cost(
-            target,
-            draft,
-            hardware,
-            context=length,
-            batch=sequences,
-            max_gamma=max_gamma,
-            layer_overhead_seconds=overhead,
-        )
-        flops = [
-            float(forward_flops(shape, new_tokens=1, context=length, batch=sequences))
-            for shape in (draft, target)
-        ]
-        pricings.append(Pricing(cost=costs, c_hat=flops[0] / flops[1], batch=sequences))
-        _warn_of_memory(target, draft, hardware, context=length, batch=sequences)
+        costs = roofline_cost(deployment, context=length, batch=sequences, max_gamma=max_gamma)
+        c_hat = operations_ratio(deployment, context=length, batch=sequences)
+        pricings.append(Pricing(cost=costs, c_hat=c_hat, batch=sequences))
+        _warn_of_memory(deployment, context=length, batch=sequences)
     return tuple(pricings)
 
 
-def _shape(path: Path, dtype: str | None) -> ModelShape:
-    from simulator.cost.model_shape import ModelShape
+def _models(
+    target_file: Path, draft_file: Path, dtype: str | None
+) -> tuple[ModelShape, DraftShape]:
+    from estimator.shapes.configuration import read_config
+    from estimator.shapes.drafts import draft_of
+    from estimator.shapes.shape import shape_of
 
-    file = path / "config.json" if path.is_dir() else path
+    target_config, draft_config = read_config(target_file), read_config(draft_file)
     try:
-        config: Any = json.loads(file.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{file} must be JSON, got: {error}") from None
-    if not isinstance(config, dict):
-        raise ValueError(f"{file} must hold a JSON object, got a {type(config).__name__}")
-    try:
-        return ModelShape.from_config(config, dtype=dtype)
+        target = shape_of(target_config, dtype=dtype)
     except ValueError as error:
-        raise ValueError(f"{file}: {error}") from None
+        raise ValueError(f"{target_file}: {error}") from None
+    try:
+        draft = draft_of(draft_config, target=target_config, target_shape=target, dtype=dtype)
+    except ValueError as error:
+        raise ValueError(f"{draft_file}: {error}") from None
+    return target, draft
 
 
-def _warn_of_memory(
-    target: ModelShape, draft: ModelShape, hardware: Hardware, *, context: int, batch: int
-) -> None:
-    from simulator.cost.roofline import memory_bytes
+def _warn_of_memory(deployment: Deployment, *, context: int, batch: int) -> None:
+    from simulator.cost.roofline_cost import needed_bytes
 
-    needed = sum(
-        float(memory_bytes(shape, context=context, batch=batch)) for shape in (target, draft)
-    )
+    needed = needed_bytes(deployment, context=context, batch=batch)
+    hardware = deployment.hardware
     if needed > hardware.memory_bytes:
         warn(
             f"batch {batch} at context {context} needs {needed / 1e9:.0f} GB of weights and "

@@ -1,5 +1,6 @@
 """Figures of ours, as numbers."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -9,8 +10,7 @@ from figures.own import batch_size, speedup_map, verification_cost
 from simulator.choice.calibrated import calibrated_factor
 from simulator.choice.operations import operations_factor
 from simulator.choice.walltime import lower_bound
-from simulator.cost.hardware import find_hardware
-from simulator.cost.roofline import memory_bytes, roofline_cost
+from simulator.cost.roofline_cost import fits, roofline_cost
 
 
 def test_the_map_speculates_exactly_where_alpha_exceeds_c() -> None:
@@ -79,17 +79,11 @@ def test_longer_fixed_drafts_lose_at_smaller_batches(load: batch_size.BatchSize)
 
 
 def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.BatchSize) -> None:
-    gpu = find_hardware(batch_size.GPU)
     for gamma, last in load.last_gaining.items():
         assert last is not None
         costs = [
             roofline_cost(
-                batch_size.TARGET,
-                batch_size.DRAFT,
-                gpu,
-                context=batch_size.CONTEXT,
-                batch=batch,
-                max_gamma=gamma,
+                load.load.deployment, context=batch_size.CONTEXT, batch=batch, max_gamma=gamma
             )
             for batch in (last, last + 1)
         ]
@@ -107,12 +101,12 @@ def test_the_slow_down_under_load_stays_below_the_wasted_operations(
         assert 1.2 < slowdown < wasted
 
 
-def test_the_largest_batch_fits_into_memory() -> None:
+def test_the_largest_batch_fits_into_memory(load: batch_size.BatchSize) -> None:
     assert batch_size.BATCHES[-1] == 512
-    held = sum(
-        float(memory_bytes(shape, context=batch_size.CONTEXT, batch=batch_size.BATCHES[-1]))
-        for shape in (batch_size.TARGET, batch_size.DRAFT)
-    )
-    assert held < find_hardware(batch_size.GPU).memory_bytes
-    assert batch_size.TARGET.parameters == pytest.approx(8.03e9, rel=1e-3)
-    assert batch_size.DRAFT.parameters == pytest.approx(1.236e9, rel=1e-3)
+    assert fits(load.load.deployment, context=batch_size.CONTEXT, batch=512)
+
+
+def test_a_title_says_where_each_draft_length_ends(load: batch_size.BatchSize) -> None:
+    assert "beyond" in batch_size.title(load)
+    other = replace(load, last_gaining={2: None, 4: 512, 8: None})
+    assert batch_size.title(other) == "γ = 4 still gains with 512 sequences; γ = 8 never gains"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from simulator.cost.hardware import ALIASES, CATALOGUE, find_hardware
+from simulator.cost.catalogue import ALIASES, CATALOGUE, find_hardware
+from simulator.cost.hardware import own_hardware
 
 
 @pytest.mark.parametrize(
@@ -15,6 +16,9 @@ from simulator.cost.hardware import ALIASES, CATALOGUE, find_hardware
         ("RTX 4090", "rtx-4090"),
         (" t4 ", "t4"),
         ("TPU v4", "tpu-v4"),
+        ("Apple M2 Ultra", "m2-ultra"),
+        ("RTX PRO 6000 Blackwell", "rtx-pro-6000"),
+        ("GH200", "gh200-96gb"),
     ],
 )
 def test_names_are_found_however_they_are_spelt(name: str, expected: str) -> None:
@@ -34,9 +38,10 @@ def test_every_entry_names_its_source_and_has_both_roofs(name: str) -> None:
     assert entry.name == name
     assert len(entry.source) > 15
     assert entry.peak_flops
-    assert all(1e12 < rate < 1e16 for rate in entry.peak_flops.values())
-    assert 1e11 < entry.bandwidth < 1e13
+    assert all(1e12 < rate < 2e16 for rate in entry.peak_flops.values())
+    assert 5e10 < entry.bandwidth < 1e13
     assert 1e10 < entry.memory_bytes < 1e12
+    assert entry.link_bandwidth is None or 1e10 < entry.link_bandwidth < 1e12
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -45,6 +50,41 @@ def test_a_weight_must_be_used_many_times_before_arithmetic_binds(name: str) -> 
     entry = CATALOGUE[name]
     dtype = next(iter(entry.peak_flops))
     assert 10 < entry.flops(dtype) / entry.bandwidth < 600
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["b200", "gb200", "gb300", "h20", "h800", "gh200", "mi325x", "mi355x", "rtx-5090",
+     "rtx-pro-6000", "l20", "tpu-v5p", "tpu-v6e", "m1", "m2-max", "m3-ultra", "m4-max"],
+)  # fmt: skip
+def test_what_is_served_on_today_is_there(name: str) -> None:
+    assert find_hardware(name).bandwidth > 0
+
+
+def test_narrow_formats_double_the_rate_where_the_units_have_them() -> None:
+    b200 = find_hardware("b200")
+    assert b200.flops("fp8") == 2 * b200.flops("bfloat16")
+    assert b200.flops("fp4") == 2 * b200.flops("fp8")
+
+
+def test_a_format_to_unpack_runs_at_the_rate_of_16_bits() -> None:
+    a100, t4 = find_hardware("a100"), find_hardware("t4")
+    assert a100.flops("fp8") == a100.flops("fp4") == 312e12
+    assert t4.flops("fp8") == 65e12
+    assert find_hardware("h100").flops("fp4") == 1979e12
+
+
+def test_hardware_of_ones_own_has_the_three_numbers_given() -> None:
+    own = own_hardware(flops=2e14, bandwidth=1e12, memory_bytes=4.8e10)
+    assert (own.flops("bfloat16"), own.flops("fp8")) == (2e14, 2e14)
+    assert (own.bandwidth, own.memory_bytes) == (1e12, 4.8e10)
+
+
+@pytest.mark.parametrize("name", ["flops", "bandwidth", "memory_bytes"])
+def test_hardware_of_ones_own_needs_numbers_above_zero(name: str) -> None:
+    numbers = {"flops": 1e14, "bandwidth": 1e12, "memory_bytes": 1e10} | {name: 0.0}
+    with pytest.raises(ValueError, match=r"gpu (flops|bandwidth|memory) must be above 0, got 0"):
+        own_hardware(**numbers)
 
 
 def test_a_format_the_hardware_lacks_is_refused() -> None:

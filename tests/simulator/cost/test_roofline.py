@@ -1,52 +1,40 @@
 """Times from the shapes of models and the roofs of hardware."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
+from known_shapes import LLAMA_1B, LLAMA_8B, MIXTRAL, model_draft
 
+from simulator.cost.catalogue import find_hardware
 from simulator.cost.curves import CostModel
-from simulator.cost.hardware import find_hardware
-from simulator.cost.model_shape import ModelShape
+from simulator.cost.experts import distinct_experts
+from simulator.cost.model_shape import CacheLayers
 from simulator.cost.roofline import (
+    Conditions,
     forward_bytes,
     forward_flops,
     forward_seconds,
     memory_bytes,
+)
+from simulator.cost.roofline_cost import (
+    Deployment,
+    fits,
+    needed_bytes,
+    operations_ratio,
     roofline_cost,
 )
 
-LLAMA_8B = ModelShape(
-    layers=32,
-    hidden=4096,
-    intermediate=14336,
-    heads=32,
-    kv_heads=8,
-    head_dim=128,
-    vocabulary=128256,
-    dtype="bfloat16",
-    gated=True,
-    tied_embeddings=False,
-)
-LLAMA_1B = ModelShape(
-    layers=16,
-    hidden=2048,
-    intermediate=8192,
-    heads=32,
-    kv_heads=8,
-    head_dim=64,
-    vocabulary=128256,
-    dtype="bfloat16",
-    gated=True,
-    tied_embeddings=True,
-)
 H100 = find_hardware("h100")
+READ = 2 * LLAMA_8B.active_parameters
+PAIR = Deployment(LLAMA_8B, model_draft(LLAMA_1B), H100)
 
 
 def test_one_token_without_context_costs_two_operations_a_weight() -> None:
     flops = float(forward_flops(LLAMA_8B, new_tokens=1, context=0, batch=1))
     attention_to_itself = 4 * 32 * 32 * 128
-    assert flops == 2 * LLAMA_8B.matrix_parameters + attention_to_itself
+    assert flops == 2 * LLAMA_8B.active_parameters + attention_to_itself
 
 
 def test_flops_of_a_block_are_those_of_its_tokens_one_by_one() -> None:
@@ -58,7 +46,7 @@ def test_flops_of_a_block_are_those_of_its_tokens_one_by_one() -> None:
 
 def test_a_single_sequence_is_bound_by_reading_the_weights() -> None:
     seconds = float(forward_seconds(LLAMA_8B, H100, new_tokens=1, context=0, batch=1))
-    weights = LLAMA_8B.matrix_parameters * 2 / 3.35e12
+    weights = READ / 3.35e12
     assert seconds == pytest.approx(weights, rel=1e-4)
 
 
@@ -82,13 +70,12 @@ def test_long_contexts_make_attention_the_cost_and_verification_free_again() -> 
 
 def test_bytes_are_the_weights_and_every_cache() -> None:
     moved = float(forward_bytes(LLAMA_8B, new_tokens=1, context=999, batch=4))
-    assert moved == 2 * LLAMA_8B.matrix_parameters + 4 * 1000 * 128 * 1024
+    assert moved == READ + 4 * 1000 * 128 * 1024
 
 
 def test_memory_holds_the_input_embedding_too() -> None:
     held = float(memory_bytes(LLAMA_8B, context=1000, batch=4))
     assert held == 2 * LLAMA_8B.parameters + 4 * 1000 * 128 * 1024
-    assert LLAMA_8B.parameters - LLAMA_8B.matrix_parameters == 4096 * 128256
 
 
 def test_time_is_never_less_for_more() -> None:
@@ -105,15 +92,15 @@ def test_time_is_never_less_for_more() -> None:
 
 
 def test_launching_layers_makes_a_small_draft_dearer_than_its_size_says() -> None:
-    bare = roofline_cost(LLAMA_8B, LLAMA_1B, H100, context=512)
-    launched = roofline_cost(LLAMA_8B, LLAMA_1B, H100, context=512, layer_overhead_seconds=5e-5)
-    sizes = LLAMA_1B.matrix_parameters / LLAMA_8B.matrix_parameters
+    launching = replace(PAIR, conditions=Conditions(layer_overhead_seconds=5e-5))
+    bare, launched = (roofline_cost(each, context=512) for each in (PAIR, launching))
+    sizes = LLAMA_1B.active_parameters / LLAMA_8B.active_parameters
     assert bare.c == pytest.approx(sizes, rel=0.02)
     assert launched.c > bare.c + 0.05
 
 
 def test_the_cost_model_holds_the_roofline_times() -> None:
-    cost = roofline_cost(LLAMA_8B, LLAMA_1B, H100, context=512, batch=16, max_gamma=4)
+    cost = roofline_cost(PAIR, context=512, batch=16, max_gamma=4)
     assert isinstance(cost, CostModel)
     expected = forward_seconds(LLAMA_8B, H100, new_tokens=np.arange(1, 6), context=512, batch=16)
     assert cost.verify_seconds(np.arange(1, 6)).tolist() == expected.tolist()
@@ -130,7 +117,6 @@ def test_the_cost_model_holds_the_roofline_times() -> None:
         ({"batch": 0}, "batch must be at least 1, got 0"),
         ({"batch": 1.5}, "batch must be an integer, got 1.5"),
         ({"new_tokens": [1, 2], "batch": [1, 2, 3]}, "broadcast together"),
-        ({"layer_overhead_seconds": -1e-6}, "layer_overhead_seconds must be .* at least 0"),
     ],
 )
 def test_sizes_out_of_range_are_refused(sizes: dict[str, Any], message: str) -> None:
@@ -141,4 +127,146 @@ def test_sizes_out_of_range_are_refused(sizes: dict[str, Any], message: str) -> 
 
 def test_a_format_the_hardware_lacks_is_refused() -> None:
     with pytest.raises(ValueError, match="got bfloat16"):
-        roofline_cost(LLAMA_8B, LLAMA_1B, find_hardware("t4"), context=512)
+        roofline_cost(replace(PAIR, hardware=find_hardware("t4")), context=512)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tp": 0}, "tp must be at least 1, got 0"),
+        ({"efficiency": 0.0}, "efficiency must be above 0, got 0"),
+        ({"efficiency": 1.2}, r"efficiency must lie in \[0, 1\], got 1.2"),
+        ({"expert_reuse": -0.1}, r"expert_reuse must lie in \[0, 1\], got -0.1"),
+        ({"layer_overhead_seconds": -1e-6}, "layer_overhead_seconds must be .* at least 0"),
+    ],
+)
+def test_conditions_out_of_range_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Conditions(**change)
+
+
+def test_half_the_efficiency_is_twice_the_time() -> None:
+    sizes: dict[str, Any] = {"new_tokens": [1, 4], "context": 512, "batch": [1, 300]}
+    full = forward_seconds(LLAMA_8B, H100, **sizes)
+    half = forward_seconds(LLAMA_8B, H100, **sizes, conditions=Conditions(efficiency=0.5))
+    assert half == pytest.approx(2 * full, rel=1e-12)
+
+
+def test_a_pass_reads_the_experts_that_its_tokens_are_sent_to() -> None:
+    one, block = forward_bytes(MIXTRAL, new_tokens=[1, 5], context=0, batch=1)
+    of_experts = 2 * MIXTRAL.values("experts") / 8
+    more = distinct_experts(5, experts=8, active=2) - 2
+    assert block - one == pytest.approx(of_experts * more + 4 * 128 * 1024, rel=1e-12)
+
+
+def test_verification_is_dear_for_a_mixture_even_alone() -> None:
+    # ... where a dense model's is free: five tokens are sent to six of eight experts, not two.
+    mixture, dense = (
+        np.diff(np.log(forward_seconds(shape, H100, new_tokens=[1, 5], context=512, batch=1)))
+        for shape in (MIXTRAL, LLAMA_8B)
+    )
+    assert mixture > np.log(2) > 100 * dense
+
+
+def test_routing_that_agrees_makes_a_mixture_like_a_dense_model() -> None:
+    agreeing = Conditions(expert_reuse=1.0)
+    one, block = forward_seconds(
+        MIXTRAL, H100, new_tokens=[1, 5], context=512, batch=1, conditions=agreeing
+    )
+    assert block / one < 1.01
+
+
+def test_arithmetic_of_a_mixture_is_that_of_its_active_experts() -> None:
+    flops = float(forward_flops(MIXTRAL, new_tokens=1, context=0, batch=1))
+    assert flops == 2 * MIXTRAL.active_parameters + 4 * 32 * 32 * 128
+
+
+def windowed(window: int) -> CacheLayers:
+    return replace(LLAMA_8B.caches[0], kind="sliding", window=window)
+
+
+def test_a_window_is_read_and_kept_however_long_the_text() -> None:
+    shape = replace(LLAMA_8B, caches=(windowed(512),))
+    moved = forward_bytes(shape, new_tokens=[1, 4], context=100_000, batch=2)
+    assert moved.tolist() == [READ + 2 * tokens * 128 * 1024 for tokens in (512, 515)]
+    kept = memory_bytes(shape, context=[100, 512, 100_000], batch=1) - shape.weight_bytes
+    assert kept.tolist() == [tokens * 128 * 1024 for tokens in (100, 512, 512)]
+
+
+def test_an_indexer_reads_a_window_of_a_cache_that_is_kept_whole() -> None:
+    shape = replace(LLAMA_8B, caches=(replace(windowed(512), kind="indexed"),))
+    assert float(forward_bytes(shape, new_tokens=1, context=9999, batch=1)) == READ + 2**26
+    kept = float(memory_bytes(shape, context=9999, batch=1)) - shape.weight_bytes
+    assert kept == 9999 * 128 * 1024
+
+
+def test_a_state_is_read_once_and_written_after_every_token() -> None:
+    state = CacheLayers("linear", 10, 0.0, 1000.0, None, 50.0, 1)
+    shape = replace(LLAMA_8B, caches=(state,))
+    for context in (0, 5000):
+        assert float(forward_bytes(shape, new_tokens=3, context=context, batch=2)) == (
+            READ + 2 * 10 * 1000 * 4
+        )
+    assert float(memory_bytes(shape, context=5000, batch=2)) == shape.weight_bytes + 20_000
+
+
+def test_layers_that_share_a_cache_read_and_do_not_keep_it() -> None:
+    own = LLAMA_8B.caches[0]
+    shape = replace(LLAMA_8B, caches=(own, replace(own, layers=8, held=False)))
+    moved = float(forward_bytes(shape, new_tokens=1, context=99, batch=1))
+    assert moved == READ + 100 * 160 * 1024
+    assert float(memory_bytes(shape, context=100, batch=1)) == (
+        shape.weight_bytes + 100 * 128 * 1024
+    )
+
+
+def test_a_token_by_token_draft_has_the_same_price_for_each_token() -> None:
+    cost = roofline_cost(PAIR, context=512)
+    assert cost.drafting_seconds([1, 2, 7]) == pytest.approx(
+        cost.draft_seconds * np.array([1, 2, 7]), rel=1e-12
+    )
+
+
+def test_a_parallel_draft_takes_one_pass() -> None:
+    parallel = replace(PAIR, draft=replace(PAIR.draft, parallel=True))
+    cost = roofline_cost(parallel, context=512, max_gamma=8)
+    expected = forward_seconds(LLAMA_1B, H100, new_tokens=np.arange(1, 10), context=512, batch=1)
+    assert cost.drafting_seconds(np.arange(1, 10)).tolist() == expected.tolist()
+
+
+def test_what_a_block_needs_once_is_paid_once() -> None:
+    once = replace(LLAMA_1B.weights[0], values=10**8, stored_bytes=2e8)
+    cost = roofline_cost(replace(PAIR, draft=replace(PAIR.draft, once=(once,))), context=512)
+    first, second = cost.drafting_seconds([1, 2])
+    assert first - cost.draft_seconds == pytest.approx(2e8 / 3.35e12, rel=1e-9)
+    assert second - first == pytest.approx(cost.draft_seconds, rel=1e-9)
+
+
+def test_operations_of_the_draft_are_compared_with_the_targets() -> None:
+    ratio = operations_ratio(PAIR, context=0)
+    assert ratio == pytest.approx(1.2358e9 / 7.505e9, rel=1e-3)
+
+
+def test_memory_is_that_of_both_models() -> None:
+    needed = needed_bytes(PAIR, context=1000, batch=4)
+    both = LLAMA_8B.weight_bytes + LLAMA_1B.weight_bytes
+    assert needed == both + 4 * 1000 * (128 + 32) * 1024
+
+
+def test_a_replicated_draft_takes_its_memory_on_each_gpu() -> None:
+    def needed(draft_tp: int) -> float:
+        shared = replace(PAIR, conditions=Conditions(tp=4), draft_tp=draft_tp)
+        return needed_bytes(shared, context=0, batch=1)
+
+    assert needed(1) - needed(4) == pytest.approx(0.75 * LLAMA_1B.weight_bytes, rel=1e-12)
+
+
+def test_what_does_not_fit_is_known_before_it_runs() -> None:
+    most = (80e9 - PAIR.target.weight_bytes - PAIR.draft.held_bytes) / (160 * 1024 * 8192)
+    assert fits(PAIR, context=8192, batch=int(most))
+    assert not fits(PAIR, context=8192, batch=int(most) + 1)
+
+
+def test_gpus_must_divide_the_drafts_heads_too() -> None:
+    with pytest.raises(ValueError, match=r"tp must divide the 32 heads of Llama.*, got 3"):
+        replace(PAIR, draft_tp=3)

@@ -523,10 +523,15 @@ def test_lenience_beyond_the_profile_is_refused(profile: str) -> None:
     [
         ("{", "must be JSON"),
         ("[]", "must hold a JSON object, got a list"),
-        (json.dumps({**LLAMA, "hidden_size": None}), "config.json has no hidden_size"),
-        (json.dumps({**LLAMA, "num_hidden_layers": -1}), "must be an integer of at least 1"),
+        (json.dumps({**LLAMA, "hidden_size": None}), "transformers "),
+        (json.dumps({**LLAMA, "num_hidden_layers": -1}), "must have a num_hidden_layers"),
+        (json.dumps({**LLAMA, "model_type": None}), "must name its architecture, got no model"),
+        (json.dumps({"model_type": "siglip_vision_model", "dtype": "bfloat16"}),
+         "must describe a causal language model, got siglip_vision_model"),
+        (json.dumps({**LLAMA, "draft_vocab_size": 500, "hidden_size": 64}),
+         "hidden_size of the draft must be that of LlamaForCausalLM"),
     ],
-    ids=["broken", "list", "field missing", "negative"],
+    ids=["broken", "list", "field missing", "negative", "no architecture", "vision", "width"],
 )
 def test_a_config_that_describes_no_model_is_refused(
     gpu: list[str], tmp_path: Path, config: str, message: str

@@ -1,0 +1,1 @@
+"""Shapes of models counted from their configurations, by building them without weights."""

@@ -1,0 +1,169 @@
+"""How the weights of a model are stored: by a format asked for, or as its configuration says."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from simulator.cost.number_formats import FORMATS, NumberFormat, find_format, int4
+
+_PLAIN = ("float32", "bfloat16", "float16")
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """The formats of a model's weights and activations.
+
+    plain: format of what is not quantised.
+    quantised: format of the linear layers and experts; plain's own where nothing is.
+    activations: a name of simulator.cost.number_formats.COMPUTED.
+    kept: patterns of the modules that stay plain; matched anywhere in a module's name.
+    """
+
+    plain: NumberFormat
+    quantised: NumberFormat
+    activations: str
+    kept: tuple[re.Pattern[str], ...] = ()
+
+    def of(self, module: str) -> NumberFormat:
+        """Returns the format of the linear layer or expert of that name."""
+        kept = any(pattern.search(module) for pattern in self.kept)
+        return self.plain if kept else self.quantised
+
+
+def storage(
+    config: Mapping[str, Any], *, dtype: str | None = None, activations: str | None = None
+) -> Storage:
+    """Returns how a model of this configuration is stored.
+
+    Args:
+      config: the parsed config.json.
+      dtype: a name of FORMATS for the weights, in place of what the configuration says.
+      activations: their format; without it, 16 bits, or what the configuration quantises them to.
+
+    Raises:
+      ValueError: if a format is unknown, or the configuration names none or quantises in a way
+        that is not covered.
+    """
+    if dtype in _PLAIN:
+        plain = find_format(dtype)
+        return Storage(plain, plain, _activations(activations, dtype))
+    if dtype is not None:
+        plain = FORMATS[_named(config) or "bfloat16"]
+        return Storage(plain, find_format(dtype), _activations(activations, plain.name))
+    named = _named(config)
+    quantisation = _quantisation(config)
+    if named is None and not quantisation:
+        raise ValueError("config.json has no torch_dtype (nor dtype): name the number format")
+    plain = FORMATS[named or "bfloat16"]
+    if not quantisation:
+        return Storage(plain, plain, _activations(activations, plain.name))
+    stored, computed, kept = _quantised(quantisation, plain.name)
+    return Storage(plain, stored, _activations(activations, computed), tuple(map(_pattern, kept)))
+
+
+def _activations(asked: str | None, default: str) -> str:
+    return default if asked is None else asked
+
+
+def _named(config: Mapping[str, Any]) -> str | None:
+    """Returns the plain format that the configuration names, or None."""
+    for fields in (config.get("text_config"), config):
+        if not isinstance(fields, Mapping):
+            continue
+        for name in ("dtype", "torch_dtype"):
+            value = fields.get(name)
+            if value is None:
+                continue
+            found = str(value).removeprefix("torch.")
+            if found not in _PLAIN:
+                raise ValueError(f"{name} in config.json must be one of {_PLAIN}, got {found}")
+            return found
+    return None
+
+
+def _quantisation(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    for fields in (config, config.get("text_config")):
+        if isinstance(fields, Mapping) and isinstance(fields.get("quantization_config"), Mapping):
+            found: Mapping[str, Any] = fields["quantization_config"]
+            return found
+    return {}
+
+
+def _quantised(fields: Mapping[str, Any], plain: str) -> tuple[NumberFormat, str, Sequence[str]]:
+    """Returns format, activations and the modules kept of a quantization_config."""
+    method = str(fields.get("quant_method", fields.get("quant_algo", "none"))).lower()
+    kept = _kept(fields)
+    if method in ("awq", "gptq"):
+        bits = fields.get("bits", fields.get("w_bit", 4))
+        asymmetric = bool(fields.get("zero_point", fields.get("sym") is False))
+        return _integer(bits, _group(fields), asymmetric), plain, kept
+    if method in ("fp8", "fbgemm_fp8"):
+        return FORMATS["fp8"], "fp8", kept
+    if method == "mxfp4":
+        return FORMATS["mxfp4"], plain, kept
+    if method == "bitsandbytes":
+        if fields.get("load_in_8bit") is True:
+            return FORMATS["int8"], plain, kept
+        return int4(group=64, zero_points=False, scale_bytes=4.0), plain, kept
+    if method in ("modelopt", "modelopt_fp4", "fp8_modelopt"):
+        algorithm = str(fields.get("quant_algo", "")).upper()
+        if algorithm == "FP8":
+            return FORMATS["fp8"], "fp8", kept
+        if "NVFP4" in algorithm:
+            return FORMATS["nvfp4"], "fp4", kept
+    if method == "compressed-tensors":
+        return (*_compressed_tensors(fields, plain), kept)
+    raise ValueError(f"quantization_config must be of a method that is covered, got {method}")
+
+
+def _compressed_tensors(fields: Mapping[str, Any], plain: str) -> tuple[NumberFormat, str]:
+    groups = fields.get("config_groups")
+    first = next(iter(groups.values()), None) if isinstance(groups, Mapping) else None
+    weights = first.get("weights") if isinstance(first, Mapping) else None
+    if not isinstance(first, Mapping) or not isinstance(weights, Mapping):
+        raise ValueError("quantization_config of compressed-tensors must have config_groups")
+    inputs = first.get("input_activations")
+    bits, floating = weights.get("num_bits"), weights.get("type") == "float"
+    narrow = plain
+    if isinstance(inputs, Mapping):
+        narrow = {(8, True): "fp8", (8, False): "int8", (4, True): "fp4"}.get(
+            (inputs.get("num_bits", 16), inputs.get("type") == "float"), plain
+        )
+    if floating and bits == 8:
+        return FORMATS["fp8"], narrow
+    if floating and bits == 4:
+        return FORMATS["mxfp4" if weights.get("group_size") == 32 else "nvfp4"], narrow
+    return _integer(bits, _group(weights), weights.get("symmetric") is False), narrow
+
+
+def _integer(bits: Any, group: int, asymmetric: bool) -> NumberFormat:
+    if bits == 4:
+        return int4(group=group, zero_points=asymmetric)
+    if bits == 8:
+        return NumberFormat("int8", 8, group, 2.0 + asymmetric, "int8")
+    raise ValueError(f"quantised weights must have 4 or 8 bits, got {bits}")
+
+
+def _group(fields: Mapping[str, Any]) -> int:
+    # −1 or nothing: one scale for a whole row, whose share is nothing to speak of.
+    group = fields.get("group_size", fields.get("q_group_size"))
+    return group if isinstance(group, int) and group > 0 else 4096
+
+
+def _kept(fields: Mapping[str, Any]) -> Sequence[str]:
+    for name in ("modules_to_not_convert", "ignored_layers", "ignore", "exclude_modules"):
+        value = fields.get(name)
+        if isinstance(value, Sequence) and not isinstance(value, str):
+            return [str(each) for each in value]
+    return ()
+
+
+def _pattern(module: str) -> re.Pattern[str]:
+    """Returns the pattern of a module's name: a part of it, a glob, or "re:" and an expression."""
+    if module.startswith("re:"):
+        return re.compile(module.removeprefix("re:"))
+    words = (re.escape(word) for word in module.removeprefix("model.").split("*"))
+    return re.compile(r"(^|\.)" + ".*".join(words) + r"($|\.)")

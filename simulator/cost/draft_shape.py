@@ -1,0 +1,36 @@
+"""A draft as it is run: the shape of one of its passes, and how many tokens a pass drafts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from simulator.cost.model_shape import ModelShape, Weights
+
+DraftKind = Literal["model", "EAGLE-3", "P-EAGLE", "MTP", "Medusa", "DFlash"]
+
+
+@dataclass(frozen=True, slots=True)
+class DraftShape:
+    """A draft model or a head on the target's hidden states.
+
+    kind: what its configuration says it is.
+    step: the shape of one step. Of a model and of heads that draft token by token, one pass; of
+      Medusa, the head of one position; of parallel drafts, the pass over all positions.
+    parallel: whether one pass over γ positions drafts γ tokens.
+    longest: tokens that it can draft at most; None if any number.
+    held_bytes: what it takes in memory beside caches, what it borrows from the target left out.
+    once: weights that a block is multiplied by once, however many tokens it drafts.
+    """
+
+    kind: DraftKind
+    step: ModelShape
+    parallel: bool
+    longest: int | None
+    held_bytes: float
+    once: tuple[Weights, ...] = ()
+
+    @property
+    def opening(self) -> ModelShape:
+        """The first step of a block: a step, and what is needed once."""
+        return replace(self.step, weights=(*self.step.weights, *self.once))

@@ -1,0 +1,121 @@
+"""A target and a draft deployed on hardware: what blocks cost there, and the memory they take."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from simulator.cost.curves import CostModel
+from simulator.cost.draft_shape import DraftShape
+from simulator.cost.hardware import Hardware
+from simulator.cost.model_shape import ModelShape
+from simulator.cost.roofline import Conditions, forward_flops, forward_seconds, memory_bytes
+from simulator.cost.tensor_parallel import require_division
+from simulator.numerics.arguments import integer
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """Both models and what they run on, one after the other.
+
+    target, draft: the models.
+    hardware: one GPU.
+    conditions: of the target's passes, and of the draft's but for draft_tp.
+    draft_tp: GPUs that share the draft; None: those of the target. With 1, each GPU holds it whole
+      and drafts for itself.
+    """
+
+    target: ModelShape
+    draft: DraftShape
+    hardware: Hardware
+    conditions: Conditions = field(default_factory=Conditions)
+    draft_tp: int | None = None
+
+    def __post_init__(self) -> None:
+        require_division(self.target, self.conditions.tp)
+        require_division(self.draft.step, self.draft_conditions.tp)
+
+    @property
+    def draft_conditions(self) -> Conditions:
+        """Those of the draft's passes."""
+        if self.draft_tp is None:
+            return self.conditions
+        return replace(self.conditions, tp=integer("draft_tp", self.draft_tp, at_least=1))
+
+
+def roofline_cost(
+    deployment: Deployment, *, context: int, batch: int = 1, max_gamma: int = 32
+) -> CostModel:
+    """Returns the cost model of speculation, times of one pass over the batch.
+
+    A draft that drafts token by token takes γ passes over one token of each sequence; a parallel
+    one takes one pass over γ. What happens beside both models' passes is left out.
+
+    Args:
+      deployment: the models, and what they run on.
+      context: tokens in each sequence's cache.
+      batch: sequences decoded together.
+      max_gamma: the curves are given up to this γ and one beyond.
+
+    Raises:
+      ValueError: if a size is out of range, or the hardware lacks a format of a model.
+    """
+    gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 2)
+    draft, hardware = deployment.draft, deployment.hardware
+    verify = forward_seconds(
+        deployment.target,
+        hardware,
+        new_tokens=np.concatenate(([1], gammas + 1)),
+        context=context,
+        batch=batch,
+        conditions=deployment.conditions,
+    )
+    widths = gammas if draft.parallel else gammas[:1]
+    opening, step = (
+        forward_seconds(
+            shape,
+            hardware,
+            new_tokens=widths,
+            context=context,
+            batch=batch,
+            conditions=deployment.draft_conditions,
+        )
+        for shape in (draft.opening, draft.step)
+    )
+    return CostModel(
+        target_seconds=dict(enumerate(verify.tolist(), start=1)),
+        draft_seconds=float(step[0]),
+        draft_curve=dict(zip(widths.tolist(), opening.tolist(), strict=True)),
+    )
+
+
+def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) -> float:
+    """Returns ĉ, the operations of drafting one token over those of one step of the target."""
+    drafted, decoded = (
+        float(forward_flops(shape, new_tokens=1, context=context, batch=batch))
+        for shape in (deployment.draft.step, deployment.target)
+    )
+    return drafted / decoded
+
+
+def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
+    """Returns the bytes of weights and caches of both models on each GPU.
+
+    Args:
+      deployment: the models, and what they run on.
+      context: tokens in each sequence's cache.
+      batch: sequences.
+    """
+    tp, shared = deployment.conditions.tp, deployment.draft_conditions.tp
+    step = deployment.draft.step
+    of_target = float(memory_bytes(deployment.target, context=context, batch=batch, tp=tp))
+    with_weights = float(memory_bytes(step, context=context, batch=batch, tp=shared))
+    caches = with_weights - step.weight_bytes / shared
+    return of_target + deployment.draft.held_bytes / shared + caches
+
+
+def fits(deployment: Deployment, *, context: int, batch: int) -> bool:
+    """Returns whether they fit into each GPU's memory; arguments as in needed_bytes."""
+    needed = needed_bytes(deployment, context=context, batch=batch)
+    return needed <= deployment.hardware.memory_bytes
