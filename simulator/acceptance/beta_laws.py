@@ -120,7 +120,8 @@ class EmpiricalLaw:
 
     @property
     def mean(self) -> float:
-        return float(self.weights @ self.values)
+        # Between the values, which the sum of weights that add up to 1 but for rounding may leave.
+        return float(np.clip(self.weights @ self.values, self.values[0], self.values[-1]))
 
     def survival(self, threshold: ArrayLike) -> NDArray[np.float64]:
         return self._tail(self.weights, threshold)

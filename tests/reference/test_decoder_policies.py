@@ -116,6 +116,8 @@ def test_heuristic_grows_by_two_and_shrinks_by_one() -> None:
     assert policy.gamma([block(1, 0)]) == 1
     assert policy.gamma([block(0, 0, gamma=4)]) == 4
     assert Heuristic(3, most=4).gamma([block(3, 3)]) == 4
+    assert Heuristic(3, most=6).gamma([block(3, 3)]) == 5
+    assert Heuristic(3, most=5).gamma([block(3, 3)]) == 5
 
 
 def test_heuristic_follows_transformers_schedule() -> None:

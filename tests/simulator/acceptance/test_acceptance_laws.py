@@ -79,6 +79,14 @@ def test_equal_values_are_one_atom_and_weights_need_no_scale() -> None:
     )
 
 
+def test_the_mean_of_equal_values_is_that_value_whatever_the_weights() -> None:
+    # Weights that add up to 1 but for the last bit must not take a mean beyond 1.
+    generator = np.random.default_rng(12)
+    for value in (1.0, 0.3):
+        laws = [EmpiricalLaw(np.full(9, value), generator.random(9)) for _ in range(100)]
+        assert {law.mean for law in laws} == {value}
+
+
 def test_merging_keeps_mass_and_mean() -> None:
     values, weights = merge(np.array([3, 0, 3]), np.array([0.2, 0.9, 0.6]), np.array([1.0, 2, 3]))
     assert values == pytest.approx([0.9, 0.5])

@@ -38,8 +38,8 @@ def test_agrees_with_brute_force_on_a_dense_grid() -> None:
     c = np.concatenate([np.linspace(0, 0.1, 41), np.linspace(0.11, 1.2, 44)])
     longest = 64
     factors = np.stack([improvement_factor(alpha, gamma, c) for gamma in range(longest + 1)])
-    # The first within rounding of the largest.
-    brute = (factors >= factors.max(axis=0) * (1 - 1e-15)).argmax(axis=0)
+    # The first within rounding of the largest; from 1e-15 to 1e-10 all say the same.
+    brute = (factors >= factors.max(axis=0) * (1 - 1e-12)).argmax(axis=0)
     # At c = 0 the last digits say nothing: longer is always better.
     brute = np.where((c == 0) & (alpha > 0), longest, brute)
     np.testing.assert_array_equal(optimal_gamma(alpha, c, max_gamma=longest), brute)
