@@ -16,7 +16,8 @@ def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -
     """Returns an output path as given; refuses it at once, before any long run, if it cannot be.
 
     The callback of every option that names an output file, `type=click.Path(path_type=Path)`. The
-    file itself is not touched: an earlier one stays until it is replaced.
+    file itself is not touched: an earlier one stays until it is replaced. A link stands for what
+    it leads to; a device or a pipe is written into and needs no writable folder.
 
     Raises:
       click.BadParameter: if the path is a folder, or its folder does not exist or is not writable.
@@ -25,10 +26,15 @@ def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -
         return None
     if value.is_dir():
         raise click.BadParameter(f"{value} is a folder")
-    if not value.parent.is_dir():
-        raise click.BadParameter(f"folder {value.parent} does not exist")
-    if not os.access(value.parent, os.W_OK):
-        raise click.BadParameter(f"folder {value.parent} is not writable")
+    if value.exists() and not value.is_file():
+        if not os.access(value, os.W_OK):
+            raise click.BadParameter(f"{value} is not writable")
+        return value
+    folder = Path(os.path.realpath(value)).parent if value.is_symlink() else value.parent
+    if not folder.is_dir():
+        raise click.BadParameter(f"folder {folder} does not exist")
+    if not os.access(folder, os.W_OK):
+        raise click.BadParameter(f"folder {folder} is not writable")
     return value
 
 

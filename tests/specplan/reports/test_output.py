@@ -1,6 +1,7 @@
 """What commands write."""
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -87,3 +88,14 @@ def test_a_folder_without_write_permission_is_refused(
     result = CliRunner().invoke(_writer, ["-o", str(tmp_path / "profile.json")])
     assert result.exit_code == 2
     assert "is not writable" in result.stderr
+
+
+def test_an_output_may_be_a_device_or_lie_behind_a_link(tmp_path: Path) -> None:
+    link, astray = tmp_path / "link", tmp_path / "astray"
+    link.symlink_to("a.json")
+    astray.symlink_to("none/a.json")
+    for path in (os.devnull, link):
+        assert CliRunner().invoke(_writer, ["-o", str(path)]).exit_code == 0
+    refused = CliRunner().invoke(_writer, ["-o", str(astray)])
+    assert refused.exit_code == 2
+    assert f"folder {tmp_path / 'none'} does not exist" in refused.output
