@@ -8,7 +8,7 @@ import torch
 from reference.autoregressive import autoregressive_blocks
 from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
-from reference.models.model import Model
+from reference.models.model import Model, positions_of, text_limit
 from reference.policies.policy import Policy
 from reference.records import Generation
 from reference.rules.acceptance import Rule
@@ -25,10 +25,10 @@ def beginning(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[
     if len(prompt) == 0:
         raise ValueError("a prompt must have at least one token, got none")
     text = target.beginning(prompt)
-    needed = len(text) + stopping.max_new_tokens
-    if target.max_length is not None and needed > target.max_length:
+    limit = text_limit(target, len(text))
+    if limit is not None and len(text) + stopping.max_new_tokens > limit:
         raise ValueError(
-            f"prompt and new tokens must fit the {target.max_length} positions of {target.name}, "
+            f"prompt and new tokens must fit the {positions_of(target, limit)}, "
             f"got {len(text)} + {stopping.max_new_tokens} tokens"
         )
     return text

@@ -2,16 +2,18 @@
 
 import inspect
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from estimator.draft_model import transformers_module
 from reference.generation import beginning
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import forbidden_ids
-from reference.models.model import Model, peaks, require_finite
+from reference.models.families import DISTANCES_ALONE
+from reference.models.model import Model, peaks, require_finite, text_limit
 from reference.stopping import Stopping
 
 
@@ -37,18 +39,16 @@ def decode_batch(
       generators: one for each prompt, on the target's device.
 
     Raises:
-      ValueError: if the target is none, or a prompt and its new tokens exceed its positions.
+      ValueError: if the target takes no batch, or a prompt and its new tokens exceed its positions.
       FloatingPointError: if it returns logits that are NaN or infinite.
     """
-    module = transformers_module(target)
-    if module is None:
-        raise ValueError(f"a batch needs a transformers model, got {target.name}")
     texts = [beginning(target, prompt, stopping) for prompt in prompts]
+    module = batch_module(target, texts)
     given = [len(text) for text in texts]
     batch = _Batch(module, prompts, target.device)
-    forbidden = forbidden_ids(module.generation_config, target.device)
+    forbidden = forbidden_ids(module, target.device)
     going = list(range(len(prompts)))
-    feed, mask = left_padded(texts, target.device)
+    feed, mask = padded(texts, target.device, side="left")
     while going:
         logits = batch.last_logits(feed, mask)
         if forbidden is not None:
@@ -74,17 +74,54 @@ def decode_batch(
     return [tuple(text[start:]) for text, start in zip(texts, given, strict=True)]
 
 
-def left_padded(texts: Sequence[Sequence[int]], device: torch.device) -> tuple[Tensor, Tensor]:
-    """Returns ids, padded on the left so that all texts end together, and what is no padding.
+def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
+    """Returns the `PreTrainedModel` that can decode these texts at once.
+
+    Args:
+      target: wraps it.
+      texts: as they begin.
+
+    Raises:
+      ValueError: if it is none; or padding would shift its texts, as a decoder's whose positions
+        count from the beginning of the row and cannot be given; or some texts begin beyond its
+        turning length, whose rotary factors all rows of a pass would share.
+    """
+    module = transformers_module(target)
+    if module is None:
+        raise ValueError(f"a batch needs a transformers model, got {target.name}")
+    config = module.config
+    given = "position_ids" in inspect.signature(module.forward).parameters
+    if not (config.is_encoder_decoder or given or config.model_type in DISTANCES_ALONE):
+        raise ValueError(
+            f"a batch needs a model whose positions can be given, got {target.name} "
+            f"({config.model_type}), which counts them from the padding on; use --batch-size 1"
+        )
+    if len({text_limit(target, len(text)) for text in texts}) > 1:
+        raise ValueError(
+            f"the texts of a batch must all begin before or all beyond the {target.turning_length} "
+            f"positions up to which {target.name} keeps its short rotary factors, got both; use "
+            "--batch-size 1"
+        )
+    return module
+
+
+def padded(
+    texts: Sequence[Sequence[int]], device: torch.device, *, side: Literal["left", "right"]
+) -> tuple[Tensor, Tensor]:
+    """Returns ids, padded to one length, and what is no padding.
+
+    A decoder's texts must end together, so they are padded on the left; an encoder's must begin
+    together, since their absolute positions count from the first id of the row.
 
     Returns:
       ids and mask, each of shape (texts, longest), int64; the mask is 1 where there is text.
     """
-    longest = max(len(text) for text in texts)
-    padding = [longest - len(text) for text in texts]
-    ids = [[0] * pads + list(text) for pads, text in zip(padding, texts, strict=True)]
-    mask = [[0] * pads + [1] * (longest - pads) for pads in padding]
-    return torch.tensor(ids, device=device), torch.tensor(mask, device=device)
+    rows = [torch.tensor(text, device=device) for text in texts]
+    ids, mask = (
+        pad_sequence(each, batch_first=True, padding_side=side)
+        for each in (rows, [torch.ones_like(row) for row in rows])
+    )
+    return ids, mask
 
 
 class _Batch:
@@ -99,7 +136,7 @@ class _Batch:
         self._mask = torch.empty(len(prompts), 0, dtype=torch.int64, device=device)
         self._encoded: dict[str, Any] = {}
         if module.config.is_encoder_decoder:
-            ids, mask = left_padded(prompts, device)
+            ids, mask = padded(prompts, device, side="right")
             outputs = module.get_encoder()(input_ids=ids, attention_mask=mask)
             self._encoded = {"encoder_outputs": outputs, "attention_mask": mask}
 

@@ -4,15 +4,16 @@ from collections.abc import Sequence
 
 from estimator.draft_model import draft_model
 from estimator.runs.arms import Subject
-from reference.generation import begin
+from reference.generation import begin, beginning
+from reference.models.model import positions_of, text_limit
 
 
 def require_room(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
     """Refuses prompts that with max_new_tokens new ones exceed the positions of either model.
 
-    The longest prompt is begun: if that fits, all do, and a pair that does not go together is
-    found out, too. The target's texts are scored in one pass, for which the draft needs room as
-    well.
+    Every prompt is asked about, as a longer one may lie beyond a length that a shorter one would
+    cross; the longest is begun, so that a pair which does not go together is found out, too. The
+    target's texts are scored in one pass, for which the draft needs room as well.
 
     Args:
       subject: the pair and its settings.
@@ -21,17 +22,18 @@ def require_room(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
     Raises:
       ValueError: naming the model, its positions and the tokens.
     """
-    longest = max(prompts, key=len)
-    text, _ = begin(subject.target, subject.drafter, longest, subject.stopping)
+    for prompt in prompts:
+        beginning(subject.target, prompt, subject.stopping)
+    begin(subject.target, subject.drafter, max(prompts, key=len), subject.stopping)
     draft = draft_model(subject.drafter)
+    if draft is None:
+        return
     new_tokens = subject.stopping.max_new_tokens
-    # A text's last token is never fed.
-    if (
-        draft is not None
-        and draft.max_length is not None
-        and len(text) + new_tokens - 1 > draft.max_length
-    ):
-        raise ValueError(
-            f"prompt and new tokens must fit the {draft.max_length} positions of the draft "
-            f"{draft.name}, got {len(text)} + {new_tokens} tokens"
-        )
+    for given in (len(draft.beginning(prompt)) for prompt in prompts):
+        limit = text_limit(draft, given)
+        # A text's last token is never fed.
+        if limit is not None and given + new_tokens - 1 > limit:
+            raise ValueError(
+                f"prompt and new tokens must fit the {positions_of(draft, limit, 'the draft ')}, "
+                f"got {given} + {new_tokens} tokens"
+            )

@@ -11,7 +11,7 @@ from reference.laws.laws import Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Scores, score_laws
 from reference.models.fitted_model import fitted
-from reference.models.model import Model, peaks, require_finite
+from reference.models.model import Model, peaks, positions_of, require_finite, text_limit
 from reference.policies.policy import Policy
 
 
@@ -28,6 +28,7 @@ class ModelDrafter:
         """
         self.draft = fitted(draft, vocabulary)
         self.sampling = sampling
+        self._limit: int | None = None
 
     @property
     def name(self) -> str:
@@ -45,6 +46,7 @@ class ModelDrafter:
                 f"one start token, got {self.name}, whose texts begin with {own[:3]} where the "
                 f"target's begin with {list(text[:3])}"
             )
+        self._limit = text_limit(self.draft, len(text))
         self.draft.start(prompt)
 
     def catch_up(self, text: Sequence[int]) -> None:
@@ -57,9 +59,7 @@ class ModelDrafter:
 
     def room(self, text: Sequence[int]) -> int:
         """Returns how many tokens the draft's positions allow after text."""
-        if self.draft.max_length is None:
-            return sys.maxsize
-        return max(self.draft.max_length - len(text) + 1, 0)
+        return sys.maxsize if self._limit is None else max(self._limit - len(text) + 1, 0)
 
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
@@ -118,10 +118,10 @@ def text_laws(
       FloatingPointError: if the model returns logits that are NaN or infinite.
     """
     fed = len(text) + len(continuation) - 1
-    if model.max_length is not None and fed > model.max_length:
+    limit = text_limit(model, len(text))
+    if limit is not None and fed > limit:
         raise ValueError(
-            f"a text to score must fit the {model.max_length} positions of {model.name}, "
-            f"got {fed} tokens"
+            f"a text to score must fit the {positions_of(model, limit)}, got {fed} tokens"
         )
     given = torch.tensor(continuation[:-1], dtype=torch.int64, device=model.device)
     last = torch.tensor(text[-1:], device=model.device)

@@ -9,6 +9,13 @@ import torch
 from torch import Tensor
 from transformers import Cache
 
+from reference.models.families import (
+    POSITIONS,
+    leaves_padding_out,
+    position_limit,
+    require_fit,
+    turning_length,
+)
 from reference.models.states import States
 from reference.models.stopwatch import Stopwatch
 
@@ -26,14 +33,18 @@ class CachedModel(ABC):
           name: for messages and reports.
 
         Raises:
-          ValueError: if it keeps no cache, or one that cannot be rolled back (recurrent state).
+          ValueError: if it keeps no cache, or one that cannot be rolled back (recurrent state), or
+            its family takes no passes of several tokens.
         """
         self.module = module.eval()
         self.name = name
         config = module.config.get_text_config(decoder=True)
         self.vocabulary: int = config.vocab_size
         self.device: torch.device = module.device
-        self.max_length: int | None = getattr(config, "max_position_embeddings", None)
+        require_fit(module.config, name)
+        self.max_length = position_limit(config, POSITIONS)
+        self.max_prompt = self.max_length
+        self.turning_length = turning_length(config)
         if module._is_stateful or not module._supports_default_dynamic_cache():
             self._refuse()
         if "past_key_values" not in inspect.signature(module.forward).parameters:
@@ -41,7 +52,7 @@ class CachedModel(ABC):
                 f"{name} ({module.config.model_type}) keeps no cache of keys and values, which "
                 "decoding needs"
             )
-        self._forbidden = forbidden_ids(module.generation_config, self.device)
+        self._forbidden = forbidden_ids(module, self.device)
         self._states = States(module)
         self._stopwatch = Stopwatch(self.device)
         self._cache = self._empty_cache()
@@ -104,21 +115,26 @@ class CachedModel(ABC):
         """Refuses a prompt that is empty or longer than the model's positions."""
         if len(prompt) == 0:
             raise ValueError("a prompt must have at least one token, got none")
-        if self.max_length is not None and len(prompt) > self.max_length:
+        if self.max_prompt is not None and len(prompt) > self.max_prompt:
             raise ValueError(
-                f"a prompt must fit the {self.max_length} positions of {self.name}, "
+                f"a prompt must fit the {self.max_prompt} positions of {self.name}, "
                 f"got {len(prompt)} tokens"
             )
 
 
-def forbidden_ids(generation_config: Any, device: torch.device) -> Tensor | None:
-    """Returns the ids that a model's own settings exclude, shape (n,), int64; None if none.
+def forbidden_ids(module: Any, device: torch.device) -> Tensor | None:
+    """Returns the ids that a model must not emit, shape (n,), int64; None if none.
 
-    Marian models, for one, must never emit their padding token, whose logit means nothing.
+    They are what its own settings exclude (Marian models, for one, must never emit their padding
+    token, whose logit means nothing) and, in decoders that leave padding out where they count
+    positions (M2M100 and its like), the padding token.
     """
-    ends = generation_config.eos_token_id
+    settings = module.generation_config
+    ends = settings.eos_token_id
     ends = ends if isinstance(ends, list) else [ends]
-    words = generation_config.bad_words_ids
+    words = settings.bad_words_ids
     ids = [word[0] for word in words or [] if len(word) == 1 and word[0] not in ends]
-    ids += generation_config.suppress_tokens or []
+    ids += settings.suppress_tokens or []
+    if module.config.is_encoder_decoder and any(map(leaves_padding_out, module.modules())):
+        ids.append(module.config.pad_token_id)
     return torch.tensor(sorted(set(ids)), device=device) if ids else None

@@ -8,6 +8,7 @@ from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 
 from reference.models.cached_model import CachedModel
+from reference.models.families import ENCODER_POSITIONS, position_limit
 
 
 class EncoderDecoderModel(CachedModel):
@@ -34,6 +35,7 @@ class EncoderDecoderModel(CachedModel):
         written = getattr(module.config, "decoder_vocab_size", None)
         if written is not None and not module.config.share_encoder_decoder_embeddings:
             self.vocabulary = written
+        self.max_prompt = position_limit(module.config, ENCODER_POSITIONS)
         settings = module.generation_config
         start = settings.decoder_start_token_id
         if start is None:

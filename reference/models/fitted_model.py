@@ -39,6 +39,10 @@ class FittedModel:
         return self.model.max_length
 
     @property
+    def turning_length(self) -> int | None:
+        return self.model.turning_length
+
+    @property
     def length(self) -> int:
         return self.model.length
 
@@ -50,7 +54,8 @@ class FittedModel:
         return self.model.beginning(prompt)
 
     def start(self, prompt: Sequence[int]) -> list[int]:
-        return self.model.start(prompt)
+        self.model.start([min(token, self.model.vocabulary - 1) for token in prompt])
+        return self.beginning(prompt)
 
     def extend(self, tokens: Tensor) -> Tensor:
         logits = self.model.extend(tokens.clamp(max=self.model.vocabulary - 1))

@@ -31,6 +31,13 @@ class Model(Protocol):
         """The most positions a text may have; None: no limit."""
 
     @property
+    def turning_length(self) -> int | None:
+        """A length that no text may grow across, as the model's positions turn otherwise beyond it.
+
+        A text whose prompt is longer is fine; None: there is none.
+        """
+
+    @property
     def length(self) -> int:
         """How many tokens of the text the cache holds."""
 
@@ -71,6 +78,29 @@ class Model(Protocol):
 
     def rollback(self, length: int) -> None:
         """Drops all but the first `length` tokens from the cache; a longer length is an error."""
+
+
+def text_limit(model: Model, given: int) -> int | None:
+    """Returns the most positions that a text may have; None: no limit.
+
+    Args:
+      model: whose positions they are.
+      given: ids that the text begins with; all but the last are fed in one pass.
+    """
+    turn = model.turning_length
+    if turn is None or given - 1 > turn:
+        return model.max_length
+    return turn if model.max_length is None else min(turn, model.max_length)
+
+
+def positions_of(model: Model, limit: int, role: str = "") -> str:
+    """Returns what a message calls the positions that a text does not fit."""
+    if limit == model.turning_length:
+        return (
+            f"{limit} positions up to which {role}{model.name} keeps its short rotary factors, or "
+            "begin beyond them"
+        )
+    return f"{limit} positions of {role}{model.name}"
 
 
 def peaks(logits: Tensor) -> Tensor:

@@ -66,6 +66,7 @@ def measure_command(
     from estimator.profiles.measurement import measure_costs, measure_traces, profile_data
     from estimator.profiles.profile import write_profile
     from estimator.runs.arms import Subject
+    from estimator.runs.batched import batch_module
     from estimator.runs.room import require_room
     from specplan.loading.pairs import draft_names, load, sampling_at
 
@@ -80,6 +81,8 @@ def measure_command(
     subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
     prompts = loaded.prompts
     require_room(subject, prompts)
+    if batch_size > 1:
+        batch_module(loaded.target, [loaded.target.beginning(prompt) for prompt in prompts])
     with tqdm(
         total=len(prompts) * (1 + 3 * repeats),
         desc="measure",

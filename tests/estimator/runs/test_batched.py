@@ -9,7 +9,7 @@ import transformers
 from pairs import PROMPTS, tiny_llama
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-from estimator.runs.batched import decode_batch, left_padded
+from estimator.runs.batched import decode_batch, padded
 from estimator.seeding import seeded
 from reference.generation import decode
 from reference.laws.sampling import Sampling
@@ -88,10 +88,10 @@ def test_texts_of_a_batch_are_those_of_each_prompt_alone(name: str, temperature:
     assert len({token for text in alone for token in text}) > 5
 
 
-def test_padding_stands_on_the_left() -> None:
-    ids, mask = left_padded([[5], [7, 8, 9]], CPU)
-    assert ids.tolist() == [[0, 0, 5], [7, 8, 9]]
-    assert mask.tolist() == [[0, 0, 1], [1, 1, 1]]
+def test_decoders_are_padded_on_the_left_and_encoders_on_the_right() -> None:
+    left, right = (padded([[5], [7, 8, 9]], CPU, side=side) for side in ("left", "right"))
+    assert [each.tolist() for each in left] == [[[0, 0, 5], [7, 8, 9]], [[0, 0, 1], [1, 1, 1]]]
+    assert [each.tolist() for each in right] == [[[5, 0, 0], [7, 8, 9]], [[1, 0, 0], [1, 1, 1]]]
 
 
 def test_a_table_has_no_batch() -> None:

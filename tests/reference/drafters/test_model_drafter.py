@@ -158,6 +158,16 @@ def test_a_narrower_draft_gives_unknown_tokens_no_probability_and_reads_them_as_
     assert model.model._text == [1, 2]   # type: ignore[attr-defined]
 
 
+def test_a_narrower_draft_reads_a_prompt_as_it_reads_what_follows() -> None:
+    draft = llama()
+    model = FittedModel(draft, draft.vocabulary + 10)
+    unknown = draft.vocabulary + 9
+    assert model.start([1, unknown, 2]) == [1, unknown, 2]
+    read = model.extend(torch.tensor([2]))[:, : draft.vocabulary]
+    draft.start([1, draft.vocabulary - 1, 2])
+    torch.testing.assert_close(read, draft.extend(torch.tensor([2])))
+
+
 def test_a_wider_draft_cannot_draft_what_the_target_does_not_know() -> None:
     model = fitted(TabularModel(lambda text: [0.4, 0.2, 0.2, 0.2], 4), 3)
     logits = model.extend(torch.tensor([0]))

@@ -1,0 +1,123 @@
+"""What families of transformers models do otherwise than decoding needs, told before any pass."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any
+
+# By model type: why a text decoded in passes of several tokens is not the family's own.
+UNFIT: Mapping[str, str] = MappingProxyType(
+    {
+        "cpmant": "its attention counts a prompt of its own beside the cache",
+        "fsmt": "its decoder reads the last token of a pass alone once it has a cache",
+        "moshi": "its attention window is kept by its own cache alone, which cannot roll back",
+        "prophetnet": "its decoder takes one token a pass once it has a cache",
+    }
+)
+# Names that configurations have for the most positions of a text, the decoder's first.
+POSITIONS = ("max_decoder_position_embeddings", "max_position_embeddings", "max_seq_len")
+ENCODER_POSITIONS = ("max_encoder_position_embeddings", *POSITIONS)
+# Their attention sees distances alone, which padding on the left leaves as they are.
+DISTANCES_ALONE = frozenset({"bloom", "mpt"})
+
+
+def require_fit(config: Any, name: str) -> None:
+    """Refuses a family whose passes over several tokens are not its steps.
+
+    Args:
+      config: a model's configuration.
+      name: of the model, for the message.
+
+    Raises:
+      ValueError: naming the model, its type and the reason.
+    """
+    reason = UNFIT.get(config.model_type)
+    if _drops_tokens(config):
+        reason = "its experts have a capacity, beyond which a pass drops tokens that steps keep"
+    if reason is not None:
+        raise ValueError(
+            f"{name} ({config.model_type}) cannot be decoded speculatively: {reason}; choose a "
+            "model of another family"
+        )
+
+
+def _drops_tokens(config: Any) -> bool:
+    """Returns whether experts turn tokens away when too many of a pass choose them."""
+    if getattr(config, "expert_capacity", None) is None:
+        return False
+    # NLLB-MoE's capacity is a fraction of the pass, and at 1 there is room for all of it.
+    return float(getattr(config, "moe_eval_capacity_token_fraction", 0.0)) < 1
+
+
+def position_limit(config: Any, names: tuple[str, ...]) -> int | None:
+    """Returns the first of a configuration's settings of these names; None: no limit."""
+    found = (getattr(config, name, None) for name in names)
+    return next((int(limit) for limit in found if limit is not None), None)
+
+
+def turning_length(config: Any) -> int | None:
+    """Returns the length up to which a long-RoPE model turns by its short factors.
+
+    The factors of a pass go by its last position, so that a text which crosses this length would
+    mix both in one cache (Phi-3 and Phi-4 with 128k positions). None: the factors never change.
+
+    Args:
+      config: of the decoder.
+    """
+    parameters = getattr(config, "rope_parameters", None) or {}
+    kinds = parameters.values() if "rope_type" not in parameters else [parameters]
+    return min(
+        (
+            int(kind["original_max_position_embeddings"])
+            for kind in kinds
+            if isinstance(kind, dict) and kind.get("rope_type") == "longrope"
+        ),
+        default=None,
+    )
+
+
+def leaves_padding_out(part: Any) -> bool:
+    """Returns whether a part of a model counts positions by the ids that are no padding."""
+    return hasattr(part, "create_position_ids_from_input_ids")
+
+
+def unapplied_settings(generation_config: Any) -> dict[str, object]:
+    """Returns the settings of a model's own that change what it would write, by name.
+
+    Decoding takes its settings from its caller alone.
+
+    Args:
+      generation_config: of a transformers model.
+    """
+    found: dict[str, object] = {}
+    for name, neutral in NEUTRAL.items():
+        value = getattr(generation_config, name, None)
+        if value is not None and value not in neutral:
+            found[name] = value
+    return found
+
+
+# By name, the values with which a setting does nothing.
+NEUTRAL: Mapping[str, tuple[object, ...]] = MappingProxyType(
+    {
+        "temperature": (1.0,),
+        "top_k": (0,),
+        "top_p": (1.0,),
+        "min_p": (0.0,),
+        "top_h": (),
+        "typical_p": (1.0,),
+        "epsilon_cutoff": (0.0,),
+        "eta_cutoff": (0.0,),
+        "repetition_penalty": (1.0,),
+        "encoder_repetition_penalty": (1.0,),
+        "no_repeat_ngram_size": (0,),
+        "encoder_no_repeat_ngram_size": (0,),
+        "num_beams": (1,),
+        "min_length": (0,),
+        "min_new_tokens": (0,),
+        "forced_eos_token_id": (),
+        "begin_suppress_tokens": ([],),
+        "exponential_decay_length_penalty": (),
+        "guidance_scale": (1.0,),
+        "sequence_bias": (),
+    }
+)
