@@ -115,7 +115,7 @@ def test_standard_output_that_is_a_file_is_written_into(tmp_path: Path) -> None:
     """A replaced file would be another than the one that the shell has open."""
     program = (
         "from pathlib import Path\n"
-        "from ngram.files.whole_file import whole_file\n"
+        "from reference.files.whole_file import whole_file\n"
         "with whole_file(Path('/dev/stdout')) as partial: partial.write_text('first ')\n"
         "print('second')\n"
     )
