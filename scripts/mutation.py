@@ -51,17 +51,21 @@ SUBJECTS = {
             "tests/reference/test_decoder_acceptance.py",
             "tests/reference/test_decoder_exact_law.py",
             "tests/reference/test_decoder_lenience.py",
-            "tests/reference/test_residual_rows.py",
+            "tests/reference/rules/*.py",
             "tests/reference/test_verifier_randomness.py",
         ),
     ),
     "policies": Subject(
         ("reference/policies/policy.py",),
-        ("tests/reference/test_decoder_policies.py", "tests/reference/test_policy_bounds.py"),
+        ("tests/reference/test_decoder_policies.py", "tests/reference/policies/*.py"),
     ),
-    "sampling": Subject(
-        ("reference/laws/sampling.py",),
-        ("tests/reference/test_decoder_sampling.py", "tests/reference/test_sampling_*.py"),
+    "laws": Subject(
+        ("reference/laws/laws.py", "reference/laws/sampling.py"),
+        (
+            "tests/reference/laws/*.py",
+            "tests/reference/test_decoder_acceptance.py",
+            "tests/reference/test_decoder_sampling.py",
+        ),
     ),
     "loop": Subject(
         ("reference/speculative.py", "reference/stopping.py"),
