@@ -51,6 +51,7 @@ SUBJECTS = {
             "tests/reference/test_decoder_acceptance.py",
             "tests/reference/test_decoder_exact_law.py",
             "tests/reference/test_decoder_lenience.py",
+            "tests/reference/test_devices.py",
             "tests/reference/rules/*.py",
             "tests/reference/test_verifier_randomness.py",
         ),
@@ -63,6 +64,7 @@ SUBJECTS = {
         ("reference/laws/laws.py", "reference/laws/sampling.py"),
         (
             "tests/reference/laws/*.py",
+            "tests/reference/test_devices.py",
             "tests/reference/test_decoder_acceptance.py",
             "tests/reference/test_decoder_sampling.py",
         ),
