@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from estimator.prompts import embedded_prompts, encode_prompts, read_prompts
+from estimator.prompt_files import Prompt, read_prompts, require_characters
+from estimator.prompts import embedded_prompts, encode_prompts
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import (
@@ -40,6 +41,7 @@ class Loaded:
     target, tokenizer: loaded.
     drafters: by name, each made for given sampling settings.
     prompts: ids, at least one prompt.
+    categories: of each prompt; None where its file names none.
     stopping: max_new_tokens and the target's end-of-text ids.
     origins: tells models of one name apart: files, device, precision.
     """
@@ -48,6 +50,7 @@ class Loaded:
     tokenizer: Any
     drafters: dict[str, DrafterOf]
     prompts: list[list[int]]
+    categories: list[str | None]
     stopping: Stopping
     origins: list[str]
 
@@ -102,7 +105,7 @@ def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None
       ValueError: with the option's name, rule and value.
     """
     target_name = EMBEDDED if options.target is None else options.target
-    texts = [prompt] if prompt is not None else _texts(options)
+    texts = _texts(options) if prompt is None else [_given(prompt)]
     names = {name: parse_drafter(name) for name in drafts}
     device = resolve_device(options.device)
     source = target_source(target_name)
@@ -119,34 +122,42 @@ def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None
         tokenizer,
         {text: load_drafter(name, target, tokenizer, options) for text, name in names.items()},
         prompts,
+        [None] * len(prompts) if texts is None else [text.category for text in texts],
         Stopping(options.max_new_tokens, end_ids(target.module, tokenizer)),
         [str(device), str(target.module.dtype), *model_files(target_name, names.values())],
     )
 
 
-def _texts(options: ModelOptions) -> list[str] | None:
-    """Returns the texts of a user's prompts; None stands for library sources."""
+def _given(prompt: str) -> Prompt:
+    """Returns the prompt of the command line."""
+    require_characters(prompt, "prompt")
+    return Prompt(prompt)
+
+
+def _texts(options: ModelOptions) -> list[Prompt] | None:
+    """Returns as many of a user's prompts as are wanted; None stands for library sources."""
     if options.prompts is not None:
-        return read_prompts(options.prompts)
+        files = read_prompts(options.prompts)
+        if files.left_out:
+            first, others = files.left_out[0], len(files.left_out) - 1
+            warn(f"left out as no text: {first}" + (f" and {others} more" if others else ""))
+        return list(files.prompts[: options.num_prompts])
     if options.chat:
         raise ValueError("chat needs a prompt of your own, got none")
     return None
 
 
 def _prompts(
-    texts: Sequence[str] | None, tokenizer: Any, options: ModelOptions, target_name: str
+    prompts: Sequence[Prompt] | None, tokenizer: Any, options: ModelOptions, target_name: str
 ) -> list[list[int]]:
-    if texts is None:
+    if prompts is None:
         return _library_prompts(tokenizer, options)
+    texts = [prompt.text for prompt in prompts]
     if not options.chat:
-        return encode_prompts(
-            texts, tokenizer, count=options.num_prompts, prompt_tokens=options.prompt_tokens
-        )
+        return encode_prompts(texts, tokenizer, prompt_tokens=options.prompt_tokens)
     if options.prompt_tokens is not None:
         raise ValueError("prompt_tokens cannot be given with chat: it would cut the template")
-    return [
-        encode_chat(tokenizer, text, name=target_name) for text in texts[: options.num_prompts]
-    ]
+    return [encode_chat(tokenizer, text, name=target_name) for text in texts]
 
 
 def _library_prompts(tokenizer: Any, options: ModelOptions) -> list[list[int]]:

@@ -1,0 +1,183 @@
+"""Prompts from a user's files: lines, JSON in the shapes that people have, folders."""
+
+import glob
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+JSON_LINES = (".jsonl", ".ndjson")
+# Each with what a message of it calls its author and its text, and the authors who are users.
+CHATS = {"messages": ("role", "content"), "conversations": ("from", "value")}
+USERS = ("user", "human")
+FIELDS = ("prompt", "text", "turns", *CHATS)
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One prompt.
+
+    text: not empty, of whole Unicode characters.
+    category: what the file says that it is about, by which acceptance is reported; None: nothing.
+    """
+
+    text: str
+    category: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PromptFiles:
+    """What a user's prompts were read from.
+
+    prompts: in the files' order, at least one.
+    left_out: files of a folder or glob that hold no text.
+    """
+
+    prompts: tuple[Prompt, ...]
+    left_out: tuple[Path, ...] = ()
+
+
+def read_prompts(source: str) -> PromptFiles:
+    """Returns the prompts of a file, or one for each file of a folder or glob.
+
+    A .txt file has one prompt a line. A line of a .jsonl or .ndjson file, or an item of a .json
+    file's list, is a record with a field `prompt`, `text`, `turns` (its first turn), `messages`
+    (OpenAI's) or `conversations` (ShareGPT's; their user's first message), and may have a
+    `category`; or a string. Blank lines, and of a folder hidden files, are passed over.
+
+    Raises:
+      ValueError: if source does not exist, cannot be read, has no prompts or an empty one.
+    """
+    path = Path(source)
+    if path.is_file():
+        return PromptFiles(tuple(_of_file(path)))
+    if path.is_dir():
+        found = [file for file in path.rglob("*") if not _hidden(file.relative_to(path))]
+    else:
+        found = [Path(name) for name in glob.glob(source, recursive=True)]
+    files = sorted(file for file in found if file.is_file())
+    if not path.is_dir() and not files:
+        raise ValueError(f"prompts must be an existing file, folder or glob, got {source}")
+    texts = {file: _text_of(file) for file in files}
+    prompts = tuple(Prompt(text) for text in texts.values() if text is not None)
+    if not prompts:
+        raise ValueError(f"prompts must hold at least one prompt, got none in {source}")
+    return PromptFiles(prompts, tuple(file for file, text in texts.items() if text is None))
+
+
+def require_characters(text: str, name: str) -> None:
+    """Refuses text with half of a surrogate pair, which no tokenizer can read.
+
+    Raises:
+      ValueError: with the name, and where it is.
+    """
+    for place, character in enumerate(text):
+        if "\ud800" <= character <= "\udfff":
+            raise ValueError(
+                f"{name} must be whole Unicode characters, got the lone surrogate "
+                f"U+{ord(character):04X} at character {place + 1}"
+            )
+
+
+def _hidden(path: Path) -> bool:
+    return any(part.startswith(".") for part in path.parts)
+
+
+def _text_of(file: Path) -> str | None:
+    """Returns a file's text; None where it is blank or none."""
+    content = file.read_bytes()
+    if b"\0" in content:
+        return None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        return None
+    return text if text.strip() else None
+
+
+def _of_file(path: Path) -> list[Prompt]:
+    """Returns the prompts of one file."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ValueError(f"prompts must be readable UTF-8 text, got {path}: {error}") from error
+    if path.suffix == ".json":
+        records = _parsed(text, str(path))
+        if not isinstance(records, list):
+            records = [records]
+        found = [(record, f"{path} item {at}") for at, record in enumerate(records, start=1)]
+    else:
+        # Not `splitlines`, which splits at U+0085, U+2028 and form feeds, too.
+        lines = [
+            (line, f"{path} line {at}")
+            for at, line in enumerate(text.split("\n"), start=1)
+            if line.strip()
+        ]
+        if path.suffix not in JSON_LINES:
+            found = lines
+        else:
+            found = [(_parsed(line, where), where) for line, where in lines]
+    if not found:
+        raise ValueError(f"prompts must hold at least one prompt, got none in {path}")
+    return [_prompt(record, where) for record, where in found]
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except (json.JSONDecodeError, RecursionError) as error:
+        raise ValueError(f"{where} must be JSON, got: {error}") from error
+
+
+def _prompt(record: Any, where: str) -> Prompt:
+    """Returns the prompt of one record: a line of text, or what stood in JSON."""
+    category = None
+    if isinstance(record, str):
+        text = record
+    elif isinstance(record, Mapping):
+        text = _field(record, where)
+        category = record.get("category")
+        if category is not None and not isinstance(category, str):
+            raise ValueError(
+                f"{where}: field category must be text, got {type(category).__name__}"
+            )
+    else:
+        raise ValueError(f"{where} must be text or a record, got {type(record).__name__}")
+    if not text.strip():
+        raise ValueError(f"a prompt must not be empty, got an empty one: {where}")
+    require_characters(text, f"{where}: a prompt")
+    return Prompt(text, category)
+
+
+def _field(record: Mapping[str, Any], where: str) -> str:
+    """Returns the text of the first of FIELDS that a record has."""
+    name = next((name for name in FIELDS if name in record), None)
+    if name is None:
+        raise ValueError(f"{where} must have a field {', '.join(FIELDS)}, got none of them")
+    value = record[name]
+    if name == "turns" and isinstance(value, list) and value:
+        value = value[0]
+    if name in CHATS:
+        value = _first_user_message(value, name, where)
+    if not isinstance(value, str):
+        raise ValueError(f"{where}: field {name} must be text, got {type(value).__name__}")
+    return value
+
+
+def _first_user_message(messages: Any, name: str, where: str) -> Any:
+    """Returns what a chat's user said first."""
+    author, content = CHATS[name]
+    if not isinstance(messages, list):
+        raise ValueError(f"{where}: field {name} must be a list, got {type(messages).__name__}")
+    for message in messages:
+        if isinstance(message, Mapping) and message.get(author) in USERS:
+            said = message.get(content)
+            if isinstance(said, list):   # OpenAI's parts, of which some may be images
+                parts = [part.get("text") for part in said if isinstance(part, Mapping)]
+                said = "\n".join(part for part in parts if isinstance(part, str))
+            return said
+    raise ValueError(
+        f"{where}: field {name} must have a message whose {author} is {' or '.join(USERS)}, "
+        "got none"
+    )
