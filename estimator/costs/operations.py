@@ -1,24 +1,65 @@
 """Arithmetic operations per token, for the ratio c_hat of Leviathan et al. 2023, Theorem 10."""
 
+import re
 from typing import Any
+
+from torch import nn
 
 from estimator.draft_model import draft_model, transformers_module
 from reference.drafter import Drafter
 
+# Weights of all experts, or of one in a list of them.
+EXPERTS = re.compile(r"(.*\bexperts)\.(.*)")
+# What configurations call the number of experts that a token is sent to.
+CHOSEN = ("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts")
+# Of keys and values of the prompt in cross-attention, made once for a text.
+ONCE_A_TEXT = re.compile(
+    r"\.(?:EncDecAttention|encoder_attn|cross_attention|crossattention\.self)"
+    r"\.(?:k|v|k_proj|v_proj|key|value)\."
+)
+
 
 def operations_per_token(module: Any) -> int:
-    """Returns 2 operations for each weight that multiplies a token's activations.
+    """Returns 2 operations for each weight that multiplies a decoded token's activations.
 
-    Looking up an input embedding multiplies nothing; the output embedding does, tied or not.
-    Attention over the cache, small at the lengths at hand, is left out.
+    Looking up an input embedding multiplies nothing; the output embedding does, tied or not. Of a
+    mixture's experts a token meets those it is sent to, and of an encoder-decoder the decoder
+    alone. Attention over the cache, small at the lengths at hand, is left out.
 
     Args:
       module: a transformers model.
     """
-    weights = int(module.num_parameters(exclude_embeddings=True))
+    idle = {
+        id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)
+    } | _encoder_weights(module)
     head = module.get_output_embeddings()
-    tied = head is not None and head.weight is module.get_input_embeddings().weight
-    return 2 * (weights + (head.weight.numel() if tied else 0))
+    tied = head is not None and id(head.weight) in idle
+    weights = float(head.weight.numel()) if tied else 0.0
+    for name, parameter in module.named_parameters():
+        if id(parameter) not in idle and ONCE_A_TEXT.search(name) is None:
+            weights += parameter.numel() * _share_of_tokens(module, name, parameter)
+    return 2 * round(weights)
+
+
+def _encoder_weights(module: Any) -> set[int]:
+    """Returns the ids of the weights that only the prompt's pass through an encoder meets."""
+    if not module.config.is_encoder_decoder:
+        return set()
+    return {id(parameter) for parameter in module.get_encoder().parameters()}
+
+
+def _share_of_tokens(module: Any, name: str, parameter: Any) -> float:
+    """Returns how many of the tokens meet a weight: all, or those that are sent to its expert."""
+    found = EXPERTS.fullmatch(name)
+    config = module.config.get_text_config(decoder=True)
+    chosen = next((n for c in CHOSEN if (n := getattr(config, c, None)) is not None), None)
+    if found is None or chosen is None:
+        return 1.0
+    if parameter.dim() == 3:
+        return min(1.0, int(chosen) / len(parameter))
+    if found[2].partition(".")[0].isdecimal():
+        return min(1.0, int(chosen) / len(module.get_submodule(found[1])))
+    return 1.0
 
 
 def c_hat(target_module: Any, drafter: Drafter) -> float:

@@ -15,6 +15,7 @@ from reference.records import Generation
 from reference.rules.acceptance import Rule
 from reference.speculative import STRICT
 from reference.stopping import Stopping
+from simulator.cost.curves import CostModel
 
 BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
 WARM_UP_TOKENS = 8
@@ -112,6 +113,12 @@ def probed(gammas: Sequence[int]) -> list[int]:
 def probe_runs(runs: Runs) -> list[list[Generation]]:
     """Returns the repeats of every probing text, by draft length and prompt."""
     return [repeats for arm in runs if arm.startswith(PROBE) for repeats in runs[arm]]
+
+
+def priced_ratio(cost: CostModel, runs: Runs) -> float | None:
+    """Returns c, draft step over target step; None where no probing text drafted anything."""
+    drafted = any(run.drafted for repeats in probe_runs(runs) for run in repeats)
+    return cost.c if drafted else None
 
 
 def of_prompts(runs: Runs, chosen: Sequence[int]) -> Runs:

@@ -13,7 +13,7 @@ class Row:
     rule: of acceptance, by name; lossless: whether it keeps the target's law.
     alpha: mean of sum min(p, q) over texts sampled from the target before the run; under a
       lenient rule with its p/l in place of p (Leviathan et al. 2023, A.5).
-    c: seconds of a draft step over seconds of a target step.
+    c: seconds of a draft step over seconds of a target step; None where nothing was drafted.
     predicted_theorem8: verification free, acceptances i.i.d.
     predicted_ahead, _low, _high: replay over those other texts; None for a lossy rule, which
       leaves the target's texts.
@@ -35,7 +35,7 @@ class Row:
     rule: str
     lossless: bool
     alpha: float
-    c: float
+    c: float | None
     predicted_theorem8: float | None
     predicted_ahead: float | None
     predicted_ahead_low: float | None

@@ -6,7 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimator.costs.blocks import fit_costs
-from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probe_runs, probed, run_arms
+from estimator.runs.arms import (
+    AGAIN,
+    BASELINE,
+    Runs,
+    Subject,
+    priced_ratio,
+    probe_runs,
+    probed,
+    run_arms,
+)
 from estimator.runs.planner import adaptive, planning_generations
 from estimator.runs.rates import (
     Seconds,
@@ -197,7 +206,7 @@ def _row(
         gamma=policy.value if isinstance(policy, Fixed) else None,
         rule=subject.rule.name,
         alpha=texts.alpha(runs[BASELINE]),
-        c=cost.c,
+        c=priced_ratio(cost, runs),
         lossless=subject.rule.lossless,
         predicted_theorem8=predicted.theorem8,
         predicted_ahead=predicted.ahead,

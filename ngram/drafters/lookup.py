@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import torch
 
-from ngram.drafters.matches import Matches
+from ngram.drafters.matches import MOST, Matches
 from reference.drafter import Draft
 from reference.laws.laws import Laws, OneHot
 from reference.laws.scoring import Scores
@@ -34,10 +34,10 @@ class PromptLookupDrafter:
           longest: N, how many tokens a match may have; longer matches go first.
 
         Raises:
-          ValueError: if longest is below 1.
+          ValueError: if longest is not in [1, MOST].
         """
-        if longest < 1:
-            raise ValueError(f"a lookup must match at least 1 token, got {longest}")
+        if not 1 <= longest <= MOST:
+            raise ValueError(f"a lookup must match 1 to {MOST} tokens, got {longest}")
         self.device = device
         self.longest = longest
         self._stopwatch = Stopwatch(torch.device("cpu"))

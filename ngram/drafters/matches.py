@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+# What an index may take a match to be: it keeps that many tuples for each word of the text, and the
+# memory of these grows with the square.
+MOST = 64
+
 
 class Matches:
     """An index of a text's words by the up to `longest` words before them.

@@ -20,7 +20,9 @@ from reference.policies.policy import Policy
 class NgramDrafter:
     """Drafts from the rows of an n-gram model, over the target's vocabulary.
 
-    It reads the text's last words alone and keeps nothing of it.
+    It reads the text's last words alone and keeps nothing of it. An encoder-decoder model's text
+    begins with tokens of its own (T5's padding, BART's end of text and language), which are no
+    words: what follows them begins a sentence, as `<s>` does.
     """
 
     def __init__(self, rows: Rows, sampling: Sampling, *, device: torch.device, name: str) -> None:
@@ -37,18 +39,20 @@ class NgramDrafter:
         self.device = device
         self.name = name
         self._stopwatch = Stopwatch(torch.device("cpu"))
+        self._no_words = 0
 
     @property
     def forward_seconds(self) -> float:
         return self._stopwatch.seconds
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
-        pass
+        begins_with_prompt = list(text[: len(prompt)]) == list(prompt)
+        self._no_words = 0 if begins_with_prompt else len(text)
 
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        recent = list(text[-self.rows.model.order :])
+        recent = self._last_words(text)
         tokens: list[Tensor] = []
         laws: list[Laws] = []
         refused = False
@@ -68,6 +72,10 @@ class NgramDrafter:
             return Draft(none, OneHot(none), refused=refused)
         return Draft(torch.cat(tokens), concatenate(laws), refused=refused)
 
+    def _last_words(self, text: Sequence[int]) -> list[int]:
+        """Returns as many of a text's last words as can matter."""
+        return list(text[max(self._no_words, len(text) - self.rows.model.order) :])
+
     def _logits(self, texts: Sequence[Sequence[int]]) -> Tensor:
         """Returns the log-probabilities of what follows each text, shape (texts, vocabulary)."""
         with self._stopwatch:
@@ -84,7 +92,8 @@ class NgramDrafter:
         p: Laws,
         max_gamma: int,
     ) -> Scores:
-        whole = [*text[-self.rows.model.order :], *continuation]
+        self.start(prompt, text)
+        whole = [*self._last_words(text), *continuation]
         given = len(whole) - len(continuation)
         logits = self._logits([whole[:end] for end in range(given, len(whole))])
         before = torch.tensor(continuation[:-1], dtype=torch.int64, device=self.device)

@@ -126,7 +126,7 @@ def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
         if grams.order == 1:
             key = grams.words[:, 0].astype(np.int64)
         else:
-            own = number[grams.words[:, -1]]
+            own = _places(number, grams.words[:, -1])
             _refuse(grams, own < 0, "its last word is not among the unigrams", source=source)
             contexts = _contexts(grams, number, keys, source=source)
             key = contexts * len(keys[0]) + own
@@ -170,6 +170,20 @@ def _numbered(words: Keys, *, source: str) -> NDArray[np.int32]:
     return number
 
 
+def _places(number: NDArray[np.int32], words: NDArray[np.int32]) -> Keys:
+    """Returns each word's place among the unigrams, -1 where it is none of them.
+
+    An id beyond the unigrams' must not be looked up: the last three places of number are those of
+    the words with negative codes.
+
+    Args:
+      number: as `BackoffModel.number`.
+      words: ids or negative codes, shape (n,).
+    """
+    beyond = words >= len(number) + UNKNOWN
+    return np.where(beyond, -1, number[np.where(beyond, UNKNOWN, words)]).astype(np.int64)
+
+
 def _contexts(
     grams: Grams, number: NDArray[np.int32], keys: list[Keys], *, source: str
 ) -> Keys:
@@ -178,13 +192,14 @@ def _contexts(
     Raises:
       ValueError: if they are not listed there.
     """
-    place = number[grams.words[:, 0]].astype(np.int64)
+    place = _places(number, grams.words[:, 0])
     missing = place < 0
     for depth in range(1, grams.order - 1):
-        wanted = place * len(keys[0]) + number[grams.words[:, depth]]
+        own = _places(number, grams.words[:, depth])
+        wanted = place * len(keys[0]) + own
         place = np.searchsorted(keys[depth], wanted)
         place[place == len(keys[depth])] = 0
-        missing |= keys[depth][place] != wanted
+        missing |= (own < 0) | (keys[depth][place] != wanted)
     _refuse(grams, missing, "its words but the last are not listed", source=source)
     return place
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.options.model_options import ModelOptions, lenience_option, model_options
+from specplan.options.model_options import MOST_GAMMA, ModelOptions, lenience_option, model_options
 from specplan.reports.detokenizing import Decode, TextStream, piece
-from specplan.reports.output import print_json
+from specplan.reports.output import folded, print_json
 
 if TYPE_CHECKING:
     from reference.laws.sampling import Sampling
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 @click.command("generate")
 @model_options
 @click.option("--prompt", help="Text to continue.  [default: the first of the prompts]")
-@click.option("--gamma", type=click.IntRange(min=1), default=4, help="Drafted tokens per block.")
+@click.option(
+    "--gamma", type=click.IntRange(1, MOST_GAMMA), default=4, help="Drafted tokens per block."
+)
 @click.option(
     "--policy",
     "policy_name",
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--max-gamma",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=MOST_GAMMA),
     default=16,
     help="Longest draft of policies other than fixed.",
 )
@@ -113,13 +115,13 @@ def generate_command(
     if as_json:
         print_json(_as_data(generation, loaded.tokenizer) | {"lossless": rule.lossless})
         return
-    click.echo(
+    counts = (
         f"\n{len(generation.tokens)} tokens in {generation.target_calls} target calls, "
         f"{generation.decode_seconds:.2f} s; {generation.accepted} of {generation.drafted} "
         f"drafted tokens accepted; ended by {generation.ending}."
-        + ("" if rule.lossless else f" Lossy: the rule {rule.name} changes the output law."),
-        err=True,
+        + ("" if rule.lossless else f" Lossy: the rule {rule.name} changes the output law.")
     )
+    click.echo(folded(counts), err=True)
 
 
 def _begin(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.options.model_options import ModelOptions, model_options
+from specplan.options.model_options import MOST_GAMMA, ModelOptions, model_options
 from specplan.reports.output import bounds, print_json, table, writable
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @model_options
 @click.option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
 @click.option(
-    "--max-gamma", type=click.IntRange(min=1), default=16, help="Longest draft to price."
+    "--max-gamma", type=click.IntRange(1, MOST_GAMMA), default=16, help="Longest draft to price."
 )
 @click.option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
 @click.option(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.options.model_options import ModelOptions, lenience_option, model_options
+from specplan.options.model_options import MOST_GAMMA, ModelOptions, lenience_option, model_options
 from specplan.options.ranges import integers, numbers
 from specplan.reports.output import print_json, writable
 
@@ -48,7 +48,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 )
 @click.option(
     "--max-gamma",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=1, max=MOST_GAMMA),
     default=16,
     help="Longest draft of policies other than fixed.",
 )

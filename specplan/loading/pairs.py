@@ -10,6 +10,7 @@ from estimator.prompt_files import Prompt, read_prompts, require_characters
 from estimator.prompts import embedded_prompts, encode_prompts
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
+from reference.models.families import unapplied_settings
 from reference.models.huggingface import (
     encode_chat,
     end_ids,
@@ -117,6 +118,7 @@ def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None
         source, device=device, dtype=options.dtype, trust_remote_code=options.trust_remote_code
     )
     target.name = target_name
+    _tell_of_unapplied_settings(target, options)
     return Loaded(
         target,
         tokenizer,
@@ -126,6 +128,17 @@ def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None
         Stopping(options.max_new_tokens, end_ids(target.module, tokenizer)),
         [str(device), str(target.module.dtype), *model_files(target_name, names.values())],
     )
+
+
+def _tell_of_unapplied_settings(target: CachedModel, options: ModelOptions) -> None:
+    """Says which settings the target's own configuration has that the options do not."""
+    found = unapplied_settings(target.module.generation_config)
+    others = {
+        name: value for name, value in found.items() if getattr(options, name, None) != value
+    }
+    if others:
+        listed = ", ".join(f"{name} {value}" for name, value in others.items())
+        warn(f"not applied of the generation_config of {target.name}: {listed}")
 
 
 def _given(prompt: str) -> Prompt:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ngram.drafters.matches import MOST
+
 # Kind -> whether a value after the colon is refused (no), allowed (may) or needed (must).
 KINDS = {
     "embedded": "no",
@@ -58,6 +60,8 @@ def parse_drafter(text: str) -> DrafterName:
         raise ValueError(f"draft {kind}: needs a value after the colon, got {text!r}")
     if kind in INTEGERS and value and not (value.isdecimal() and int(value) > 0):
         raise ValueError(f"draft {kind}:N needs a positive integer N, got {text!r}")
+    if kind == "lookup" and value and int(value) > MOST:
+        raise ValueError(f"draft lookup:N needs an N of at most {MOST}, got {text!r}")
     return DrafterName(kind, value or None)
 
 

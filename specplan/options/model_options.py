@@ -9,6 +9,8 @@ from typing import Any
 import click
 
 EMBEDDED_PROMPT_TOKENS = 64
+# Of a draft; predictions keep this many numbers for each text and resample.
+MOST_GAMMA = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +77,9 @@ OPTIONS = [
     click.option(
         "--prompts",
         metavar="FILE",
-        help="A .txt (one a line), a .jsonl (prompt, text or turns), or a folder or glob of files."
-        "  [default: library sources held out from the embedded models]",
+        help="A .txt (one a line), a .jsonl, .ndjson or .json (prompt, text, turns, messages or "
+        "conversations), or a folder or glob of files.  [default: library sources held out from "
+        "the embedded models]",
     ),
     click.option(
         "--num-prompts",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from reference.policies.policy import Confidence, Fixed, Heuristic, Policy
+from specplan.options.model_options import MOST_GAMMA
 
 FIXED, ADAPTIVE = "fixed", "adaptive"
 FIRST_HEURISTIC_GAMMA = 5
@@ -27,8 +28,8 @@ def parse_policies(
     for name in names:
         if name == FIXED:
             for gamma in gammas:
-                if gamma < 1:
-                    raise ValueError(f"gamma must be at least 1, got {gamma}")
+                if not 1 <= gamma <= MOST_GAMMA:
+                    raise ValueError(f"gamma must lie in [1, {MOST_GAMMA}], got {gamma}")
                 policies[f"gamma {gamma}"] = Fixed(gamma)
         else:
             policies[name] = None if name == ADAPTIVE else _by_rule(name, max_gamma)

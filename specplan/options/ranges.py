@@ -1,4 +1,4 @@
-"""Lists and ranges of numbers as a user types them: `0.8`, `0.7,0.8`, `0.1:0.9:0.1`."""
+"""Numbers as a user types them: `0.8`, `49.7%`, `171/297`, `0.7,0.8`, `0.1:0.9:0.1`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,20 @@ def numbers(
         return None
     try:
         return parse_numbers(value)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+def number(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
+    """Returns the one number of an option; its callback.
+
+    Raises:
+      click.BadParameter: if it is none.
+    """
+    if value is None:
+        return None
+    try:
+        return float(_decimal(value))
     except ValueError as error:
         raise click.BadParameter(str(error)) from None
 
@@ -76,7 +90,11 @@ def _range(text: str) -> list[float]:
 
 
 def _decimal(text: str) -> Decimal:
+    """Returns the number that a decimal, a percentage or a ratio of two counts stands for."""
     try:
-        return Decimal(text.strip())
-    except InvalidOperation:
+        whole, slash, parts = text.strip().partition("/")
+        if slash:
+            return Decimal(whole) / Decimal(parts)
+        return Decimal(whole.removesuffix("%")) / (100 if whole.endswith("%") else 1)
+    except (InvalidOperation, ZeroDivisionError):
         raise ValueError(f"{text.strip()!r} is not a number") from None

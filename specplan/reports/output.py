@@ -5,11 +5,14 @@ from __future__ import annotations
 import json
 import math
 import os
+import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
+
+WIDTH = 80
 
 
 def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
@@ -65,8 +68,22 @@ def print_json(value: Mapping[str, Any]) -> None:
 
 
 def warn(message: str) -> None:
-    """Prints one warning line to stderr."""
-    click.echo(f"Warning: {message}", err=True)
+    """Prints one warning to stderr."""
+    click.echo(folded(f"Warning: {message}"), err=True)
+
+
+def folded(text: str) -> str:
+    """Returns text whose lines fit a terminal of WIDTH columns, words left whole."""
+    return "\n".join(
+        textwrap.fill(
+            line,
+            WIDTH,
+            subsequent_indent="  ",
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for line in text.split("\n")
+    )
 
 
 def bounds(low: float | None, high: float | None, *, digits: int) -> str:

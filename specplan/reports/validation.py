@@ -109,7 +109,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
         f"{row['temperature']:g}",
         policy if row["lossless"] else f"{policy}, lossy",
         f"{row['alpha']:.3f}",
-        f"{row['c']:.3f}",
+        "-" if row["c"] is None else f"{row['c']:.3f}",
         times("predicted_theorem8"),
         between("predicted_ahead"),
         times("predicted_calibrated"),

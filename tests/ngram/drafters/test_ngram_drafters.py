@@ -151,5 +151,29 @@ def test_names_are_as_a_user_would_give_them() -> None:
 
 
 def test_a_lookup_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="a lookup must match at least 1 token, got 0"):
+    with pytest.raises(ValueError, match="a lookup must match 1 to 64 tokens, got 0"):
         PromptLookupDrafter(device=CPU, longest=0)
+
+
+def test_a_lookup_of_matches_that_memory_cannot_index_is_refused() -> None:
+    with pytest.raises(ValueError, match="a lookup must match 1 to 64 tokens, got 400"):
+        PromptLookupDrafter(device=CPU, longest=400)
+
+
+@pytest.mark.parametrize("beginning", [[0], [2, 6]])
+def test_what_a_decoder_begins_with_is_no_word(beginning: list[int]) -> None:
+    """T5's padding token, or BART's end of text and language: then a sentence begins."""
+    drafter = ngram_drafter(Sampling())
+    prompt, continuation = [4, 5, 6], [3, 1, 5]
+    p = Sampling().laws(torch.zeros(3, 8), [])
+    drafter.start(prompt, beginning)
+    first = drafter.propose(beginning, 1, Fixed(1), torch.Generator().manual_seed(0)).q
+    expected = Sampling().laws(torch.from_numpy(ROWS.log_row(ROWS.context([])))[None], [])
+    assert isinstance(first, Dense)
+    assert isinstance(expected, Dense)
+    torch.testing.assert_close(first.probabilities, expected.probabilities)
+    scores = drafter.score(prompt, beginning, continuation, p, 2)
+    plain = ngram_drafter(Sampling())
+    torch.testing.assert_close(
+        scores.acceptance[1:], plain.score([3], [3], continuation[1:], p.first(2), 2).acceptance
+    )

@@ -130,6 +130,15 @@ BAD = [
     ("-0.2\t0 12", "-0.2\t<s> 0", 14, "the n-gram <s> 0: it is listed a second time"),
     ("-0.2\t0 12", "-0.2\t3 12", 14, "the n-gram 3 12: its words but the last are not listed"),
     ("-0.2\t0 12", "-0.2\t0 3", 14, "the n-gram 0 3: its last word is not among the unigrams"),
+    # Ids beyond the unigrams: the first three are where <unk>, <s> and </s> are kept.
+    *(
+        ("-0.2\t0 12", f"-0.2\t0 {word}", 14, f"the n-gram 0 {word}: its last word is not among")
+        for word in (13, 14, 15, 16, 10**6)
+    ),
+    *(
+        ("-0.2\t0 12", f"-0.2\t{word} 12", 14, f"the n-gram {word} 12: its words but the last are")
+        for word in (13, 14, 15, 16, 10**6)
+    ),
     ("-0.2\t0 12", "-0.2\t0 <unk>", 14, "<unk> may only be a unigram"),
     ("-0.2\t0 12", "-0.2\t0 <s>", 14, "<s> may only come first"),
     ("-0.2\t0 12", "-0.2\t</s> 12", 14, "</s> may only come last"),
@@ -144,6 +153,17 @@ def test_a_bad_file_is_refused_by_line(
     path = tmp_path / "bad.arpa"
     path.write_text(GOOD.replace(old, new, 1))
     with pytest.raises(ValueError, match=f"bad.arpa:{line}: {reason}"):
+        read(path)
+
+
+@pytest.mark.parametrize("word", [1, 13, 14, 15, 16])
+def test_an_unknown_word_amid_an_ngram_is_refused(word: int, tmp_path: Path) -> None:
+    path = tmp_path / "bad.arpa"
+    higher = GOOD.replace("ngram 2=3\n", "ngram 2=3\nngram 3=1\n").replace(
+        "\\end\\", f"\\3-grams:\n-0.3\t<s> {word} 12\n\n\\end\\"
+    )
+    path.write_text(higher)
+    with pytest.raises(ValueError, match=f"the n-gram <s> {word} 12: its words but the last"):
         read(path)
 
 

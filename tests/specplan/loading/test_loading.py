@@ -1,11 +1,13 @@
 """From options to models, drafters and prompts."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
+from transformers import GenerationConfig
 
 import specplan.loading.pairs
 from reference.drafters.model_drafter import ModelDrafter
@@ -101,6 +103,51 @@ def test_a_given_prompt_takes_the_place_of_the_file(options: ModelOptions) -> No
 def test_a_chat_prompt_stands_in_the_template(options: ModelOptions) -> None:
     loaded = load(replace(options, target="chat", chat=True), (), "hi")
     assert loaded.tokenizer.decode(loaded.prompts[0]) == "<user>hi<answer>"
+
+
+def test_settings_of_the_targets_own_that_are_not_applied_are_told(
+    options: ModelOptions,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    shutil.copytree("target", tmp_path / "target")
+    monkeypatch.chdir(tmp_path)
+    GenerationConfig(
+        do_sample=True, temperature=0.6, top_p=0.95, repetition_penalty=1.1
+    ).save_pretrained("target")
+    load(options, (), "a")
+    assert capsys.readouterr().err == (
+        "Warning: not applied of the generation_config of target: temperature 0.6, top_p\n"
+        "  0.95, repetition_penalty 1.1\n"
+    )
+    load(replace(options, top_p=0.95, repetition_penalty=1.1), (), "a")
+    assert capsys.readouterr().err == (
+        "Warning: not applied of the generation_config of target: temperature 0.6\n"
+    )
+
+
+def test_half_a_character_is_refused(options: ModelOptions) -> None:
+    with pytest.raises(ValueError, match=r"prompt must be whole Unicode .* U\+DCFF at character 2"):
+        load(options, (), "a\udcff")
+
+
+def test_categories_stand_beside_the_prompts(options: ModelOptions, tmp_path: Path) -> None:
+    path = tmp_path / "p.jsonl"
+    path.write_text('{"text": "a", "category": "qa"}\n{"text": "b"}\n{"text": "a"}\n')
+    loaded = load(replace(options, prompts=str(path), num_prompts=2), ())
+    assert loaded.categories == ["qa", None]
+
+
+def test_what_is_no_text_is_left_out_with_a_warning(
+    options: ModelOptions, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("b", "c"):
+        (tmp_path / name).write_bytes(b"\0")
+    (tmp_path / "a").write_text("a")
+    assert len(load(replace(options, prompts=str(tmp_path)), ()).prompts) == 1
+    told = capsys.readouterr().err
+    assert " ".join(told.split()) == f"Warning: left out as no text: {tmp_path}/b and 1 more"
 
 
 @pytest.mark.parametrize(

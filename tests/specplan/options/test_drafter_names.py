@@ -43,6 +43,7 @@ def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
         ("exit:1.5", "positive integer"),
         ("lookup:", "lookup: needs a value"),
         ("lookup:x", "lookup:N needs a positive integer N, got 'lookup:x'"),
+        ("lookup:400", "lookup:N needs an N of at most 64, got 'lookup:400'"),
         ("ngram:", "ngram: needs a value"),
         ("hf:", "hf: needs a value"),
         ("lookup:0+ngram", "positive integer"),

@@ -40,6 +40,7 @@ def test_unusable_policies_are_refused(name: str, message: str) -> None:
         parse_policies([name], gammas=[4], max_gamma=16)
 
 
-def test_a_gamma_below_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="gamma must be at least 1, got 0"):
-        parse_policies(["fixed"], gammas=[4, 0], max_gamma=16)
+@pytest.mark.parametrize("gamma", [0, 30_000])
+def test_a_gamma_that_is_none_or_beyond_reason_is_refused(gamma: int) -> None:
+    with pytest.raises(ValueError, match=rf"gamma must lie in \[1, 1000\], got {gamma}"):
+        parse_policies(["fixed"], gammas=[4, gamma], max_gamma=16)

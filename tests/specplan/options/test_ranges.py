@@ -1,8 +1,10 @@
 """Lists and ranges of numbers on the command line."""
 
+import click
 import pytest
+from click.testing import CliRunner
 
-from specplan.options.ranges import MOST_VALUES, parse_numbers
+from specplan.options.ranges import MOST_VALUES, number, parse_numbers
 
 
 @pytest.mark.parametrize(
@@ -18,6 +20,10 @@ from specplan.options.ranges import MOST_VALUES, parse_numbers
         ("0.9,0.1:0.3:0.1", (0.9, 0.1, 0.2, 0.3)),
         ("1e-2", (0.01,)),
         ("0", (0.0,)),
+        ("49.7%", (0.497,)),
+        ("171/297", (171 / 297,)),
+        ("1/3, 20 %,0.5", (1 / 3, 0.2, 0.5)),
+        ("10%:30%:10%", (0.1, 0.2, 0.3)),
     ],
 )
 def test_numbers_are_exact_and_ranges_include_their_end(
@@ -35,6 +41,11 @@ def test_a_range_has_every_value_however_fine() -> None:
     [
         ("high", "'high' is not a number"),
         ("", "'' is not a number"),
+        ("%", "'%' is not a number"),
+        ("1/0", "'1/0' is not a number"),
+        ("0/0", "'0/0' is not a number"),
+        ("1/2/3", "'1/2/3' is not a number"),
+        ("50%/2", "'50%/2' is not a number"),
         ("0.5,", "'' is not a number"),
         ("0.1:0.9", "a range is start:stop:step, got '0.1:0.9'"),
         ("0.1:0.9:0.1:2", "a range is start:stop:step, got '0.1:0.9:0.1:2'"),
@@ -51,3 +62,23 @@ def test_a_range_has_every_value_however_fine() -> None:
 def test_what_is_no_list_is_refused_by_name(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=f"^.*{message.replace('(', '.')}"):
         parse_numbers(text)
+
+
+@click.command()
+@click.option("--rate", callback=number)
+def _show(rate: float | None) -> None:
+    click.echo(repr(rate))
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("0.61", 0.61), ("61.3%", 0.613), ("171/297", 171 / 297), ("4", 4.0)]
+)
+def test_a_number_may_be_a_percentage_or_a_ratio(text: str, value: float) -> None:
+    assert CliRunner().invoke(_show, ["--rate", text]).output == f"{value!r}\n"
+
+
+def test_what_is_no_number_is_refused() -> None:
+    refused = CliRunner().invoke(_show, ["--rate", "many"])
+    assert refused.exit_code == 2
+    assert "Invalid value for '--rate': 'many' is not a number" in refused.output
+    assert CliRunner().invoke(_show, []).output == "None\n"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from specplan.reports.output import plain, print_json, table, writable
+from specplan.reports.output import plain, print_json, table, warn, writable
 
 
 @click.command()
@@ -99,3 +99,11 @@ def test_an_output_may_be_a_device_or_lie_behind_a_link(tmp_path: Path) -> None:
     refused = CliRunner().invoke(_writer, ["-o", str(astray)])
     assert refused.exit_code == 2
     assert f"folder {tmp_path / 'none'} does not exist" in refused.output
+
+
+def test_warnings_fit_eighty_columns(capsys: pytest.CaptureFixture[str]) -> None:
+    warn("words " * 40 + "/a/path/" + "long" * 30)
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0].startswith("Warning: words")
+    assert all(line.startswith("  ") for line in lines[1:])
+    assert [line for line in lines if len(line) > 80] == [f"  /a/path/{'long' * 30}"]
