@@ -1,6 +1,6 @@
 """A whole validation of a tiny pair."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pytest
@@ -10,6 +10,7 @@ from estimator.intervals import interval, ratio_interval
 from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
 from estimator.seeding import seeded
 from estimator.validation.validation import Validation, generations, validate
+from ngram.drafters.lookup import PromptLookupDrafter
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Confidence, Fixed, Policy
 from reference.rules.acceptance import Rule
@@ -61,6 +62,28 @@ def test_a_sampled_validation_says_nothing_of_identity() -> None:
         assert 0 < row.alpha < 1
         assert row.predicted_theorem8 > 0
         assert row.predicted_ahead != row.predicted_calibrated
+
+
+def test_a_draft_step_that_never_was_has_no_price() -> None:
+    class Silent(PromptLookupDrafter):
+        def _continuation(self, text: Sequence[int], limit: int) -> list[int]:
+            return []
+
+    sampling = Sampling(temperature=0)
+    target, _ = tiny_pair(sampling)
+    drafter = Silent(device=target.device)
+    [row] = validate(
+        Subject(target, drafter, sampling, Stopping(6)),
+        PROMPTS[:2],
+        {"two": Fixed(2)},
+        max_gamma=2,
+        repeats=1,
+        seed=0,
+        progress=lambda: None,
+    ).rows
+    assert row.c is None
+    assert row.accepted_fraction is None
+    assert row.target_calls == row.tokens
 
 
 def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
