@@ -24,8 +24,8 @@ ROOMS: dict[str, list[str]] = {
     ],
     "ngram": ["rows", "files", "training", "drafters", "lattice"],
     "estimator": [
-        "writing", "seeding", "intervals", "draft_model", "prompts", "shapes", "costs", "runs",
-        "traces", "profiles", "validation",
+        "writing", "seeding", "intervals", "draft_model", "prompt_files", "prompts", "shapes",
+        "costs", "runs", "traces", "profiles", "validation",
     ],
     "figures": ["drawing", "registry", "files", "leviathan", "bild", "blockwise", "own"],
     "specplan": ["reports", "options", "loading", "commands", "main"],
