@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -11,11 +10,12 @@ import numpy as np
 from ngram.files.arpa_reader import read_arpa
 from ngram.files.arrays import pack, unpack
 from ngram.files.content_hash import content_hash
+from ngram.files.sealed_arrays import sealed, unsealed
 from ngram.rows.backoff import BackoffModel, build
 from reference.files.whole_file import whole_file
 
 # Part of the key: arrays of another layout are not read.
-LAYOUT = "specplan n-gram arrays 1"
+LAYOUT = "specplan n-gram arrays 2"
 
 
 def cache_path(path: Path) -> Path:
@@ -47,8 +47,8 @@ def load_model(path: Path) -> BackoffModel:
 
 
 def _write(path: Path, key: str, model: BackoffModel) -> None:
-    with whole_file(path) as partial, partial.open("wb") as file:
-        np.savez(file, allow_pickle=False, key=np.array(key), **pack(model))
+    with whole_file(path) as partial:
+        partial.write_bytes(sealed({"key": np.array(key), **pack(model)}))
 
 
 def _read(path: Path, key: str) -> BackoffModel | None:
@@ -56,9 +56,7 @@ def _read(path: Path, key: str) -> BackoffModel | None:
     if not path.exists():
         return None
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            if str(arrays["key"]) != key:
-                return None
-            return unpack(arrays)
-    except (OSError, EOFError, KeyError, ValueError, zipfile.BadZipFile):
-        return None  # damaged: it is made anew
+        arrays = unsealed(path.read_bytes())
+    except (OSError, ValueError):
+        return None   # damaged, or another's: it is made anew
+    return unpack(arrays) if str(arrays.get("key")) == key else None

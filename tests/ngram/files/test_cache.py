@@ -11,6 +11,8 @@ from corpora import random_texts, written
 
 import ngram.files.cache
 from ngram.files.cache import cache_path, load_model
+from ngram.files.content_hash import content_hash
+from ngram.files.sealed_arrays import sealed
 from ngram.rows.backoff import BackoffModel, Level
 
 
@@ -69,6 +71,30 @@ def test_damaged_arrays_are_made_anew(path: Path, damage: "object") -> None:
         assert "words_3" in kept.files
 
 
+def test_a_byte_changed_or_an_end_cut_anywhere_is_noticed(path: Path) -> None:
+    """Reading a damaged archive can raise nearly anything, and may show other numbers."""
+    first = load_model(path)
+    whole = cache_path(path).read_bytes()
+    source = np.random.default_rng(0)
+    for place in source.integers(0, len(whole), 150).tolist():
+        flipped = whole[place] ^ int(source.integers(1, 256))
+        for content in (whole[:place] + bytes([flipped]) + whole[place + 1 :], whole[:place]):
+            cache_path(path).write_bytes(content)
+            assert ngram.files.cache._read(cache_path(path), ngram_key(path)) is None
+    require_equal(load_model(path), first)
+    assert cache_path(path).read_bytes() == whole
+
+
+def ngram_key(path: Path) -> str:
+    return f"{ngram.files.cache.LAYOUT} {content_hash(path)}"
+
+
+def test_another_programs_arrays_are_not_taken_for_a_model(path: Path) -> None:
+    first = load_model(path)
+    cache_path(path).write_bytes(sealed({"beta": np.ones(3)}))
+    require_equal(load_model(path), first)
+
+
 def test_pickled_objects_are_not_read(path: Path) -> None:
     load_model(path)
     with np.load(cache_path(path), allow_pickle=False) as kept:
@@ -84,7 +110,7 @@ def test_a_folder_that_cannot_be_written_is_a_warning(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(np, "savez", full)
+    monkeypatch.setattr(np, "savez_compressed", full)
     with pytest.warns(UserWarning, match="could not be kept for the next time: .*No space left"):
         load_model(path)
     assert os.listdir(path.parent) == ["model.arpa"]
