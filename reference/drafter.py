@@ -22,12 +22,16 @@ class Draft:
       (gamma + 1,) of a draft that was refused more; None where no model computed them. Read with
       the block's results, so that drafting need not wait.
     refused: whether a further law was computed, from which the policy refused to draw.
+    parents: of a draft that branches, which token each one follows, an earlier one, or -1: the
+      text; None: each follows the one before it. A draft that branches is chosen without chance:
+      its laws are one-hot, and the children of one token differ.
     """
 
     tokens: Tensor
     q: Laws
     finite: Tensor | None = None
     refused: bool = False
+    parents: tuple[int, ...] | None = None
 
 
 class Drafter(Protocol):

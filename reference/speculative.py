@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
+from reference.branches import walk
 from reference.drafter import Draft, Drafter
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
@@ -64,9 +65,15 @@ def verify_draft(
       generator: on the target's device.
 
     Raises:
+      ValueError: if the draft branches and the rule is not lossless.
       FloatingPointError: if a model returned logits that are NaN or infinite.
     """
     unseen = torch.tensor(text[target.length :], device=target.device)
+    if draft.parents is not None:
+        if not rule.lossless:
+            raise ValueError(f"a draft that branches needs a lossless rule, got {rule.name}")
+        walked = walk(target, draft, text, unseen, sampling=sampling, generator=generator)
+        return Verified(walked.drafted, len(walked.accepted), walked.own, walked.p)
     logits = target.extend(torch.cat([unseen, draft.tokens]))[len(unseen) - 1 :]
     p = sampling.laws(logits, text, [draft.tokens])
     count, own = verify(p, draft, rule=rule, generator=generator)

@@ -71,8 +71,15 @@ class CachedModel(ABC):
         """Returns the text to continue (see `reference.models.model.Model`)."""
 
     @abstractmethod
-    def _logits(self, tokens: Tensor) -> Tensor:
-        """Returns the logits after each of tokens, which the cache takes in."""
+    def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
+        """Returns the logits after each of tokens, which the cache takes in.
+
+        Args:
+          tokens, parents: as `extend` takes them.
+
+        Raises:
+          ValueError: if the model cannot read tokens that branch.
+        """
 
     @property
     def length(self) -> int:
@@ -83,9 +90,9 @@ class CachedModel(ABC):
         return self._stopwatch.seconds
 
     @torch.inference_mode()
-    def extend(self, tokens: Tensor) -> Tensor:
+    def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         with self._stopwatch:
-            logits = self._logits(tokens)
+            logits = self._logits(tokens, parents)
         self._length += len(tokens)
         self._states.keep(self._length)
         if self._forbidden is None:
@@ -94,6 +101,16 @@ class CachedModel(ABC):
 
     def state(self, position: int) -> Tensor | None:
         return self._states.at(position)
+
+    @torch.inference_mode()
+    def keep(self, length: int, places: Sequence[int]) -> None:
+        if list(places) != list(range(len(places))):
+            kept = torch.tensor(places, device=self.device) + length
+            for layer in self._cache.layers:
+                for held in (layer.keys, layer.values):
+                    held[..., length : length + len(places), :] = held[..., kept, :]
+            self._states.choose(length, places)
+        self.rollback(length + len(places))
 
     def rollback(self, length: int) -> None:
         drop = self._length - length

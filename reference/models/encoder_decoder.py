@@ -71,7 +71,12 @@ class EncoderDecoderModel(CachedModel):
             torch.cuda.synchronize(self.device)
         return text
 
-    def _logits(self, tokens: Tensor) -> Tensor:
+    def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
+        if parents is not None:
+            raise ValueError(
+                "drafts verified in parallel need a decoder-only target, got "
+                f"{self.name} ({self.module.config.model_type})"
+            )
         output = self.module(
             decoder_input_ids=tokens[None],
             encoder_outputs=self._encoded,

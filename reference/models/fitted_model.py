@@ -57,8 +57,8 @@ class FittedModel:
         self.model.start([min(token, self.model.vocabulary - 1) for token in prompt])
         return self.beginning(prompt)
 
-    def extend(self, tokens: Tensor) -> Tensor:
-        logits = self.model.extend(tokens.clamp(max=self.model.vocabulary - 1))
+    def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
+        logits = self.model.extend(tokens.clamp(max=self.model.vocabulary - 1), parents)
         missing = self.vocabulary - logits.shape[-1]
         if missing > 0:
             return torch.nn.functional.pad(logits, (0, missing), value=-torch.inf)
@@ -66,6 +66,9 @@ class FittedModel:
 
     def state(self, position: int) -> Tensor | None:
         return self.model.state(position)
+
+    def keep(self, length: int, places: Sequence[int]) -> None:
+        self.model.keep(length, places)
 
     def rollback(self, length: int) -> None:
         self.model.rollback(length)

@@ -20,6 +20,7 @@ from reference.models.cached_model import CachedModel
 from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.hub import quiet, require_reachable
 from reference.models.model_folder import UNLOADABLE, unloadable
+from reference.models.tree_mask import tree_mask
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -58,6 +59,7 @@ class CausalModel(CachedModel):
             self._refuse()
         # Layers with a sliding window, too, keep all that they saw: a rollback may bring back
         # into the window what had left it. Their attention masks see to the window.
+        self._windowed = any(cache.is_sliding)
         cache.layers = [
             DynamicLayer() if sliding else layer
             for layer, sliding in zip(cache.layers, cache.is_sliding, strict=True)
@@ -83,13 +85,33 @@ class CausalModel(CachedModel):
             torch.cuda.synchronize(self.device)
         return text
 
-    def _logits(self, tokens: Tensor) -> Tensor:
-        return self._forward(tokens, logits_to_keep=0)
+    def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
+        return self._forward(tokens, logits_to_keep=0, parents=parents)
 
-    def _forward(self, tokens: Tensor, logits_to_keep: int) -> Tensor:
+    def _require_tree_mask(self) -> None:
+        """Refuses passes that branch where a mask cannot tell all that a token sees.
+
+        Raises:
+          ValueError: naming the model.
+        """
+        if self._windowed or not self._takes_positions:
+            lacks = "sliding windows" if self._windowed else "positions of its own counting"
+            raise ValueError(
+                "drafts verified in parallel need a target that reads a tree by an attention mask, "
+                f"got {self.name} ({self.module.config.model_type}) with {lacks}"
+            )
+
+    def _forward(
+        self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
+    ) -> Tensor:
         """Returns the last logits_to_keep rows, all for 0."""
         given = {}
-        if self._takes_positions:
+        if parents is not None:
+            self._require_tree_mask()
+            mask, depths = tree_mask(parents, self._length, self.module.dtype)
+            given["attention_mask"] = mask.to(self.device)
+            given["position_ids"] = depths[None].to(self.device)
+        elif self._takes_positions:
             end = self._length + len(tokens)
             given["position_ids"] = torch.arange(self._length, end, device=self.device)[None]
         output = self.module(

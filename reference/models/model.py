@@ -59,11 +59,13 @@ class Model(Protocol):
           ValueError: as `beginning`.
         """
 
-    def extend(self, tokens: Tensor) -> Tensor:
+    def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         """Appends tokens to the cache and returns the logits after each of them.
 
         Args:
           tokens: shape (n,), int64, n >= 1.
+          parents: which of tokens each one follows, an earlier one; -1: the cache's last. None:
+            each follows the one before it. After a pass that branches, `keep` must come next.
 
         Returns:
           shape (n, vocabulary).
@@ -74,6 +76,14 @@ class Model(Protocol):
 
         It is there for the positions of the cache, those of the prompt before its last but one
         excepted, at no further pass: heads on the model draft from it. None elsewhere.
+        """
+
+    def keep(self, length: int, places: Sequence[int]) -> None:
+        """Keeps the first `length` tokens of the cache and, of the others, those at some places.
+
+        Args:
+          length: at most the cache's.
+          places: ascending, counted from length; each token must follow the one before it.
         """
 
     def rollback(self, length: int) -> None:

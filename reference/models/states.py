@@ -1,7 +1,9 @@
 """The last states that a model's passes left behind, by position of its text."""
 
+from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import Tensor
 
 
@@ -45,6 +47,14 @@ class States:
         if self._kept:
             first, states = self._kept[-1]
             self._kept[-1] = (first, states[: length - first])
+
+    def choose(self, length: int, places: Sequence[int]) -> None:
+        """Keeps, of the positions from length on, those at some places, in their order."""
+        chosen = [self.at(length + place) for place in places]
+        self.cut(length)
+        found = [state for state in chosen if state is not None]
+        if found:
+            self._kept.append((length, torch.stack(found)))
 
     def at(self, position: int) -> Tensor | None:
         """Returns the state of a position, shape (width,); None where none was kept."""

@@ -41,11 +41,15 @@ class TabularModel:
         self._text = list(prompt[:-1])
         return list(prompt)
 
-    def extend(self, tokens: Tensor) -> Tensor:
+    def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         rows = []
-        for token in tokens.tolist():
+        before = list(self._text)
+        texts: list[list[int]] = []
+        for place, token in enumerate(tokens.tolist()):
+            parent = place - 1 if parents is None else parents[place]
+            texts.append([*(before if parent < 0 else texts[parent]), token])
+            rows.append([math.log(p) if p > 0 else -math.inf for p in self.table(texts[place])])
             self._text.append(token)
-            rows.append([math.log(p) if p > 0 else -math.inf for p in self.table(self._text)])
         return torch.tensor(rows, dtype=torch.float64)
 
     def state(self, position: int) -> Tensor | None:
@@ -53,6 +57,9 @@ class TabularModel:
         if not 0 <= position < self.length:
             return None
         return torch.tensor(self.table(self._text[: position + 1]), dtype=torch.float64)
+
+    def keep(self, length: int, places: Sequence[int]) -> None:
+        self._text[length:] = [self._text[length + place] for place in places]
 
     def rollback(self, length: int) -> None:
         if not 0 <= length <= self.length:

@@ -1,0 +1,112 @@
+"""Drafts that branch: p of them in one target call, what they share read once.
+
+Kim et al. 2024 (blockwise drafts), 7.2, verify p drafts as a batch; a tree (Spector and Re 2023,
+which their appendix B.1 points to) reads each shared beginning once.
+
+Such a draft is chosen without chance, so the rule of Leviathan et al. 2023 for one-hot drafts
+holds at every token: x drawn from p is the child x, if there is one, else the block's last token.
+(The child c is accepted with probability p(c); else x has the law p without it.) Each token of
+the text is then a draw from p, whatever was drafted.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from reference.drafter import Draft
+from reference.laws.laws import Laws, OneHot, concatenate
+from reference.laws.sampling import Sampling
+from reference.models.model import Model, peaks, require_finite
+
+
+@dataclass(frozen=True, slots=True)
+class Walked:
+    """Where the target's own tokens lead in a draft that branches.
+
+    drafted: the accepted tokens and how the likeliest branch goes on from there.
+    accepted: which of the draft's tokens stand, in the order of the text.
+    own: the id after those, the target's.
+    p: the target's laws at the accepted tokens and the one after.
+    """
+
+    drafted: tuple[int, ...]
+    accepted: tuple[int, ...]
+    own: int
+    p: Laws
+
+
+def walk(
+    target: Model,
+    draft: Draft,
+    text: Sequence[int],
+    unseen: Tensor,
+    *,
+    sampling: Sampling,
+    generator: torch.Generator,
+) -> Walked:
+    """Returns the longest path of the draft that the target's own tokens take.
+
+    The target's cache then holds the text and that path.
+
+    Args:
+      target: holds text but for `unseen`.
+      draft: that branches.
+      text: the ids so far.
+      unseen: its last ids, at least 1.
+      sampling: makes laws of the target's logits.
+      generator: on the target's device.
+
+    Raises:
+      FloatingPointError: if the target returns logits that are NaN or infinite.
+    """
+    assert draft.parents is not None
+    before = len(unseen)
+    parents = [*range(-1, before - 1), *(before + parent for parent in draft.parents)]
+    logits = target.extend(torch.cat([unseen, draft.tokens]), parents)[before - 1 :]
+    require_finite(peaks(logits).isfinite().tolist(), target.name, len(text))
+    tokens = draft.tokens.tolist()
+    children: list[dict[int, int]] = [{} for _ in range(len(tokens) + 1)]
+    for place, parent in enumerate(draft.parents):
+        children[parent + 1].setdefault(tokens[place], place)
+
+    laws: list[Laws] = []
+    accepted: list[int] = []
+    while True:
+        # Row 0 follows the text, row i + 1 the draft's token i.
+        row = 1 + accepted[-1] if accepted else 0
+        path = [draft.tokens[place : place + 1] for place in accepted]
+        laws.append(sampling.laws(logits[row : row + 1], text, path))
+        own = int(laws[-1].draw(generator))
+        if own not in children[row]:
+            break
+        accepted.append(children[row][own])
+    target.keep(len(text), accepted)
+    drafted = [tokens[place] for place in accepted]
+    while children[row]:
+        place = next(iter(children[row].values()))
+        drafted.append(tokens[place])
+        row = place + 1
+    return Walked(tuple(drafted), tuple(accepted), own, concatenate(laws))
+
+
+def branching(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
+    """Returns drafts as one that branches, each beginning that some share held once.
+
+    Args:
+      drafts: ids, each of at least one token; the likeliest first, whose tokens come first.
+      device: the target's.
+    """
+    tokens: list[int] = []
+    parents: list[int] = []
+    places: dict[tuple[int, ...], int] = {(): -1}
+    for draft in drafts:
+        for end in range(1, len(draft) + 1):
+            beginning = tuple(draft[:end])
+            if beginning not in places:
+                places[beginning] = len(tokens)
+                tokens.append(draft[end - 1])
+                parents.append(places[beginning[:-1]])
+    ids = torch.tensor(tokens, dtype=torch.int64, device=device)
+    return Draft(ids, OneHot(ids), parents=tuple(parents))

@@ -1,0 +1,71 @@
+"""Several continuations in one pass: what each token of a tree sees, and where it stands."""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from reference.models.model import Model
+
+# Of the range of the logits: above what rounding does in half precision, far below what reading
+# the wrong tokens does.
+TRIAL_TOLERANCE = 0.02
+
+
+def tree_mask(
+    parents: Sequence[int], length: int, dtype: torch.dtype
+) -> tuple[Tensor, Tensor]:
+    """Returns the attention mask and the positions of tokens that branch (SpecInfer's tree).
+
+    A token sees the text before the tree, the tokens that lead to it, and itself.
+
+    Args:
+      parents: which token each one follows, an earlier one; -1: the text's last.
+      length: of the text before the tree.
+      dtype: of the mask.
+
+    Returns:
+      mask: to be added to attention scores, shape (1, 1, tokens, length + tokens).
+      positions: shape (tokens,), int64.
+    """
+    tokens = len(parents)
+    sees = torch.zeros(tokens, length + tokens, dtype=torch.bool)
+    sees[:, :length] = True
+    positions = torch.full((tokens,), length)
+    for place, parent in enumerate(parents):
+        if parent >= 0:
+            sees[place] = sees[parent]
+            positions[place] = positions[parent] + 1
+        sees[place, length + place] = True
+    mask = torch.zeros(sees.shape, dtype=dtype).masked_fill_(~sees, torch.finfo(dtype).min)
+    return mask[None, None], positions
+
+
+def require_branching(model: Model) -> None:
+    """Refuses a model that does not read a tree as it reads each of its paths.
+
+    A trial rather than a list of architectures: windows, relative positions and attention
+    without masks all show in the logits.
+
+    Args:
+      model: its cache is overwritten.
+
+    Raises:
+      ValueError: naming it.
+    """
+    ids = torch.arange(1, 6, device=model.device) % model.vocabulary
+    _, second, third, fourth, fifth = ids.split(1)
+    model.start(ids[:2].tolist())
+    whole = model.extend(torch.cat([second, third, fourth, fifth]), (-1, 0, 0, 2))
+    paths = []
+    for path in (torch.cat([second, third]), torch.cat([second, fourth, fifth])):
+        model.start(ids[:2].tolist())
+        paths.append(model.extend(path)[1:])
+    expected = torch.cat(paths).float()
+    spread = float(expected.max() - expected.min())
+    apart = float((whole[1:].float() - expected).abs().max())
+    if not apart <= TRIAL_TOLERANCE * spread:
+        raise ValueError(
+            f"drafts verified in parallel need a target that reads a tree by an attention mask, "
+            f"got {model.name}, whose logits then change by {apart:.2g}"
+        )
