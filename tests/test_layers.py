@@ -20,7 +20,8 @@ ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "chance", "schemes"],
     "reference": [
         "files", "laws", "models", "records", "stopping", "policies", "drafter", "rules",
-        "verifier", "speculative", "autoregressive", "generation", "drafters", "training", "heads",
+        "verifier", "branches", "speculative", "autoregressive", "generation", "drafters",
+        "training", "heads",
     ],
     "ngram": ["rows", "files", "training", "drafters", "lattice"],
     "estimator": [
