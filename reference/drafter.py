@@ -8,7 +8,8 @@ import torch
 from torch import Tensor
 
 from reference.laws.laws import Laws
-from reference.laws.scoring import Scores
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores, Stretch
 from reference.policies.policy import Policy
 
 
@@ -49,6 +50,10 @@ class Drafter(Protocol):
         """What reports call this drafter, as a user would name it."""
 
     @property
+    def sampling(self) -> Sampling | None:
+        """Makes the laws that it draws from, as its user set it; None where nothing can be set."""
+
+    @property
     def forward_seconds(self) -> float:
         """Seconds spent computing laws so far: a model's forward passes, a table's look-ups."""
 
@@ -73,21 +78,25 @@ class Drafter(Protocol):
 
     def score(
         self,
-        prompt: Sequence[int],
-        text: Sequence[int],
-        continuation: Sequence[int],
-        p: Laws,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
         max_gamma: int,
-    ) -> Scores:
-        """Returns how likely each token of a given continuation would have been accepted.
+    ) -> list[Scores]:
+        """Returns how likely each token of a stretch would have been accepted, had it been drafted.
 
-        A model scores the whole continuation in one parallel pass. It begins a new text, as
-        `start` does.
+        Called after `start`, for consecutive stretches of one text, each of which a model scores
+        in one parallel pass.
 
         Args:
-          prompt, text: as for `start`.
-          continuation: the ids after text, at least 1.
-          p: the target's laws at each of its positions.
+          stretch: the positions.
+          samplings: settings under which the draft might sample, its own or others: one pass serves
+            them all.
+          leniences: l, each in (0, 1].
           max_gamma: the longest draft of interest, for drafters whose draft depends on where the
             block began.
+
+        Returns:
+          one for each sampling; all alike where nothing can be set.
         """

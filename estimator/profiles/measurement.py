@@ -1,12 +1,9 @@
 """Measures a pair: alpha from target-generated text, c and the cost curves from probes."""
 
-import hashlib
-import json
 import platform
 from collections.abc import Callable, Sequence
 from datetime import date
 from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,102 +13,23 @@ from estimator.costs.blocks import fit_costs
 from estimator.intervals import CONFIDENCE, interval, ratio_interval, resampled_prompts
 from estimator.prompts import prompts_hash
 from estimator.runs.arms import AGAIN, Runs, Subject, of_prompts, probe_runs, run_arms
-from estimator.runs.batched import decode_batch
-from estimator.seeding import seeded
 from estimator.traces.ahead import replay_factor
-from estimator.traces.trace_file import load_traces, save_traces
-from estimator.traces.traces import LENIENCES, Trace, alpha, block_efficiency, lenient_alpha, trace
-from reference.generation import decode
+from estimator.traces.measured_traces import LIBRARIES
+from estimator.traces.scoring import LENIENCES, draft_sampling
+from estimator.traces.traces import (
+    DRAFT_SAMPLINGS,
+    Trace,
+    TracePair,
+    alpha,
+    block_efficiency,
+    lenient_alpha,
+)
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.calibrated import calibrated_factor
 from simulator.cost.curves import CostModel
 
 COST_REPLICATES = 200
 POSITIONS_PER_BIN = 16
-
-
-def measure_traces(
-    subject: Subject,
-    prompts: Sequence[Sequence[int]],
-    *,
-    max_gamma: int,
-    seed: int,
-    path: Path | None,
-    origins: Sequence[str] = (),
-    batch_size: int = 1,
-    progress: Callable[[], object],
-) -> list[Trace]:
-    """Returns one trace for each prompt, of a text sampled from the target.
-
-    Args:
-      subject: the pair and its settings.
-      prompts: ids.
-      max_gamma: the longest draft that replay will be asked about.
-      seed: of the texts.
-      path: an .npz that keeps each finished prompt's trace; None keeps none.
-      origins: what tells models of one name apart (files, precision): kept traces of others are
-        not used.
-      batch_size: how many texts are sampled at once; each is scored alone.
-      progress: called after each prompt.
-    """
-    # Another batch size is another rounding, which may tip a draw.
-    key = _key(subject, prompts, max_gamma, seed, [*origins, str(batch_size)])
-    known = {} if path is None else load_traces(path, key)
-    for _ in known:
-        progress()
-    missing = [number for number in range(len(prompts)) if number not in known]
-    for first in range(0, len(missing), batch_size):
-        numbers = missing[first : first + batch_size]
-        for number, tokens in zip(numbers, _texts(subject, prompts, numbers, seed), strict=True):
-            known[number] = trace(
-                subject.target,
-                subject.drafter,
-                prompts[number],
-                tokens,
-                sampling=subject.sampling,
-                limit=subject.stopping.max_new_tokens,
-                max_gamma=max_gamma,
-                leniences=LENIENCES,
-            )
-            if path is not None:
-                save_traces(path, known, key)
-            progress()
-    return [known[number] for number in range(len(prompts))]
-
-
-def _texts(
-    subject: Subject, prompts: Sequence[Sequence[int]], numbers: Sequence[int], seed: int
-) -> list[tuple[int, ...]]:
-    """Returns the target's texts of the prompts with these numbers, sampled at once."""
-    generators = [seeded(subject.target.device, seed, number) for number in numbers]
-    settings: dict[str, Any] = {"sampling": subject.sampling, "stopping": subject.stopping}
-    if len(numbers) > 1:
-        chosen = [prompts[number] for number in numbers]
-        return decode_batch(subject.target, chosen, generators=generators, **settings)
-    [number], [generator] = numbers, generators
-    return [decode(subject.target, prompts[number], generator=generator, **settings).tokens]
-
-
-def _key(
-    subject: Subject,
-    prompts: Sequence[Sequence[int]],
-    max_gamma: int,
-    seed: int,
-    origins: Sequence[str],
-) -> str:
-    """Returns a hash of everything that the traces depend on."""
-    parts = [
-        subject.target.name,
-        subject.drafter.name,
-        str(subject.sampling),
-        str(subject.stopping.max_new_tokens),
-        str(sorted(subject.stopping.end_ids)),
-        prompts_hash(prompts),
-        str(max_gamma),
-        str(seed),
-        *origins,
-    ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
 
 def measure_costs(
@@ -138,7 +56,7 @@ def measure_costs(
 def profile_data(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
-    traces: Sequence[Trace],
+    pairs: Sequence[TracePair],
     runs: Runs,
     *,
     max_gamma: int,
@@ -150,7 +68,7 @@ def profile_data(
 
     Args:
       subject, prompts: what was measured.
-      traces: of `measure_traces`.
+      pairs: traces of `measure_traces`; those of the draft's own sampling are reported.
       runs: of `measure_costs`.
       max_gamma: the largest gamma reported.
       c_hat: draft over target arithmetic operations per token.
@@ -158,10 +76,12 @@ def profile_data(
       seed: of the bootstrap.
     """
     generator = np.random.default_rng((seed, 3))
+    own = draft_sampling(subject.drafter)
+    traces = [pair.under(own) for pair in pairs]
 
     def fitted(chosen: Sequence[int]) -> CostModel:
-        own = of_prompts(runs, chosen)
-        return fit_costs(own[AGAIN], probe_runs(own))
+        of_chosen = of_prompts(runs, chosen)
+        return fit_costs(of_chosen[AGAIN], probe_runs(of_chosen))
 
     everyone = range(len(prompts))
     cost = fitted(everyone)
@@ -188,6 +108,10 @@ def profile_data(
             "confidence": CONFIDENCE,
             "tokens": sum(t.tokens for t in traces),
             "prompts": len(traces),
+        },
+        "draft_sampling": own,
+        "alpha_by_draft_sampling": {
+            way: alpha([pair.under(way) for pair in pairs]) for way in DRAFT_SAMPLINGS
         },
         "alpha_by_position_in_text": _alpha_by_position(traces),
         "alpha_by_lenience": {
@@ -225,7 +149,7 @@ def profile_data(
             "threads": torch.get_num_threads(),
             "python": platform.python_version(),
             "platform": platform.platform(),
-            "libraries": {name: version(name) for name in ("numpy", "torch", "transformers")},
+            "libraries": {name: version(name) for name in LIBRARIES},
             "prompts_hash": prompts_hash(prompts),
             "max_new_tokens": subject.stopping.max_new_tokens,
             "max_gamma": max_gamma,

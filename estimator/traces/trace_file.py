@@ -1,63 +1,143 @@
-"""Traces on disk, one prompt at a time, so that an interrupted measurement resumes."""
+"""The file of traces beside a profile, read without torch, and the journal that it is made from.
 
-import io
-import zipfile
-from collections.abc import Mapping
+The journal takes each finished prompt's traces at its end, so that keeping them costs a prompt the
+same however many went before, and an interrupted measurement resumes.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
 from pathlib import Path
 
-import numpy as np
-
-from estimator.traces.traces import Trace
+from estimator.traces.trace_arrays import pack, unpack
+from estimator.traces.traces import TracePair
 from estimator.writing import write_whole
+from ngram.files.sealed_arrays import sealed, unsealed
+
+JOURNAL = b"specplan journal of traces 1\n"
+LENGTH = struct.Struct("<Q")
 
 
-def save_traces(path: Path, traces: Mapping[int, Trace], key: str) -> None:
-    """Writes the traces of the prompts finished so far.
+def traces_path(profile: Path) -> Path:
+    """Returns where the traces of a profile are kept: beside it, under its whole name."""
+    return profile.with_name(f"{profile.name}.traces.npz")
+
+
+def journal_path(path: Path) -> Path:
+    """Returns where the traces of finished prompts are kept until all are."""
+    return path.with_name(f"{path.name}.part")
+
+
+def read_traces(path: Path) -> tuple[str, dict[int, TracePair]]:
+    """Returns the key of a measurement and its traces, by the prompt's index.
+
+    Raises:
+      OSError: if the file cannot be read.
+      ValueError: if it is damaged or another's.
+    """
+    try:
+        return unpack(unsealed(path.read_bytes()))
+    except ValueError as error:
+        raise ValueError(
+            f"traces {path} must be a whole file that 'specplan measure' wrote, got another or a "
+            "damaged one; move it away or measure into another place"
+        ) from error
+
+
+def require_place(path: Path) -> None:
+    """Refuses to keep traces where something else stands.
 
     Args:
-      path: an .npz file.
-      traces: by the prompt's index.
-      key: identifies models, settings and prompts.
+      path: of the traces' file.
+
+    Raises:
+      OSError: if what stands there, or in the journal's place, cannot be read.
+      ValueError: if it is damaged or another's.
     """
-    arrays: dict[str, np.ndarray] = {"key": np.array(key)}
-    for prompt, trace in traces.items():
-        arrays[f"beta_{prompt}"] = trace.beta
-        arrays[f"acceptance_{prompt}"] = trace.acceptance
-        arrays[f"limit_{prompt}"] = np.array(trace.limit)
-        if trace.drafted is not None:
-            arrays[f"drafted_{prompt}"] = trace.drafted
-        for lenience, value in trace.alpha_by_lenience.items():
-            arrays[f"lenience_{prompt}_{lenience}"] = np.array(value)
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)   # type: ignore[arg-type]
-    write_whole(path, buffer.getvalue())
+    if path.exists():
+        read_traces(path)
+    _journal(journal_path(path))
 
 
-def load_traces(path: Path, key: str) -> dict[int, Trace]:
-    """Returns the traces of an earlier run with the same key, by prompt; none if there is none.
+class KeptTraces:
+    """The traces of a measurement's finished prompts, as far as it has come.
 
-    A file of another key, or a damaged one, belongs to another measurement and is not used.
+    known: by the prompt's index; those of an earlier run with the same key to begin with. Traces
+      of another key are another measurement's, and are replaced.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        """Takes up what is there.
+
+        Args:
+          path: of the traces' file.
+          key: identifies models, settings and prompts.
+
+        Raises:
+          OSError, ValueError: as `require_place`.
+        """
+        self.known: dict[int, TracePair] = {}
+        self._path = path
+        self._key = key
+        if path.exists():
+            self._take(*read_traces(path))
+        for record in _journal(journal_path(path)):
+            self._take(*unpack(unsealed(record)))
+        self._begun = False
+
+    def _take(self, key: str, traces: dict[int, TracePair]) -> None:
+        if key == self._key:
+            self.known |= traces
+
+    def add(self, prompt: int, traces: TracePair) -> None:
+        """Keeps the traces of one more prompt."""
+        path = journal_path(self._path)
+        if not self._begun:
+            # Anew, so that nothing torn or another's stands before what is to come.
+            known = [self._record(self.known)] if self.known else []
+            write_whole(path, b"".join([JOURNAL, *known]))
+            self._begun = True
+        with path.open("ab") as journal:
+            journal.write(self._record({prompt: traces}))
+            journal.flush()
+            os.fsync(journal.fileno())
+        self.known[prompt] = traces
+
+    def finish(self) -> None:
+        """Writes the file of all traces in the place of the journal."""
+        write_whole(self._path, sealed(pack(dict(sorted(self.known.items())), self._key)))
+        journal_path(self._path).unlink(missing_ok=True)
+
+    def _record(self, traces: dict[int, TracePair]) -> bytes:
+        record = sealed(pack(traces, self._key))
+        return LENGTH.pack(len(record)) + record
+
+
+def _journal(path: Path) -> list[bytes]:
+    """Returns a journal's records up to the first that is not whole; none if there is no file.
+
+    Raises:
+      OSError: if it cannot be read.
+      ValueError: if something else stands there.
     """
     if not path.exists():
-        return {}
-    try:
-        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            if str(file["key"]) != key:
-                return {}
-            prompts = [int(name[5:]) for name in file.files if name.startswith("beta_")]
-            return {
-                prompt: Trace(
-                    beta=file[f"beta_{prompt}"],
-                    acceptance=file[f"acceptance_{prompt}"],
-                    drafted=file.get(f"drafted_{prompt}"),
-                    limit=int(file[f"limit_{prompt}"]),
-                    alpha_by_lenience={
-                        float(name.rpartition("_")[2]): float(file[name])
-                        for name in file.files
-                        if name.startswith(f"lenience_{prompt}_")
-                    },
-                )
-                for prompt in prompts
-            }
-    except (zipfile.BadZipFile, ValueError, KeyError, EOFError):
-        return {}
+        return []
+    content = path.read_bytes()
+    if not content.startswith(JOURNAL):
+        raise ValueError(
+            f"traces {path} must be a journal that 'specplan measure' wrote, got another or a "
+            "damaged file; move it away or measure into another place"
+        )
+    records = []
+    place = len(JOURNAL)
+    while place + LENGTH.size <= len(content):
+        [length] = LENGTH.unpack_from(content, place)
+        record = content[place + LENGTH.size : place + LENGTH.size + length]
+        try:
+            unsealed(record)
+        except ValueError:
+            break   # the run was interrupted here
+        records.append(record)
+        place += LENGTH.size + length
+    return records

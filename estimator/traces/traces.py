@@ -5,28 +5,28 @@ A trace answers every gamma by replay (`simulator.acceptance.replay`), with no i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.drafter import Drafter
-from reference.drafters.model_drafter import text_laws
-from reference.laws.laws import Dense, Laws
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores
-from reference.models.model import Model
 from simulator.acceptance.replay import expected_calls
 
-LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+DraftSampling = Literal["sampled", "argmax"]
+DRAFT_SAMPLINGS: tuple[DraftSampling, ...] = ("sampled", "argmax")
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """Acceptance along one text of N tokens, as `reference.laws.scoring.Scores` defines it.
+    """Acceptance along one text of N tokens, drafts sampled in one way.
 
-    beta: shape (N,).
-    acceptance: shape (N,) or, where the draft depends on the block's start, (N, K).
-    drafted: shape (N,) in that case, else None.
+    beta: sum over y of min(p(y), q(y)) at each position, shape (N,) (Leviathan et al. 2023,
+      Theorem 5).
+    acceptance: min(1, q(x)/p(x)) for the text's own token x, shape (N,) or, where the draft
+      depends on the block's start, (N, K): entry (t, k) for position t + k of the block that
+      begins at t.
+    drafted: how many tokens a block that begins at each position drafts, shape (N,), in that case;
+      else None.
     limit: the most tokens that the text could have had; N unless the text ended by itself.
     alpha_by_lenience: mean of sum min(p/l, q) by lenience l (Leviathan et al. 2023, A.5), for
       those asked for.
@@ -44,70 +44,21 @@ class Trace:
         return len(self.beta)
 
 
-def trace(
-    target: Model,
-    drafter: Drafter,
-    prompt: Sequence[int],
-    continuation: Sequence[int],
-    *,
-    sampling: Sampling,
-    limit: int,
-    max_gamma: int,
-    leniences: Sequence[float] = (),
-) -> Trace:
-    """Returns a drafter's trace along a text that the target generated from prompt.
+@dataclass(frozen=True, slots=True)
+class TracePair:
+    """The traces of one text under both ways in which a draft may be sampled.
 
-    Each model scores the whole text in one parallel pass.
-
-    Args:
-      target: M_p.
-      drafter: with M_q or whatever takes its place.
-      prompt: ids.
-      continuation: ids sampled from the target under `sampling`, at least 1.
-      sampling: makes the target's laws.
-      limit: max_new_tokens of the run that made the continuation.
-      max_gamma: the longest draft that replay will be asked about.
-      leniences: the l whose alpha(l) is wanted, each in (0, 1].
+    sampled: drawn from the draft's law, at the draft's own temperature or, where that is 0, at the
+      target's.
+    argmax: the draft's likeliest tokens, its law one-hot; beta is then p(argmax q).
     """
-    text = target.start(prompt)
-    p = text_laws(target, text, continuation, sampling)
-    scores = drafter.score(prompt, text, continuation, p, max_gamma)
-    by_lenience = {}
-    for lenience in leniences:
-        lenient = drafter.score(prompt, text, continuation, raised(p, lenience), max_gamma)
-        by_lenience[lenience] = float(_beta(lenient).mean())
-    return Trace(
-        beta=_beta(scores),
-        acceptance=scores.acceptance.numpy(),
-        drafted=None if scores.drafted is None else scores.drafted.numpy(),
-        limit=limit,
-        alpha_by_lenience=by_lenience,
-    )
 
+    sampled: Trace
+    argmax: Trace
 
-def _beta(scores: Scores) -> NDArray[np.float64]:
-    """Returns beta without what the rounding of a row's sum adds beyond 1."""
-    beta: NDArray[np.float64] = scores.beta.clamp(max=1.0).numpy()
-    return beta
-
-
-def raised(p: Laws, lenience: float) -> Dense:
-    """Returns the rows r for which sum min(r, q) is the acceptance probability under lenience l.
-
-    They are p/l, cut to 1, above which no q is. At temperature 0 they are 1 for every token that
-    lenience keeps, those with p(x) >= l max p, and 0 for the others. (Leviathan et al. 2023, A.5)
-
-    Args:
-      p: the target's laws; one-hot ones with the logits behind them.
-      lenience: l in (0, 1].
-    """
-    if isinstance(p, Dense):
-        return Dense((p.probabilities / lenience).clamp(max=1.0))
-    hidden = p.at_temperature_one()
-    assert hidden is not None
-    probabilities = hidden.probabilities
-    least = lenience * probabilities.amax(dim=-1, keepdim=True)
-    return Dense((probabilities >= least).to(probabilities.dtype))
+    def under(self, draft_sampling: DraftSampling) -> Trace:
+        """Returns the trace of that name."""
+        return self.argmax if draft_sampling == "argmax" else self.sampled
 
 
 def lenient_alpha(traces: Sequence[Trace], lenience: float) -> float:

@@ -11,8 +11,9 @@ import torch
 
 from ngram.drafters.matches import MOST, Matches
 from reference.drafter import Draft
-from reference.laws.laws import Laws, OneHot
-from reference.laws.scoring import Scores
+from reference.laws.laws import OneHot
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores, Stretch, score_laws
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
 
@@ -25,6 +26,8 @@ class PromptLookupDrafter:
     Without a match nothing is drafted, and the step is one of the target's own. An encoder-decoder
     model's prompt counts as what stands before its text.
     """
+
+    sampling = None
 
     def __init__(self, *, device: torch.device, longest: int = LONGEST) -> None:
         """Makes the drafter.
@@ -43,6 +46,7 @@ class PromptLookupDrafter:
         self._stopwatch = Stopwatch(torch.device("cpu"))
         self._matches = Matches(longest)
         self._before: list[int] = []
+        self._recent: list[list[int]] = []   # scoring: what blocks that began before would copy
 
     @property
     def name(self) -> str:
@@ -56,6 +60,7 @@ class PromptLookupDrafter:
         self._matches = Matches(self.longest)
         begins_with_prompt = list(text[: len(prompt)]) == list(prompt)
         self._before = [] if begins_with_prompt else list(prompt)
+        self._recent = []
 
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
@@ -81,24 +86,30 @@ class PromptLookupDrafter:
 
     def score(
         self,
-        prompt: Sequence[int],
-        text: Sequence[int],
-        continuation: Sequence[int],
-        p: Laws,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
         max_gamma: int,
-    ) -> Scores:
-        self.start(prompt, text)
-        whole = [*text, *continuation]
-        positions = len(continuation)
-        drafts = [
-            self._continuation(whole[:end], max_gamma) for end in range(len(text), len(whole))
-        ]
-        drafted = torch.tensor([len(draft) for draft in drafts])
+    ) -> list[Scores]:
+        tokens = stretch.tokens
+        whole = [*stretch.text, *tokens]
+        copies: list[list[int]] = []
         # A one-hot law at another token accepts nothing; at the text's own, 1/p is above 1.
-        acceptance = torch.zeros(positions, max_gamma, dtype=torch.float64)
-        for start, draft in enumerate(drafts):
-            for offset, (token, own) in enumerate(zip(draft, continuation[start:], strict=False)):
-                acceptance[start, offset] = float(token == own)
-        first = torch.tensor([draft[0] if draft else 0 for draft in drafts], device=p.device)
-        beta = p.of(first).double().cpu() * (drafted > 0)
-        return Scores(beta, acceptance, drafted)
+        acceptance = torch.zeros(len(tokens), max_gamma, dtype=torch.float64)
+        for place, token in enumerate(tokens):
+            copies.append(self._continuation(whole[: len(stretch.text) + place], max_gamma))
+            self._recent = [copies[-1], *self._recent[: max_gamma - 1]]
+            for offset, copied in enumerate(self._recent):
+                acceptance[place, offset] = float(copied[offset : offset + 1] == [token])
+        first = torch.tensor([copy[0] if copy else 0 for copy in copies], device=stretch.p.device)
+        drafted = torch.tensor([len(copy) for copy in copies])
+        begun = score_laws(stretch, OneHot(first), leniences)
+        copying = drafted > 0
+        scores = Scores(
+            beta=begun.beta * copying,
+            acceptance=acceptance,
+            drafted=drafted,
+            lenient_beta=begun.lenient_beta * copying[:, None],
+        )
+        return [scores for _ in samplings]

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from torch import Tensor
 
 from ngram.drafters.lookup import PromptLookupDrafter
 from ngram.drafters.ngram_drafter import NgramDrafter
 from reference.drafter import Draft
-from reference.laws.laws import Laws
-from reference.laws.scoring import Scores
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores, Stretch
 from reference.policies.policy import Policy
 
 
@@ -27,10 +26,15 @@ class LookupThenNgram:
         """
         self.lookup = lookup
         self.ngram = ngram
+        self._copied = torch.zeros(0, dtype=torch.bool)   # scoring: where the lookup drafted
 
     @property
     def name(self) -> str:
         return f"{self.lookup.name}+{self.ngram.name}"
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.ngram.sampling
 
     @property
     def forward_seconds(self) -> float:
@@ -39,6 +43,7 @@ class LookupThenNgram:
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
         self.lookup.start(prompt, text)
         self.ngram.start(prompt, text)
+        self._copied = self._copied[:0]
 
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
@@ -50,33 +55,29 @@ class LookupThenNgram:
 
     def score(
         self,
-        prompt: Sequence[int],
-        text: Sequence[int],
-        continuation: Sequence[int],
-        p: Laws,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
         max_gamma: int,
-    ) -> Scores:
-        copied = self.lookup.score(prompt, text, continuation, p, max_gamma)
-        modelled = self.ngram.score(prompt, text, continuation, p, max_gamma)
-        assert copied.drafted is not None
-        matched = copied.drafted > 0
-        along = _by_block(modelled.acceptance, max_gamma)
-        return Scores(
-            beta=torch.where(matched, copied.beta, modelled.beta),
-            acceptance=torch.where(matched[:, None], copied.acceptance, along),
-            drafted=torch.where(matched, copied.drafted, max_gamma),
-        )
-
-
-def _by_block(acceptance: Tensor, max_gamma: int) -> Tensor:
-    """Returns a_{t,k} = a_{t+k} of a drafter whose law depends on the preceding text alone.
-
-    Args:
-      acceptance: shape (N,).
-      max_gamma: offsets wanted.
-
-    Returns:
-      shape (N, max_gamma); 0 beyond the text.
-    """
-    padded = torch.nn.functional.pad(acceptance, (0, max_gamma))
-    return padded.unfold(0, max_gamma, 1)[: len(acceptance)]
+    ) -> list[Scores]:
+        copied = self.lookup.score(stretch, samplings, leniences=leniences, max_gamma=max_gamma)
+        drafted = copied[0].drafted
+        assert drafted is not None
+        copying = drafted > 0
+        self._copied = torch.cat([self._copied, copying])
+        # Of each position, whether blocks that began 0, 1, ... positions before were copied.
+        begun = torch.nn.functional.pad(self._copied, (max_gamma - 1, 0)).unfold(0, max_gamma, 1)
+        begun = begun[-len(copying) :].flip(1)
+        modelled = self.ngram.score(stretch, samplings, leniences=leniences, max_gamma=max_gamma)
+        return [
+            Scores(
+                beta=torch.where(copying, copy.beta, model.beta),
+                acceptance=torch.where(begun, copy.acceptance, model.acceptance[:, None]),
+                drafted=torch.where(copying, drafted, max_gamma),
+                lenient_beta=torch.where(
+                    copying[:, None], copy.lenient_beta, model.lenient_beta
+                ),
+            )
+            for copy, model in zip(copied, modelled, strict=True)
+        ]

@@ -12,7 +12,7 @@ from ngram.rows.rows import Rows
 from reference.drafter import Draft
 from reference.laws.laws import Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores, score_laws
+from reference.laws.scoring import Scores, Stretch, score_laws
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
 
@@ -86,15 +86,17 @@ class NgramDrafter:
 
     def score(
         self,
-        prompt: Sequence[int],
-        text: Sequence[int],
-        continuation: Sequence[int],
-        p: Laws,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
         max_gamma: int,
-    ) -> Scores:
-        self.start(prompt, text)
-        whole = [*self._last_words(text), *continuation]
-        given = len(whole) - len(continuation)
-        logits = self._logits([whole[:end] for end in range(given, len(whole))])
-        before = torch.tensor(continuation[:-1], dtype=torch.int64, device=self.device)
-        return score_laws(p, self.sampling.laws(logits, text, [before]), continuation)
+    ) -> list[Scores]:
+        recent = self._last_words(stretch.text)
+        whole = [*recent, *stretch.tokens]
+        logits = self._logits([whole[:end] for end in range(len(recent), len(whole))])
+        before = torch.tensor(stretch.tokens[:-1], dtype=torch.int64, device=self.device)
+        return [
+            score_laws(stretch, sampling.laws(logits, stretch.text, [before]), leniences)
+            for sampling in samplings
+        ]

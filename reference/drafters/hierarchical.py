@@ -11,7 +11,8 @@ import torch
 from reference.drafter import Draft, Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Laws, OneHot, concatenate
-from reference.laws.scoring import Scores
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores, Stretch
 from reference.policies.policy import Fixed, Policy
 from reference.speculative import STRICT, verify_draft
 
@@ -38,6 +39,10 @@ class HierarchicalDrafter:
     @property
     def name(self) -> str:
         return f"{self.model.name} via {self.drafter.name}"
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.model.sampling
 
     @property
     def forward_seconds(self) -> float:
@@ -91,10 +96,10 @@ class HierarchicalDrafter:
 
     def score(
         self,
-        prompt: Sequence[int],
-        text: Sequence[int],
-        continuation: Sequence[int],
-        p: Laws,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
         max_gamma: int,
-    ) -> Scores:
-        return self.model.score(prompt, text, continuation, p, max_gamma)
+    ) -> list[Scores]:
+        return self.model.score(stretch, samplings, leniences=leniences, max_gamma=max_gamma)

@@ -9,7 +9,7 @@ from torch import Tensor
 from reference.drafter import Draft
 from reference.laws.laws import Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores, score_laws
+from reference.laws.scoring import Scores, Stretch, score_laws
 from reference.models.fitted_model import fitted
 from reference.models.model import Model, peaks, positions_of, require_finite, text_limit
 from reference.policies.policy import Policy
@@ -91,40 +91,51 @@ class ModelDrafter:
 
     def score(
         self,
-        prompt: Sequence[int],
-        text: Sequence[int],
-        continuation: Sequence[int],
-        p: Laws,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
         max_gamma: int,
-    ) -> Scores:
-        self.start(prompt, text)
-        q = text_laws(self.draft, text, continuation, self.sampling)
-        return score_laws(p, q, continuation)
+    ) -> list[Scores]:
+        fed = len(stretch.text) + len(stretch.tokens) - 1
+        require_scorable(self.draft, self._limit, fed)
+        laws = text_laws(self.draft, stretch.text, stretch.tokens, samplings)
+        return [score_laws(stretch, q, leniences) for q in laws]
 
 
-def text_laws(
-    model: Model, text: Sequence[int], continuation: Sequence[int], sampling: Sampling
-) -> Laws:
-    """Returns a model's law of each token of a given continuation, from one parallel pass.
+def require_scorable(model: Model, limit: int | None, fed: int) -> None:
+    """Refuses a text of which more tokens must be fed to score it than the model has positions for.
 
     Args:
-      model: started on text.
-      text: the ids before the continuation.
-      continuation: ids, at least 1.
-      sampling: makes laws of the logits.
+      model: that scores it.
+      limit: the most positions, `text_limit` of the text's beginning.
+      fed: all tokens but the last.
 
     Raises:
-      ValueError: if text and continuation exceed the model's positions.
-      FloatingPointError: if the model returns logits that are NaN or infinite.
+      ValueError: naming the model, its positions and the tokens.
     """
-    fed = len(text) + len(continuation) - 1
-    limit = text_limit(model, len(text))
     if limit is not None and fed > limit:
         raise ValueError(
             f"a text to score must fit the {positions_of(model, limit)}, got {fed} tokens"
         )
-    given = torch.tensor(continuation[:-1], dtype=torch.int64, device=model.device)
-    last = torch.tensor(text[-1:], device=model.device)
-    logits = model.extend(torch.cat([last, given]))
+
+
+def text_laws(
+    model: Model, text: Sequence[int], tokens: Sequence[int], samplings: Sequence[Sampling]
+) -> list[Laws]:
+    """Returns a model's laws of given tokens under each of some settings, from one parallel pass.
+
+    Args:
+      model: its cache holds a proper beginning of text.
+      text: the ids before the tokens.
+      tokens: ids, at least 1.
+      samplings: make laws of the logits.
+
+    Raises:
+      FloatingPointError: if the model returns logits that are NaN or infinite.
+    """
+    unseen = torch.tensor(text[model.length :], device=model.device)
+    given = torch.tensor(tokens[:-1], dtype=torch.int64, device=model.device)
+    logits = model.extend(torch.cat([unseen, given]))[-len(tokens) :]
     require_finite(peaks(logits).isfinite().tolist(), model.name, len(text))
-    return sampling.laws(logits, text, [given])
+    return [sampling.laws(logits, text, [given]) for sampling in samplings]

@@ -6,7 +6,8 @@ import torch
 
 from reference.drafter import Draft
 from reference.laws.laws import Dense, Laws
-from reference.laws.scoring import Scores, score_laws
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores, Stretch, score_laws
 from reference.policies.policy import Policy
 
 
@@ -17,6 +18,7 @@ class RandomDrafter:
     """
 
     name = "random"
+    sampling = None
     forward_seconds = 0.0
 
     def __init__(self, vocabulary: int, device: torch.device) -> None:
@@ -52,10 +54,11 @@ class RandomDrafter:
 
     def score(
         self,
-        prompt: Sequence[int],
-        text: Sequence[int],
-        continuation: Sequence[int],
-        p: Laws,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
         max_gamma: int,
-    ) -> Scores:
-        return score_laws(p, self._laws(len(continuation)), continuation)
+    ) -> list[Scores]:
+        scores = score_laws(stretch, self._laws(len(stretch.tokens)), leniences)
+        return [scores for _ in samplings]

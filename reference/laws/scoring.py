@@ -1,4 +1,4 @@
-"""How likely each token of a given text would have been accepted, had it been drafted."""
+"""How likely the tokens of a given text would have been accepted, had they been drafted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,36 +6,93 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from reference.laws.laws import Laws, overlap
+from reference.laws.laws import Dense, Laws, OneHot, overlap
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Consecutive positions of a text that the target generated.
+
+    text: all ids before them, prompt included.
+    tokens: the n ids there.
+    p: the target's laws at each of them.
+    """
+
+    text: Sequence[int]
+    tokens: Sequence[int]
+    p: Laws
 
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    """Acceptance along a text x of N tokens that the target generated.
+    """Acceptance at n consecutive positions of a text x that the target generated.
 
-    beta: sum over y of min(p(y), q(y)) at each position, shape (N,), float64 (Leviathan et al.
-      2023, Theorem 5).
-    acceptance: min(1, q(x)/p(x)), the probability that a drafted position is accepted and is x,
-      given that the text is x; shape (N,), float64. For a drafter whose draft depends on where
-      the block began, shape (N, K): row t for the block that begins at t.
-    drafted: how many tokens such a drafter proposes from t, shape (N,), int64; None: as many as
-      it is asked for.
+    beta: sum over y of min(p(y), q(y)) where a block begins at the position, shape (n,), float64
+      (Leviathan et al. 2023, Theorem 5).
+    acceptance: min(1, q(x)/p(x)), the probability that the position, if drafted, is accepted and
+      is x, given that the text is x; shape (n,), float64. For a drafter whose law depends on where
+      the block began, shape (n, K): column k for a block that began k positions before.
+    drafted: how many tokens such a drafter proposes in a block that begins at the position, shape
+      (n,), int64; None: as many as it is asked for.
+    lenient_beta: beta with lenience l in place of 1, sum over y of min(p(y)/l, q(y)), a column
+      for each l; shape (n, leniences), float64 (A.5).
     """
 
     beta: Tensor
     acceptance: Tensor
-    drafted: Tensor | None = None
+    drafted: Tensor | None
+    lenient_beta: Tensor
 
 
-def score_laws(p: Laws, q: Laws, continuation: Sequence[int]) -> Scores:
+def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
     """Returns the scores of a drafter whose law depends on the preceding text alone.
 
     Args:
-      p, q: the target's and the drafter's laws at each position of the continuation.
-      continuation: the text's ids, shape (N,).
+      stretch: where.
+      q: the drafter's laws there.
+      leniences: l, each in (0, 1].
     """
-    tokens = torch.tensor(continuation, device=p.device)
+    p = stretch.p
+    tokens = torch.tensor(stretch.tokens, device=p.device)
     ratio = q.of(tokens).double() / p.of(tokens).double()
     # 0/0 needs p(x) = 0 for a token drawn from p: only rounding between passes can do that.
     acceptance = ratio.nan_to_num(nan=0.0, posinf=1.0).clamp(max=1.0)
-    return Scores(overlap(p, q).double().cpu(), acceptance.cpu())
+    columns = [overlap(p, q), *lenient_overlaps(p, q, leniences)]
+    # The rounding of a row's sum may reach beyond 1.
+    betas = torch.stack(columns, dim=-1).double().clamp(max=1.0).cpu()
+    return Scores(betas[:, 0], acceptance.cpu(), None, betas[:, 1:])
+
+
+def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tensor]:
+    """Returns beta under each lenience l: sum over y of min(p(y)/l, q(y)), up to rounding.
+
+    Leviathan et al. 2023, A.5. At temperature 0 it is q's mass on the tokens that lenience keeps,
+    those with p(y) >= l max p, p being the law before it is made one-hot.
+
+    Args:
+      p, q: the target's and the drafter's laws at n positions; a one-hot p with its logits.
+      leniences: l, each in (0, 1].
+
+    Returns:
+      for each l, shape (n,).
+    """
+    if isinstance(p, Dense) and isinstance(q, Dense):
+        return [
+            torch.minimum(p.probabilities / lenience, q.probabilities).sum(dim=-1)
+            for lenience in leniences
+        ]
+    if isinstance(p, Dense):
+        assert isinstance(q, OneHot)
+        return [(p.of(q.tokens) / lenience).clamp(max=1.0) for lenience in leniences]
+    if not leniences:
+        return []
+    hidden = p.at_temperature_one()
+    assert hidden is not None
+    odds = hidden.probabilities
+    largest = odds.amax(dim=-1, keepdim=True)
+    if isinstance(q, OneHot):
+        drafted, largest = hidden.of(q.tokens), largest.squeeze(-1)
+        return [(drafted >= lenience * largest).to(odds.dtype) for lenience in leniences]
+    return [
+        (q.probabilities * (odds >= lenience * largest)).sum(dim=-1) for lenience in leniences
+    ]

@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 @click.option(
     "-o",
     "--output",
+    metavar="FILE",
     type=click.Path(path_type=Path),
     callback=writable,
-    help="Write the profile here, and its traces beside it as .npz; a run that was "
+    help="Write the profile here, and its traces beside it as FILE.traces.npz; a run that was "
     "interrupted keeps those of finished prompts and times anew.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as one JSON object.")
@@ -63,18 +64,23 @@ def measure_command(
     from tqdm import tqdm
 
     from estimator.costs.operations import c_hat
-    from estimator.profiles.measurement import measure_costs, measure_traces, profile_data
+    from estimator.profiles.measurement import measure_costs, profile_data
     from estimator.profiles.profile import write_profile
     from estimator.runs.arms import Subject
     from estimator.runs.batched import batch_module
     from estimator.runs.room import require_room
+    from estimator.traces.measured_traces import measure_traces
+    from estimator.traces.trace_file import require_place, traces_path
     from specplan.loading.pairs import draft_names, load, sampling_at
 
     names = draft_names(options)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
-    if output is not None and output.suffix == ".npz":
-        raise ValueError(f"output must not end in .npz, as its traces do, got {output}")
+    # A device has nothing beside it.
+    lasting = output is not None and (output.is_file() or not output.exists())
+    kept = traces_path(output) if output is not None and lasting else None
+    if kept is not None:
+        require_place(kept)
     sampling = sampling_at(temperature, options)
     loaded = load(options, names)
     [(name, drafter_of)] = loaded.drafters.items()
@@ -94,7 +100,7 @@ def measure_command(
             prompts,
             max_gamma=max_gamma,
             seed=seed,
-            path=None if output is None else output.with_suffix(".npz"),
+            path=kept,
             origins=loaded.origins,
             batch_size=batch_size,
             progress=bar.update,

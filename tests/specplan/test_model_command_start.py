@@ -105,7 +105,7 @@ def test_progress_is_shown_on_a_terminal(folders: Path) -> None:
 
 def test_ctrl_c_ends_with_130_and_keeps_what_was_written(folders: Path, tmp_path: Path) -> None:
     path = tmp_path / "p.json"
-    traces = tmp_path / "p.npz"
+    traces = tmp_path / "p.json.traces.npz.part"
     with subprocess.Popen(
         [*program(), "measure", *PAIR, *LONG, "-o", str(path)],
         stdout=subprocess.PIPE,
@@ -120,4 +120,4 @@ def test_ctrl_c_ends_with_130_and_keeps_what_was_written(folders: Path, tmp_path
         printed, said = process.communicate()
     assert process.returncode == 130, said
     assert (printed, said.strip()) == ("", "Interrupted.")
-    assert [file.name for file in tmp_path.iterdir()] == ["p.npz"]
+    assert [file.name for file in tmp_path.iterdir()] == ["p.json.traces.npz.part"]

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from estimator.prompts import embedded_prompts
 from estimator.runs.planner import planner
-from estimator.traces.traces import trace
+from estimator.traces.scoring import trace
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling

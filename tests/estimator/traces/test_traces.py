@@ -9,20 +9,20 @@ from pairs import PROMPTS, tiny_pair
 
 from estimator.intervals import REPLICATES
 from estimator.traces.ahead import simulated_seconds
+from estimator.traces.scoring import LENIENCES, trace
 from estimator.traces.traces import (
-    LENIENCES,
     Trace,
     alpha,
     block_efficiency,
     lenient_alpha,
     replayed_calls,
-    trace,
 )
 from ngram.drafters.lookup import PromptLookupDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode_speculatively
+from reference.laws.laws import Dense
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores
+from reference.laws.scoring import Stretch, score_laws
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.stopping import Stopping
@@ -141,26 +141,10 @@ def test_beta_and_acceptance_are_those_of_the_laws() -> None:
 
 def test_a_row_that_rounding_lifts_above_one_is_accepted_for_sure() -> None:
     """The sum of min(p, q) over a float32 row of two equal laws may exceed 1 by its last digits."""
-
-    class Rounding:
-        name = "rounding"
-
-        def score(self, *arguments: object) -> Scores:
-            ones = torch.ones(2, dtype=torch.float64)
-            return Scores(ones * (1 + 2e-7), ones)
-
-    recorded = trace(
-        TabularModel(lambda text: [0.5, 0.5], 2),
-        Rounding(),  # type: ignore[arg-type]
-        [0],
-        [1, 0],
-        sampling=Sampling(temperature=1),
-        limit=2,
-        max_gamma=1,
-        leniences=[0.5],
-    )
-    assert alpha([recorded]) == 1
-    assert recorded.alpha_by_lenience == {0.5: 1}
+    rows = Dense(torch.tensor([[0.5, 0.5 + 2e-7]], dtype=torch.float64))
+    scores = score_laws(Stretch([0], [1], rows), rows, [1.0, 0.5])
+    assert scores.beta.tolist() == [1]
+    assert scores.lenient_beta.tolist() == [[1, 1]]
 
 
 def test_lenience_raises_alpha_as_the_formula_says() -> None:

@@ -26,6 +26,7 @@ from reference.laws.scoring import Scores
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.rules.acceptance import Strict
+from reference.scoring import score_text
 from reference.stopping import Stopping
 from simulator.acceptance.replay import expected_calls
 
@@ -114,10 +115,38 @@ def test_law_of_texts_is_the_targets(
 def scores(
     drafter: Drafter, prompt: Sequence[int], continuation: Sequence[int], gamma: int
 ) -> Scores:
-    target = TabularModel(TARGET, VOCABULARY)
-    text = target.start(prompt)
-    p = text_laws(target, text, continuation, Sampling(0.0))
-    return drafter.score(prompt, text, continuation, p, gamma)
+    return score_under(Sampling(0.0), drafter, prompt, continuation, gamma)
+
+
+def score_under(
+    sampling: Sampling,
+    drafter: Drafter,
+    prompt: Sequence[int],
+    continuation: Sequence[int],
+    gamma: int,
+    target: TabularModel | None = None,
+) -> Scores:
+    [found] = score_text(
+        TabularModel(TARGET, VOCABULARY) if target is None else target,
+        drafter,
+        prompt,
+        continuation,
+        [sampling],
+        sampling=sampling,
+        leniences=(),
+        max_gamma=gamma,
+    )
+    return found
+
+
+def by_block(acceptance: torch.Tensor) -> np.ndarray:
+    """Returns acceptances by the block's start, written out."""
+    positions, offsets = acceptance.shape
+    blocks = np.zeros((positions, offsets))
+    for start in range(positions):
+        for offset in range(min(offsets, positions - start)):
+            blocks[start, offset] = acceptance[start + offset, offset]
+    return blocks
 
 
 @pytest.mark.parametrize("drafter", DRAFTERS)
@@ -145,8 +174,10 @@ def test_replay_counts_the_decoders_calls_at_temperature_0(drafter: str, gamma: 
         )
         assert decoded.tokens == own.tokens
         found = scores(made, prompt, decoded.tokens, 8)
-        drafted = None if found.drafted is None else found.drafted.numpy()
-        calls = expected_calls(found.acceptance.numpy(), gamma, drafted=drafted)
+        drafted, rates = None, found.acceptance.numpy()
+        if found.drafted is not None:
+            drafted, rates = found.drafted.numpy(), by_block(found.acceptance)
+        calls = expected_calls(rates, gamma, drafted=drafted)
         assert calls == len(decoded.blocks)
 
 
@@ -157,8 +188,8 @@ def test_the_ngrams_scores_are_of_the_laws_it_drafts_from(setting: str) -> None:
     target = TabularModel(TARGET, VOCABULARY)
     continuation = [1, 0, 2, 2, 1]
     text = target.start(PROMPT)
-    p = text_laws(target, text, continuation, sampling)
-    found = drafter.score(PROMPT, text, continuation, p, 4)
+    [p] = text_laws(target, text, continuation, [sampling])
+    found = score_under(sampling, drafter, PROMPT, continuation, 4)
     for place, token in enumerate(continuation):
         before = [*PROMPT, *continuation[:place]]
         draft = drafter.propose(before, 1, Fixed(1), torch.Generator().manual_seed(place))
@@ -172,16 +203,16 @@ def test_the_ngrams_scores_are_of_the_laws_it_drafts_from(setting: str) -> None:
 
 def test_the_lookups_scores_are_by_block_start() -> None:
     prompt, continuation = [0, 1, 2, 0], [1, 2, 3, 0, 1]
-    target = TabularModel(TARGET, VOCABULARY)
+    target = TabularModel(random_table(5, 4), 4)
     text = target.start(prompt)
-    p = text_laws(target, text, continuation, Sampling())
-    found = lookup().score(prompt, text, continuation, p, 3)
+    [p] = text_laws(target, text, continuation, [Sampling()])
+    found = score_under(Sampling(), lookup(), prompt, continuation, 3, target)
     # Drafts from each start: after 0 comes 1 2 0; after 1, 2 0 1; after 2, 0 1 2; 3 is new; then
     # the match of 0 is the latest, in 2 0 1 2 3.
     assert found.drafted is not None
     assert found.drafted.tolist() == [3, 3, 3, 0, 3]
     np.testing.assert_array_equal(
-        found.acceptance, [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0], [1, 0, 0]]
+        by_block(found.acceptance), [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 0], [1, 0, 0]]
     )
     own = p.dense(VOCABULARY).double()
     expected = [own[0, 1], own[1, 2], own[2, 0], 0.0, own[4, 1]]
@@ -200,10 +231,11 @@ def test_both_score_as_the_one_that_drafts() -> None:
     matched = copied.drafted > 0
     assert matched.tolist() == [False, False, True, True, True]
     assert mixed.drafted.tolist() == [3, 3, 3, 3, 3]
+    own, copies = by_block(mixed.acceptance), by_block(copied.acceptance)
     for start in range(len(continuation)):
         along = [*modelled.acceptance[start:].tolist(), 0, 0, 0][:3]
-        expected = copied.acceptance[start].tolist() if matched[start] else along
-        assert mixed.acceptance[start].tolist() == expected
+        expected = copies[start].tolist() if matched[start] else along
+        assert own[start].tolist() == expected
         assert mixed.beta[start] == (copied if matched[start] else modelled).beta[start]
 
 

@@ -14,6 +14,7 @@ from reference.drafters.model_drafter import ModelDrafter, text_laws
 from reference.generation import decode, decode_speculatively
 from reference.laws.laws import Dense
 from reference.laws.sampling import Sampling
+from reference.laws.scoring import Stretch
 from reference.models.fitted_model import FittedModel, fitted
 from reference.models.huggingface import CausalModel
 from reference.models.tabular import TabularModel
@@ -189,7 +190,7 @@ def test_a_float32_draft_of_a_target_in_another_dtype_carries_the_laws_it_drew_f
     drafter.start(PROMPT, PROMPT)
     drafted = drafter.propose(PROMPT, 5, Fixed(5), torch.Generator().manual_seed(0))
     text = draft.start(PROMPT)
-    q = text_laws(draft, text, drafted.tokens.tolist(), sampling)
+    [q] = text_laws(draft, text, drafted.tokens.tolist(), [sampling])
     assert isinstance(drafted.q, Dense)
     assert drafted.q.probabilities.dtype == torch.float32
     torch.testing.assert_close(drafted.q.dense(40), q.dense(40), atol=1e-5, rtol=1e-4)
@@ -243,4 +244,6 @@ def test_a_text_to_score_beyond_the_drafts_positions_is_refused() -> None:
     drafter = ModelDrafter(short_draft(), Sampling(), 40)
     p = Dense(torch.full((14, 40), 1 / 40))
     with pytest.raises(ValueError, match="must fit the 16 positions of short, got 17 tokens"):
-        drafter.score([1] * 4, [1] * 4, [2] * 14, p, 4)
+        drafter.score(
+            Stretch([1] * 4, [2] * 14, p), [Sampling()], leniences=(), max_gamma=4
+        )

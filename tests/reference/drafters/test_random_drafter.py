@@ -10,6 +10,7 @@ from reference.drafters.random_drafter import RandomDrafter
 from reference.generation import decode_speculatively
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
+from reference.laws.scoring import Stretch
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed, Whole
 from reference.stopping import Stopping
@@ -68,7 +69,13 @@ def test_texts_have_the_law_of_the_target() -> None:
 
 def test_scores_are_the_overlap_with_the_uniform_law() -> None:
     p = Dense(torch.tensor([LAW, LAW], dtype=torch.float64))
-    scores = RandomDrafter(4, CPU).score([0], [0], [0, 3], p, 4)
+    drafter = RandomDrafter(4, CPU)
+    samplings = [Sampling(), Sampling(0.0)]
+    scores, greedy = drafter.score(
+        Stretch([0], [0, 3], p), samplings, leniences=[0.5], max_gamma=4
+    )
     overlap = 0.25 + 0.25 + 0.1 + 0.05
     assert scores.beta.tolist() == pytest.approx([overlap, overlap])
     assert scores.acceptance.tolist() == pytest.approx([0.25 / 0.55, 1.0])
+    assert scores.lenient_beta.flatten().tolist() == pytest.approx([0.25 + 0.25 + 0.2 + 0.1] * 2)
+    assert greedy is scores   # it has nothing to set

@@ -17,7 +17,7 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from reference.drafters.model_drafter import ModelDrafter, text_laws
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
@@ -25,6 +25,7 @@ from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.huggingface import CausalModel, load_model, require_same_kind
 from reference.policies.policy import Fixed
 from reference.records import Generation
+from reference.scoring import score_text
 from reference.stopping import Stopping
 
 VOCABULARY = 40
@@ -208,9 +209,16 @@ def test_scoring_a_text_in_one_pass_gives_the_laws_of_decoding(pairs: Pairs) -> 
     sampling = Sampling()
     continuation = list(speculate(target, draft, PROMPTS[1], 3).tokens)
     drafter = ModelDrafter(target, sampling, target.vocabulary)
-    text = target.start(PROMPTS[1])
-    p = text_laws(target, text, continuation, sampling)
-    scores = drafter.score(PROMPTS[1], text, continuation, p, 4)
+    [scores] = score_text(
+        target,
+        drafter,
+        PROMPTS[1],
+        continuation,
+        [sampling],
+        sampling=sampling,
+        leniences=(),
+        max_gamma=4,
+    )
     # Laws are float32: a row's mass is 1 up to the rounding of its sum.
     ones = torch.ones(NEW_TOKENS, dtype=torch.float64)
     torch.testing.assert_close(scores.beta, ones, rtol=0, atol=2e-6)

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from conftest import Run
 
-import estimator.profiles.measurement
+import estimator.traces.measured_traces
 from estimator.profiles.profile import read_profile
 
 RunJson = Callable[..., Any]
@@ -84,7 +84,7 @@ def test_the_table_says_what_was_measured_and_what_to_do(
     assert f"Wrote {path}; plan with it: specplan plan --profile {path}" in result.stdout
     profile = read_profile(path)
     assert f"alpha   {profile.alpha:.4f}" in result.stdout
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["p.json", "p.npz"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["p.json", "p.json.traces.npz"]
 
 
 def test_a_measured_profile_plans(run: Run, measure: list[str], tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_ctrl_c_keeps_finished_traces_and_the_next_run_goes_on_from_them(
 ) -> None:
     path = tmp_path / "p.json"
     decoded = []
-    decode = estimator.profiles.measurement.decode
+    decode = estimator.traces.measured_traces.decode
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
         decoded.append(1)
@@ -117,12 +117,12 @@ def test_ctrl_c_keeps_finished_traces_and_the_next_run_goes_on_from_them(
             raise KeyboardInterrupt
         return decode(*arguments, **settings)
 
-    monkeypatch.setattr(estimator.profiles.measurement, "decode", interrupted)
+    monkeypatch.setattr(estimator.traces.measured_traces, "decode", interrupted)
     stopped = run(*measure, "-o", str(path))
     assert stopped.exit_code == 130
     assert stopped.stdout == ""
     assert stopped.stderr.strip() == "Interrupted."
-    assert [file.name for file in tmp_path.iterdir()] == ["p.npz"]
+    assert [file.name for file in tmp_path.iterdir()] == ["p.json.traces.npz.part"]
     resumed = run(*measure, "-o", str(path), "--json")
     assert resumed.exit_code == 0, resumed.output
     assert len(decoded) == 4  # the third prompt, once more

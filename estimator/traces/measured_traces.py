@@ -1,0 +1,118 @@
+"""Traces of texts that the target writes for them, kept as they are finished."""
+
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from estimator.draft_model import draft_model, transformers_module
+from estimator.prompts import prompts_hash
+from estimator.runs.arms import Subject
+from estimator.runs.batched import decode_batch
+from estimator.seeding import seeded
+from estimator.traces.scoring import sampled_setting, trace_pair
+from estimator.traces.trace_file import KeptTraces
+from estimator.traces.traces import TracePair
+from reference.generation import decode
+
+LIBRARIES = ("numpy", "torch", "transformers")
+
+
+def measure_traces(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    *,
+    max_gamma: int,
+    seed: int,
+    path: Path | None,
+    origins: Sequence[str] = (),
+    batch_size: int = 1,
+    progress: Callable[[], object],
+) -> list[TracePair]:
+    """Returns the traces of a text sampled from the target for each prompt.
+
+    Args:
+      subject: the pair and its settings.
+      prompts: ids.
+      max_gamma: the longest draft that replay will be asked about.
+      seed: of the texts.
+      path: an .npz that keeps each finished prompt's traces; None keeps none.
+      origins: what tells models of one name apart (files, precision): kept traces of others are
+        not used.
+      batch_size: how many texts are sampled at once; each is scored alone.
+      progress: called after each prompt.
+
+    Raises:
+      ValueError: if something else than traces stands at path.
+    """
+    # Another batch size is another rounding, which may tip a draw.
+    key = _key(subject, prompts, max_gamma, seed, [*origins, str(batch_size)])
+    kept = None if path is None else KeptTraces(path, key)
+    known = {} if kept is None else dict(kept.known)
+    for _ in known:
+        progress()
+    for first in range(0, len(prompts), batch_size):
+        # The same prompts together as ever, so that their texts do not depend on what is known.
+        numbers = list(range(len(prompts)))[first : first + batch_size]
+        if all(number in known for number in numbers):
+            continue
+        for number, tokens in zip(numbers, _texts(subject, prompts, numbers, seed), strict=True):
+            if number in known:
+                continue
+            known[number] = trace_pair(
+                subject.target,
+                subject.drafter,
+                prompts[number],
+                tokens,
+                sampling=subject.sampling,
+                limit=subject.stopping.max_new_tokens,
+                max_gamma=max_gamma,
+            )
+            if kept is not None:
+                kept.add(number, known[number])
+            progress()
+    if kept is not None:
+        kept.finish()
+    return [known[number] for number in range(len(prompts))]
+
+
+def _texts(
+    subject: Subject, prompts: Sequence[Sequence[int]], numbers: Sequence[int], seed: int
+) -> list[tuple[int, ...]]:
+    """Returns the target's texts of the prompts with these numbers, sampled at once."""
+    generators = [seeded(subject.target.device, seed, number) for number in numbers]
+    settings: dict[str, Any] = {"sampling": subject.sampling, "stopping": subject.stopping}
+    if len(numbers) > 1:
+        chosen = [prompts[number] for number in numbers]
+        return decode_batch(subject.target, chosen, generators=generators, **settings)
+    [number], [generator] = numbers, generators
+    return [decode(subject.target, prompts[number], generator=generator, **settings).tokens]
+
+
+def _key(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    max_gamma: int,
+    seed: int,
+    origins: Sequence[str],
+) -> str:
+    """Returns a hash of everything that the traces depend on."""
+    modules = map(transformers_module, [subject.target, draft_model(subject.drafter)])
+    parts = [
+        subject.target.name,
+        subject.drafter.name,
+        # The commit of a hub repository.
+        *(str(getattr(module.config, "_commit_hash", None)) for module in modules if module),
+        *(version(name) for name in LIBRARIES),
+        str(subject.sampling),
+        str(sampled_setting(subject.drafter, subject.sampling)),
+        str(subject.stopping.max_new_tokens),
+        str(sorted(subject.stopping.end_ids)),
+        prompts_hash(prompts),
+        str(max_gamma),
+        str(seed),
+        *origins,
+    ]
+    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

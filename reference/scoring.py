@@ -1,0 +1,71 @@
+"""How a drafter would have done along a whole text that the target generated."""
+
+from collections.abc import Sequence
+
+import torch
+
+from reference.drafter import Drafter
+from reference.drafters.model_drafter import require_scorable, text_laws
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores, Stretch
+from reference.models.model import Model, text_limit
+
+# Numbers in a stretch's rows, a tensor of them 32 MB: beside the models' own memory a few such
+# tensors are held at once, however long the text and wide the vocabulary.
+ROW_NUMBERS = 1 << 23
+
+
+@torch.inference_mode()
+def score_text(
+    target: Model,
+    drafter: Drafter,
+    prompt: Sequence[int],
+    tokens: Sequence[int],
+    samplings: Sequence[Sampling],
+    *,
+    sampling: Sampling,
+    leniences: Sequence[float],
+    max_gamma: int,
+) -> list[Scores]:
+    """Returns the scores of a text's N tokens under each setting of the draft's sampling.
+
+    Each model reads the text once, in as few parallel passes as ROW_NUMBERS allows.
+
+    Args:
+      target: M_p.
+      drafter: with M_q or whatever takes its place.
+      prompt: ids.
+      tokens: the ids after it, sampled from the target under `sampling`, at least 1.
+      samplings: settings under which the draft might sample.
+      sampling: makes the target's laws.
+      leniences: the l of `Scores.lenient_beta`, each in (0, 1].
+      max_gamma: the longest draft of interest.
+
+    Raises:
+      ValueError: if the text exceeds a model's positions.
+      FloatingPointError: if a model returns logits that are NaN or infinite.
+    """
+    text = target.start(prompt)
+    require_scorable(target, text_limit(target, len(text)), len(text) + len(tokens) - 1)
+    drafter.start(prompt, text)
+    positions = max(ROW_NUMBERS // target.vocabulary, 1)
+    parts: list[list[Scores]] = []
+    for first in range(0, len(tokens), positions):
+        before, here = [*text, *tokens[:first]], tokens[first : first + positions]
+        [p] = text_laws(target, before, here, [sampling])
+        stretch = Stretch(before, here, p)
+        parts.append(
+            drafter.score(stretch, samplings, leniences=leniences, max_gamma=max_gamma)
+        )
+    return [_joined(of_one) for of_one in zip(*parts, strict=True)]
+
+
+def _joined(parts: Sequence[Scores]) -> Scores:
+    """Returns the scores of consecutive stretches as those of one."""
+    lengths = [part.drafted for part in parts if part.drafted is not None]
+    return Scores(
+        beta=torch.cat([part.beta for part in parts]),
+        acceptance=torch.cat([part.acceptance for part in parts]),
+        drafted=torch.cat(lengths) if lengths else None,
+        lenient_beta=torch.cat([part.lenient_beta for part in parts]),
+    )

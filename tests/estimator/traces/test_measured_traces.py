@@ -1,0 +1,176 @@
+"""Traces of texts that the target writes, their resumption, and both ways of sampling drafts."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from pairs import PROMPTS, tiny_llama, tiny_pair
+
+import estimator.traces.measured_traces
+from estimator.runs.arms import Subject
+from estimator.traces.measured_traces import measure_traces
+from estimator.traces.scoring import draft_sampling
+from estimator.traces.traces import TracePair, alpha
+from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.sampling import Sampling
+from reference.stopping import Stopping
+
+TOKENS = 12
+
+
+def subject(temperature: float = 1.0, draft_temperature: float | None = None) -> Subject:
+    sampling = Sampling(temperature=temperature)
+    target, drafter = tiny_pair(
+        sampling if draft_temperature is None else Sampling(temperature=draft_temperature)
+    )
+    return Subject(target, drafter, sampling, Stopping(TOKENS))
+
+
+def measured(
+    pair: Subject, path: Path | None = None, *, batch_size: int = 1, stop_after: int = 99
+) -> list[TracePair]:
+    """Returns the traces; Ctrl-C is pressed when so many prompts are finished."""
+    done = []
+
+    def progress() -> None:
+        done.append(1)
+        if len(done) == stop_after:
+            raise KeyboardInterrupt
+
+    return measure_traces(
+        pair,
+        PROMPTS,
+        max_gamma=3,
+        seed=0,
+        path=path,
+        batch_size=batch_size,
+        progress=progress,
+    )
+
+
+def require_equal(one: Sequence[TracePair], other: Sequence[TracePair]) -> None:
+    for first, second in zip(one, other, strict=True):
+        for mine, yours in ((first.sampled, second.sampled), (first.argmax, second.argmax)):
+            np.testing.assert_array_equal(mine.beta, yours.beta)
+            np.testing.assert_array_equal(mine.acceptance, yours.acceptance)
+            assert mine.limit == yours.limit
+            assert mine.alpha_by_lenience == yours.alpha_by_lenience
+
+
+@pytest.fixture
+def written(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[int]]:
+    """Returns a list of the prompts whose texts the target has written, one at a time."""
+    prompts = []
+    decode = estimator.traces.measured_traces.decode
+
+    def decoded(target: Any, prompt: Sequence[int], **settings: Any) -> Any:
+        prompts.append(prompt)
+        return decode(target, prompt, **settings)
+
+    monkeypatch.setattr(estimator.traces.measured_traces, "decode", decoded)
+    return prompts
+
+
+def test_an_interrupted_measurement_resumes(
+    tmp_path: Path, written: list[Sequence[int]]
+) -> None:
+    path = tmp_path / "traces.npz"
+    whole = measured(subject())
+    with pytest.raises(KeyboardInterrupt):
+        measured(subject(), path, stop_after=2)
+    written.clear()
+    require_equal(measured(subject(), path), whole)
+    assert written == PROMPTS[2:]
+    written.clear()
+    require_equal(measured(subject(), path), whole)
+    assert written == []
+    assert [file.name for file in tmp_path.iterdir()] == ["traces.npz"]
+
+
+@pytest.mark.parametrize("finished", [1, 2, 3])
+def test_texts_do_not_depend_on_where_a_run_of_batches_was_interrupted(
+    finished: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each prompt is decoded beside the same others, whether the run was interrupted or not."""
+    groups = []
+    decode_batch = estimator.traces.measured_traces.decode_batch
+
+    def decoded(target: Any, prompts: Sequence[Sequence[int]], **settings: Any) -> Any:
+        groups.append(prompts)
+        return decode_batch(target, prompts, **settings)
+
+    monkeypatch.setattr(estimator.traces.measured_traces, "decode_batch", decoded)
+    path = tmp_path / "traces.npz"
+    whole = measured(subject(), batch_size=2)
+    assert groups == [PROMPTS[:2], PROMPTS[2:]]
+    with pytest.raises(KeyboardInterrupt):
+        measured(subject(), path, batch_size=2, stop_after=finished)
+    groups.clear()
+    require_equal(measured(subject(), path, batch_size=2), whole)
+    assert groups == ([PROMPTS[2:]] if finished > 1 else [PROMPTS[:2], PROMPTS[2:]])
+
+
+def test_texts_sampled_at_once_give_the_traces_of_texts_sampled_alone() -> None:
+    alone = measured(subject())
+    for together in (3, len(PROMPTS)):
+        for one, other in zip(alone, measured(subject(), batch_size=together), strict=True):
+            np.testing.assert_array_equal(one.sampled.acceptance, other.sampled.acceptance)
+
+
+@pytest.mark.parametrize("change", ["library", "revision", "temperature", "draft temperature"])
+def test_traces_of_another_library_revision_or_setting_are_not_taken_up(
+    change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: list[Sequence[int]]
+) -> None:
+    path = tmp_path / "traces.npz"
+    measured(subject(), path)
+    written.clear()
+    other = subject()
+    if change == "library":
+        monkeypatch.setattr(estimator.traces.measured_traces, "version", lambda name: "9.9")
+    elif change == "revision":
+        other.target.module.config._commit_hash = "another"  # type: ignore[attr-defined]
+    elif change == "temperature":
+        other = subject(0.9)
+    else:
+        other = subject(1.0, 0.9)
+    measured(other, path)
+    assert written == PROMPTS
+
+
+def test_greedy_drafts_take_up_the_traces_of_sampled_ones(
+    tmp_path: Path, written: list[Sequence[int]]
+) -> None:
+    """Both are in one file, whichever was asked for."""
+    path = tmp_path / "traces.npz"
+    sampled = measured(subject(), path)
+    written.clear()
+    greedy = subject(1.0, 0.0)
+    require_equal(measured(greedy, path), sampled)
+    assert written == []
+    assert draft_sampling(greedy.drafter) == "argmax"
+
+
+def test_argmax_traces_are_those_of_a_drafter_that_drafts_so() -> None:
+    """Text is the target's whatever the draft; a drafter at temperature 0 is scored as itself."""
+    both = measured(subject())
+    alone = measured(subject(1.0, 0.0))
+    require_equal(both, alone)
+    alphas = [alpha([pair.under(way) for pair in both]) for way in ("sampled", "argmax")]
+    assert 0 < alphas[1] < alphas[0] <= 1
+
+
+def test_without_a_temperature_both_ways_are_one() -> None:
+    for pair in measured(subject(0.0)):
+        assert pair.argmax is pair.sampled
+    target = tiny_llama(seed=0)
+    warm = Subject(
+        target,
+        ModelDrafter(tiny_llama(seed=0, noise=0.03), Sampling(0.7), target.vocabulary),
+        Sampling(0.0),
+        Stopping(TOKENS),
+    )
+    for pair in measured(warm):
+        assert set(pair.argmax.beta.tolist()) <= {0.0, 1.0}
+        assert not set(pair.sampled.beta.tolist()) <= {0.0, 1.0}

@@ -1,0 +1,211 @@
+"""Files of traces: written whole, taken up again, and refused where they are damaged."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from estimator.traces.trace_file import (
+    JOURNAL,
+    KeptTraces,
+    journal_path,
+    read_traces,
+    require_place,
+    traces_path,
+)
+from estimator.traces.traces import Trace, TracePair
+
+
+def pair(seed: int, *, tokens: int = 5, blocks: bool = False) -> TracePair:
+    """Returns random traces of one text."""
+    generator = np.random.default_rng(seed)
+
+    def one() -> Trace:
+        return Trace(
+            generator.random(tokens),
+            generator.random((tokens, 3) if blocks else tokens),
+            np.arange(tokens) % 4 if blocks else None,
+            tokens + seed,
+            {0.5: generator.random(), 1.0: generator.random()},
+        )
+
+    return TracePair(one(), one())
+
+
+def require_equal(one: TracePair, other: TracePair) -> None:
+    for mine, yours in ((one.sampled, other.sampled), (one.argmax, other.argmax)):
+        np.testing.assert_array_equal(mine.beta, yours.beta)
+        np.testing.assert_array_equal(mine.acceptance, yours.acceptance)
+        np.testing.assert_array_equal(mine.drafted, yours.drafted)
+        assert (mine.limit, mine.alpha_by_lenience) == (yours.limit, yours.alpha_by_lenience)
+
+
+def write(path: Path, traces: dict[int, TracePair], key: str = "this") -> None:
+    kept = KeptTraces(path, key)
+    for prompt, of_prompt in traces.items():
+        kept.add(prompt, of_prompt)
+    kept.finish()
+
+
+@pytest.mark.parametrize("blocks", [False, True])
+def test_what_is_written_is_read(blocks: bool, tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    traces = {prompt: pair(prompt, tokens=prompt + 1, blocks=blocks) for prompt in (2, 0, 1)}
+    write(path, traces)
+    assert [file.name for file in tmp_path.iterdir()] == ["t.npz"]
+    key, read = read_traces(path)
+    assert key == "this"
+    assert list(read) == [0, 1, 2]
+    for prompt, of_prompt in traces.items():
+        require_equal(read[prompt], of_prompt)
+    with np.load(path) as file:   # an .npz like any other
+        assert len(file["sampled_beta"]) == 6
+
+
+def test_names_are_made_of_the_whole_name() -> None:
+    names = [traces_path(Path("out") / name).name for name in ("a.v1", "a.v2", "a.json", "a")]
+    assert names == ["a.v1.traces.npz", "a.v2.traces.npz", "a.json.traces.npz", "a.traces.npz"]
+
+
+def test_an_interrupted_run_is_taken_up_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    first = KeptTraces(path, "this")
+    first.add(3, pair(3))
+    first.add(1, pair(1))
+    second = KeptTraces(path, "this")
+    assert sorted(second.known) == [1, 3]
+    second.add(0, pair(0))
+    third = KeptTraces(path, "this")
+    assert sorted(third.known) == [0, 1, 3]
+    for prompt, known in third.known.items():
+        require_equal(known, pair(prompt))
+
+
+def test_traces_of_another_measurement_are_replaced_and_not_before(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    write(path, {0: pair(0)}, "that")
+    kept = KeptTraces(path, "this")
+    assert kept.known == {}
+    kept.add(0, pair(5))
+    assert read_traces(path)[0] == "that"
+    assert KeptTraces(path, "that").known.keys() == {0}
+    kept.finish()
+    assert read_traces(path)[0] == "this"
+
+
+def test_a_journal_holds_what_was_whole_when_the_run_was_cut_off(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    kept = KeptTraces(path, "this")
+    ends = []
+    for prompt in range(3):
+        kept.add(prompt, pair(prompt))
+        ends.append(journal_path(path).stat().st_size)
+    whole = journal_path(path).read_bytes()
+    start = whole.index(b"\n") + 1
+    for end in range(start, len(whole) + 1, 7):
+        journal_path(path).write_bytes(whole[:end])
+        known = KeptTraces(path, "this").known
+        assert len(known) == sum(stop <= end for stop in ends)
+    journal_path(path).write_bytes(whole[:-1])
+    resumed = KeptTraces(path, "this")
+    resumed.add(7, pair(7))
+    assert sorted(KeptTraces(path, "this").known) == [0, 1, 7]
+
+
+def test_keeping_a_prompt_costs_the_same_however_many_went_before(tmp_path: Path) -> None:
+    """800 prompts write some 800 records, where whole files of all so far would be 400 times that.
+
+    Counted in bytes, the journal's end being where each is written.
+    """
+    path = tmp_path / "t.npz"
+    kept = KeptTraces(path, "this")
+    sizes = [0]
+    inode = None
+    for prompt in range(800):
+        kept.add(prompt, pair(prompt % 7))
+        stat = journal_path(path).stat()
+        sizes.append(stat.st_size)
+        assert inode in (None, stat.st_ino)   # never written anew
+        inode = stat.st_ino
+    steps = np.diff(sizes[1:])
+    assert steps.max() < 1.2 * steps.min()
+    kept.finish()
+    assert len(read_traces(path)[1]) == 800
+
+
+REFUSED = "must be a .* 'specplan measure' wrote, got another or a damaged"
+
+
+def damaged(content: bytes, trial: int, source: random.Random) -> bytes:
+    """Returns a file with a byte changed, or cut, or continued, or shuffled about."""
+    place = source.randrange(len(content))
+    if trial % 10 == 0:
+        return content[:place]
+    if trial % 10 == 1:
+        return content + source.randbytes(1 + place % 90)
+    if trial % 10 == 2:
+        return content[place:] + content[:place] if place > 0 else content[1:]
+    changed = bytearray(content)
+    changed[place] ^= source.randrange(1, 256)
+    return bytes(changed)
+
+
+def test_damaged_traces_are_refused_in_one_line(tmp_path: Path) -> None:
+    """Every byte flipped once and 1,000 damages more: no other error, and no trace misread."""
+    path = tmp_path / "t.npz"
+    write(path, {0: pair(0, blocks=True), 1: pair(1, blocks=True)})
+    content = path.read_bytes()
+    source = random.Random(0)
+    flipped = (
+        content[:place] + bytes([content[place] ^ 1 << place % 8]) + content[place + 1 :]
+        for place in range(len(content))
+    )
+    others = (damaged(content, trial, source) for trial in range(1000))
+    for changed in (*flipped, *others):
+        path.write_bytes(changed)
+        with pytest.raises(ValueError, match=REFUSED) as refusal:
+            read_traces(path)
+        assert "\n" not in str(refusal.value)
+
+
+def test_a_damaged_journal_gives_what_is_whole_or_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "t.npz"
+    kept = KeptTraces(path, "this")
+    for prompt in range(3):
+        kept.add(prompt, pair(prompt))
+    content = journal_path(path).read_bytes()
+    source = random.Random(1)
+    for trial in range(2000):
+        changed = damaged(content, trial, source)
+        journal_path(path).write_bytes(changed)
+        if not changed.startswith(JOURNAL):
+            with pytest.raises(ValueError, match=REFUSED):
+                KeptTraces(path, "this")
+            continue
+        for prompt, known in KeptTraces(path, "this").known.items():
+            require_equal(known, pair(prompt))
+
+
+@pytest.mark.parametrize("place", ["traces", "journal"])
+@pytest.mark.parametrize("content", [b"", b"a letter", b"PK\x03\x04"])
+def test_what_another_program_wrote_is_refused_and_stays(
+    place: str, content: bytes, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.npz"
+    taken = path if place == "traces" else journal_path(path)
+    taken.write_bytes(content)
+    for take in (require_place, lambda where: KeptTraces(where, "this")):
+        with pytest.raises(ValueError, match=REFUSED):
+            take(path)
+    assert taken.read_bytes() == content
+
+
+def test_arrays_of_another_kind_are_refused(tmp_path: Path) -> None:
+    from ngram.files.sealed_arrays import sealed
+
+    path = tmp_path / "t.npz"
+    for arrays in ({"key": np.array("this")}, {"layout": np.array("others")}):
+        path.write_bytes(sealed(arrays))
+        with pytest.raises(ValueError, match=REFUSED):
+            read_traces(path)
