@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from reference.drafter import Draft
 from reference.heads.heads import Heads
-from reference.laws.laws import Laws, OneHot, overlap
+from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores, score_laws
+from reference.laws.scoring import Scores, Stretch, score_laws
 from reference.models.model import Model, peaks, require_finite
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
@@ -45,13 +45,14 @@ class HeadsDrafter:
         self.sampling = sampling
         self.name = name
         self._stopwatch = Stopwatch(target.device)
+        self._beginning = 0   # scoring: where the first block began
 
     @property
     def forward_seconds(self) -> float:
         return self._stopwatch.seconds
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
-        pass
+        self._beginning = len(text)
 
     def logits(self, text: Sequence[int], limit: int) -> Tensor | None:
         """Returns the logits of the heads for what follows text, shape (positions, vocabulary).
@@ -94,35 +95,53 @@ class HeadsDrafter:
 
     def score(
         self,
-        prompt: Sequence[int],
-        text: Sequence[int],
-        continuation: Sequence[int],
-        p: Laws,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
         max_gamma: int,
-    ) -> Scores:
-        """Returns the scores of the blocks that begin at each token of the continuation.
+    ) -> list[Scores]:
+        """Returns the scores of the blocks that reach into the stretch, by setting.
 
-        The target's cache must hold text and continuation but for its last token, as it does
-        once `p` has been computed.
+        The target's cache must hold all of the text but the stretch's last token, as it does once
+        `stretch.p` has been computed.
         """
-        whole = [*text, *continuation]
-        tokens = len(continuation)
-        beta = torch.zeros(tokens, dtype=torch.float64)
-        acceptance = torch.zeros(tokens, max_gamma, dtype=torch.float64)
-        drafted = torch.zeros(tokens, dtype=torch.int64)
-        places = torch.arange(tokens, device=p.device)
-        for start in range(tokens):
-            logits = self.logits(whole[: len(text) + start], max_gamma)
+        first, positions = len(stretch.text), len(stretch.tokens)
+        whole = [*stretch.text, *stretch.tokens]
+        scores = [_none(positions, max_gamma, len(leniences)) for _ in samplings]
+        reach = min(max_gamma, self.heads.count - 1)
+        for start in range(max(first - reach + 1, self._beginning), len(whole)):
+            # As `propose` drafts, whose block may go on beyond the text; only what is here counts.
+            logits = self.logits(whole[:start], reach)
             if logits is None:
                 continue
-            require_finite(peaks(logits).isfinite().tolist(), self.name, len(text) + start)
-            # As `propose` drafts, whose block may go on beyond the text; only what is in it counts.
-            q = self.sampling.laws(logits, whole[: len(text) + start])
-            drafted[start] = len(logits)
-            inside = places[start : start + len(logits)]
-            scores = score_laws(
-                p.at(inside), q.first(len(inside)), continuation[start : start + len(inside)]
+            require_finite(peaks(logits).isfinite().tolist(), self.name, start)
+            offsets = torch.arange(
+                max(first - start, 0), min(reach, len(whole) - start), device=logits.device
             )
-            beta[start] = overlap(p.at(inside[:1]), q.first(1)).item()
-            acceptance[start, : len(inside)] = scores.acceptance
-        return Scores(beta, acceptance, drafted)
+            here = (offsets + start - first).tolist()
+            block = Stretch(
+                whole[:start],
+                [stretch.tokens[place] for place in here],
+                stretch.p.at(offsets + start - first),
+            )
+            for sampling, found in zip(samplings, scores, strict=True):
+                q = sampling.laws(logits, whole[:start])
+                of_block = score_laws(block, q.at(offsets), leniences)
+                found.acceptance[here, offsets.tolist()] = of_block.acceptance
+                if start >= first:
+                    assert found.drafted is not None
+                    found.drafted[here[0]] = reach
+                    found.beta[here[0]] = of_block.beta[0]
+                    found.lenient_beta[here[0]] = of_block.lenient_beta[0]
+        return scores
+
+
+def _none(positions: int, max_gamma: int, leniences: int) -> Scores:
+    """Returns the scores of positions at which nothing is drafted."""
+    return Scores(
+        beta=torch.zeros(positions, dtype=torch.float64),
+        acceptance=torch.zeros(positions, max_gamma, dtype=torch.float64),
+        drafted=torch.zeros(positions, dtype=torch.int64),
+        lenient_beta=torch.zeros(positions, leniences, dtype=torch.float64),
+    )

@@ -5,13 +5,14 @@ import torch
 from combinations import TARGET, VOCABULARY
 from heads_laboratory import heads_drafter, random_embedding, random_heads
 
-from reference.drafters.model_drafter import text_laws
+import reference.scoring
 from reference.generation import decode, decode_speculatively
 from reference.heads.drafter import HeadsDrafter
 from reference.heads.heads import Heads
 from reference.laws.sampling import Sampling
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Confidence, Fixed
+from reference.scoring import score_text
 from reference.stopping import Stopping
 
 GREEDY = Sampling(0.0)
@@ -107,8 +108,11 @@ def test_a_policy_ends_the_draft_after_an_unsure_token() -> None:
 
 
 @torch.no_grad()
+@pytest.mark.parametrize("stretch", [1, 2, 5])
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
-def test_scores_are_the_laws_shared_mass_and_ratios_block_by_block(temperature: float) -> None:
+def test_scores_are_the_laws_shared_mass_and_ratios_block_by_block(
+    temperature: float, stretch: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Longhand: min(1, q_k(x) / p(x)) with q_k of the state before the block's start."""
     sampling = Sampling(temperature)
     target = TabularModel(TARGET, VOCABULARY)
@@ -122,9 +126,18 @@ def test_scores_are_the_laws_shared_mass_and_ratios_block_by_block(temperature: 
         stopping=Stopping(5),
         generator=torch.Generator().manual_seed(3),
     ).tokens
-    text = target.start(prompt)
-    p = text_laws(target, text, own, sampling)
-    scores = drafter.score(prompt, text, own, p, 4)
+    monkeypatch.setattr(reference.scoring, "ROW_NUMBERS", 3 * stretch)
+    [scores] = score_text(
+        target,
+        drafter,
+        prompt,
+        own,
+        [sampling],
+        sampling=sampling,
+        leniences=[1.0],
+        max_gamma=4,
+    )
+    torch.testing.assert_close(scores.lenient_beta[:, 0], scores.beta)
     assert scores.drafted is not None
     assert scores.drafted.tolist() == [0, 2, 2, 2, 2]
     whole = [*prompt, *own]
@@ -137,7 +150,7 @@ def test_scores_are_the_laws_shared_mass_and_ratios_block_by_block(temperature: 
                 row = sampling.laws(after.log()[None], whole).dense(3)[0].double()
                 token = own[start + offset]
                 ratio = min(1.0, float(q[offset, token] / row[token]))
-                assert scores.acceptance[start, offset] == pytest.approx(ratio, abs=1e-12)
+                assert scores.acceptance[start + offset, offset] == pytest.approx(ratio, abs=1e-12)
                 if offset == 0:
                     shared = float(torch.minimum(q[0], row).sum())
                     assert scores.beta[start] == pytest.approx(shared, abs=1e-12)
