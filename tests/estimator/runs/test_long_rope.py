@@ -7,13 +7,14 @@ from transformers import Phi3Config, Phi3ForCausalLM
 from estimator.runs.arms import Subject
 from estimator.runs.batched import decode_batch
 from estimator.runs.room import require_room
-from reference.drafters.model_drafter import ModelDrafter, text_laws
+from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.families import turning_length
 from reference.models.huggingface import CausalModel
 from reference.models.model import text_limit
 from reference.policies.policy import Fixed
+from reference.scoring import score_text
 from reference.stopping import Stopping
 
 TURN = 16
@@ -113,11 +114,24 @@ def test_the_first_text_beyond_needs_one_id_more_than_the_turn_fed_at_once() -> 
     assert limits == {1: TURN, TURN: TURN, TURN + 1: TURN, TURN + 2: 64}
 
 
-def test_a_text_to_score_that_crosses_is_refused() -> None:
-    target = tiny()
-    text = target.start(SHORT)
-    with pytest.raises(ValueError, match="a text to score must fit the 16 positions up to which"):
-        text_laws(target, text, [5] * TURN, GREEDY)
+@pytest.mark.parametrize("crosses", ["target", "draft"])
+def test_a_text_to_score_that_crosses_is_refused(crosses: str) -> None:
+    pair = {role: tiny(role) for role in ("target", "draft")}
+    for role in pair.keys() - {crosses}:
+        pair[role].turning_length = None
+    with pytest.raises(
+        ValueError, match=f"a text to score must fit the 16 positions up to which {crosses} "
+    ):
+        score_text(
+            pair["target"],
+            ModelDrafter(pair["draft"], GREEDY, 40),
+            SHORT,
+            [5] * TURN,
+            [GREEDY],
+            sampling=GREEDY,
+            leniences=(),
+            max_gamma=2,
+        )
 
 
 def test_a_draft_stops_drafting_at_its_turn() -> None:

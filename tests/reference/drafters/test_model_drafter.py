@@ -243,6 +243,7 @@ def test_a_prompt_beyond_the_drafts_positions_is_refused() -> None:
 def test_a_text_to_score_beyond_the_drafts_positions_is_refused() -> None:
     drafter = ModelDrafter(short_draft(), Sampling(), 40)
     p = Dense(torch.full((14, 40), 1 / 40))
+    drafter.start([1] * 4, [1] * 4)
     with pytest.raises(ValueError, match="must fit the 16 positions of short, got 17 tokens"):
         drafter.score(
             Stretch([1] * 4, [2] * 14, p), [Sampling()], leniences=(), max_gamma=4
