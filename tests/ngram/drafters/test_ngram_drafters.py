@@ -15,6 +15,7 @@ from ngram.rows.vocabulary import Vocabulary
 from reference.drafter import Drafter
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
+from reference.laws.scoring import Stretch
 from reference.policies.policy import Fixed, Whole
 
 CPU = torch.device("cpu")
@@ -172,8 +173,12 @@ def test_what_a_decoder_begins_with_is_no_word(beginning: list[int]) -> None:
     assert isinstance(first, Dense)
     assert isinstance(expected, Dense)
     torch.testing.assert_close(first.probabilities, expected.probabilities)
-    scores = drafter.score(prompt, beginning, continuation, p, 2)
-    plain = ngram_drafter(Sampling())
-    torch.testing.assert_close(
-        scores.acceptance[1:], plain.score([3], [3], continuation[1:], p.first(2), 2).acceptance
+    [scores] = drafter.score(
+        Stretch(beginning, continuation, p), [Sampling()], leniences=(), max_gamma=2
     )
+    plain = ngram_drafter(Sampling())
+    plain.start([3], [3])
+    [expected_scores] = plain.score(
+        Stretch([3], continuation[1:], p.first(2)), [Sampling()], leniences=(), max_gamma=2
+    )
+    torch.testing.assert_close(scores.acceptance[1:], expected_scores.acceptance)
