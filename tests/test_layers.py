@@ -21,7 +21,7 @@ ROOMS: dict[str, list[str]] = {
     "reference": [
         "files", "laws", "models", "records", "stopping", "policies", "drafter", "rules",
         "verifier", "branches", "speculative", "autoregressive", "generation", "drafters",
-        "training", "heads",
+        "scoring", "training", "heads",
     ],
     "ngram": ["rows", "files", "training", "drafters", "lattice"],
     "estimator": [
