@@ -17,8 +17,9 @@ from ngram.lattice.lattice import Lattice, lattice_of, require_arcs
 from reference.branches import branching
 from reference.drafter import Draft
 from reference.heads.drafter import HeadsDrafter
-from reference.laws.laws import Laws, OneHot
-from reference.laws.scoring import Scores
+from reference.laws.laws import OneHot
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores, Stretch, nothing_drafted, score_laws
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
 
@@ -35,6 +36,8 @@ class Rescoring(Protocol):
 
 class LatticeDrafter:
     """Drafts by blockwise heads, their choice rescored."""
+
+    sampling = None
 
     def __init__(self, heads: HeadsDrafter, rescoring: Rescoring, *, k: int, name: str) -> None:
         """Joins heads and what rescores their lattice.
@@ -54,6 +57,7 @@ class LatticeDrafter:
         self.k = k
         self.name = name
         self._stopwatch = Stopwatch(torch.device("cpu"))
+        self._going: list[list[list[int]]] = []   # scoring: of blocks that began before
 
     @property
     def forward_seconds(self) -> float:
@@ -61,6 +65,7 @@ class LatticeDrafter:
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
         self.rescoring.start(prompt)
+        self._going = []
 
     def _drafts(self, text: Sequence[int], limit: int) -> list[list[int]]:
         """Returns the drafts after text, each of up to limit tokens; none without a state."""
@@ -95,39 +100,36 @@ class LatticeDrafter:
 
     def score(
         self,
-        prompt: Sequence[int],
-        text: Sequence[int],
-        continuation: Sequence[int],
-        p: Laws,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
         max_gamma: int,
-    ) -> Scores:
+    ) -> list[Scores]:
         """Returns whether each token would be accepted: whether a draft goes with the text so far.
 
-        As for `HeadsDrafter.score`, the target's cache holds text and continuation.
+        As for `HeadsDrafter.score`, the target's cache holds the text.
         """
-        self.start(prompt, text)
-        whole = [*text, *continuation]
-        tokens = len(continuation)
-        beta = torch.zeros(tokens, dtype=torch.float64)
-        acceptance = torch.zeros(tokens, max_gamma, dtype=torch.float64)
-        drafted = torch.zeros(tokens, dtype=torch.int64)
-        for start in range(tokens):
-            drafts = self._drafts(whole[: len(text) + start], max_gamma)
+        whole = [*stretch.text, *stretch.tokens]
+        scores = nothing_drafted(len(stretch.tokens), max_gamma, len(leniences))
+        assert scores.drafted is not None
+        for place, token in enumerate(stretch.tokens):
+            drafts = self._drafts(whole[: len(stretch.text) + place], max_gamma)
             if drafts:
-                drafted[start] = len(drafts[0])
-                longest = max(agreed(draft, continuation[start:]) for draft in drafts)
-                acceptance[start, :longest] = 1
-                first = torch.tensor(sorted({draft[0] for draft in drafts}), device=p.device)
-                at = torch.full_like(first, start)
-                beta[start] = p.at(at).of(first).double().sum().item()
-        return Scores(beta, acceptance, drafted)
-
-
-def agreed(draft: Sequence[int], text: Sequence[int]) -> int:
-    """Returns how many tokens of a draft are the text's."""
-    length = 0
-    for token, own in zip(draft, text, strict=False):
-        if token != own:
-            break
-        length += 1
-    return length
+                scores.drafted[place] = len(drafts[0])
+                begin = sorted({draft[0] for draft in drafts})
+                first = torch.tensor(begin, device=stretch.p.device)
+                p = stretch.p.at(torch.full_like(first, place))
+                here = Stretch(stretch.text, begin, p)
+                begun = score_laws(here, OneHot(first), leniences)
+                scores.beta[place] = begun.beta.sum()
+                scores.lenient_beta[place] = begun.lenient_beta.sum(dim=0).clamp(max=1.0)
+            going = [drafts, *self._going[: max_gamma - 1]]
+            # Of each block, the drafts that go with the text up to here.
+            self._going = [
+                [draft for draft in of_block if draft[offset : offset + 1] == [token]]
+                for offset, of_block in enumerate(going)
+            ]
+            agree = [float(len(of_block) > 0) for of_block in self._going]
+            scores.acceptance[place, : len(agree)] = torch.tensor(agree, dtype=torch.float64)
+        return [scores for _ in samplings]

@@ -14,7 +14,7 @@ from reference.drafter import Draft
 from reference.heads.heads import Heads
 from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores, Stretch, score_laws
+from reference.laws.scoring import Scores, Stretch, nothing_drafted, score_laws
 from reference.models.model import Model, peaks, require_finite
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
@@ -108,7 +108,7 @@ class HeadsDrafter:
         """
         first, positions = len(stretch.text), len(stretch.tokens)
         whole = [*stretch.text, *stretch.tokens]
-        scores = [_none(positions, max_gamma, len(leniences)) for _ in samplings]
+        scores = [nothing_drafted(positions, max_gamma, len(leniences)) for _ in samplings]
         reach = min(max_gamma, self.heads.count - 1)
         for start in range(max(first - reach + 1, self._beginning), len(whole)):
             # As `propose` drafts, whose block may go on beyond the text; only what is here counts.
@@ -135,13 +135,3 @@ class HeadsDrafter:
                     found.beta[here[0]] = of_block.beta[0]
                     found.lenient_beta[here[0]] = of_block.lenient_beta[0]
         return scores
-
-
-def _none(positions: int, max_gamma: int, leniences: int) -> Scores:
-    """Returns the scores of positions at which nothing is drafted."""
-    return Scores(
-        beta=torch.zeros(positions, dtype=torch.float64),
-        acceptance=torch.zeros(positions, max_gamma, dtype=torch.float64),
-        drafted=torch.zeros(positions, dtype=torch.int64),
-        lenient_beta=torch.zeros(positions, leniences, dtype=torch.float64),
-    )

@@ -44,6 +44,16 @@ class Scores:
     lenient_beta: Tensor
 
 
+def nothing_drafted(positions: int, max_gamma: int, leniences: int) -> Scores:
+    """Returns the scores of positions at which no block begins and that none reaches."""
+    return Scores(
+        beta=torch.zeros(positions, dtype=torch.float64),
+        acceptance=torch.zeros(positions, max_gamma, dtype=torch.float64),
+        drafted=torch.zeros(positions, dtype=torch.int64),
+        lenient_beta=torch.zeros(positions, leniences, dtype=torch.float64),
+    )
+
+
 def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
     """Returns the scores of a drafter whose law depends on the preceding text alone.
 

@@ -19,13 +19,13 @@ from ngram.lattice.lattice import Lattice, lattice_of
 from ngram.lattice.rescoring import GlobalRescoring, LocalRescoring
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import Vocabulary
-from reference.drafters.model_drafter import text_laws
 from reference.generation import decode, decode_speculatively
 from reference.heads.drafter import HeadsDrafter
 from reference.laws.sampling import Sampling
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Confidence, Fixed
 from reference.rules.acceptance import Strict
+from reference.scoring import score_text
 from reference.stopping import Stopping
 
 GREEDY = Sampling(0.0)
@@ -114,9 +114,17 @@ def test_scores_replay_the_blocks_of_the_decoder(rescoring: str) -> None:
         target, (0, 1), sampling=GREEDY, stopping=Stopping(30), generator=torch.Generator()
     ).tokens
     chosen = drafter(target, rescoring)
-    text = target.start((0, 1))
-    p = text_laws(target, text, own, GREEDY)
-    scores = chosen.score((0, 1), text, own, p, 3)
+    [scores] = score_text(
+        target,
+        chosen,
+        (0, 1),
+        own,
+        [GREEDY],
+        sampling=GREEDY,
+        leniences=[1.0],
+        max_gamma=3,
+    )
+    torch.testing.assert_close(scores.lenient_beta[:, 0], scores.beta)
     generation = decode_speculatively(
         target,
         drafter(target, rescoring),
@@ -128,7 +136,7 @@ def test_scores_replay_the_blocks_of_the_decoder(rescoring: str) -> None:
     )
     at = 0
     for block in generation.blocks[:-4]:
-        row = scores.acceptance[at].tolist()
+        row = scores.acceptance[at : at + 3].diagonal().tolist()
         assert row == [1.0] * block.accepted + [0.0] * (3 - block.accepted)
         assert scores.beta[at] == float(block.accepted > 0)
         at += len(block.tokens)
