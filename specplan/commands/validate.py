@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from specplan.commands.on_engine import validate_on_engine
+from specplan.options.engine_options import engine_options
 from specplan.options.model_options import MOST_GAMMA, ModelOptions, lenience_option, model_options
 from specplan.options.ranges import integers, numbers
 from specplan.reports.output import print_json, writable
@@ -35,6 +37,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 
 @click.command("validate")
 @model_options
+@engine_options(validate_on_engine)
 @click.option(
     "--gamma", "gammas", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
 )
@@ -94,6 +97,7 @@ def validate_command(
       specplan validate
       specplan validate --target T --draft D --gamma 2,4,8 --temperature 0,1
       specplan validate --draft embedded --draft lookup --policy fixed --policy adaptive
+      specplan validate --engine llama.cpp --gamma 1,2,4,8
     """
     from tqdm import tqdm
 

@@ -147,6 +147,15 @@ def _given(prompt: str) -> Prompt:
     return Prompt(prompt)
 
 
+def prompt_ids(options: ModelOptions, tokenizer: Any, target_name: str) -> list[list[int]]:
+    """Returns the ids of the prompts that the options name.
+
+    Raises:
+      ValueError: if there are none, or one is empty.
+    """
+    return _prompts(_texts(options), tokenizer, options, target_name)
+
+
 def _texts(options: ModelOptions) -> list[Prompt] | None:
     """Returns as many of a user's prompts as are wanted; None stands for library sources."""
     if options.prompts is not None:

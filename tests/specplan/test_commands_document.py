@@ -8,6 +8,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
+from engines.trials.row import Row as EngineRow
 from estimator.validation.row import Row
 from specplan.main import main
 
@@ -35,6 +36,7 @@ def test_every_key_of_a_plan_is_explained() -> None:
     assert unexplained == []
 
 
-def test_every_key_of_a_validation_is_explained() -> None:
-    keys = [field.name for field in fields(Row)]
+@pytest.mark.parametrize("row", [Row, EngineRow])
+def test_every_key_of_a_validation_is_explained(row: type) -> None:
+    keys = [field.name for field in fields(row)]
     assert [key for key in keys if f"`{key}`" not in section("validate")] == []

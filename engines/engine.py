@@ -1,0 +1,96 @@
+"""What every engine offers: it serves a pair at one γ, and the server decodes ids and counts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from engines.counting.counts import Counts
+
+DraftSampling = Literal["sampled", "argmax"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a server is to decode.
+
+    gamma: drafted tokens per block; 0: the target alone.
+    draft_sampling: whether drafts are drawn from the draft's law or are its argmax.
+    concurrency: requests that run at once, at most.
+    model: which of the pair is served; a draft is served alone, to score texts.
+    synthetic: unconditional acceptance rates by position that the verifier is to feign, one for
+      each drafted token; None: it verifies.
+    """
+
+    gamma: int
+    draft_sampling: DraftSampling = "argmax"
+    concurrency: int = 1
+    model: Literal["target", "draft"] = "target"
+    synthetic: tuple[float, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A text that an engine wrote.
+
+    tokens: its ids, as the engine sent them.
+    first: how many of them the pass over the prompt gave, at least 1; what follows is decoding.
+    seconds: of the decoding, from the first tokens to the last.
+    """
+
+    tokens: tuple[int, ...]
+    first: int
+    seconds: float
+
+
+class Server(Protocol):
+    """A pair that is served."""
+
+    @property
+    def version(self) -> str:
+        """Of the engine."""
+
+    def complete(
+        self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
+    ) -> Completion:
+        """Returns a text of exactly max_new_tokens ids; ends of text are written on past.
+
+        Raises:
+          ValueError: if the server refuses the request, or decodes other ids than were sent.
+        """
+
+    def counts(self) -> Counts:
+        """Returns the engine's own counters of drafts and acceptances since it started.
+
+        Raises:
+          ValueError: if it has none, since it does not speculate.
+        """
+
+
+class Engine(Protocol):
+    """An engine and the pair that it serves."""
+
+    @property
+    def name(self) -> str:
+        """As users name it."""
+
+    @property
+    def drafts_past_end(self) -> bool:
+        """Whether a block drafts γ tokens though fewer can still be emitted."""
+
+    @property
+    def drafts_with_prompt(self) -> bool:
+        """Whether the pass over the prompt verifies a draft already."""
+
+    @property
+    def draft_samplings(self) -> tuple[DraftSampling, ...]:
+        """The ways of drafting that it has, its own default first."""
+
+    def serve(self, setting: Setting) -> AbstractContextManager[Server]:
+        """Serves the pair until the context ends, whichever way it does.
+
+        Raises:
+          ValueError: if the engine does not start, with the last that it said, or cannot be set so.
+        """

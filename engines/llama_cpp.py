@@ -1,0 +1,112 @@
+"""llama.cpp: its server from the wheel `xllamacpp`, asked for ids by its own HTTP interface."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from engines.counting.counters import counters
+from engines.counting.counts import Counts
+from engines.engine import Completion, DraftSampling, Setting
+from engines.serving.child import free_port, serving
+from engines.serving.http import get_text, post_json
+
+START_SECONDS = 300.0
+TURNS_ON = "a draft model (--spec-draft-model)"
+
+
+@dataclass(frozen=True, slots=True)
+class LlamaCpp:
+    """llama.cpp with a target and a draft model.
+
+    target, draft: GGUF files.
+    positions: the longest prompt with its text, for one request.
+    threads: of each model's passes.
+    """
+
+    target: Path
+    draft: Path
+    positions: int
+    threads: int
+    name: str = "llama.cpp"
+    drafts_past_end: bool = False
+    drafts_with_prompt: bool = False
+    draft_samplings: tuple[DraftSampling, ...] = ("argmax", "sampled")
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[LlamaCppServer]:
+        """Serves the pair on a free port of this machine; see `engines.engine.Engine`."""
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
+        wanted = {
+            "model": str(self.target if setting.model == "target" else self.draft),
+            "port": port,
+            "parallel": setting.concurrency,
+            "context": self.positions * setting.concurrency,
+            "threads": self.threads,
+            "draft": str(self.draft) if setting.gamma > 0 else None,
+            "gamma": setting.gamma,
+            "probabilistic": setting.draft_sampling == "sampled",
+        }
+        command = [sys.executable, "-m", "engines.llama_cpp_child", json.dumps(wanted)]
+        # The child imports this package wherever it was started from.
+        paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        environment = {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
+        with serving(
+            command,
+            url=url,
+            name=self.name,
+            start_seconds=START_SECONDS,
+            environment=environment,
+        ):
+            yield LlamaCppServer(url)
+
+
+class LlamaCppServer:
+    """A llama.cpp server that is up, started here or elsewhere with `--metrics`."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url.rstrip("/").removesuffix("/v1")
+
+    @property
+    def version(self) -> str:
+        """Of the wheel."""
+        try:
+            return f"xllamacpp {version('xllamacpp')}"
+        except PackageNotFoundError:
+            return "unknown"
+
+    def complete(
+        self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
+    ) -> Completion:
+        """Returns a text of ids, drawn by temperature alone; see `engines.engine.Server`."""
+        answer = post_json(
+            f"{self.url}/completion",
+            {
+                "prompt": list(prompt),
+                "n_predict": max_new_tokens,
+                "temperature": temperature,
+                "samplers": ["temperature"],
+                "seed": seed,
+                "ignore_eos": True,
+                "return_tokens": True,
+                "cache_prompt": False,
+            },
+        )
+        tokens = tuple(answer["tokens"])
+        if answer["tokens_evaluated"] != len(prompt) or len(tokens) != max_new_tokens:
+            raise ValueError(
+                f"llama.cpp must read {len(prompt)} ids and write {max_new_tokens}, got "
+                f"{answer['tokens_evaluated']} and {len(tokens)}"
+            )
+        return Completion(tokens, 1, answer["timings"]["predicted_ms"] / 1e3)
+
+    def counts(self) -> Counts:
+        """Returns its counters; see `engines.engine.Server`."""
+        return counters(get_text(f"{self.url}/metrics"), prefix="llamacpp", turns_on=TURNS_ON)

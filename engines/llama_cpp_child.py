@@ -1,0 +1,58 @@
+"""The process that llama.cpp's server runs in: `python -m engines.llama_cpp_child JSON`.
+
+The wheel `xllamacpp` holds the server as a library that serves HTTP from threads of its own; the
+process waits until it is ended.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import threading
+from typing import Any
+
+
+def parameters(wanted: dict[str, Any]) -> Any:
+    """Returns llama.cpp's parameters of a server.
+
+    Args:
+      wanted: `model`, `port`, `parallel`, `context` (positions of all requests together),
+        `threads`, and for speculation `draft`, `gamma` and `probabilistic`.
+    """
+    import xllamacpp
+
+    common = xllamacpp.CommonParams()
+    common.model.path = wanted["model"]
+    common.port = wanted["port"]
+    common.n_parallel = wanted["parallel"]
+    common.n_ctx = wanted["context"]
+    common.endpoint_metrics = True
+    draft = common.speculative.draft
+    for processors in (
+        common.cpuparams,
+        common.cpuparams_batch,
+        draft.cpuparams,
+        draft.cpuparams_batch,
+    ):
+        processors.n_threads = wanted["threads"]
+    if wanted.get("draft") is not None:
+        kinds = xllamacpp.common_speculative_type
+        common.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE]
+        draft.mparams.path = wanted["draft"]
+        draft.n_max = wanted["gamma"]
+        draft.p_min = 0.0
+        draft.probabilistic = wanted["probabilistic"]
+    return common
+
+
+def main() -> None:
+    """Serves until killed."""
+    import xllamacpp
+
+    server = xllamacpp.Server(parameters(json.loads(sys.argv[1])))
+    assert server.listening_address
+    threading.Event().wait()
+
+
+if __name__ == "__main__":
+    main()

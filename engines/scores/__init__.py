@@ -1,0 +1,1 @@
+"""How likely models find a text: what acceptance is predicted from."""

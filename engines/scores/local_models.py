@@ -1,0 +1,47 @@
+"""Models that this machine loads itself: to run transformers' own loop, and to score texts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from engines.scores.text_scores import TextScores
+
+
+def load(source: str) -> Any:
+    """Returns a decoder-only model of transformers in float32, ready to decode.
+
+    Args:
+      source: a name or folder.
+
+    Raises:
+      ValueError, OSError: if there is none.
+    """
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    model = AutoModelForCausalLM.from_pretrained(source, dtype=torch.float32)
+    return model.eval()
+
+
+def score(
+    model: Any, prompt: Sequence[int], tokens: Sequence[int], *, temperature: float
+) -> TextScores:
+    """Returns how likely a model finds a text at a temperature.
+
+    At 0, where only ranks are asked for, the log-probabilities are of 1.
+
+    Raises:
+      ValueError: if a log-probability is NaN.
+    """
+    import torch
+
+    ids = torch.tensor([[*prompt, *tokens]])
+    with torch.inference_mode():
+        rows = model(ids).logits[0, len(prompt) - 1 : -1].double()
+    own = rows.gather(1, ids[0, len(prompt) :, None])
+    logs = torch.log_softmax(rows / (temperature if temperature > 0 else 1.0), dim=-1)
+    return TextScores.of(
+        logs.gather(1, ids[0, len(prompt) :, None])[:, 0].numpy(),
+        (rows > own).sum(dim=-1).numpy() + 1,
+    )

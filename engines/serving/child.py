@@ -1,0 +1,182 @@
+"""A server as a child process: on a free port, waited for, and gone whatever happens.
+
+The child leads a process group of its own, so that its workers end with it. What ends this program
+runs the same clean-up: leaving the context, an exception, Ctrl-C, SIGTERM, the interpreter's exit.
+Should this program be killed outright, the kernel ends the child (Linux: PR_SET_PDEATHSIG).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from types import FrameType
+from typing import IO, NoReturn
+
+LAST_LINES = 12
+GRACE_SECONDS = 10.0
+POLL_SECONDS = 0.2
+PR_SET_PDEATHSIG = 1
+
+
+@contextmanager
+def serving(
+    command: Sequence[str],
+    *,
+    url: str,
+    name: str,
+    start_seconds: float,
+    environment: Mapping[str, str] | None = None,
+) -> Iterator[None]:
+    """Runs a server while the context lasts, entered once its health page answers.
+
+    Args:
+      command: program and arguments.
+      url: of the server; its `/health` is asked.
+      name: of the engine, for messages.
+      start_seconds: how long it may take to start.
+      environment: variables beside this program's own.
+
+    Raises:
+      ValueError: if there is no such program, or it ends or is silent before it is healthy, with
+        the last lines that it printed.
+    """
+    with tempfile.TemporaryFile("w+b") as log, _terminating():
+        process = _start(command, log, name, environment)
+        try:
+            _wait_healthy(process, url, log, name, command, start_seconds)
+            yield
+        except (OSError, EOFError) as error:
+            # A request that fails because the engine died: its log says why.
+            if process.poll() is not None:
+                raise ValueError(
+                    f"{name} must keep running, got exit status {process.returncode}: {_last(log)}"
+                ) from error
+            raise
+        finally:
+            _stop(process)
+
+
+def free_port() -> int:
+    """Returns a port that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def healthy(url: str) -> bool:
+    """Returns whether a server's health page answers with success."""
+    try:
+        with urllib.request.urlopen(f"{url}/health", timeout=5) as answer:
+            return int(answer.status) == 200
+    except (urllib.error.URLError, OSError):
+        return False
+
+
+def _start(
+    command: Sequence[str],
+    log: IO[bytes],
+    name: str,
+    environment: Mapping[str, str] | None,
+) -> subprocess.Popen[bytes]:
+    own = {} if environment is None else dict(environment)
+    try:
+        return subprocess.Popen(
+            list(command),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **own},
+            start_new_session=True,
+            preexec_fn=_die_with_parent if sys.platform == "linux" else None,
+        )
+    except OSError as error:
+        raise ValueError(
+            f"engine-command of {name} must be a program, got {command[0]}: {error.strerror}"
+        ) from error
+
+
+def _die_with_parent() -> None:
+    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+
+
+def _wait_healthy(
+    process: subprocess.Popen[bytes],
+    url: str,
+    log: IO[bytes],
+    name: str,
+    command: Sequence[str],
+    start_seconds: float,
+) -> None:
+    end = time.monotonic() + start_seconds
+    while not healthy(url):
+        if process.poll() is not None:
+            raise ValueError(
+                f"{name} must start, got exit status {process.returncode} of "
+                f"'{shlex.join(command)}'; it said last: {_last(log)}"
+            )
+        if time.monotonic() > end:
+            raise ValueError(
+                f"{name} must start within {start_seconds:.0f} s, got no answer of {url}/health; "
+                f"it said last: {_last(log)}"
+            )
+        time.sleep(POLL_SECONDS)
+
+
+def _last(log: IO[bytes]) -> str:
+    """Returns the last lines of a log, in one."""
+    descriptor = log.fileno()
+    size = os.fstat(descriptor).st_size
+    text = os.pread(descriptor, 16384, max(0, size - 16384)).decode(errors="replace")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    return " | ".join(lines[-LAST_LINES:]) if lines else "nothing"
+
+
+def _stop(process: subprocess.Popen[bytes]) -> None:
+    """Ends the child's whole group, gently first; returns when all of it is gone."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+        except ProcessLookupError:
+            break
+        end = time.monotonic() + GRACE_SECONDS
+        while _group_lives(process) and time.monotonic() < end:
+            time.sleep(POLL_SECONDS / 4)
+    process.wait()
+
+
+def _group_lives(process: subprocess.Popen[bytes]) -> bool:
+    process.poll()
+    try:
+        os.killpg(process.pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@contextmanager
+def _terminating() -> Iterator[None]:
+    """Makes SIGTERM and SIGHUP unwind the stack, as Ctrl-C does, while the context lasts."""
+
+    def unwind(number: int, _frame: FrameType | None) -> NoReturn:
+        sys.exit(128 + number)
+
+    try:
+        before = {n: signal.signal(n, unwind) for n in (signal.SIGTERM, signal.SIGHUP)}
+    except ValueError:  # Not the main thread, which alone may do so.
+        before = {}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

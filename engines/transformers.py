@@ -1,0 +1,121 @@
+"""transformers: `generate` with an assistant model, in this process, watched by a streamer."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from engines.counting.counts import NOTHING, Counts
+from engines.engine import Completion, DraftSampling, Setting
+from engines.scores.local_models import load
+
+
+@dataclass(slots=True)
+class Transformers:
+    """transformers' assisted generation with a fixed γ, in float32 on this machine's processors.
+
+    target, draft: names or folders. Drafts are drawn as the target's tokens are.
+    """
+
+    target: str
+    draft: str
+    name: str = "transformers"
+    drafts_past_end: bool = False
+    drafts_with_prompt: bool = True
+    draft_samplings: tuple[DraftSampling, ...] = ("sampled",)
+    _loaded: dict[str, Any] = field(default_factory=dict)
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[TransformersServer]:
+        """Serves the pair in this process; see `engines.engine.Engine`."""
+        if setting.concurrency != 1:
+            raise ValueError(
+                "concurrency must be 1 with transformers, whose assisted generation decodes one "
+                f"text at a time, got {setting.concurrency}"
+            )
+        for source in (self.target, self.draft):
+            if source not in self._loaded:
+                self._loaded[source] = load(source)
+        target, draft = (self._loaded[source] for source in (self.target, self.draft))
+        model = target if setting.model == "target" else draft
+        yield TransformersServer(model, draft if setting.gamma > 0 else None, setting.gamma)
+
+
+class TransformersServer:
+    """A pair in this process; it keeps the counters that a server would."""
+
+    def __init__(self, model: Any, assistant: Any | None, gamma: int) -> None:
+        import transformers
+
+        self.version = str(transformers.__version__)
+        self._model, self._assistant, self._gamma = model, assistant, gamma
+        self._counts = NOTHING
+        for module in (model, assistant):
+            if module is not None:
+                module.generation_config.eos_token_id = None
+                module.generation_config.pad_token_id = 0
+        if assistant is not None:
+            assistant.generation_config.num_assistant_tokens = gamma
+            assistant.generation_config.num_assistant_tokens_schedule = "constant"
+            assistant.generation_config.assistant_confidence_threshold = 0.0
+
+    def complete(
+        self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
+    ) -> Completion:
+        """Returns a text of ids; see `engines.engine.Server`.
+
+        The pass over the prompt verifies the first draft already, and gives all that was accepted.
+        """
+        import torch
+
+        sampled = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
+        blocks = _Blocks()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            ids = self._model.generate(
+                torch.tensor([list(prompt)]),
+                attention_mask=torch.ones(1, len(prompt), dtype=torch.int64),
+                max_new_tokens=max_new_tokens,
+                assistant_model=self._assistant,
+                streamer=blocks,
+                **({"do_sample": False} if temperature == 0 else sampled),
+            )
+        self._count(blocks.lengths, max_new_tokens)
+        tokens = tuple(ids[0, len(prompt) :].tolist())
+        return Completion(tokens, blocks.lengths[0], blocks.times[-1] - blocks.times[0])
+
+    def counts(self) -> Counts:
+        """Returns the counters; see `engines.engine.Server`."""
+        if self._assistant is None:
+            raise ValueError("counters must be of a pair that speculates, got the target alone")
+        return self._counts
+
+    def _count(self, lengths: Sequence[int], room: int) -> None:
+        """Adds a text's blocks; one that can emit a single token drafts nothing."""
+        for length in lengths:
+            drafted = min(self._gamma, room - 1)
+            if drafted > 0:
+                accepted = (1,) * (length - 1) + (0,) * (self._gamma - length + 1)
+                self._counts += Counts(1, drafted, accepted)
+            room -= length
+
+
+class _Blocks:
+    """A streamer that keeps how many tokens came when; the prompt, which comes first, is none."""
+
+    def __init__(self) -> None:
+        self.lengths: list[int] = []
+        self.times: list[float] = []
+        self._prompt_seen = False
+
+    def put(self, value: Any) -> None:
+        if self._prompt_seen:
+            self.lengths.append(value.numel())
+            self.times.append(time.perf_counter())
+        self._prompt_seen = True
+
+    def end(self) -> None:
+        """Nothing is left to do."""

@@ -1,0 +1,1 @@
+"""Runs on an engine: priced, predicted, measured, and audited."""

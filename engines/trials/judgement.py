@@ -1,0 +1,186 @@
+"""From the runs of an engine to a row: what its models' laws and prices say beside what it did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.counting.counts import NOTHING
+from engines.engine import Completion, Engine
+from engines.scores.text_gap import text_gap
+from engines.scores.text_scores import acceptance
+from engines.trials.audit import Predicted, audit, feigned, predict
+from engines.trials.row import Row
+from engines.trials.runs import Run
+from engines.trials.scoring import Pair
+from engines.trials.steps import Steps
+from engines.trials.trial import Case, Measured, Trial
+from estimator.intervals import Interval, interval, resampled_prompts
+from simulator.acceptance.replay import expected_calls
+from simulator.choice.walltime import improvement_factor
+
+Chances = list[list[NDArray[np.float64]]]
+
+
+def judge(
+    engine: Engine,
+    trial: Trial,
+    measured: Measured,
+    pairs: dict[tuple[int, Case], list[list[Pair]]],
+    gamma: int,
+    case: Case,
+    steps: Steps,
+    *,
+    draft: str,
+) -> Row:
+    """Returns the row of one γ, temperature and concurrency.
+
+    Args:
+      engine, trial, measured: what was run.
+      pairs: scores of all rows' texts, by γ and case, repeat, prompt.
+      gamma, case: of the row.
+      steps: prices, from other prompts.
+      draft: its name.
+    """
+    temperature, concurrency = case
+    own, alone = measured.rows[gamma, case], measured.rows[0, case]
+    gap = None
+    if trial.synthetic is None and temperature > 0:
+        gap = text_gap(
+            [[target for target, _ in texts] for texts in pairs[gamma, case]],
+            [[target for target, _ in texts] for texts in pairs[0, case]],
+        )
+    source = own if gap is None and trial.synthetic is None else alone
+    chances = [
+        [
+            acceptance(
+                target, scored, draft_sampling=trial.draft_sampling, temperature=temperature
+            )
+            for target, scored in texts
+        ]
+        for texts in pairs[gamma if source is own else 0, case]
+    ]
+    total = sum((one.total for one in own), NOTHING)
+    allowed = _allowed(
+        engine, trial, chances, source, gamma, drafts=total.drafts, resample=source is alone
+    )
+    found = audit(allowed, total, text_gap=gap)
+    calls = sum(one.steps(drafts_past_end=engine.drafts_past_end) for one in own)
+    replayed = _calls(engine, chances, source, gamma) if source is own else None
+    seconds, tokens = sum(one.seconds for one in own), sum(one.decoded for one in own)
+    step = float(steps.cost.block_seconds(gamma))
+    by_replay = replayed is not None and found.explained
+    predicted = (replayed if by_replay and replayed is not None else calls) * step / tokens
+    alpha = float(np.concatenate([one for texts in chances for one in texts]).mean())
+    baseline = _seconds_per_token(alone)
+    low, high = _speed_up_interval(alone, own, trial.seed)
+    return Row(
+        engine=engine.name,
+        engine_version=measured.version,
+        draft=draft,
+        temperature=temperature,
+        draft_temperature=0.0 if trial.draft_sampling == "argmax" else temperature,
+        policy="fixed",
+        gamma=gamma,
+        concurrency=concurrency,
+        alpha=alpha,
+        c=steps.cost.c,
+        acceptance_predicted=found.predicted,
+        acceptance_counted=found.counted,
+        acceptance_explained=found.explained,
+        audit=found.sentence,
+        predicted_from="replay" if by_replay else "counts",
+        predicted_theorem8=float(improvement_factor(alpha, gamma, steps.cost.c)),
+        predicted_calibrated=steps.baseline_seconds / predicted,
+        measured=baseline / (seconds / tokens),
+        measured_low=low,
+        measured_high=high,
+        predicted_seconds_per_token=predicted,
+        seconds_per_token=seconds / tokens,
+        predicted_target_calls=replayed,
+        target_calls=calls,
+        block_efficiency=tokens / calls,
+        accepted_fraction=total.accepted_tokens / total.drafted if total.drafted > 0 else 0.0,
+        tokens=tokens,
+        identical_to_target=_identical(own, alone) if temperature == 0 else None,
+        baseline_tokens_per_second=concurrency / baseline,
+        tokens_per_second=concurrency * tokens / seconds,
+    )
+
+
+def _allowed(
+    engine: Engine,
+    trial: Trial,
+    chances: Chances,
+    source: Sequence[Run],
+    gamma: int,
+    *,
+    drafts: int,
+    resample: bool,
+) -> Predicted:
+    """Returns what the laws allow, or what is to be feigned, by position."""
+    if trial.synthetic is not None:
+        return feigned(trial.synthetic[:gamma], drafts=drafts)
+    return predict(
+        [
+            rates[_start(engine, text) :]
+            for texts, one in zip(chances, source, strict=True)
+            for rates, text in zip(texts, one.completions, strict=True)
+        ],
+        gamma=gamma,
+        drafts_past_end=engine.drafts_past_end,
+        resample=resample,
+        generator=np.random.default_rng((trial.seed, gamma)),
+    )
+
+
+def _start(engine: Engine, text: Completion) -> int:
+    """Returns where in a text the first draft begins."""
+    return 0 if engine.drafts_with_prompt else text.first
+
+
+def _calls(engine: Engine, chances: Chances, runs: Sequence[Run], gamma: int) -> float:
+    """Returns the expected target passes after those over the prompts."""
+    total = 0.0
+    for texts, one in zip(chances, runs, strict=True):
+        for rates, text in zip(texts, one.completions, strict=True):
+            drafted = rates[_start(engine, text) :]
+            total += float(expected_calls(drafted, gamma)) - engine.drafts_with_prompt
+    return total
+
+
+def _seconds_per_token(runs: Sequence[Run]) -> float:
+    return sum(one.seconds for one in runs) / sum(one.decoded for one in runs)
+
+
+def _identical(own: Sequence[Run], alone: Sequence[Run]) -> bool:
+    """Returns whether every id of every text is the target's own."""
+    return all(
+        text.tokens == other.tokens
+        for one, before in zip(own, alone, strict=True)
+        for text, other in zip(one.completions, before.completions, strict=True)
+    )
+
+
+def _speed_up_interval(alone: Sequence[Run], own: Sequence[Run], seed: int) -> Interval:
+    """Returns the interval of the measured speed-up over resampled prompts."""
+    prompts = len(own[0].completions)
+    sums = np.array(
+        [
+            [
+                sum(one.completions[prompt].seconds for one in runs),
+                sum(
+                    len(one.completions[prompt].tokens) - one.completions[prompt].first
+                    for one in runs
+                ),
+            ]
+            for runs in (alone, own)
+            for prompt in range(prompts)
+        ]
+    ).reshape(2, prompts, 2)
+    chosen = resampled_prompts(prompts, np.random.default_rng(seed))
+    baseline, speculative = (sums[way][chosen].sum(axis=1) for way in (0, 1))
+    per_token = [both[:, 0] / both[:, 1] for both in (baseline, speculative)]
+    return interval(per_token[0] / per_token[1], prompts=prompts)

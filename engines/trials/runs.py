@@ -1,0 +1,105 @@
+"""Prompts run on a server, one after the other or several at once, and what was counted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from itertools import pairwise
+
+from engines.counting.counts import NOTHING, Counts
+from engines.engine import Completion, Server
+
+Prompts = Sequence[tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a server made of some prompts.
+
+    completions: one for each prompt.
+    counts: of each prompt, where they ran one at a time; else of all together, in one. Of the
+      target alone, nothing.
+    """
+
+    completions: tuple[Completion, ...]
+    counts: tuple[Counts, ...]
+
+    @property
+    def total(self) -> Counts:
+        """The counts of all prompts."""
+        return sum(self.counts, NOTHING)
+
+    def steps(self, *, drafts_past_end: bool) -> int:
+        """Returns target passes after those over the prompts.
+
+        Each adds one token to what it accepted. An engine that drafts past a text's end counts
+        what it accepted there, too; but then every pass drafts, and counts itself.
+        """
+        if drafts_past_end and self.total.drafts > 0:
+            return self.total.drafts
+        in_prompts = sum(text.first - 1 for text in self.completions)
+        return self.decoded - (self.total.accepted_tokens - in_prompts)
+
+    @property
+    def decoded(self) -> int:
+        """Tokens after those that the passes over the prompts gave."""
+        return sum(len(text.tokens) - text.first for text in self.completions)
+
+    @property
+    def seconds(self) -> float:
+        """Of decoding, summed over requests, those that ran at once included."""
+        return sum(text.seconds for text in self.completions)
+
+
+def run(
+    server: Server,
+    prompts: Prompts,
+    *,
+    speculative: bool,
+    max_new_tokens: int,
+    temperature: float,
+    concurrency: int,
+    seed: int,
+    progress: Callable[[], object],
+) -> Run:
+    """Returns the texts of prompts, `concurrency` of them at once, and the engine's counts.
+
+    Args:
+      server: up and otherwise idle, since its counters are read before and after.
+      prompts: ids.
+      speculative: whether it drafts and therefore counts.
+      max_new_tokens, temperature: of each text.
+      concurrency: requests in flight, at least 1; a new one begins as one ends.
+      seed: of the first prompt's text; the next ones follow.
+      progress: called after each text.
+
+    Raises:
+      ValueError: if the server refuses a request, or was restarted meanwhile.
+    """
+
+    def one(number: int) -> Completion:
+        text = server.complete(
+            prompts[number],
+            max_new_tokens=max_new_tokens,
+            temperature=temperature,
+            seed=seed + number,
+        )
+        progress()
+        return text
+
+    def read() -> Counts:
+        return server.counts() if speculative else NOTHING
+
+    readings = [read()]
+    if concurrency > 1:
+        with ThreadPoolExecutor(concurrency) as pool:
+            texts = list(pool.map(one, range(len(prompts))))
+        readings.append(read())
+    else:
+        texts = []
+        for number in range(len(prompts)):
+            texts.append(one(number))
+            readings.append(read())
+    counts = [after.since(before) for before, after in pairwise(readings)]
+    return Run(tuple(texts), tuple(counts))

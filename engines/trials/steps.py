@@ -1,0 +1,75 @@
+"""What a step of an engine costs, as a function of γ: measured at two γ, at a third where it bends.
+
+An engine tells how long its steps take, never how much of one is drafting. So a line
+
+    s(γ) = s₀ + k γ
+
+is fitted through the smallest and the largest γ that were run, and a third between them says how
+far off it is. The slope k stands where other cost models have the draft step; what verifying one
+more token adds is in it. Where the line misses the third by more than LINE_TOLERANCE, that point
+becomes a corner.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from simulator.cost.curves import CostModel
+
+LINE_TOLERANCE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of an engine at one temperature and concurrency.
+
+    baseline_seconds: of a token of the target alone.
+    seconds: of a step by γ, ascending; at least one.
+    """
+
+    baseline_seconds: float
+    seconds: Mapping[int, float]
+
+    @property
+    def line_error(self) -> float | None:
+        """How far the line through the outer γ is off at the third, relative; None without it."""
+        if len(self.seconds) < 3:
+            return None
+        between = list(self.seconds)[1]
+        return self._line(between) / self.seconds[between] - 1
+
+    @property
+    def is_line(self) -> bool:
+        """Whether a line says it, as far as is known."""
+        error = self.line_error
+        return error is None or abs(error) <= LINE_TOLERANCE
+
+    @property
+    def slope(self) -> float:
+        """Seconds that one more drafted token adds, verification included; at least 0.
+
+        No more than leaves a step what a token of the target alone takes.
+        """
+        gammas = list(self.seconds)
+        slopes = [(s - self.baseline_seconds) / gamma for gamma, s in self.seconds.items()]
+        if len(gammas) > 1:
+            rise = self.seconds[gammas[-1]] - self.seconds[gammas[0]]
+            slopes.append(rise / (gammas[-1] - gammas[0]))
+        return max(0.0, min(slopes))
+
+    def _line(self, gamma: int) -> float:
+        gammas = list(self.seconds)
+        low, high = gammas[0], gammas[-1]
+        share = (gamma - low) / (high - low)
+        return self.seconds[low] + share * (self.seconds[high] - self.seconds[low])
+
+    @property
+    def cost(self) -> CostModel:
+        """The cost: what a block takes beside γ slopes stands as the target's pass over γ + 1."""
+        gammas = list(self.seconds)
+        kept = [gammas[0], gammas[-1]] if self.is_line else gammas
+        beside = {gamma + 1: self.seconds[gamma] - gamma * self.slope for gamma in kept}
+        return CostModel(
+            target_seconds={1: self.baseline_seconds, **beside}, draft_seconds=self.slope
+        )

@@ -1,0 +1,109 @@
+"""What a validation on an engine runs, and the runs that come of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from engines.engine import DraftSampling, Setting
+from engines.trials.runs import Prompts, Run
+
+# Temperature and concurrency.
+Case = tuple[float, int]
+WARM_UP_PROMPTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """What to run.
+
+    prompts: what is predicted; other_prompts: what prices are taken from.
+    gammas: of the rows, at least 1 each; priced_gammas: those that prices are taken at.
+    temperatures, concurrencies: of the rows.
+    synthetic: acceptance rates by position to feign, for the largest gamma.
+    """
+
+    prompts: Prompts
+    other_prompts: Prompts
+    gammas: tuple[int, ...]
+    priced_gammas: tuple[int, ...]
+    temperatures: tuple[float, ...]
+    concurrencies: tuple[int, ...]
+    draft_sampling: DraftSampling
+    max_new_tokens: int
+    repeats: int
+    seed: int
+    synthetic: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.gammas) < 1:
+            raise ValueError(f"gamma must be at least 1 with --engine, got {min(self.gammas)}")
+        if min(self.concurrencies) < 1:
+            raise ValueError(f"concurrency must be at least 1, got {min(self.concurrencies)}")
+        if self.max_new_tokens < 2:
+            raise ValueError(
+                "max-new-tokens must be at least 2 with --engine, the first token being the "
+                f"prompt's, got {self.max_new_tokens}"
+            )
+        rates = self.synthetic
+        if rates is None:
+            return
+        if len(rates) < max(self.gammas):
+            raise ValueError(
+                f"synthetic must have a rate for each of {max(self.gammas)} positions, "
+                f"got {len(rates)}"
+            )
+        if not all(0 <= rate <= 1 for rate in rates) or list(rates) != sorted(rates)[::-1]:
+            raise ValueError(
+                "synthetic must be rates in [0, 1] of which none is above the one before it, "
+                f"got {', '.join(f'{rate:g}' for rate in rates)}"
+            )
+
+    def setting(self, gamma: int) -> Setting:
+        """Returns how a server of this γ is to decode."""
+        return Setting(
+            gamma,
+            self.draft_sampling,
+            max(self.concurrencies),
+            synthetic=None if self.synthetic is None or gamma == 0 else self.synthetic[:gamma],
+        )
+
+    @property
+    def served_gammas(self) -> tuple[int, ...]:
+        """Every γ that a server is started for, the target alone first."""
+        return tuple(sorted({0, *self.gammas, *self.priced_gammas}))
+
+    @property
+    def cases(self) -> list[Case]:
+        """Temperature and concurrency, every combination."""
+        return [(t, c) for t in self.temperatures for c in self.concurrencies]
+
+    @property
+    def texts(self) -> int:
+        """How many texts are written in all."""
+        runs = len(self.cases) * self.repeats
+        warm = len(self.cases) * len(self.other_prompts[:WARM_UP_PROMPTS])
+        total = warm * len(self.served_gammas)
+        for gamma in self.served_gammas:
+            rows = gamma in (0, *self.gammas)
+            priced = gamma in (0, *self.priced_gammas)
+            total += runs * (rows * len(self.prompts) + priced * len(self.other_prompts))
+        return total
+
+
+@dataclass(slots=True)
+class Measured:
+    """What was run, by γ and case (temperature, concurrency), a run for each repeat."""
+
+    version: str = ""
+    rows: dict[tuple[int, Case], list[Run]] = field(default_factory=dict)
+    priced: dict[tuple[int, Case], list[Run]] = field(default_factory=dict)
+
+
+def priced_gammas(gammas: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns at which of the γ prices are taken: the outer two, and one that checks their line.
+
+    Args:
+      gammas: of the rows, at least one.
+    """
+    ordered = sorted(set(gammas))
+    return tuple(sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]}))

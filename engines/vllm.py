@@ -1,0 +1,169 @@
+"""vLLM: the user's own installation, started as its OpenAI server and asked for ids."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from engines.counting.counters import counters
+from engines.counting.counts import Counts
+from engines.engine import Completion, DraftSampling, Setting
+from engines.scores.text_scores import TextScores
+from engines.serving.child import free_port, serving
+from engines.serving.http import get_text
+
+START_SECONDS = 600.0
+METHOD = {"sampled": "probabilistic", "argmax": "greedy"}
+TURNS_ON = "--speculative-config"
+
+
+@dataclass(frozen=True, slots=True)
+class Vllm:
+    """vLLM with a target and a draft model.
+
+    target, draft: names or folders; a draft's folder needs the tokenizer's files, too.
+    command: what starts the OpenAI server, its own flags included, as in `vllm serve --dtype
+      float32`; the model and what speculation needs are appended.
+    """
+
+    target: str
+    draft: str
+    command: tuple[str, ...] = ("vllm", "serve")
+    name: str = "vllm"
+    drafts_past_end: bool = True
+    drafts_with_prompt: bool = False
+    draft_samplings: tuple[DraftSampling, ...] = ("argmax", "sampled")
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[VllmServer]:
+        """Serves the pair on a free port of this machine; see `engines.engine.Engine`."""
+        port = free_port()
+        url = f"http://127.0.0.1:{port}"
+        model = self.target if setting.model == "target" else self.draft
+        positional = "serve" in self.command
+        command = [
+            *self.command,
+            *([model] if positional else ["--model", model]),
+            *("--host", "127.0.0.1", "--port", str(port), "--generation-config", "vllm"),
+        ]
+        if setting.gamma > 0:
+            command += ["--speculative-config", json.dumps(self.speculative_config(setting))]
+        with serving(command, url=url, name=self.name, start_seconds=START_SECONDS):
+            yield VllmServer(url)
+
+    def speculative_config(self, setting: Setting) -> dict[str, Any]:
+        """Returns vLLM's own form of a setting with a gamma above 0."""
+        config: dict[str, Any] = {
+            "method": "draft_model",
+            "model": self.draft,
+            "num_speculative_tokens": setting.gamma,
+            "draft_sample_method": METHOD[setting.draft_sampling],
+        }
+        if setting.synthetic is not None:
+            config["rejection_sample_method"] = "synthetic"
+            config["synthetic_acceptance_rates"] = list(setting.synthetic)
+        return config
+
+
+class VllmServer:
+    """A vLLM server that is up, started here or elsewhere."""
+
+    def __init__(self, url: str) -> None:
+        """Connects to a server.
+
+        Raises:
+          OSError: if nothing answers.
+        """
+        from openai import OpenAI
+
+        self.url = url.rstrip("/").removesuffix("/v1")
+        self.version = str(json.loads(get_text(f"{self.url}/version"))["version"])
+        self.model = str(json.loads(get_text(f"{self.url}/v1/models"))["data"][0]["id"])
+        self._client = OpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0)
+
+    def complete(
+        self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
+    ) -> Completion:
+        """Returns a text of ids; see `engines.engine.Server`.
+
+        The seed is not sent: vLLM would then draw by a generator for each request, a slower path
+        than the one that deployments take.
+        """
+        stream = self._request(
+            prompt,
+            max_tokens=max_new_tokens,
+            temperature=temperature,
+            stream=True,
+            extra_body={"ignore_eos": True, "return_token_ids": True},
+        )
+        tokens: list[int] = []
+        first, began, ended = 0, 0.0, 0.0
+        for chunk in stream:
+            choice = chunk.choices[0]
+            if getattr(choice, "prompt_token_ids", None) is not None:
+                _require_same_ids(prompt, choice.prompt_token_ids)
+            ids = choice.token_ids
+            if ids:
+                ended = time.perf_counter()
+                if not tokens:
+                    first, began = len(ids), ended
+                tokens += ids
+        if len(tokens) != max_new_tokens:
+            raise ValueError(
+                f"vllm must write {max_new_tokens} tokens, got {len(tokens)}: its --max-model-len "
+                "leaves no room"
+            )
+        return Completion(tuple(tokens), first, ended - began)
+
+    def counts(self) -> Counts:
+        """Returns its counters, all engines summed; see `engines.engine.Server`."""
+        return counters(get_text(f"{self.url}/metrics"), prefix="vllm", turns_on=TURNS_ON)
+
+    def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
+        """Returns how likely the served model finds a text, at temperature 1.
+
+        Raises:
+          ValueError: if the server refuses to score, or scores other ids than were sent.
+        """
+        ids = [*prompt, *tokens]
+        answer = self._request(
+            ids,
+            max_tokens=1,
+            temperature=0,
+            extra_body={"prompt_logprobs": 0, "return_token_ids": True},
+        )
+        choice = answer.choices[0]
+        _require_same_ids(ids, choice.prompt_token_ids)
+        entries = [
+            row[str(token)]
+            for row, token in zip(
+                choice.prompt_logprobs[len(prompt) :], ids[len(prompt) :], strict=True
+            )
+        ]
+        return TextScores.of(
+            [entry["logprob"] for entry in entries], [entry["rank"] for entry in entries]
+        )
+
+    def _request(self, prompt: Sequence[int], **settings: Any) -> Any:
+        from openai import APIConnectionError, APIStatusError
+
+        try:
+            return self._client.completions.create(
+                model=self.model, prompt=list(prompt), **settings
+            )
+        except APIStatusError as error:
+            raise ValueError(f"vllm must take the request, got: {error.message}") from error
+        except APIConnectionError as error:
+            raise ConnectionError(f"nothing answers at {self.url}: {error}") from error
+
+
+def _require_same_ids(sent: Sequence[int], decoded: Sequence[int]) -> None:
+    if list(sent) != list(decoded):
+        raise ValueError(
+            "the server must decode the ids that it is sent, "
+            f"got {len(decoded)} others for {len(sent)}"
+        )

@@ -1,0 +1,121 @@
+"""What `validate` and `measure` do with --engine: runs on an engine that others wrote."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specplan.options.engine_options import EngineOptions
+from specplan.options.model_options import ModelOptions
+from specplan.reports.output import print_json
+
+if TYPE_CHECKING:
+    from engines.trials.validation import Validation
+
+
+def validate_on_engine(
+    options: ModelOptions,
+    engine: EngineOptions,
+    *,
+    gammas: tuple[int, ...],
+    temperatures: tuple[float, ...],
+    repeats: int,
+    seed: int,
+    as_json: bool,
+    **others: Any,
+) -> None:
+    """Compares predicted with measured decoding on an engine, and audits what it accepts.
+
+    Args:
+      options, engine: models, prompts, and the engine.
+      gammas, temperatures: of the rows.
+      repeats, seed, as_json: as validate has them.
+      others: options of specplan's own decoder, which must be as they are by default.
+
+    Raises:
+      ValueError: with the option's name, rule and value.
+    """
+    from tqdm import tqdm
+
+    from engines.trials.trial import Trial, priced_gammas
+    from engines.trials.validation import validate
+    from specplan.loading.engines import engine_pair
+
+    _require_own(others)
+    drafted = tuple(dict.fromkeys(gammas))
+    with engine_pair(options, engine, longest=max(drafted)) as pair:
+        trial = Trial(
+            prompts=pair.prompts,
+            other_prompts=pair.other_prompts,
+            gammas=drafted,
+            priced_gammas=priced_gammas(drafted),
+            temperatures=tuple(dict.fromkeys(temperatures)),
+            concurrencies=tuple(dict.fromkeys(engine.concurrencies)),
+            draft_sampling=pair.draft_sampling,
+            max_new_tokens=options.max_new_tokens,
+            repeats=repeats,
+            seed=seed,
+            synthetic=engine.synthetic,
+        )
+        with tqdm(
+            total=trial.texts, desc="validate", unit="text", disable=not sys.stderr.isatty()
+        ) as bar:
+            validation = validate(
+                pair.engine, trial, draft=pair.draft, score=pair.score, progress=bar.update
+            )
+    result = validation_data(validation)
+    if as_json:
+        print_json(result)
+        return
+    from specplan.reports.engines import report
+
+    click.echo(report(result, prompts=len(trial.prompts), repeats=repeats))
+
+
+def _require_own(others: dict[str, Any]) -> None:
+    """Refuses options that only specplan's own decoder knows, unless they say nothing.
+
+    Raises:
+      ValueError: naming the option.
+    """
+    neutral: dict[str, Sequence[Any]] = {
+        "policy_names": [("fixed",), ["fixed"]],
+        "lenience": [1.0],
+        "figure": [None],
+    }
+    for name, values in neutral.items():
+        if name in others and others[name] not in values:
+            shown = name.removesuffix("_names")
+            raise ValueError(f"{shown} cannot be given with --engine, got {others[name]}")
+
+
+def validation_data(validation: Validation) -> dict[str, Any]:
+    """Returns rows, steps and summary as JSON knows them."""
+    rows = [row.data() for row in validation.rows]
+    speed = [abs(row.error_percent) for row in validation.rows]
+    time = [abs(row.time_error_percent) for row in validation.rows]
+    return {
+        "rows": rows,
+        "steps": [
+            {
+                "temperature": temperature,
+                "concurrency": concurrency,
+                "baseline_ms": 1e3 * steps.baseline_seconds,
+                "step_ms": {str(g): 1e3 * seconds for g, seconds in steps.seconds.items()},
+                "line": steps.is_line,
+                "line_error_percent": (
+                    None if steps.line_error is None else 100 * steps.line_error
+                ),
+            }
+            for (temperature, concurrency), steps in validation.steps.items()
+        ],
+        "summary": {
+            "mean_abs_error_percent": sum(speed) / len(speed),
+            "max_abs_error_percent": max(speed),
+            "mean_abs_time_error_percent": sum(time) / len(time),
+            "max_abs_time_error_percent": max(time),
+        },
+    }

@@ -1,0 +1,188 @@
+"""From options to an engine, its prompts and what scores its texts."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from engines.engine import DraftSampling, Engine
+from engines.llama_cpp import LlamaCpp
+from engines.running import RunningPair
+from engines.serving.gguf_files import write_gguf
+from engines.transformers import Transformers
+from engines.trials.runs import Prompts
+from engines.trials.scoring import LocalScorer, Scorer, VllmScorer
+from engines.vllm import Vllm
+from reference.models.embedded import weights_folder
+from reference.models.huggingface import load_tokenizer, require_same_tokenizer
+from specplan.loading.pairs import prompt_ids
+from specplan.options.engine_options import EngineOptions
+from specplan.options.model_options import ModelOptions
+
+EMBEDDED = "embedded"
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+
+
+@dataclass(frozen=True, slots=True)
+class EnginePair:
+    """An engine with its pair.
+
+    prompts, other_prompts: what is predicted, and what prices are taken from.
+    draft: as the user named it.
+    """
+
+    engine: Engine
+    score: Scorer
+    draft_sampling: DraftSampling
+    prompts: Prompts
+    other_prompts: Prompts
+    target: str
+    draft: str
+
+
+@contextmanager
+def engine_pair(
+    options: ModelOptions, engine: EngineOptions, *, longest: int
+) -> Iterator[EnginePair]:
+    """Gives the engine that the options name; what is written for it is gone afterwards.
+
+    Args:
+      options: models and prompts.
+      engine: which engine, and how.
+      longest: the longest draft that is asked for.
+
+    Raises:
+      ValueError: with the option's name, rule and value.
+    """
+    target_name, draft_name = _names(options)
+    with TemporaryDirectory(prefix="specplan-") as folder:
+        target, draft = _folders(target_name, draft_name, Path(folder))
+        tokenizer = load_tokenizer(target)
+        require_same_tokenizer(
+            tokenizer, load_tokenizer(draft), target_name=target_name, draft_name=draft_name
+        )
+        prompts = _prompts(options, tokenizer, target_name)
+        half = (len(prompts) + 1) // 2
+        positions = max(len(ids) for ids in prompts) + options.max_new_tokens + longest + 8
+        made = _engine(engine, target, draft, Path(folder), positions)
+        sampling = engine.draft_sampling
+        if sampling is None:
+            sampling = made.draft_samplings[0]
+        elif sampling not in made.draft_samplings:
+            raise ValueError(
+                f"draft-sampling must be {' or '.join(made.draft_samplings)} with {made.name}, "
+                f"got {sampling}"
+            )
+        yield EnginePair(
+            made,
+            _scorer(engine, made, target, draft),
+            "argmax" if sampling == "argmax" else "sampled",
+            prompts[:half],
+            prompts[half:],
+            target_name,
+            draft_name,
+        )
+
+
+def _names(options: ModelOptions) -> tuple[str, str]:
+    """Returns the names of target and draft, a name or folder each."""
+    target = EMBEDDED if options.target is None else options.target
+    drafts = options.drafts
+    if not drafts and target == EMBEDDED:
+        drafts = (EMBEDDED,)
+    if len(drafts) != 1:
+        raise ValueError(f"draft must be given once with --engine, got {len(drafts)}")
+    draft = drafts[0].removeprefix("hf:")
+    if draft == EMBEDDED and target != EMBEDDED:
+        raise ValueError(f"draft embedded needs the embedded target, got {target}")
+    for name, given, neutral in (
+        ("top-k", options.top_k, None),
+        ("chat", options.chat, False),
+        ("top-p", options.top_p, 1.0),
+        ("min-p", options.min_p, 0.0),
+        ("repetition-penalty", options.repetition_penalty, 1.0),
+    ):
+        if given != neutral:
+            raise ValueError(f"{name} cannot be given with --engine, got {given}")
+    return target, draft
+
+
+def _folders(target: str, draft: str, folder: Path) -> tuple[str, str]:
+    """Returns names or folders that an engine loads; the embedded draft gets its tokenizer's files.
+
+    Engines look for a tokenizer in the draft's own folder.
+    """
+    if draft != EMBEDDED:
+        return str(weights_folder("target")) if target == EMBEDDED else target, draft
+    source, tokenizer = weights_folder("draft"), weights_folder("target")
+    whole = folder / "draft"
+    whole.mkdir()
+    for path in [*source.iterdir(), *(tokenizer / name for name in TOKENIZER_FILES)]:
+        (whole / path.name).symlink_to(path.resolve())
+    return str(tokenizer), str(whole)
+
+
+def _prompts(options: ModelOptions, tokenizer: Any, target: str) -> list[tuple[int, ...]]:
+    """Returns ids, twice as many prompts as asked for: the second half is what prices come from."""
+    twice = replace(options, num_prompts=2 * options.num_prompts)
+    prompts = prompt_ids(twice, tokenizer, target)
+    if len(prompts) < 2:
+        raise ValueError(
+            "prompts must be at least 2 with --engine, since prices come from other ones than "
+            f"those predicted, got {len(prompts)}"
+        )
+    return [tuple(ids) for ids in prompts]
+
+
+def _engine(
+    engine: EngineOptions, target: str, draft: str, folder: Path, positions: int
+) -> Engine:
+    if (engine.server is None) != (engine.baseline_server is None):
+        raise ValueError("server and baseline-server must be given together, got one of them")
+    if engine.synthetic is not None and engine.engine != "vllm":
+        raise ValueError(f"synthetic acceptance must be vllm's, got {engine.engine}")
+    command = engine.engine_command
+    if command is not None and engine.engine != "vllm":
+        raise ValueError(f"engine-command must be vllm's, got {engine.engine}")
+    if engine.server is not None and engine.baseline_server is not None:
+        return RunningPair(str(engine.engine), engine.server, engine.baseline_server)
+    if engine.engine == "transformers":
+        return Transformers(target, draft)
+    if engine.engine == "vllm":
+        return Vllm(target, draft) if command is None else Vllm(target, draft, words(command))
+    for name, source in (("target", target), ("draft", draft)):
+        write_gguf(Path(source), Path(target), folder / f"{name}.gguf")
+    threads = os.cpu_count() or 1 if engine.threads is None else engine.threads
+    return LlamaCpp(folder / "target.gguf", folder / "draft.gguf", positions, threads)
+
+
+def words(command: str) -> tuple[str, ...]:
+    """Returns the words of a shell command.
+
+    Raises:
+      ValueError: if it has none, or a quotation is left open.
+    """
+    try:
+        split = tuple(shlex.split(command))
+    except ValueError as error:
+        raise ValueError(f"engine-command must be a command, got {command!r}: {error}") from error
+    if not split:
+        raise ValueError("engine-command must be a command, got nothing")
+    return split
+
+
+def _scorer(engine: EngineOptions, made: Engine, target: str, draft: str) -> Scorer:
+    laws = engine.laws
+    if laws is None:
+        laws = "engine" if isinstance(made, Vllm) else "local"
+    if laws == "local":
+        return LocalScorer(target, draft)
+    if not isinstance(made, Vllm):
+        raise ValueError(f"laws must be local with {made.name}, whose server scores no given text")
+    return VllmScorer(made)

@@ -1,0 +1,110 @@
+"""The audit: silent where an engine obeys its models' laws, one sentence where it does not."""
+
+import numpy as np
+import pytest
+
+from engines.counting.counts import Counts
+from engines.scores.text_gap import text_gap
+from engines.scores.text_scores import TextScores
+from engines.trials.audit import audit, feigned, predict
+from simulator.acceptance.replay import block_starts, expected_calls
+
+GAMMA = 3
+
+
+def chances(*, seed: int, texts: int = 12, tokens: int = 60) -> list[np.ndarray]:
+    generator = np.random.default_rng(seed)
+    return [generator.beta(1.2, 0.8, tokens) for _ in range(texts)]
+
+
+def decoded(
+    texts: list[np.ndarray], generator: np.random.Generator, *, share: float = 1.0
+) -> Counts:
+    """Returns the counters of Algorithm 1 along texts, one block at a time."""
+    drafts, drafted, accepted = 0, 0, [0] * GAMMA
+    for text in texts:
+        at = 0
+        while at < len(text):
+            room = min(GAMMA, len(text) - 1 - at)
+            drafts += room > 0
+            drafted += room
+            stands = 0
+            while stands < room and generator.random() < share * text[at + stands]:
+                accepted[stands] += 1
+                stands += 1
+            at += stands + 1
+    return Counts(drafts, drafted, tuple(accepted))
+
+
+def prediction(texts: list[np.ndarray], *, drafts_past_end: bool = False):
+    return predict(
+        texts,
+        gamma=GAMMA,
+        drafts_past_end=drafts_past_end,
+        resample=False,
+        generator=np.random.default_rng(0),
+    )
+
+
+def test_predicted_rates_are_those_of_replay() -> None:
+    texts = chances(seed=1)
+    predicted = prediction(texts)
+    starts = [block_starts(text, GAMMA) for text in texts]
+    drafts = sum(float(start[:-1].sum()) for start in starts)
+    first = sum(float((start * text)[:-1].sum()) for start, text in zip(starts, texts, strict=True))
+    # A ratio of sums over 1000 draws: 4 standard errors of their mean.
+    error = 4 * predicted.deviations[0] / np.sqrt(1000)
+    assert predicted.rates[0].value == pytest.approx(first / drafts, abs=error)
+    accepted = sum(rate.value for rate in predicted.rates) * drafts
+    calls = sum(float(expected_calls(text, GAMMA)) for text in texts)
+    tokens = sum(len(text) for text in texts)
+    assert accepted == pytest.approx(tokens - calls, rel=0.01)
+
+
+def test_an_engine_that_obeys_the_laws_is_explained() -> None:
+    for seed in range(5):
+        texts = chances(seed=seed)
+        found = audit(prediction(texts), decoded(texts, np.random.default_rng(100 + seed)))
+        assert found.explained, found.sentence
+        assert found.sentence == ""
+
+
+def test_an_engine_that_accepts_a_fifth_less_is_named() -> None:
+    texts = chances(seed=1)
+    found = audit(prediction(texts), decoded(texts, np.random.default_rng(2), share=0.8))
+    assert not found.explained
+    assert found.sentence.startswith("this engine accepts 0.4")
+    assert "at position 1 where its models allow 0.6" in found.sentence
+    assert found.sentence.endswith("its drafts or its verification are not what it says")
+
+
+def test_blocks_past_the_end_are_counted_where_the_engine_counts_them() -> None:
+    certain = [np.ones(7)]
+    inside, past = prediction(certain), prediction(certain, drafts_past_end=True)
+    # Seven sure tokens: blocks of four and three; the second may draft two, or all three.
+    assert [rate.value for rate in inside.rates] == [1, 1, 0.5]
+    assert [rate.value for rate in past.rates] == [1, 1, 1]
+
+
+def test_feigned_rates_are_binomial() -> None:
+    predicted = feigned([0.5, 0.1], drafts=100)
+    assert predicted.deviations == pytest.approx((0.05, 0.03))
+    assert audit(predicted, Counts(100, 200, (55, 12))).explained
+    assert not audit(predicted, Counts(100, 200, (75, 12))).explained
+
+
+def scores(mean: float, generator: np.random.Generator) -> TextScores:
+    return TextScores.of(mean - np.abs(generator.normal(0, 0.5, 40)), np.ones(40, dtype=int))
+
+
+def test_texts_of_another_law_are_told_by_the_targets_own_view() -> None:
+    generator = np.random.default_rng(0)
+    own, same, other = (
+        [[scores(mean, generator) for _ in range(8)]] for mean in (-1.5, -1.5, -9.0)
+    )
+    assert text_gap(same, own) is None
+    gap = text_gap(other, own)
+    assert gap is not None
+    assert "mean log-probability of -9." in gap
+    found = audit(feigned([0.5], drafts=100), Counts(100, 100, (50,)), text_gap=gap)
+    assert found.sentence.startswith("its texts are not the target's: the target gives")
