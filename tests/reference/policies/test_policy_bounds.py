@@ -7,23 +7,26 @@ import pytest
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
 
 
+def eightfold(alpha: float) -> int:
+    return round(8 * alpha)
+
+
 @pytest.mark.parametrize(
-    ("policy", "first"),
+    ("make", "first"),
     [
-        (Fixed(0), 0),
-        (Confidence(0.0, most=1), 1),
-        (Confidence(1.0, most=1), 1),
-        (Heuristic(1), 1),
-        (Heuristic(3, most=3), 3),
-        (Adaptive(lambda alpha: round(8 * alpha), prior=0.0), 0),
-        (Adaptive(lambda alpha: round(8 * alpha), prior=1.0), 8),
-        (Adaptive(lambda alpha: round(8 * alpha), prior=0.5, prior_tokens=1e-3), 4),
-        (Adaptive(lambda alpha: round(8 * alpha), prior=0.5, window=1), 4),
+        (lambda: Fixed(0), 0),
+        (lambda: Confidence(0.0, most=1), 1),
+        (lambda: Confidence(1.0, most=1), 1),
+        (lambda: Heuristic(1), 1),
+        (lambda: Heuristic(3, most=3), 3),
+        (lambda: Adaptive(eightfold, prior=0.0), 0),
+        (lambda: Adaptive(eightfold, prior=1.0), 8),
+        (lambda: Adaptive(eightfold, prior=0.5, prior_tokens=1e-3), 4),
+        (lambda: Adaptive(eightfold, prior=0.5, window=1), 4),
     ],
-    ids=lambda value: repr(value) if isinstance(value, int) else value.name,
 )
-def test_the_ends_of_a_range_belong_to_it(policy: Policy, first: int) -> None:
-    assert policy.gamma([]) == first
+def test_the_ends_of_a_range_belong_to_it(make: Callable[[], Policy], first: int) -> None:
+    assert make().gamma([]) == first
 
 
 @pytest.mark.parametrize(
