@@ -23,6 +23,9 @@ PACKAGES = ("simulator", "reference", "ngram", "estimator", "figures", "specplan
 # One thread each: mutmut forks its workers, and threads do not survive that.
 THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
+# A test failed, or would never end.
+NOTICED = ("killed", "timeout")
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
@@ -106,14 +109,20 @@ def mutate(name: str, work: Path) -> None:
         encoding="utf-8",
     )
     mutmut(copy, "run", "--max-children", str(os.cpu_count()))
-    outcomes = dict(
-        line.strip().split(": ") for line in mutmut(copy, "results", "--all", "true").splitlines()
-    )
-    killed = sum(outcome == "killed" for outcome in outcomes.values())
-    print(f"{name}: {killed} of {len(outcomes)} killed", flush=True)
-    for mutant, outcome in outcomes.items():
-        if outcome != "killed":
-            print(mutmut(copy, "show", mutant), flush=True)
+    late = [mutant for mutant, outcome in outcomes_of(copy).items() if outcome == "timeout"]
+    if late:   # an endless loop, or a machine that was busy
+        mutmut(copy, "run", "--max-children", "1", *late)
+    outcomes = outcomes_of(copy)
+    left = [mutant for mutant, outcome in outcomes.items() if outcome not in NOTICED]
+    print(f"{name}: {len(outcomes) - len(left)} of {len(outcomes)} noticed", flush=True)
+    for mutant in left:
+        print(mutmut(copy, "show", mutant), flush=True)
+
+
+def outcomes_of(copy: Path) -> dict[str, str]:
+    """Returns what mutmut recorded of each mutant."""
+    lines = mutmut(copy, "results", "--all", "true").splitlines()
+    return dict(line.strip().split(": ") for line in lines)
 
 
 def mutmut(copy: Path, *arguments: str) -> str:

@@ -12,6 +12,9 @@ from simulator.acceptance.acceptance import Acceptance, Kind, Price
 from simulator.acceptance.by_position import ByPosition
 from simulator.numerics.arguments import integer, integers, non_negative, probability
 
+# What rounding may add to the blocks of a text in which no draft stands: 1 for each token.
+_ROUNDING = 1e-9
+
 
 @dataclass(frozen=True, slots=True)
 class Recorded(Acceptance):
@@ -32,7 +35,7 @@ class Recorded(Acceptance):
             raise ValueError(f"blocks must have every gamma from 1 on, got {sorted(counts)}")
         for gamma, row in counts.items():
             values = non_negative(f"blocks[{gamma}]", row)
-            if values.shape != (gamma + 1,) or not 0 < values.sum() <= 1:
+            if values.shape != (gamma + 1,) or not 0 < values.sum() <= 1 + _ROUNDING:
                 raise ValueError(
                     f"blocks[{gamma}] must have {gamma + 1} numbers whose sum lies in (0, 1], "
                     f"got {len(row)} of sum {values.sum():g}"

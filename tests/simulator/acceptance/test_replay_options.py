@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from simulator.acceptance.recorded import Recorded
 from simulator.acceptance.replay import (
+    block_lengths,
     block_starts,
     draft_lengths,
     expected_calls,
@@ -33,6 +35,34 @@ def test_starts_add_up_to_the_calls_under_every_option(options: dict[str, Any]) 
 def test_a_limit_beyond_the_text_lengthens_drafts_and_moves_no_start() -> None:
     assert draft_lengths(2, 2, limit=4).tolist() == [2, 2]
     assert block_starts([0.5, 0.5], 2, limit=4).tolist() == [1, 0.5]
+
+
+@pytest.mark.parametrize("options", [{}, *OPTIONS], ids=["plain", *IDS])
+def test_lengths_of_blocks_have_the_price_of_the_text(options: dict[str, Any]) -> None:
+    for gamma in (0, 1, 3, 7):
+        counts = block_lengths(ACCEPTANCE, gamma, **options)
+        assert counts.shape == (gamma + 1,)
+        lengths = draft_lengths(5, gamma, **options)
+        starts = block_starts(ACCEPTANCE, gamma, **options)
+        expected = [starts[lengths == drafted].sum() for drafted in range(gamma + 1)]
+        assert counts == pytest.approx(expected, rel=1e-14)
+        seconds = expected_seconds(ACCEPTANCE, gamma, cost=COST, **options)
+        prices = COST.block_seconds(np.arange(gamma + 1))
+        assert counts @ prices == pytest.approx(seconds, rel=1e-14)
+
+
+def test_texts_in_which_no_draft_stands_are_recorded_whatever_the_rounding() -> None:
+    # One block a token: shares that add up to 1, or to the next float for a few of these.
+    generator = np.random.default_rng(0)
+    for length in range(2, 120):
+        blocks = {}
+        for gamma in range(1, 9):
+            counts = np.zeros(gamma + 1)
+            for positions in (length, length + 3, length + 7):
+                drafted = generator.integers(0, gamma + 1, positions)
+                counts += block_lengths(np.zeros(positions), gamma, drafted=drafted)
+            blocks[gamma] = tuple((counts / (3 * length + 10)).tolist())
+        assert Recorded(0.0, blocks).tokens_per_call([1, 8]) == pytest.approx(1, rel=1e-14)
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=IDS)
@@ -69,6 +99,10 @@ def test_the_oracle_drafts_no_more_than_the_drafter_proposes() -> None:
         (lambda: draft_lengths(3, -1), "gamma must be at least 0, got -1"),
         (lambda: draft_lengths(3, 1, limit=0), "limit must be at least 1, got 0"),
         (lambda: draft_lengths(3, 1, limit=3.5), "limit must be an integer, got 3.5"),  # type: ignore[arg-type]
+        (
+            lambda: block_lengths(ACCEPTANCE, 1, limit=4),
+            "limit must be at least the text's 5 positions, got 4",
+        ),
         (
             lambda: block_starts(ACCEPTANCE, 1, limit=4),
             "limit must be at least the text's 5 positions, got 4",
