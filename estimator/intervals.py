@@ -1,45 +1,90 @@
-"""Bootstrap intervals. Prompts are resampled, not tokens: tokens of one text are correlated."""
+"""Intervals over prompts. Prompts are left out in turn, not tokens: those of a text are correlated.
 
-from collections.abc import Sequence
+What percentile bootstraps call 95 % covers 80 % over 4 prompts and 88 % over 8. Student's t on the
+jackknife's standard error allows for how few they are; and on the scale on which an estimate errs
+alike to both sides (a ratio's logarithm, a rate's log odds) it covers as often as it says.
+"""
+
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 CONFIDENCE = 0.95
-REPLICATES = 2000
+
+# Wider intervals say nothing, and would leave the numbers that float64 and JSON hold.
+MOST_LOGARITHM = 300.0
 
 Interval = tuple[float, float] | tuple[None, None]
 
-
-def resampled_prompts(prompts: int, generator: np.random.Generator) -> NDArray[np.int64]:
-    """Returns indices of prompts drawn with replacement, shape (REPLICATES, prompts)."""
-    return generator.integers(0, prompts, (REPLICATES, prompts))
+# From an estimate, its standard error and how many of these to reach: the ends on either side.
+Scale = Callable[[float, float, float], tuple[float, float]]
 
 
-def interval(replicates: NDArray[np.float64], *, prompts: int) -> Interval:
-    """Returns the central CONFIDENCE interval of replicates; (None, None) of a single prompt.
+def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
+    """Returns the ends of an interval that is symmetric in the logarithm; of 0 a straight one."""
+    if value == 0:
+        return 0.0, reach * error
+    factor = float(np.exp(min(reach * error / value, MOST_LOGARITHM)))
+    return value / factor, value * factor
+
+
+def rate(value: float, error: float, reach: float) -> tuple[float, float]:
+    """Returns the ends of an interval that is symmetric in the log odds; of 0 and 1 straight."""
+    if value in (0, 1):
+        return max(0.0, value - reach * error), min(1.0, value + reach * error)
+    odds = value / (1 - value)
+    low, high = ratio(odds, error / (1 - value) ** 2, reach)
+    return low / (1 + low), high / (1 + high)
+
+
+def student(degrees: float) -> float:
+    """Returns how many standard errors the CONFIDENCE interval reaches to either side.
 
     Args:
-      replicates: shape (replicates,).
-      prompts: how many were resampled. Resamples of one are all alike, and their width, 0 or the
-        clock's, would tell nothing of other prompts.
+      degrees: of freedom of the standard error, above 0.
     """
-    if prompts < 2:
+    from scipy.special import stdtrit
+
+    return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
+
+
+def jackknife_interval(value: float, without: ArrayLike, *, scale: Scale) -> Interval:
+    """Returns the CONFIDENCE interval of a statistic of prompts; (None, None) of a single prompt.
+
+        standard error² = (n-1)/n · Σ(θ_i - mean)²
+
+    Args:
+      value: of all prompts.
+      without: the same with each prompt left out, θ_i, shape (n,); of one prompt not read.
+      scale: of the statistic.
+    """
+    left_out = np.asarray(without, dtype=np.float64)
+    n = len(left_out)
+    if n < 2:
         return None, None
-    tail = 50 * (1 - CONFIDENCE)
-    low, high = np.percentile(replicates, [tail, 100 - tail])
-    return float(low), float(high)
+    error = float(np.sqrt((n - 1) * left_out.var()))
+    return scale(value, error, student(n - 1))
 
 
 def ratio_interval(
-    numerators: Sequence[float], denominators: Sequence[float], generator: np.random.Generator
+    numerators: Sequence[float], denominators: Sequence[float], *, scale: Scale = ratio
 ) -> Interval:
-    """Returns the interval of sum(numerators)/sum(denominators) over resampled prompts.
+    """Returns the interval of sum(numerators) / sum(denominators).
 
     Args:
       numerators, denominators: one of each for every prompt, shape (prompts,).
-      generator: draws the resamples.
+      scale: of the quotient.
     """
-    chosen = resampled_prompts(len(numerators), generator)
-    above, below = (np.asarray(values)[chosen].sum(axis=1) for values in (numerators, denominators))
-    return interval(above / below, prompts=len(numerators))
+    above, below = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
+    value = float(above.sum() / below.sum())
+    return jackknife_interval(value, left_out(above) / left_out(below), scale=scale)
+
+
+def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the sums over all prompts but each one; of one prompt the value, to be left unread.
+
+    Args:
+      values: shape (prompts, ...).
+    """
+    return values if len(values) < 2 else values.sum(axis=0) - values

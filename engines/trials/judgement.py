@@ -17,7 +17,7 @@ from engines.trials.runs import Run
 from engines.trials.scoring import Pair
 from engines.trials.steps import Steps
 from engines.trials.trial import Case, Measured, Trial
-from estimator.intervals import Interval, interval, resampled_prompts
+from estimator.intervals import Interval, jackknife_interval, left_out, ratio
 from simulator.acceptance.replay import expected_calls
 from simulator.choice.walltime import improvement_factor
 
@@ -75,7 +75,7 @@ def judge(
     predicted = (replayed if by_replay and replayed is not None else calls) * step / tokens
     alpha = float(np.concatenate([one for texts in chances for one in texts]).mean())
     baseline = _seconds_per_token(alone)
-    low, high = _speed_up_interval(alone, own, trial.seed)
+    low, high = _speed_up_interval(alone, own)
     return Row(
         engine=engine.name,
         engine_version=measured.version,
@@ -164,8 +164,8 @@ def _identical(own: Sequence[Run], alone: Sequence[Run]) -> bool:
     )
 
 
-def _speed_up_interval(alone: Sequence[Run], own: Sequence[Run], seed: int) -> Interval:
-    """Returns the interval of the measured speed-up over resampled prompts."""
+def _speed_up_interval(alone: Sequence[Run], own: Sequence[Run]) -> Interval:
+    """Returns the interval of the measured speed-up over prompts."""
     prompts = len(own[0].completions)
     sums = np.array(
         [
@@ -180,7 +180,7 @@ def _speed_up_interval(alone: Sequence[Run], own: Sequence[Run], seed: int) -> I
             for prompt in range(prompts)
         ]
     ).reshape(2, prompts, 2)
-    chosen = resampled_prompts(prompts, np.random.default_rng(seed))
-    baseline, speculative = (sums[way][chosen].sum(axis=1) for way in (0, 1))
-    per_token = [both[:, 0] / both[:, 1] for both in (baseline, speculative)]
-    return interval(per_token[0] / per_token[1], prompts=prompts)
+    whole, without = sums.sum(axis=1), np.array([left_out(way) for way in sums])
+    value, others = ((way[0, ..., 0] / way[0, ..., 1]) / (way[1, ..., 0] / way[1, ..., 1])
+                     for way in (whole, without))
+    return jackknife_interval(float(value), others, scale=ratio)

@@ -20,63 +20,45 @@ HOLD_UP = 10
 
 
 def block_means(
-    generations: Sequence[Sequence[Generation]],
+    texts: Sequence[Generation],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Returns what blocks of each draft length take: the statistic that measurements are made of.
+    """Returns what blocks of each draft length take: the statistic that prices are made of.
 
-    A mean over the blocks of a run, a median over its repeats, a mean over prompts; blocks that
-    were held up (another program, the garbage collector) are left out.
+    A mean over the blocks of all texts, as their sum is what a run takes; blocks that were held up
+    (another program, the garbage collector) are left out.
 
     Args:
-      generations: by prompt, then repeat.
+      texts: one decoding of each.
 
     Returns:
       lengths: the numbers of drafted tokens that occur, ascending, shape (lengths,).
-      counts: blocks of each in one repeat of all prompts, shape (lengths,).
+      counts: blocks of each, shape (lengths,).
       seconds: verifying, drafting and other, shape (lengths, 3).
     """
-    limits = _hold_up_limits(generations)
-    counts: dict[int, float] = defaultdict(float)
-    totals: dict[int, NDArray[np.float64]] = defaultdict(lambda: np.zeros(3))
-    for repeats in generations:
-        runs: dict[int, list[NDArray[np.float64]]] = defaultdict(list)
-        for run in repeats:
-            blocks = [b for b in run.blocks if b.seconds <= limits[len(b.drafted)]]
-            lengths = np.array([len(b.drafted) for b in blocks])
-            seconds = np.array(
-                [[b.verify_seconds, b.draft_seconds, b.other_seconds] for b in blocks]
-            )
-            for length in np.unique(lengths):
-                runs[int(length)].append(seconds[lengths == length])
-        for length, of_runs in runs.items():
-            count = float(np.mean([len(of_run) for of_run in of_runs]))
-            counts[length] += count
-            totals[length] += count * np.median([of_run.mean(axis=0) for of_run in of_runs], axis=0)
-    ordered = sorted(counts)
-    weights = np.array([counts[length] for length in ordered])
+    seconds = defaultdict(list)
+    for text in texts:
+        for block in text.blocks:
+            parts = (block.verify_seconds, block.draft_seconds, block.other_seconds)
+            seconds[len(block.drafted)].append(parts)
+    lengths = sorted(seconds)
+    kept = [_kept(np.array(seconds[length])) for length in lengths]
     return (
-        np.array(ordered),
-        weights,
-        np.array([totals[length] for length in ordered]) / weights[:, None],
+        np.array(lengths),
+        np.array([len(blocks) for blocks in kept], dtype=np.float64),
+        np.array([blocks.mean(axis=0) for blocks in kept]),
     )
 
 
-def _hold_up_limits(generations: Sequence[Sequence[Generation]]) -> dict[int, float]:
-    """Returns the seconds that no block of a draft length takes unless held up."""
-    seconds = defaultdict(list)
-    for repeats in generations:
-        for run in repeats:
-            for block in run.blocks:
-                seconds[len(block.drafted)].append(block.seconds)
+def _kept(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the blocks that were not held up, of all of a draft length."""
+    whole = seconds.sum(axis=1)
     # Of two, the faster one: the other may be the one held up.
-    return {
-        length: HOLD_UP * float(np.quantile(times, 0.5, method="lower"))
-        for length, times in seconds.items()
-    }
+    kept: NDArray[np.float64] = seconds[whole <= HOLD_UP * np.quantile(whole, 0.5, method="lower")]
+    return kept
 
 
 def fit_costs(
-    baseline: Sequence[Sequence[Generation]], probe: Sequence[Sequence[Generation]]
+    baseline: Sequence[Generation], probe: Sequence[Generation]
 ) -> CostModel:
     """Returns the cost model of probing runs: at each draft length, what its blocks take.
 
@@ -87,10 +69,10 @@ def fit_costs(
         t_q: what t_d grows by for each token, the first apart
 
     Args:
-      baseline: autoregressive decoding, by prompt, then repeat.
-      probe: speculative decoding, by draft length and prompt, then repeat. Where all blocks that
-        draft are of one length, t_q is what they take beyond blocks that draft nothing; without
-        these it is the drafter's own passes alone.
+      baseline: texts decoded autoregressively.
+      probe: texts decoded speculatively. Where all blocks that draft are of one length, t_q is
+        what they take beyond blocks that draft nothing; without these it is the drafter's own
+        passes alone.
     """
     _, _, [[step, _, baseline_overhead]] = block_means(baseline)
     lengths, counts, seconds = block_means(probe)
@@ -117,6 +99,11 @@ def fit_costs(
             int(g): float(t - overhead) for g, t in zip(lengths, beside, strict=True)
         },
     )
+
+
+def priced_ratio(cost: CostModel, probe: Sequence[Generation]) -> float | None:
+    """Returns c, draft step over target step; None where no probing text drafted anything."""
+    return cost.c if any(text.drafted for text in probe) else None
 
 
 def _line(

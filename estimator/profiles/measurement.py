@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from estimator.costs.blocks import fit_costs
-from estimator.intervals import CONFIDENCE, interval, ratio_interval, resampled_prompts
+from estimator.intervals import CONFIDENCE, rate, ratio_interval
+from estimator.profiles.speed_ups import priced, speed_ups
 from estimator.prompts import prompts_hash
-from estimator.runs.arms import AGAIN, Runs, Subject, of_prompts, probe_runs, run_arms
-from estimator.traces.ahead import replay_factor
+from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, run_arms
+from estimator.runs.rates import noise
+from estimator.runs.repeats import probes, timed
 from estimator.traces.measured_traces import LIBRARIES
 from estimator.traces.scoring import LENIENCES, draft_sampling
 from estimator.traces.traces import (
@@ -26,10 +27,15 @@ from estimator.traces.traces import (
 )
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.calibrated import calibrated_factor
-from simulator.cost.curves import CostModel
 
-COST_REPLICATES = 200
 POSITIONS_PER_BIN = 16
+
+
+def measured_gammas(max_gamma: int) -> list[int]:
+    """Returns the draft lengths that are timed: two an octave, and max_gamma."""
+    octaves = [2**i for i in range(max_gamma.bit_length())]
+    between = [3 * half for half in octaves if 3 * half <= max_gamma]
+    return sorted({*octaves, *between, max_gamma})
 
 
 def measure_costs(
@@ -38,18 +44,25 @@ def measure_costs(
     *,
     max_gamma: int,
     repeats: int,
+    precision: float = 0.0,
     seed: int,
     progress: Callable[[], object],
 ) -> Runs:
-    """Returns the interleaved baseline and probe runs over draft lengths 1..max_gamma."""
+    """Returns the interleaved baseline and probe runs over draft lengths up to max_gamma.
+
+    Args:
+      repeats: how often each run is timed, at most.
+      precision: per cent; repeats end once the noise reaches no further.
+    """
     return run_arms(
         subject,
         prompts,
         {},
-        probe_gammas=range(1, max_gamma + 1),
+        probe_gammas=measured_gammas(max_gamma),
         repeats=repeats,
         seed=seed,
         progress=progress,
+        enough=lambda runs: noise(timed(runs)).within_percent <= precision,
     )
 
 
@@ -73,32 +86,21 @@ def profile_data(
       max_gamma: the largest gamma reported.
       c_hat: draft over target arithmetic operations per token.
       setup: models, device and the like, as the caller names them.
-      seed: of the bootstrap.
+      seed: of texts and order.
     """
-    generator = np.random.default_rng((seed, 3))
     own = draft_sampling(subject.drafter)
     traces = [pair.under(own) for pair in pairs]
-
-    def fitted(chosen: Sequence[int]) -> CostModel:
-        of_chosen = of_prompts(runs, chosen)
-        return fit_costs(of_chosen[AGAIN], probe_runs(of_chosen))
-
-    everyone = range(len(prompts))
-    cost = fitted(everyone)
-    replicates = resampled_prompts(len(prompts), generator)[:COST_REPLICATES]
-    c_low, c_high = interval(
-        np.array([fitted(chosen.tolist()).c for chosen in replicates]), prompts=len(prompts)
-    )
+    texts = timed(runs)
+    cost, clock = priced(texts), noise(texts)
+    gained = speed_ups(traces, texts, measured_gammas(max_gamma))
     alpha_low, alpha_high = ratio_interval(
-        [float(t.beta.sum()) for t in traces], [t.tokens for t in traces], generator
+        [float(t.beta.sum()) for t in traces], [t.tokens for t in traces], scale=rate
     )
     mean_alpha = alpha(traces)
-    gammas = range(1, max_gamma + 1)
-    replayed = {gamma: replay_factor(traces, gamma, cost) for gamma in gammas}
-    best = max(gammas, key=lambda gamma: replayed[gamma])
+    c_low, c_high = gained.c_interval
     prefill = {
-        passes: 1e3 * float(np.median([run.prefill_seconds for row in rows for run in row]))
-        for passes, rows in (("target", runs[AGAIN]), ("target_and_draft", probe_runs(runs)))
+        passes: 1e3 * float(np.median([text.prefill_seconds for text in rows]))
+        for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))
     }
     return {
         "alpha": {
@@ -132,17 +134,27 @@ def profile_data(
                     "replay": block_efficiency(traces, gamma),
                     "iid": float(expected_tokens(mean_alpha, gamma)),
                 }
-                for gamma in gammas
+                for gamma in range(1, max_gamma + 1)
             },
         },
-        "optimal_gamma": best if replayed[best] > 1 else 0,
+        "optimal_gamma": gained.best,
+        "recommended_gamma": gained.recommended,
         "improvement_factor": {
             str(gamma): {
-                "replay": replayed[gamma],
+                "replay": factor,
+                "low": low,
+                "high": high,
                 "iid": float(calibrated_factor(mean_alpha, gamma, cost=cost)),
             }
-            for gamma in gammas
+            for gamma, factor, (low, high) in zip(
+                gained.gammas, gained.factors, gained.intervals, strict=True
+            )
+            if gamma > 0
         },
+        "noise_percent": clock.percent,
+        "noise_within_percent": clock.within_percent,
+        "quiet": clock.quiet,
+        "repeats": len(runs[BASELINE][0]),
         "setup": {
             **setup,
             "device": str(subject.target.device),

@@ -15,7 +15,6 @@ from reference.records import Generation
 from reference.rules.acceptance import Rule
 from reference.speculative import STRICT
 from reference.stopping import Stopping
-from simulator.cost.curves import CostModel
 
 BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
 WARM_UP_TOKENS = 8
@@ -48,6 +47,7 @@ def run_arms(
     repeats: int,
     seed: int,
     progress: Callable[[], object],
+    enough: Callable[[Runs], bool] = lambda _: False,
 ) -> Runs:
     """Returns every arm's generations, for each prompt and repeat.
 
@@ -60,9 +60,10 @@ def run_arms(
       prompts: ids.
       policies: by the name of their arm; not "baseline", "again" or "probe ...".
       probe_gammas: draft lengths whose costs are measured, each by texts of its own.
-      repeats: at least 1.
+      repeats: the most, at least 1.
       seed: of texts and order.
       progress: called after each generation.
+      enough: asked after each repeat of all prompts whether it was the last.
     """
     speculative: dict[str, Policy] = {
         **{f"{PROBE}{gamma}": Fixed(gamma) for gamma in probed(probe_gammas)}, **policies
@@ -101,6 +102,8 @@ def run_arms(
                 arm = arms[number]
                 runs[arm][prompt].append(decode_arm(arm, prompt, subject.stopping))
                 progress()
+        if enough(runs):
+            break
     return runs
 
 
@@ -108,19 +111,3 @@ def probed(gammas: Sequence[int]) -> list[int]:
     """Returns the draft lengths that price these: 0 joins a lone one, to tell what a step adds."""
     distinct = sorted(set(gammas))
     return distinct if len(distinct) > 1 else sorted({0, *distinct})
-
-
-def probe_runs(runs: Runs) -> list[list[Generation]]:
-    """Returns the repeats of every probing text, by draft length and prompt."""
-    return [repeats for arm in runs if arm.startswith(PROBE) for repeats in runs[arm]]
-
-
-def priced_ratio(cost: CostModel, runs: Runs) -> float | None:
-    """Returns c, draft step over target step; None where no probing text drafted anything."""
-    drafted = any(run.drafted for repeats in probe_runs(runs) for run in repeats)
-    return cost.c if drafted else None
-
-
-def of_prompts(runs: Runs, chosen: Sequence[int]) -> Runs:
-    """Returns the generations of the prompts with these numbers."""
-    return {arm: [rows[prompt] for prompt in chosen] for arm, rows in runs.items()}

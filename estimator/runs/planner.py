@@ -5,7 +5,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from estimator.costs.blocks import fit_costs
-from estimator.runs.arms import AGAIN, Subject, probe_runs, probed, run_arms
+from estimator.runs.arms import AGAIN, Subject, probed, run_arms
+from estimator.runs.repeats import probes, timed
 from reference.policies.policy import Adaptive
 from simulator.choice.calibrated import calibrated_optimum
 from simulator.cost.curves import CostModel
@@ -65,7 +66,8 @@ def adaptive(
         seed=seed,
         progress=progress,
     )
-    cost = fit_costs(runs[AGAIN], probe_runs(runs))
+    texts = timed(runs)
+    cost = fit_costs(texts[AGAIN], probes(texts))
     return Adaptive(planner(cost, max_gamma=max_gamma))
 
 

@@ -1,69 +1,69 @@
-"""How fast interleaved runs were: medians over repeats, resampled for intervals."""
+"""How fast interleaved runs were, and how far the baseline's clock differs from itself."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.intervals import Interval, interval, resampled_prompts
-from estimator.runs.arms import AGAIN, BASELINE, Runs
+from estimator.intervals import Interval, ratio_interval, student
+from estimator.runs.arms import AGAIN, BASELINE
+from estimator.runs.repeats import Timed
 from reference.records import Generation
 
 Seconds = NDArray[np.float64]
 
-
-def decode_rate(generations: Sequence[Sequence[Generation]]) -> Seconds:
-    """Returns each prompt's seconds per token, the median over repeats; shape (prompts,)."""
-    rates: Seconds = np.median(_rates(generations), axis=1)
-    return rates
+# Per cent by which the baseline's speed may differ from itself on a machine called quiet.
+QUIET_PERCENT = 10.0
 
 
-def median_sum(
-    generations: Sequence[Sequence[Generation]], seconds: Callable[[Generation], float]
-) -> float:
-    """Returns the sum over prompts of the median over repeats."""
-    return float(sum(np.median([seconds(run) for run in row]) for row in generations))
+def decode_rate(texts: Sequence[Generation]) -> Seconds:
+    """Returns each text's seconds per token; shape (prompts,)."""
+    return np.array([text.decode_seconds / len(text.tokens) for text in texts])
 
 
-def noise_logarithms(runs: Runs, generator: np.random.Generator) -> Seconds:
-    """Returns deviations of the clock on the logarithmic scale, shape (REPLICATES,).
+def measured_interval(texts: Timed, arm: str) -> Interval:
+    """Returns the interval of an arm's measured speed-up, over prompts."""
+    tokens = np.array([len(text.tokens) for text in texts[arm]])
+    baseline, own = (decode_rate(texts[name]) * tokens for name in (BASELINE, arm))
+    return ratio_interval(baseline.tolist(), own.tolist())
 
-    A measured speed-up over a predicted one is (baseline / own run) / (baseline again / probe), so
-    two ratios of equal work vary: the sum of two independent resamples of the baseline's speed
-    over its own, with signs drawn.
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The baseline's speed measured twice: equal work, so what differs is the clock's.
+
+    logarithm: of the first over the second.
+    error: its standard deviation, from how far prompts differ, each about 0.
+    prompts: how many those are, and with them its degrees of freedom.
     """
-    chosen = resampled_prompts(len(runs[BASELINE]), generator)
-    baseline, again = (
-        _resampled_rates(_rates(runs[arm]), chosen, generator).sum(axis=1)
-        for arm in (BASELINE, AGAIN)
+
+    logarithm: float
+    error: float
+    prompts: int
+
+    @property
+    def percent(self) -> float:
+        """How far the two differ."""
+        return 100 * abs(self.logarithm)
+
+    @property
+    def within_percent(self) -> float:
+        """How far 95 % of such differences reach."""
+        return 100 * float(np.expm1(student(self.prompts) * self.error))
+
+    @property
+    def quiet(self) -> bool:
+        """Whether neither is more than QUIET_PERCENT."""
+        return max(self.percent, self.within_percent) <= QUIET_PERCENT
+
+
+def noise(texts: Timed) -> Noise:
+    """Returns how far the baseline's speed differs from itself."""
+    baseline, again = (decode_rate(texts[arm]) for arm in (BASELINE, AGAIN))
+    differences = 2 * (baseline - again) / (baseline + again).sum()
+    return Noise(
+        logarithm=float(np.log(baseline.sum() / again.sum())),
+        error=float(np.sqrt((differences**2).sum())),
+        prompts=len(baseline),
     )
-    # Which of the two was the faster is nothing that one could have known before.
-    ratios = np.log(baseline / again)
-    signed = ratios * generator.choice([-1.0, 1.0], len(ratios))
-    noise: Seconds = signed + generator.permutation(signed)
-    return noise
-
-
-def measured_interval(runs: Runs, arm: str, generator: np.random.Generator) -> Interval:
-    """Returns the bootstrap interval of an arm's measured speed-up."""
-    tokens = np.array([len(row[0].tokens) for row in runs[arm]])
-    chosen = resampled_prompts(len(tokens), generator)
-    baseline, own = (
-        (_resampled_rates(_rates(runs[name]), chosen, generator) * tokens[chosen]).sum(axis=1)
-        for name in (BASELINE, arm)
-    )
-    return interval(baseline / own, prompts=len(tokens))
-
-
-def _rates(generations: Sequence[Sequence[Generation]]) -> Seconds:
-    """Returns seconds per token, shape (prompts, repeats)."""
-    return np.array([[run.decode_seconds / len(run.tokens) for run in row] for row in generations])
-
-
-def _resampled_rates(
-    rates: Seconds, chosen: NDArray[np.int64], generator: np.random.Generator
-) -> Seconds:
-    """Returns median rates over resampled repeats of the chosen prompts, shape of chosen."""
-    repeats = rates.shape[1]
-    picked = generator.integers(0, repeats, (*chosen.shape, repeats))
-    return np.median(rates[chosen[..., None], picked], axis=-1)

@@ -5,10 +5,14 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.intervals import REPLICATES, Interval, interval, resampled_prompts
+from estimator.intervals import Interval, student
+from estimator.runs.rates import Noise
 from estimator.traces.traces import Trace
 from simulator.acceptance.replay import draft_lengths, expected_seconds
 from simulator.cost.curves import CostModel
+
+# Enough to know the deviation of a run's seconds to 2 %.
+REPLICATES = 2000
 
 
 def baseline_seconds(trace: Trace, cost: CostModel) -> float:
@@ -63,37 +67,48 @@ def ahead_interval(
     gamma: int,
     cost: CostModel,
     *,
-    noise: NDArray[np.float64],
+    noise: Noise,
     generator: np.random.Generator,
 ) -> Interval:
     """Returns the interval in which a run's measured speed-up on the same prompts is expected.
 
-    Independent deviations, resampled: of the run's text and of the two texts that predict it, as
-    far as two texts of one prompt differ; of the run's acceptances, drawn along the first text;
-    and of the clock. At temperature 0 a prompt has one text and one outcome, and the clock alone
-    remains.
+    Independent deviations, whose variances add up on the logarithmic scale:
+
+        of the run's text, and of the two whose mean predicts it: Σ e_i² (1 + 1/2), where e_i is
+          what one text of a prompt takes beside the mean over its texts, seen in that two differ
+        of the run's acceptances: drawn along the first text of each prompt
+        of the clock: twice the baseline's against itself, as a measurement over a prediction is
+          (baseline / run) / (baseline again / probe)
+
+    The interval is Student's t, with Welch's degrees of freedom, as the first and the last are
+    estimates. At temperature 0 a prompt has one text and one outcome, and the clock alone remains.
 
     Args:
       texts: two independent texts of the target for each prompt.
       gamma: drafted tokens per block.
       cost: measured costs.
-      noise: deviations of the clock on the logarithmic scale, shape (REPLICATES,).
-      generator: draws resamples and acceptances.
+      noise: of the clock.
+      generator: draws acceptances.
+
+    Returns:
+      (None, None) of a single prompt.
     """
+    if len(texts) < 2:
+        return None, None
     seconds = np.array([[replay_seconds(trace, gamma, cost) for trace in pair] for pair in texts])
     base = np.array([[baseline_seconds(trace, cost) for trace in pair] for pair in texts])
-    factor = base.sum() / seconds.sum()
-    expected = seconds[:, 0].sum()
-    # What one text takes beside the mean over a prompt's texts, in seconds of the first's length.
-    one_text = (seconds[:, 0] - seconds[:, 1] * base[:, 0] / base[:, 1]) / np.sqrt(2)
-
-    def text_luck() -> NDArray[np.float64]:
-        chosen = resampled_prompts(len(texts), generator)
-        signs = generator.choice([-1.0, 1.0], chosen.shape)
-        total: NDArray[np.float64] = (one_text[chosen] * signs).sum(axis=1)
-        return total
-
+    factor = float(base.sum() / seconds.sum())
+    expected = float(seconds[:, 0].sum())
+    # Of two texts of a prompt, in seconds of the first's length, each deviates by 1/√2 of this.
+    apart = seconds[:, 0] - seconds[:, 1] * base[:, 0] / base[:, 1]
+    text_luck = (1 + 1 / 2) * float((apart**2 / 2).sum()) / expected**2
     drawn = sum(simulated_seconds(first, gamma, cost, generator) for first, _ in texts)
-    run = expected + text_luck() + (drawn - expected)
-    prediction = expected + text_luck() / np.sqrt(2)   # the mean of two texts
-    return interval(factor * prediction / run * np.exp(noise), prompts=len(texts))
+    acceptance_luck = float(np.var(drawn)) / expected**2
+    clock = 2 * noise.error**2
+    whole = text_luck + acceptance_luck + clock
+    if whole == 0:
+        return factor, factor
+    estimated = text_luck**2 / len(texts) + clock**2 / noise.prompts
+    degrees = whole**2 / estimated if estimated > 0 else np.inf
+    reach = float(np.exp(student(degrees) * np.sqrt(whole)))
+    return factor / reach, factor * reach

@@ -23,9 +23,9 @@ class TextTraces:
         self._leniences = (rule.lenience,) if isinstance(rule, Lenient) else ()
         self._known: dict[tuple[int, tuple[int, ...]], Trace] = {}
 
-    def of(self, generations: Sequence[Sequence[Generation]]) -> list[Trace]:
-        """Returns one trace for each prompt, of its first repeat's text."""
-        return [self._trace(prompt, row[0].tokens) for prompt, row in enumerate(generations)]
+    def of(self, texts: Sequence[Generation]) -> list[Trace]:
+        """Returns the trace of each prompt's text."""
+        return [self._trace(prompt, text.tokens) for prompt, text in enumerate(texts)]
 
     def _trace(self, prompt: int, tokens: tuple[int, ...]) -> Trace:
         key = (prompt, tokens)
@@ -42,9 +42,9 @@ class TextTraces:
             )
         return self._known[key]
 
-    def alpha(self, generations: Sequence[Sequence[Generation]]) -> float:
+    def alpha(self, texts: Sequence[Generation]) -> float:
         """Returns the acceptance rate along the texts under the subject's rule."""
-        traces = self.of(generations)
+        traces = self.of(texts)
         return lenient_alpha(traces, *self._leniences) if self._leniences else alpha(traces)
 
     def tie_gap(self, own: Runs, arm: str) -> float | None:

@@ -19,13 +19,13 @@ class Row:
       leaves the target's texts.
     predicted_calibrated: replay over the run's own texts; costs measured apart; None for a lossy
       rule above temperature 0, as its texts are not the target's.
-    measured, _low, _high: baseline seconds over the run's, bootstrap over prompts and repeats. All
-      bounds of intervals are None where there is one prompt.
+    measured, _low, _high: baseline seconds over the run's, each block by its fastest repeat; the
+      interval is over prompts. All bounds of intervals are None where there is one prompt.
     predicted_target_calls, target_calls: on the run's own texts.
     identical_to_target: every id equal to greedy decoding's; None above temperature 0.
     tie_gap: where it is not, the target's logit gap at the first difference, the largest over
       prompts; else None.
-    draft_seconds, verify_seconds, other_seconds: of the run, medians over repeats.
+    draft_seconds, verify_seconds, other_seconds: of the run.
     """
 
     draft: str

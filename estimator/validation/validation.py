@@ -5,25 +5,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from estimator.costs.blocks import fit_costs
-from estimator.runs.arms import (
-    AGAIN,
-    BASELINE,
-    Runs,
-    Subject,
-    priced_ratio,
-    probe_runs,
-    probed,
-    run_arms,
-)
+from estimator.costs.blocks import fit_costs, priced_ratio
+from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probed, run_arms
 from estimator.runs.planner import adaptive, planning_generations
-from estimator.runs.rates import (
-    Seconds,
-    decode_rate,
-    measured_interval,
-    median_sum,
-    noise_logarithms,
-)
+from estimator.runs.rates import Noise, decode_rate, measured_interval, noise
+from estimator.runs.repeats import Timed, probes, timed
 from estimator.traces.ahead import ahead_interval, baseline_seconds, replay_factor, replay_seconds
 from estimator.traces.text_traces import TextTraces
 from estimator.traces.traces import replayed_calls
@@ -38,12 +24,14 @@ class Validation:
     """The rows of one draft and temperature, and what they were computed from.
 
     cost: measured apart from the rows' runs.
-    noise_percent: how far the baseline's speed, measured twice, differs from itself.
+    noise: how far the baseline's speed, measured twice, differs from itself.
+    repeats: how often each run was timed.
     """
 
     rows: tuple[Row, ...]
     cost: CostModel
-    noise_percent: float
+    noise: Noise
+    repeats: int
 
 
 def validate(
@@ -53,6 +41,7 @@ def validate(
     *,
     max_gamma: int,
     repeats: int,
+    precision: float = 0.0,
     seed: int,
     progress: Callable[[], object],
 ) -> Validation:
@@ -64,8 +53,9 @@ def validate(
       policies: by the name of their arm, which is what the row calls one that is not fixed. None
         stands for the adaptive policy, which plans with costs measured before all runs.
       max_gamma: the longest draft that a policy that is not fixed may ask for.
-      repeats: how often each run is timed.
-      seed: of texts, order and bootstrap.
+      repeats: how often each run is timed, at most.
+      precision: per cent; repeats end once the noise reaches no further.
+      seed: of texts and order.
       progress: called after each generation.
     """
     planned: dict[str, Policy] = {}
@@ -83,16 +73,17 @@ def validate(
         repeats=repeats,
         seed=seed,
         progress=progress,
+        enough=lambda runs: noise(timed(runs)).within_percent <= precision,
     )
-    cost = fit_costs(runs[AGAIN], probe_runs(runs))
+    best = timed(runs)
+    clock = noise(best)
+    cost = fit_costs(best[AGAIN], probes(best))
     texts = TextTraces(subject, prompts, _longest(policies, max_gamma))
-    noise = noise_logarithms(runs, np.random.default_rng((seed, 1)))
     rows = tuple(
-        _row(texts, arm, policy, runs, cost, noise, np.random.default_rng((seed, 2)))
+        _row(texts, arm, policy, runs, best, cost, clock, np.random.default_rng((seed, 2)))
         for arm, policy in planned.items()
     )
-    baseline, again = (decode_rate(runs[arm]).sum() for arm in (BASELINE, AGAIN))
-    return Validation(rows, cost, 100 * abs(float(np.log(baseline / again))))
+    return Validation(rows, cost, clock, len(runs[BASELINE][0]))
 
 
 def generations(
@@ -102,7 +93,7 @@ def generations(
     max_gamma: int,
     repeats: int,
 ) -> int:
-    """Returns how often `validate` calls progress."""
+    """Returns how often `validate` calls progress, if all repeats are needed."""
     planning = list(policies.values()).count(None) * planning_generations(prompts, max_gamma)
     arms = 2 + len(probed(_priced(policies, max_gamma))) + len(policies)
     return planning + len(prompts) * repeats * arms
@@ -141,9 +132,9 @@ def _predict(
     texts: TextTraces,
     arm: str,
     policy: Policy,
-    runs: Runs,
+    runs: Timed,
     cost: CostModel,
-    noise: Seconds,
+    clock: Noise,
     generator: np.random.Generator,
 ) -> _Predicted:
     """Returns the predictions of a fixed gamma, else none.
@@ -160,9 +151,11 @@ def _predict(
     theorem8 = float(improvement_factor(texts.alpha(runs[BASELINE]), gamma, cost.c))
     if not lossless and not greedy:
         return _Predicted(theorem8=theorem8)
-    prefill_base = median_sum(runs[AGAIN], lambda run: run.prefill_seconds)
-    probes = probe_runs(runs)
-    prefill_own = median_sum(probes, lambda run: run.prefill_seconds) * len(own_texts) / len(probes)
+    prefill_base = sum(text.prefill_seconds for text in runs[AGAIN])
+    probing = probes(runs)
+    prefill_own = (
+        sum(text.prefill_seconds for text in probing) * len(own_texts) / len(probing)
+    )
     predicted = _Predicted(
         theorem8=theorem8,
         calibrated=replay_factor(own_texts, gamma, cost),
@@ -173,7 +166,7 @@ def _predict(
     if not lossless:
         return predicted
     pairs = list(zip(texts.of(runs[BASELINE]), texts.of(runs[AGAIN]), strict=True))
-    low, high = ahead_interval(pairs, gamma, cost, noise=noise, generator=generator)
+    low, high = ahead_interval(pairs, gamma, cost, noise=clock, generator=generator)
     ahead = replay_factor([trace for pair in pairs for trace in pair], gamma, cost)
     return replace(predicted, ahead=ahead, ahead_low=low, ahead_high=high)
 
@@ -182,23 +175,23 @@ def _row(
     texts: TextTraces,
     arm: str,
     policy: Policy,
-    runs: Runs,
+    repeats: Runs,
+    runs: Timed,
     cost: CostModel,
-    noise: Seconds,
+    clock: Noise,
     generator: np.random.Generator,
 ) -> Row:
     """Returns the row of one arm."""
     subject = texts.subject
     own_runs = runs[arm]
-    firsts = [row[0] for row in own_runs]
-    tokens = np.array([len(run.tokens) for run in firsts])
+    tokens = np.array([len(run.tokens) for run in own_runs])
     baseline = float((decode_rate(runs[BASELINE]) * tokens).sum())
-    own = float((decode_rate(own_runs) * tokens).sum())
-    low, high = measured_interval(runs, arm, generator)
-    predicted = _predict(texts, arm, policy, runs, cost, noise, generator)
-    drafted = sum(run.drafted for run in firsts)
-    calls = sum(run.target_calls for run in firsts)
-    gap = texts.tie_gap(runs, arm) if subject.sampling.greedy else None
+    own = sum(run.decode_seconds for run in own_runs)
+    low, high = measured_interval(runs, arm)
+    predicted = _predict(texts, arm, policy, runs, cost, clock, generator)
+    drafted = sum(run.drafted for run in own_runs)
+    calls = sum(run.target_calls for run in own_runs)
+    gap = texts.tie_gap(repeats, arm) if subject.sampling.greedy else None
     return Row(
         draft=subject.drafter.name,
         temperature=subject.sampling.temperature,
@@ -206,7 +199,7 @@ def _row(
         gamma=policy.value if isinstance(policy, Fixed) else None,
         rule=subject.rule.name,
         alpha=texts.alpha(runs[BASELINE]),
-        c=priced_ratio(cost, runs),
+        c=priced_ratio(cost, probes(runs)),
         lossless=subject.rule.lossless,
         predicted_theorem8=predicted.theorem8,
         predicted_ahead=predicted.ahead,
@@ -219,18 +212,18 @@ def _row(
         predicted_target_calls=predicted.target_calls,
         target_calls=calls,
         block_efficiency=float(tokens.sum()) / calls,
-        accepted_fraction=sum(run.accepted for run in firsts) / drafted if drafted > 0 else None,
+        accepted_fraction=sum(run.accepted for run in own_runs) / drafted if drafted > 0 else None,
         tokens=int(tokens.sum()),
         identical_to_target=gap is None if subject.sampling.greedy else None,
         tie_gap=gap,
-        draft_seconds=median_sum(own_runs, lambda run: run.draft_seconds),
-        verify_seconds=median_sum(own_runs, lambda run: run.verify_seconds),
-        other_seconds=median_sum(own_runs, lambda run: run.other_seconds),
+        draft_seconds=sum(run.draft_seconds for run in own_runs),
+        verify_seconds=sum(run.verify_seconds for run in own_runs),
+        other_seconds=sum(run.other_seconds for run in own_runs),
         baseline_tokens_per_second=float(tokens.sum()) / baseline,
         tokens_per_second=float(tokens.sum()) / own,
         end_to_end_predicted=predicted.end_to_end,
         end_to_end_measured=(
-            median_sum(runs[BASELINE], lambda run: run.prefill_seconds) + baseline
+            sum(run.prefill_seconds for run in runs[BASELINE]) + baseline
         )
-        / (median_sum(own_runs, lambda run: run.prefill_seconds) + own),
+        / (sum(run.prefill_seconds for run in own_runs) + own),
     )

@@ -167,6 +167,9 @@ def as_data(validations: Sequence[Validation]) -> dict[str, Any]:
         "summary": {
             "mean_abs_error_percent": sum(errors) / len(errors) if errors else None,
             "max_abs_error_percent": max(errors) if errors else None,
-            "noise_percent": max(validation.noise_percent for validation in validations),
+            "noise_percent": max(validation.noise.percent for validation in validations),
+            "noise_within_percent": max(v.noise.within_percent for v in validations),
+            "quiet": all(validation.noise.quiet for validation in validations),
+            "repeats": max(validation.repeats for validation in validations),
         },
     }

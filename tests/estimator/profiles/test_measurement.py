@@ -7,7 +7,7 @@ import pytest
 from pairs import PROMPTS, tiny_pair
 
 from estimator.costs.operations import c_hat, operations_per_token
-from estimator.profiles.measurement import measure_costs, profile_data
+from estimator.profiles.measurement import measure_costs, measured_gammas, profile_data
 from estimator.profiles.profile import read_profile, write_profile
 from estimator.runs.arms import Subject
 from estimator.traces.measured_traces import measure_traces
@@ -46,6 +46,13 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     assert lenient == sorted(lenient)
     assert data["alpha_by_lenience"]["1.0"] == pytest.approx(alpha(traces))
     assert set(data["improvement_factor"]) == {"1", "2", "3"}
+    for factor in data["improvement_factor"].values():
+        assert factor["low"] < factor["replay"] < factor["high"]
+    assert data["recommended_gamma"] <= data["optimal_gamma"]
+    assert data["noise_percent"] >= 0
+    assert data["noise_within_percent"] > 0
+    assert isinstance(data["quiet"], bool)
+    assert data["repeats"] == 1
     assert data["setup"]["target"] == "t"
     assert data["draft_sampling"] == "sampled"
     assert data["alpha_by_draft_sampling"] == {
@@ -66,3 +73,19 @@ def test_operations_count_each_multiplying_weight_once() -> None:
     norms = sum(p.numel() for name, p in module.named_parameters() if "norm" in name)
     assert operations_per_token(module) == 2 * (linear + norms)
     assert c_hat(module, pair.drafter) == 1
+
+
+@pytest.mark.parametrize(
+    ("most", "gammas"),
+    [
+        (1, [1]),
+        (3, [1, 2, 3]),
+        (5, [1, 2, 3, 4, 5]),
+        (7, [1, 2, 3, 4, 6, 7]),
+        (16, [1, 2, 3, 4, 6, 8, 12, 16]),
+    ],
+)
+def test_two_draft_lengths_an_octave_are_timed_and_the_longest(
+    most: int, gammas: list[int]
+) -> None:
+    assert measured_gammas(most) == gammas

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from pairs import PROMPTS, tiny_pair
 
-from estimator.runs.arms import WARM_UP_TOKENS, Subject, of_prompts, probe_runs, probed, run_arms
+from estimator.runs.arms import BASELINE, WARM_UP_TOKENS, Subject, probed, run_arms
+from estimator.runs.repeats import probes, timed, without
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 from reference.records import Generation
@@ -63,15 +64,31 @@ def test_every_probing_text_keeps_one_draft_length() -> None:
         seed=0,
         progress=lambda: None,
     )
-    probes = probe_runs(runs)
-    assert [len(repeats) for repeats in probes] == [2] * 2 * len(PROMPTS)
-    for row, repeats in enumerate(probes):
+    texts = timed(runs)
+    probing = probes(texts)
+    assert len(probing) == 2 * len(PROMPTS)
+    for row, text in enumerate(probing):
         gamma = 1 if row < len(PROMPTS) else 3
-        for run in repeats:
-            assert {block.gamma for block in run.blocks[:-2]} == {gamma}
-            assert all(block.gamma <= gamma for block in run.blocks)
-    second = of_prompts(runs, [1])
-    assert probe_runs(second) == [probes[1], probes[len(PROMPTS) + 1]]
+        assert {block.gamma for block in text.blocks[:-2]} == {gamma}
+        assert all(block.gamma <= gamma for block in text.blocks)
+    assert probes(without(texts, 0)) == [*probing[1 : len(PROMPTS)], *probing[len(PROMPTS) + 1 :]]
+
+
+@pytest.mark.parametrize(("enough_after", "repeats"), [(1, 1), (2, 2), (9, 3)])
+def test_repeats_end_when_they_are_enough(enough_after: int, repeats: int) -> None:
+    sampling = Sampling(0.0)
+    target, drafter = tiny_pair(sampling)
+    runs = run_arms(
+        Subject(target, drafter, sampling, Stopping(2)),
+        PROMPTS,
+        {},
+        probe_gammas=[1],
+        repeats=3,
+        seed=0,
+        progress=lambda: None,
+        enough=lambda runs: len(runs[BASELINE][-1]) == enough_after,
+    )
+    assert {len(row) for rows in runs.values() for row in rows} == {repeats}
 
 
 def test_a_lone_draft_length_is_probed_beside_none() -> None:

@@ -7,8 +7,7 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_pair
 
-from estimator.intervals import REPLICATES
-from estimator.traces.ahead import simulated_seconds
+from estimator.traces.ahead import REPLICATES, simulated_seconds
 from estimator.traces.scoring import LENIENCES, trace
 from estimator.traces.traces import (
     Trace,

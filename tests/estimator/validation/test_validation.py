@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-import numpy as np
 import pytest
 from pairs import PROMPTS, tiny_pair
 
-from estimator.intervals import interval, ratio_interval
 from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
 from estimator.seeding import seeded
 from estimator.validation.validation import Validation, generations, validate
@@ -205,30 +203,6 @@ def test_streams_differ_by_every_number_of_their_seed() -> None:
     states = {seeded(device, *seed).initial_seed() for seed in [(0, 0), (0, 1), (1, 0), (0, 0, 0)]}
     assert len(states) == 4
     assert seeded(device, 0, 1).initial_seed() == seeded(device, 0, 1).initial_seed()
-
-
-def test_intervals_cover_as_often_as_they_say() -> None:
-    """Of 200 95 % intervals of a ratio 190 are expected to cover; fewer than 175 has odds 1e-4.
-
-    (Binomial with success 0.94, what the percentile bootstrap reaches with 40 prompts.)
-    """
-    generator = np.random.default_rng(0)
-    covered = 0
-    for _ in range(200):
-        lengths = generator.integers(20, 60, 40)
-        sums = lengths * generator.normal(0.7, 0.1, 40)
-        low, high = ratio_interval(sums.tolist(), lengths.tolist(), generator)
-        covered += low <= 0.7 <= high
-    assert 175 <= covered < 200
-
-
-def test_an_interval_of_one_value_is_that_value() -> None:
-    assert interval(np.full(50, 1.5), prompts=2) == (1.5, 1.5)
-
-
-def test_one_prompt_has_no_interval() -> None:
-    assert interval(np.linspace(0, 1, 50), prompts=1) == (None, None)
-    assert ratio_interval([3.0], [4.0], np.random.default_rng(0)) == (None, None)
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])

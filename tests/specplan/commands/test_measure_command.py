@@ -29,8 +29,9 @@ def test_the_profile_has_every_key(run_json: RunJson, measure: list[str]) -> Non
     profile = run_json(*measure)
     assert set(profile) == {
         "alpha", "alpha_by_position_in_text", "alpha_by_lenience", "c", "c_hat", "target_ms",
-        "draft_ms", "overhead_ms", "baseline_overhead_ms", "prefill_ms", "iid_check", "setup",
-        "optimal_gamma", "improvement_factor",
+        "draft_ms", "drafting_ms", "overhead_ms", "baseline_overhead_ms", "prefill_ms", "iid_check",
+        "setup", "optimal_gamma", "recommended_gamma", "improvement_factor", "noise_percent",
+        "noise_within_percent", "quiet", "repeats",
     }  # fmt: skip
     assert set(profile["alpha"]) == {"value", "low", "high", "confidence", "tokens", "prompts"}
     assert set(profile["c"]) == {"value", "low", "high"}

@@ -35,7 +35,8 @@ def test_rows_have_every_key_in_the_order_of_draft_temperature_and_gamma(
     result = run_json(*validate, "--draft", "lookup", "--gamma", "1,3", "--temperature", "0,1,0")
     assert set(result) == {"rows", "summary"}
     assert set(result["summary"]) == {
-        "mean_abs_error_percent", "max_abs_error_percent", "noise_percent"
+        "mean_abs_error_percent", "max_abs_error_percent", "noise_percent",
+        "noise_within_percent", "quiet", "repeats",
     }  # fmt: skip
     rows = result["rows"]
     assert [(row["draft"], row["temperature"], row["gamma"]) for row in rows] == [

@@ -3,8 +3,10 @@
 from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from estimator.runs.rates import Noise
 from estimator.validation.row import Row
 from estimator.validation.validation import Validation
 from simulator.cost.curves import CostModel
@@ -49,7 +51,7 @@ COST = CostModel(
 
 
 def text(*rows: Row) -> str:
-    validations = [Validation(rows, COST, 1.25)]
+    validations = [Validation(rows, COST, Noise(0.0125, 0.002, 8), 3)]
     return report(as_data(validations), validations, prompts=8, repeats=3)
 
 
@@ -96,8 +98,10 @@ def test_the_fastest_row_of_each_temperature_is_marked_if_it_gains() -> None:
 
 
 def test_a_machine_that_was_not_quiet_is_named() -> None:
-    for noise, named in ((9.9, False), (10.1, True)):
-        validations = [Validation((ROW,), COST, noise)]
+    # Student's t of 8 degrees reaches 2.306 standard errors.
+    quiet, differs, scatters = Noise(0.099, 0.041, 8), Noise(0.101, 0.0, 8), Noise(0.0, 0.042, 8)
+    for noise, named in ((quiet, False), (differs, True), (scatters, True)):
+        validations = [Validation((ROW,), COST, noise, 3)]
         shown = report(as_data(validations), validations, prompts=8, repeats=3)
         assert ("not quiet" in shown) == named
 
@@ -139,10 +143,18 @@ def test_a_long_path_is_shown_by_its_end() -> None:
 
 def test_the_summary_leaves_out_what_was_not_predicted() -> None:
     rows = (ROW, unpredicted(ROW, policy="adaptive", gamma=None))
-    data = as_data([Validation(rows, COST, 1.0), Validation(rows, COST, 3.0)])
+    data = as_data(
+        [
+            Validation(rows, COST, Noise(-0.01, 0.002, 4), 1),
+            Validation(rows, COST, Noise(0.03, 0.001, 4), 2),
+        ]
+    )
     assert len(data["rows"]) == 4
     assert data["summary"] == {
         "mean_abs_error_percent": pytest.approx(5.0),
         "max_abs_error_percent": pytest.approx(5.0),
-        "noise_percent": 3.0,
+        "noise_percent": pytest.approx(3.0),
+        "noise_within_percent": pytest.approx(100 * np.expm1(2.776445 * 0.002), rel=1e-6),
+        "quiet": True,
+        "repeats": 2,
     }

@@ -1,0 +1,98 @@
+"""Replayed speed-ups, their intervals, and the gamma that the data recommends."""
+
+import numpy as np
+import pytest
+
+from estimator.intervals import student
+from estimator.profiles.speed_ups import priced, speed_ups
+from estimator.runs.repeats import Timed, without
+from estimator.traces.ahead import replay_factor
+from estimator.traces.traces import Trace
+from reference.records import Block, Generation
+
+GAMMAS = [1, 2, 4]
+TOKENS = 40
+STEP = 0.010
+
+
+def decoded(gamma: int, verify: float, draft: float = 0.0) -> Generation:
+    """Returns a text of blocks that draft gamma tokens and are never accepted."""
+    block = Block(gamma, (0,) * gamma, (1,), 0, draft, verify, 0.0, None)
+    return Generation((0,), (block,) * TOKENS, 0.0)
+
+
+def texts(verify: dict[int, list[float]]) -> Timed:
+    """Returns runs whose target passes take these seconds, by drafted tokens and prompt."""
+    base = {"again": [decoded(0, STEP) for _ in verify[1]]}
+    return base | {
+        f"probe {gamma}": [decoded(gamma, v, draft=0.0005 * gamma) for v in seconds]
+        for gamma, seconds in verify.items()
+    }
+
+
+def traces(shares: list[float]) -> list[Trace]:
+    generator = np.random.default_rng(0)
+    acceptances = [generator.beta(8 * share, 8 * (1 - share), TOKENS) for share in shares]
+    return [Trace(beta=a, acceptance=a, drafted=None, limit=TOKENS) for a in acceptances]
+
+
+SHARES = [0.6, 0.7, 0.65, 0.75]
+FLAT = {gamma: [STEP] * 4 for gamma in GAMMAS}
+
+
+def test_factors_are_replays_at_the_prices_of_all_prompts() -> None:
+    recorded, runs = traces(SHARES), texts(FLAT)
+    gained = speed_ups(recorded, runs, GAMMAS)
+    assert gained.gammas == (0, 1, 2, 4)
+    assert gained.factors[0] == 1
+    assert gained.intervals[0] == (1, 1)
+    for gamma, factor in zip(GAMMAS, gained.factors[1:], strict=True):
+        assert factor == pytest.approx(replay_factor(recorded, gamma, priced(runs)), rel=1e-12)
+    assert gained.best == 4
+    assert gained.c == pytest.approx(0.05)
+
+
+def test_intervals_leave_out_a_prompt_with_its_text_and_its_timings() -> None:
+    verify = {gamma: [STEP * (1 + 0.02 * i * gamma) for i in range(4)] for gamma in GAMMAS}
+    recorded, runs = traces(SHARES), texts(verify)
+    gained = speed_ups(recorded, runs, GAMMAS)
+    left_out = [
+        replay_factor(recorded[:i] + recorded[i + 1 :], 4, priced(without(runs, i)))
+        for i in range(4)
+    ]
+    error = np.sqrt(3 / 4 * np.square(np.array(left_out) - np.mean(left_out)).sum())
+    reach = student(3) * error / gained.factors[-1]
+    assert np.log(np.array(gained.intervals[-1]) / gained.factors[-1]) == pytest.approx(
+        [-reach, reach], rel=1e-9
+    )
+
+
+def test_the_smallest_gamma_that_is_not_significantly_worse_is_recommended() -> None:
+    # On each prompt 4 is the best by far, and 2 worse on all of them.
+    assert speed_ups(traces([0.9] * 4), texts(FLAT), GAMMAS).recommended == 4
+    # Verifying 4 takes so much longer on some prompts that 2 may be as good.
+    doubtful = FLAT | {4: [0.6 * STEP, 1.4 * STEP, 0.7 * STEP, 1.3 * STEP]}
+    gained = speed_ups(traces([0.9] * 4), texts(doubtful), GAMMAS)
+    assert gained.best == 4
+    assert 0 < gained.recommended < 4
+
+
+def test_what_may_not_gain_at_all_is_not_recommended() -> None:
+    times = [0.5 * STEP, 2.5 * STEP, 0.6 * STEP, 2.4 * STEP]
+    gained = speed_ups(traces(SHARES), texts(dict.fromkeys(GAMMAS, times)), GAMMAS)
+    assert gained.factors[gained.gammas.index(gained.best)] > 1
+    assert gained.recommended == 0
+
+
+def test_where_nothing_gains_0_is_the_best() -> None:
+    slow = {gamma: [3.0 * STEP] * 4 for gamma in GAMMAS}
+    gained = speed_ups(traces([0.3] * 4), texts(slow), GAMMAS)
+    assert (gained.best, gained.recommended) == (0, 0)
+
+
+def test_of_one_prompt_the_best_is_recommended_without_intervals() -> None:
+    one = {gamma: [STEP] for gamma in GAMMAS}
+    gained = speed_ups(traces([0.8]), texts(one), GAMMAS)
+    assert gained.recommended == gained.best > 0
+    assert set(gained.intervals) == {(None, None)}
+    assert gained.c_interval == (None, None)
