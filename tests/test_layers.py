@@ -34,7 +34,7 @@ ROOMS: dict[str, list[str]] = {
         "vllm", "running", "trials",
     ],
     "figures": ["drawing", "registry", "files", "leviathan", "bild", "blockwise", "own"],
-    "specplan": ["reports", "options", "loading", "commands", "main"],
+    "specplan": ["reports", "options", "loading", "commands", "main", "__main__"],
 }  # fmt: skip
 SOURCES = [
     (package, path) for package in ALLOWED for path in sorted((ROOT / package).rglob("*.py"))

@@ -2,14 +2,27 @@
 
 import platform
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date
 from importlib.metadata import version
-from typing import Any
 
 import numpy as np
 import torch
 
 from estimator.intervals import CONFIDENCE, rate, ratio_interval
+from estimator.profiles.profile import (
+    SCHEMA,
+    VERSION,
+    Alpha,
+    AlphaBin,
+    Drafting,
+    Estimate,
+    IidCheck,
+    Improvement,
+    Profile,
+    Setup,
+    TokensPerCall,
+)
 from estimator.profiles.speed_ups import priced, speed_ups
 from estimator.prompts import prompts_hash
 from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, run_arms
@@ -24,6 +37,7 @@ from estimator.traces.traces import (
     alpha,
     block_efficiency,
     lenient_alpha,
+    replayed_blocks,
 )
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.calibrated import calibrated_factor
@@ -66,7 +80,7 @@ def measure_costs(
     )
 
 
-def profile_data(
+def make_profile(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
     pairs: Sequence[TracePair],
@@ -74,10 +88,10 @@ def profile_data(
     *,
     max_gamma: int,
     c_hat: float,
-    setup: dict[str, Any],
+    setup: Setup,
     seed: int,
-) -> dict[str, Any]:
-    """Returns the contents of a profile.
+) -> Profile:
+    """Returns the profile of what was measured.
 
     Args:
       subject, prompts: what was measured.
@@ -85,7 +99,7 @@ def profile_data(
       runs: of `measure_costs`.
       max_gamma: the largest gamma reported.
       c_hat: draft over target arithmetic operations per token.
-      setup: models, device and the like, as the caller names them.
+      setup: models, dtype and sampling, as the caller names them; the rest is filled in.
       seed: of texts and order.
     """
     own = draft_sampling(subject.drafter)
@@ -93,92 +107,104 @@ def profile_data(
     texts = timed(runs)
     cost, clock = priced(texts), noise(texts)
     gained = speed_ups(traces, texts, measured_gammas(max_gamma))
-    alpha_low, alpha_high = ratio_interval(
-        [float(t.beta.sum()) for t in traces], [t.tokens for t in traces], scale=rate
-    )
     mean_alpha = alpha(traces)
     c_low, c_high = gained.c_interval
     prefill = {
         passes: 1e3 * float(np.median([text.prefill_seconds for text in rows]))
         for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))
     }
-    return {
-        "alpha": {
-            "value": mean_alpha,
-            "low": alpha_low,
-            "high": alpha_high,
-            "confidence": CONFIDENCE,
-            "tokens": sum(t.tokens for t in traces),
-            "prompts": len(traces),
-        },
-        "draft_sampling": own,
-        "alpha_by_draft_sampling": {
-            way: alpha([pair.under(way) for pair in pairs]) for way in DRAFT_SAMPLINGS
-        },
-        "alpha_by_position_in_text": _alpha_by_position(traces),
-        "alpha_by_lenience": {
-            str(lenience): lenient_alpha(traces, lenience) for lenience in LENIENCES
-        },
-        "c": {"value": cost.c, "low": c_low, "high": c_high},
-        "c_hat": c_hat,
-        "target_ms": {str(n): 1e3 * seconds for n, seconds in cost.target_seconds.items()},
-        "draft_ms": 1e3 * cost.draft_seconds,
-        "drafting_ms": {str(g): 1e3 * seconds for g, seconds in cost.draft_curve.items()},
-        "overhead_ms": 1e3 * cost.overhead_seconds,
-        "baseline_overhead_ms": 1e3 * cost.baseline_overhead_seconds,
-        "prefill_ms": prefill,
-        "iid_check": {
-            "lag1_correlation_of_beta": _lag1_correlation(traces),
-            "block_efficiency": {
-                str(gamma): {
-                    "replay": block_efficiency(traces, gamma),
-                    "iid": float(expected_tokens(mean_alpha, gamma)),
-                }
+    draftings = {
+        way: _drafting([pair.under(way) for pair in pairs], max_gamma)
+        for way in DRAFT_SAMPLINGS
+    }
+    return Profile(
+        schema=SCHEMA,
+        version=VERSION,
+        alpha=draftings[own].alpha,
+        draft_sampling=own,
+        draftings=draftings,
+        alpha_by_position_in_text=_alpha_by_position(traces),
+        c=Estimate(cost.c, c_low, c_high) if cost.observed_gamma is not None else None,
+        c_hat=c_hat,
+        target_ms={n: 1e3 * seconds for n, seconds in cost.target_seconds.items()},
+        draft_ms=1e3 * cost.draft_seconds,
+        drafting_ms={gamma: 1e3 * seconds for gamma, seconds in cost.draft_curve.items()},
+        overhead_ms=1e3 * cost.overhead_seconds,
+        baseline_overhead_ms=1e3 * cost.baseline_overhead_seconds,
+        prefill_ms=prefill,
+        iid_check=IidCheck(
+            lag1_correlation_of_beta=_lag1_correlation(traces),
+            block_efficiency={
+                gamma: TokensPerCall(
+                    replay=block_efficiency(traces, gamma),
+                    iid=float(expected_tokens(mean_alpha, gamma)),
+                )
                 for gamma in range(1, max_gamma + 1)
             },
-        },
-        "optimal_gamma": gained.best,
-        "recommended_gamma": gained.recommended,
-        "improvement_factor": {
-            str(gamma): {
-                "replay": factor,
-                "low": low,
-                "high": high,
-                "iid": float(calibrated_factor(mean_alpha, gamma, cost=cost)),
-            }
+        ),
+        optimal_gamma=gained.best,
+        recommended_gamma=gained.recommended,
+        improvement_factor={
+            gamma: Improvement(
+                replay=factor,
+                iid=float(calibrated_factor(mean_alpha, gamma, cost=cost)),
+                low=low,
+                high=high,
+            )
             for gamma, factor, (low, high) in zip(
                 gained.gammas, gained.factors, gained.intervals, strict=True
             )
             if gamma > 0
         },
-        "noise_percent": clock.percent,
-        "noise_within_percent": clock.within_percent,
-        "quiet": clock.quiet,
-        "repeats": len(runs[BASELINE][0]),
-        "setup": {
-            **setup,
-            "device": str(subject.target.device),
-            "threads": torch.get_num_threads(),
-            "python": platform.python_version(),
-            "platform": platform.platform(),
-            "libraries": {name: version(name) for name in LIBRARIES},
-            "prompts_hash": prompts_hash(prompts),
-            "max_new_tokens": subject.stopping.max_new_tokens,
-            "max_gamma": max_gamma,
-            "seed": seed,
-            "date": date.today().isoformat(),
-        },
-    }
+        noise_percent=clock.percent,
+        noise_within_percent=clock.within_percent,
+        quiet=clock.quiet,
+        repeats=len(runs[BASELINE][0]),
+        setup=replace(
+            setup,
+            device=str(subject.target.device),
+            threads=torch.get_num_threads(),
+            python=platform.python_version(),
+            platform=platform.platform(),
+            libraries={name: version(name) for name in LIBRARIES},
+            prompts_hash=prompts_hash(prompts),
+            max_new_tokens=subject.stopping.max_new_tokens,
+            max_gamma=max_gamma,
+            seed=seed,
+            date=date.today().isoformat(),
+        ),
+    )
 
 
-def _alpha_by_position(traces: Sequence[Trace]) -> list[dict[str, Any]]:
+def _drafting(traces: Sequence[Trace], max_gamma: int) -> Drafting:
+    """Returns what the traces say of one way of drafting."""
+    low, high = ratio_interval(
+        [float(trace.beta.sum()) for trace in traces],
+        [trace.tokens for trace in traces],
+        scale=rate,
+    )
+    return Drafting(
+        alpha=Alpha(
+            value=alpha(traces),
+            low=low,
+            high=high,
+            confidence=CONFIDENCE,
+            tokens=sum(trace.tokens for trace in traces),
+            prompts=len(traces),
+        ),
+        blocks=replayed_blocks(traces, max_gamma),
+        alpha_by_lenience={each: lenient_alpha(traces, each) for each in LENIENCES},
+    )
+
+
+def _alpha_by_position(traces: Sequence[Trace]) -> tuple[AlphaBin, ...]:
     """Returns the mean of beta in bins of positions, with how many tokens each holds."""
     longest = max(t.tokens for t in traces)
     bins = []
     for first in range(0, longest, POSITIONS_PER_BIN):
         values = np.concatenate([t.beta[first : first + POSITIONS_PER_BIN] for t in traces])
-        bins.append({"first": first, "alpha": float(values.mean()), "tokens": len(values)})
-    return bins
+        bins.append(AlphaBin(first=first, alpha=float(values.mean()), tokens=len(values)))
+    return tuple(bins)
 
 
 def _lag1_correlation(traces: Sequence[Trace]) -> float | None:

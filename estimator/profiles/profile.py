@@ -1,34 +1,217 @@
-"""Profiles: what was measured of a pair, as a JSON file that planning reads without torch."""
+"""Profiles: what was measured of a pair, one typed record, as a JSON file that needs no torch."""
 
-import json
-import math
+from __future__ import annotations
+
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Final, Literal
 
+import msgspec
+
+from estimator.traces.traces import DraftSampling
 from estimator.writing import write_whole
+from simulator.acceptance.acceptance import Acceptance
+from simulator.acceptance.by_position import ByPosition
+from simulator.acceptance.recorded import Recorded
 from simulator.cost.curves import CostModel
 
-SCHEMA = "specplan-profile"
-VERSION = 1
+SCHEMA: Final = "specplan-profile"
+VERSION: Final = 2
+
+Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+Count = Annotated[int, msgspec.Meta(ge=0)]
+Gamma = Annotated[int, msgspec.Meta(ge=1)]
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval, which is absent where the data give none."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Alpha:
+    """E[β] with its interval, and what it is the mean of."""
+
+    value: Rate
+    low: float | None = None
+    high: float | None = None
+    confidence: Rate | None = None
+    tokens: Count | None = None
+    prompts: Count | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """Acceptance under one way of drafting.
+
+    alpha: E[β].
+    blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens for each token
+      of the texts: the replay of the traces (`simulator.acceptance.recorded`). Empty where none
+      was recorded.
+    accepted_by_position: unconditional rates that a server counted, in place of traces.
+    alpha_by_lenience: α(l) by lenience l.
+    """
+
+    alpha: Alpha
+    blocks: Mapping[Gamma, tuple[NotNegative, ...]] = field(default_factory=dict)
+    accepted_by_position: tuple[Estimate, ...] = ()
+    alpha_by_lenience: Mapping[float, Rate] = field(default_factory=dict)
+
+    @property
+    def acceptance(self) -> Acceptance:
+        """To plan with: the replay, or the rates by position.
+
+        Raises:
+          ValueError: if there is neither, or the numbers contradict each other.
+        """
+        if self.blocks:
+            return Recorded(self.alpha.value, self.blocks)
+        if not self.accepted_by_position:
+            raise ValueError("a profile must hold blocks or accepted_by_position, got neither")
+        return ByPosition.of_unconditional([rate.value for rate in self.accepted_by_position])
+
+
+@dataclass(frozen=True, slots=True)
+class AlphaBin:
+    """α over a stretch of positions of the texts, from `first` on."""
+
+    first: Count
+    alpha: Rate
+    tokens: Count
+
+
+@dataclass(frozen=True, slots=True)
+class TokensPerCall:
+    """Block efficiency by replay, and what i.i.d. acceptances of the same α would give."""
+
+    replay: Positive
+    iid: Positive
+
+
+@dataclass(frozen=True, slots=True)
+class IidCheck:
+    """How far acceptances are from independent: null where β never varies."""
+
+    lag1_correlation_of_beta: float | None
+    block_efficiency: Mapping[Gamma, TokensPerCall]
+
+
+@dataclass(frozen=True, slots=True)
+class Improvement:
+    """Speed-up of one γ by replay, with its interval, and as if acceptances were i.i.d."""
+
+    replay: Positive
+    iid: Positive
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What was measured, on what, with what."""
+
+    target: str
+    draft: str
+    revision: Mapping[str, str | None] = field(default_factory=dict)
+    dtype: str | None = None
+    device: str | None = None
+    threads: int | None = None
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    python: str | None = None
+    platform: str | None = None
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    prompts_hash: str | None = None
+    max_new_tokens: int | None = None
+    max_gamma: int | None = None
+    seed: int | None = None
+    date: str | None = None
+    engine: str | None = None
+    engine_version: str | None = None
+    flags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """What planning needs of a profile; `data` is the whole file.
+    """What was measured of a pair; written and read by this one schema.
 
-    alpha: E[sum min(p, q)].
-    alpha_by_lenience: alpha(l) by lenience l.
-    cost: the measured cost model.
-    c_hat: draft over target arithmetic operations per token.
+    alpha, draft_sampling: of the way of drafting that was asked for.
+    draftings: acceptance by way of drafting, that one at least.
+    target_ms: t_p(n) by n, milliseconds; this and the next four are CostModel's
+      (`simulator.cost.curves`). Empty where only acceptance was observed.
+    draft_ms, drafting_ms, overhead_ms, baseline_overhead_ms: t_q, t_d by γ, t_o, t_b.
+    c: draft step over target step; None where nothing was drafted.
+    c_hat: draft over target arithmetic operations per token; None where unknown.
+    optimal_gamma: the best γ by replay, 0: do not speculate; None without costs.
+    recommended_gamma: the smallest γ that is not significantly worse than the best.
+    noise_percent: the baseline against its own second run, as far as the two differ.
+    noise_within_percent: how far 95 % of such differences reach.
+    quiet: whether the machine was; None: not known.
+    repeats: how often each run was timed.
     """
 
-    alpha: float
-    alpha_by_lenience: Mapping[float, float]
-    cost: CostModel
-    c_hat: float
-    data: Mapping[str, Any]
+    schema: Literal["specplan-profile"]
+    version: Literal[2]
+    alpha: Alpha
+    draft_sampling: DraftSampling
+    draftings: Mapping[DraftSampling, Drafting]
+    setup: Setup
+    target_ms: Mapping[Gamma, Positive] = field(default_factory=dict)
+    draft_ms: NotNegative | None = None
+    drafting_ms: Mapping[Count, NotNegative] = field(default_factory=dict)
+    overhead_ms: NotNegative = 0.0
+    baseline_overhead_ms: NotNegative = 0.0
+    c: Estimate | None = None
+    c_hat: NotNegative | None = None
+    alpha_by_position_in_text: tuple[AlphaBin, ...] = ()
+    alpha_by_category: Mapping[str, Alpha] = field(default_factory=dict)
+    prefill_ms: Mapping[str, NotNegative] = field(default_factory=dict)
+    iid_check: IidCheck | None = None
+    optimal_gamma: Count | None = None
+    recommended_gamma: Count | None = None
+    improvement_factor: Mapping[Gamma, Improvement] = field(default_factory=dict)
+    noise_percent: NotNegative | None = None
+    noise_within_percent: NotNegative | None = None
+    quiet: bool | None = None
+    repeats: Count | None = None
+
+    @property
+    def cost(self) -> CostModel | None:
+        """The times in seconds, to plan with; None where only acceptance was observed.
+
+        Raises:
+          ValueError: if there are times, but not of a single token or of a draft step.
+        """
+        if not self.target_ms:
+            return None
+        if self.draft_ms is None:
+            raise ValueError("a profile must have draft_ms where it has target_ms, got none")
+        return CostModel(
+            target_seconds={n: ms / 1e3 for n, ms in self.target_ms.items()},
+            draft_seconds=self.draft_ms / 1e3,
+            draft_curve={gamma: ms / 1e3 for gamma, ms in self.drafting_ms.items()},
+            overhead_seconds=self.overhead_ms / 1e3,
+            baseline_overhead_seconds=self.baseline_overhead_ms / 1e3,
+        )
+
+    def drafting(self, sampling: DraftSampling | None = None) -> Drafting:
+        """Returns the acceptance under a way of drafting; without one, the one asked for.
+
+        Raises:
+          ValueError: if the profile does not hold it.
+        """
+        wanted = self.draft_sampling if sampling is None else sampling
+        if wanted not in self.draftings:
+            raise ValueError(
+                f"the profile must hold drafts that are {wanted}, got {', '.join(self.draftings)}"
+            )
+        return self.draftings[wanted]
 
 
 def read_profile(path: Path) -> Profile:
@@ -36,50 +219,43 @@ def read_profile(path: Path) -> Profile:
 
     Raises:
       OSError: if the file cannot be read.
-      ValueError: if it is no profile, is of another schema version, or lacks a key.
+      ValueError: if it is no profile, is of another schema version, or a number does not fit.
     """
+    text = path.read_bytes()
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"profile {path} must be JSON, got: {error}") from error
-    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        head = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"profile {path} must be JSON, got: {error}") from None
+    if not isinstance(head, dict) or head.get("schema") != SCHEMA:
         raise ValueError(f"profile {path} must be written by 'specplan measure', got another JSON")
-    if data.get("version") != VERSION:
-        raise ValueError(f"profile {path} must have version {VERSION}, got {data.get('version')}")
-    try:
-        return Profile(
-            alpha=_number(data["alpha"]["value"]),
-            alpha_by_lenience={
-                _number(float(lenience)): _number(value)
-                for lenience, value in data["alpha_by_lenience"].items()
-            },
-            cost=CostModel(
-                target_seconds={
-                    int(n): _number(ms) / 1e3 for n, ms in data["target_ms"].items()
-                },
-                draft_seconds=_number(data["draft_ms"]) / 1e3,
-                overhead_seconds=_number(data["overhead_ms"]) / 1e3,
-                baseline_overhead_seconds=_number(data["baseline_overhead_ms"]) / 1e3,
-                draft_curve={
-                    int(g): _number(ms) / 1e3 for g, ms in data.get("drafting_ms", {}).items()
-                },
-            ),
-            c_hat=_number(data["c_hat"]),
-            data=data,
+    if head.get("version") != VERSION:
+        raise ValueError(
+            f"profile {path} must have version {VERSION}, got {head.get('version')}: measure anew"
         )
-    except KeyError as error:
-        raise ValueError(f"profile {path} must have the key {error.args[0]}, got none") from error
-    except (TypeError, AttributeError) as error:
-        raise ValueError(f"profile {path} must hold numbers where they belong: {error}") from error
+    try:
+        profile = msgspec.json.decode(text, type=Profile)
+        for drafting in profile.draftings.values():
+            _ = drafting.acceptance
+        _ = profile.drafting()
+        _ = profile.cost
+    except (msgspec.ValidationError, ValueError) as error:
+        raise ValueError(f"profile {path} is damaged: {error}") from None
+    return profile
 
 
-def _number(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(f"a profile's numbers must be finite, got {value!r}")
-    return float(value)
+def profile_json(profile: Profile) -> dict[str, Any]:
+    """Returns the profile as its file has it: objects, lists, strings, numbers."""
+    data: dict[str, Any] = msgspec.to_builtins(profile, str_keys=True, enc_hook=_number)
+    return data
 
 
-def write_profile(data: Mapping[str, Any], path: Path) -> None:
+def _number(value: Any) -> float | int | bool:
+    """Returns a NumPy scalar as Python's own."""
+    number: float | int | bool = value.item()
+    return number
+
+
+def write_profile(profile: Profile, path: Path) -> None:
     """Writes a profile; the file appears only when complete."""
-    text = json.dumps({"schema": SCHEMA, "version": VERSION, **data}, indent=2, allow_nan=False)
-    write_whole(path, (text + "\n").encode())
+    text = msgspec.json.format(msgspec.json.encode(profile_json(profile)), indent=2)
+    write_whole(path, text + b"\n")

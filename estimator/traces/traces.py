@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.acceptance.replay import expected_calls
+from simulator.acceptance.replay import block_lengths, expected_calls
 
 DraftSampling = Literal["sampled", "argmax"]
 DRAFT_SAMPLINGS: tuple[DraftSampling, ...] = ("sampled", "argmax")
@@ -80,6 +80,22 @@ def replayed_calls(trace: Trace, gamma: int) -> float:
     return float(
         expected_calls(trace.acceptance, gamma, limit=trace.limit, drafted=trace.drafted)
     )
+
+
+def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[float, ...]]:
+    """Returns what `simulator.acceptance.recorded` needs to know of the texts, by γ = 1..max_gamma.
+
+    The expected number of blocks that draft 0, …, γ tokens, for each token of the texts.
+    """
+    tokens = sum(trace.tokens for trace in traces)
+    blocks = {}
+    for gamma in range(1, max_gamma + 1):
+        counts = [
+            block_lengths(trace.acceptance, gamma, limit=trace.limit, drafted=trace.drafted)
+            for trace in traces
+        ]
+        blocks[gamma] = tuple((np.sum(counts, axis=0) / tokens).tolist())
+    return blocks
 
 
 def block_efficiency(traces: Sequence[Trace], gamma: int) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,6 +12,7 @@ from specplan.options.model_options import MOST_GAMMA, ModelOptions, model_optio
 from specplan.reports.output import bounds, print_json, table, writable
 
 if TYPE_CHECKING:
+    from estimator.profiles.profile import Profile, Setup
     from estimator.runs.arms import Subject
     from specplan.loading.pairs import Loaded
 
@@ -64,8 +65,8 @@ def measure_command(
     from tqdm import tqdm
 
     from estimator.costs.operations import c_hat
-    from estimator.profiles.measurement import measure_costs, profile_data
-    from estimator.profiles.profile import write_profile
+    from estimator.profiles.measurement import make_profile, measure_costs
+    from estimator.profiles.profile import profile_json, write_profile
     from estimator.runs.arms import Subject
     from estimator.runs.batched import batch_module
     from estimator.runs.room import require_room
@@ -113,7 +114,7 @@ def measure_command(
             seed=seed,
             progress=bar.update,
         )
-    profile = profile_data(
+    profile = make_profile(
         subject,
         prompts,
         traces,
@@ -126,67 +127,88 @@ def measure_command(
     if output is not None:
         write_profile(profile, output)
     if as_json:
-        print_json(profile)
+        print_json(profile_json(profile))
         return
     click.echo(_report(profile))
     if output is not None:
         click.echo(f"\nWrote {output}; plan with it: specplan plan --profile {output}")
 
 
-def _setup(name: str, loaded: Loaded, subject: Subject) -> dict[str, Any]:
+def _setup(name: str, loaded: Loaded, subject: Subject) -> Setup:
     """Returns what the profile says of the models and the sampling."""
     from dataclasses import asdict
 
     from estimator.draft_model import draft_model, transformers_module
+    from estimator.profiles.profile import Setup
 
     modules = {
         "target": loaded.target.module,
         "draft": transformers_module(draft_model(subject.drafter)),
     }
-    return {
-        "target": loaded.target.name,
-        "draft": name,
+    return Setup(
+        target=loaded.target.name,
+        draft=name,
         # The commit of a hub repository; a folder has none.
-        "revision": {
+        revision={
             role: None if module is None else getattr(module.config, "_commit_hash", None)
             for role, module in modules.items()
         },
-        "dtype": str(loaded.target.module.dtype).removeprefix("torch."),
-        "sampling": asdict(subject.sampling),
-    }
+        dtype=str(loaded.target.module.dtype).removeprefix("torch."),
+        sampling=asdict(subject.sampling),
+    )
 
 
-def _report(profile: dict[str, Any]) -> str:
+def _report(profile: Profile) -> str:
     """Returns the readable form of a profile."""
-    alpha, c = profile["alpha"], profile["c"]
-    verify = profile["target_ms"]
-    rows = []
-    for gamma, factor in profile["improvement_factor"].items():
-        width = str(int(gamma) + 1)  # a drafter that never proposed so much was not timed at it
-        rows.append(
-            [gamma, f"{verify[width]:.2f}" if width in verify else "-"]
-            + [f"{factor[kind]:.3f}" for kind in ("replay", "iid")]
-        )
-    best = profile["optimal_gamma"]
-    advice = f"gamma {best}" if best > 0 else "do not speculate"
+    alpha, c, setup = profile.alpha, profile.c, profile.setup
+    rows = [
+        [
+            str(gamma),
+            # A drafter that never proposed so much was not timed at it.
+            f"{profile.target_ms[gamma + 1]:.2f}" if gamma + 1 in profile.target_ms else "-",
+            f"{factor.replay:.2f} {bounds(factor.low, factor.high, digits=2)}",
+            f"{factor.iid:.2f}",
+        ]
+        for gamma, factor in profile.improvement_factor.items()
+    ]
+    best = profile.optimal_gamma
+    marked = [row for row, gamma in enumerate(profile.improvement_factor) if gamma == best]
+    step = "-" if c is None else f"{c.value:.4f}  {bounds(c.low, c.high, digits=4)}"
+    operations = "-" if profile.c_hat is None else f"{profile.c_hat:.4f}"
     return "\n".join(
         [
-            f"target {profile['setup']['target']}, draft {profile['setup']['draft']}, "
-            f"{profile['setup']['device']}, {profile['setup']['dtype']}",
-            f"alpha   {alpha['value']:.4f}  {bounds(alpha['low'], alpha['high'], digits=4)} over "
-            f"{alpha['tokens']} tokens of {alpha['prompts']} prompts",
-            f"c       {c['value']:.4f}  {bounds(c['low'], c['high'], digits=4)}; c_hat "
-            f"{profile['c_hat']:.4f}",
-            f"ms      target step {profile['target_ms']['1']:.3f}, draft step "
-            f"{profile['draft_ms']:.3f}, per block besides {profile['overhead_ms']:.3f}, "
-            f"baseline besides {profile['baseline_overhead_ms']:.3f}",
+            f"target {setup.target}, draft {setup.draft}, {setup.device}, {setup.dtype}",
+            f"alpha   {alpha.value:.4f}  {bounds(alpha.low, alpha.high, digits=4)} over "
+            f"{alpha.tokens} tokens of {alpha.prompts} prompts",
+            f"c       {step}; c_hat {operations}",
+            f"ms      target step {profile.target_ms[1]:.3f}, draft step "
+            f"{profile.draft_ms:.3f}, per block besides {profile.overhead_ms:.3f}, "
+            f"baseline besides {profile.baseline_overhead_ms:.3f}",
             "",
             table(
                 rows,
                 header=["gamma", "verify ms", "speed-up (replay)", "(i.i.d.)"],
-                marked=[best - 1] if best > 0 else [],
+                marked=marked,
             ),
             "",
-            f"Best: {advice}.",
+            f"Best: gamma {best}." if marked else "Best: do not speculate.",
+            *_doubt(profile),
         ]
     )
+
+
+def _doubt(profile: Profile) -> list[str]:
+    """Returns what the data does not carry: the rest of the recommendation."""
+    lines = []
+    recommended = profile.recommended_gamma
+    if recommended is not None and recommended != profile.optimal_gamma:
+        cautious = "not to speculate" if recommended == 0 else f"gamma {recommended}"
+        lines.append(f"Not significantly worse, over these prompts: {cautious}.")
+    if profile.noise_percent is not None:
+        lines.append(
+            f"The baseline against itself: {profile.noise_percent:.1f} % "
+            f"({profile.repeats} timings of each run)."
+        )
+    if profile.quiet is False:
+        lines.append("The machine was not quiet: trust none of these times, and measure anew.")
+    return lines

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import click
+
+from specplan.options.groups import option_group
 
 EMBEDDED_PROMPT_TOKENS = 64
 # Of a draft; predictions keep this many numbers for each text and resample.
@@ -126,18 +126,4 @@ lenience_option = click.option(
 )
 
 
-def model_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns the command with the shared options; it takes them as one ModelOptions."""
-    names = ModelOptions.__dataclass_fields__
-
-    def with_options(**values: Any) -> Any:
-        options = ModelOptions(**{name: values.pop(name) for name in names})
-        return command(options, **values)
-
-    with_options.__name__ = command.__name__
-    with_options.__doc__ = command.__doc__
-    with_options.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
-    wrapped: Callable[..., Any] = with_options
-    for option in reversed(OPTIONS):
-        wrapped = option(wrapped)
-    return wrapped
+model_options = option_group("options", ModelOptions, OPTIONS)

@@ -6,9 +6,24 @@ import json
 import shlex
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from estimator.traces.traces import DraftSampling
 
 
-def export(server: str, *, gamma: int, draft: str) -> str:
+def default_sampling(server: str) -> DraftSampling | None:
+    """Returns how a server drafts unless told otherwise; None where its flags can say either.
+
+    vLLM's `draft_sample_method` says it; transformers lets the assistant draw as the target does;
+    SGLang and llama.cpp draft the likeliest token.
+    """
+    return _DRAFTS[server]
+
+
+def export(
+    server: str, *, gamma: int, draft: str, sampling: DraftSampling | None = None
+) -> str:
     """Returns what makes a server draft exactly gamma tokens a block, ready to paste.
 
     All of them can draft a number of tokens that varies; each is told not to, since a plan for a
@@ -18,18 +33,21 @@ def export(server: str, *, gamma: int, draft: str) -> str:
       server: a key of EXPORTS.
       gamma: drafted tokens per block; 0 gives a comment that says to leave the draft out.
       draft: name or folder of the draft model.
+      sampling: the way of drafting that was planned with; None: not known, the server's default.
     """
     if gamma == 0:
         return "# gamma is 0: run the target without a draft"
-    return EXPORTS[server](gamma, draft)
+    return EXPORTS[server](gamma, draft, sampling)
 
 
-def _vllm(gamma: int, draft: str) -> str:
+def _vllm(gamma: int, draft: str, sampling: DraftSampling | None) -> str:
     config = {"method": "draft_model", "model": draft, "num_speculative_tokens": gamma}
+    if sampling is not None:
+        config["draft_sample_method"] = "greedy" if sampling == "argmax" else "probabilistic"
     return f"--speculative-config {shlex.quote(json.dumps(config))}"
 
 
-def _transformers(gamma: int, _draft: str) -> str:
+def _transformers(gamma: int, _draft: str, _sampling: DraftSampling | None) -> str:
     # Without the last two lines its own schedule changes gamma while it generates.
     return "\n".join(
         (
@@ -41,7 +59,7 @@ def _transformers(gamma: int, _draft: str) -> str:
     )
 
 
-def _llama_cpp(gamma: int, draft: str) -> str:
+def _llama_cpp(gamma: int, draft: str, _sampling: DraftSampling | None) -> str:
     # p-min 0: draft on however unsure the draft is. Builds before May 2026 say --draft-max.
     return (
         f"--spec-type draft-simple --model-draft {shlex.quote(draft)}"
@@ -49,7 +67,7 @@ def _llama_cpp(gamma: int, draft: str) -> str:
     )
 
 
-def _sglang(gamma: int, draft: str) -> str:
+def _sglang(gamma: int, draft: str, _sampling: DraftSampling | None) -> str:
     # top-k 1 makes the draft a chain, and what is verified is that chain and the token before it.
     return (
         f"--speculative-algorithm STANDALONE --speculative-draft-model-path {shlex.quote(draft)}"
@@ -58,11 +76,14 @@ def _sglang(gamma: int, draft: str) -> str:
     )
 
 
-EXPORTS: Mapping[str, Callable[[int, str], str]] = MappingProxyType(
+EXPORTS: Mapping[str, Callable[[int, str, DraftSampling | None], str]] = MappingProxyType(
     {
         "vllm": _vllm,
         "transformers": _transformers,
         "llama.cpp": _llama_cpp,
         "sglang": _sglang,
     }
+)
+_DRAFTS: Mapping[str, DraftSampling | None] = MappingProxyType(
+    {"vllm": None, "transformers": "sampled", "llama.cpp": "argmax", "sglang": "argmax"}
 )

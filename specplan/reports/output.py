@@ -8,6 +8,7 @@ import os
 import textwrap
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import click
@@ -67,6 +68,14 @@ def print_json(value: Mapping[str, Any]) -> None:
     click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def write_json(value: Mapping[str, Any], path: Path) -> None:
+    """Writes one JSON object to a file that appears only when complete."""
+    from estimator.writing import write_whole
+
+    text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
+    write_whole(path, (text + "\n").encode())
+
+
 def warn(message: str) -> None:
     """Prints one warning to stderr."""
     click.echo(folded(f"Warning: {message}"), err=True)
@@ -94,14 +103,19 @@ def bounds(low: float | None, high: float | None, *, digits: int) -> str:
 
 
 def table(
-    rows: Sequence[Sequence[str]], *, header: Sequence[str], marked: Collection[int] = ()
+    rows: Sequence[Sequence[str]],
+    *,
+    header: Sequence[str],
+    marked: Collection[int] = (),
+    notes: Mapping[int, str] = MappingProxyType({}),
 ) -> str:
-    """Returns aligned columns, numbers to the right; marked rows end in an arrow.
+    """Returns aligned columns, numbers to the right; marked rows end in an arrow or in a note.
 
     Args:
       rows: cells, already formatted; each row as long as the header.
       header: the columns' names.
-      marked: indices of the rows to point at.
+      marked: indices of the rows to point at as the best.
+      notes: what stands after other rows, by index.
     """
     widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
     lines = [
@@ -110,4 +124,6 @@ def table(
     ]
     for index in marked:
         lines[index + 1] += "  <- best"
+    for index, note in notes.items():
+        lines[index + 1] += f"  {note}"
     return "\n".join(lines)

@@ -22,11 +22,15 @@ class Basis:
 
     counted: alpha was inferred from counts, under the i.i.d. assumption.
     c_hat_is_c: nobody stated c_hat, so c stands in for it.
+    draft_sampling: how drafts are made, where a profile tells; None: not known.
+    quiet: whether the machine was while the profile was measured; None: not known, or no profile.
     notes: sentences for the reader of the text.
     """
 
     counted: bool
     c_hat_is_c: bool
+    draft_sampling: str | None = None
+    quiet: bool | None = None
     notes: tuple[str, ...] = ()
 
 
@@ -47,6 +51,8 @@ def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
         "alpha_iid": plan.alpha if basis.counted else None,
         **fields,
         "c_hat_is_c": basis.c_hat_is_c,
+        "draft_sampling": basis.draft_sampling,
+        "quiet": basis.quiet,
         "curve": [dict(zip(columns, row, strict=True)) for row in rows],
     }
 
@@ -70,6 +76,7 @@ def plan_text(plan: Plan, basis: Basis) -> str:
         strict=True,
     )
     rows = [[str(gamma), *(f"{value:.2f}" for value in values)] for gamma, *values in cells]
+    beyond = curve.extrapolated[:shown]
     lines = [
         _assumptions(plan, basis),
         *basis.notes,
@@ -78,7 +85,9 @@ def plan_text(plan: Plan, basis: Basis) -> str:
             rows[:shown],
             header=["gamma", "tokens per call", "speed-up", "operations"],
             marked=[plan.optimal_gamma - 1] if plan.optimal_gamma > 0 else [],
+            notes=_row_notes(plan, beyond.tolist()),
         ),
+        *(["+ beyond the observed gamma: extrapolated"] if beyond.any() else []),
         *([] if shown == len(rows) else [f"(--json has all up to {len(rows)})"]),
         "",
         *_advice(plan),
@@ -115,13 +124,13 @@ def rows_text(plans: Sequence[Plan], basis: Basis) -> str:
 
 
 def _assumptions(plan: Plan, basis: Basis) -> str:
-    source = " (from counts, taken as i.i.d.)" if basis.counted else ""
-    if not plan.verification_free:
-        verification = "at its own cost"
-    elif plan.lower_bound is None:
-        verification = "free, each block with an overhead"
-    else:
-        verification = "free (Theorem 8)"
+    source = ""
+    if basis.counted:
+        taken = ", taken as i.i.d." if plan.acceptance_kind == "iid" else " if i.i.d."
+        source = f" (from counts{taken})"
+    elif plan.acceptance_kind == "replay":
+        source = " (replayed)"
+    verification = "free" if plan.verification_free else "at its own cost"
     operations = "c, for want of --c-hat" if basis.c_hat_is_c else f"{plan.c_hat:.4g}"
     return (
         f"alpha {plan.alpha:.4g}{source}, c {plan.c:.4g}, verification {verification}, "
@@ -133,8 +142,7 @@ def _advice(plan: Plan) -> list[str]:
     if plan.optimal_gamma == 0:
         lines = ["Do not speculate: at this alpha and these costs no gamma is faster."]
     elif plan.gamma == plan.optimal_gamma:
-        tokens = "1 token" if plan.gamma == 1 else f"{plan.gamma} tokens"
-        lines = [f"Draft {tokens} per block: {_gain(plan)}", *_tolerance(plan)]
+        lines = [*_recommendation(plan), *_tolerance(plan)]
     else:
         best = plan.curve.improvement_factor[plan.optimal_gamma - 1]
         lines = [f"The best gamma is {plan.optimal_gamma}, with {best:.2f} times the speed."]
@@ -145,8 +153,51 @@ def _advice(plan: Plan) -> list[str]:
             f"Tokens per second: {plan.tokens_per_second:.1f}, without a draft "
             f"{plan.baseline_tokens_per_second:.1f}."
         )
+    lines += _iid(plan)
     lines.append(_break_even(plan))
     return lines
+
+
+def _row_notes(plan: Plan, beyond: Sequence[bool]) -> dict[int, str]:
+    """Returns what stands after rows: beyond the observed, and the advised gamma."""
+    notes = {index: "+" for index, extrapolated in enumerate(beyond) if extrapolated}
+    if 0 < plan.gamma_near < plan.optimal_gamma:
+        index = plan.gamma_near - 1
+        near = f"<- within {100 * plan.near:g} %"
+        notes[index] = f"{notes[index]}  {near}" if index in notes else near
+    return notes
+
+
+def _recommendation(plan: Plan) -> list[str]:
+    """Says what to draft: the smallest gamma near the best, and what that saves from."""
+    best = f"gamma {plan.optimal_gamma} ({plan.improvement_factor:.2f} times)"
+    share = f"{100 * plan.near:g} %"
+    if plan.gamma_near == 0:
+        return [f"Not worth a draft: the best is {best}, within {share} of none at all."]
+    tokens = "1 token" if plan.gamma_near == 1 else f"{plan.gamma_near} tokens"
+    if plan.gamma_near == plan.optimal_gamma:
+        return [f"Draft {tokens} per block: {_gain(plan)}"]
+    near = plan.curve.improvement_factor[plan.gamma_near - 1]
+    return [
+        f"Draft {tokens} per block: {near:.2f} times the speed of the target alone,",
+        f"within {share} of the best, {best}.",
+    ]
+
+
+def _iid(plan: Plan) -> list[str]:
+    """Says whether i.i.d. acceptances would tell the same, and what they would."""
+    if plan.iid_error is None:
+        return []
+    if plan.iid_consistent:
+        return [
+            f"Taken as i.i.d. with this alpha, gamma {plan.gamma} would give "
+            f"{plan.improvement_factor_iid:.2f}: near enough."
+        ]
+    return [
+        f"Acceptances are not i.i.d.: taken so, tokens per call at gamma {plan.iid_error_gamma} "
+        f"would be {100 * plan.iid_error:+.0f} % off,",
+        f"and gamma {plan.gamma} would give {plan.improvement_factor_iid:.2f} times the speed.",
+    ]
 
 
 def _gain(plan: Plan) -> str:
@@ -173,7 +224,8 @@ def _break_even(plan: Plan) -> str:
     c = plan.break_even_c
     costs = "this c" if plan.tokens_per_second is None else "these costs"
     below = "at no c" if c is None or c == 0 else f"below c {c:.3g}"
-    return f"Speculation pays {_paying_alphas(plan)} with {costs}, {below} with this alpha."
+    these = "this alpha" if plan.acceptance_kind == "iid" else "these acceptances"
+    return f"Speculation pays {_paying_alphas(plan)} with {costs}, {below} with {these}."
 
 
 def _paying_alphas(plan: Plan) -> str:

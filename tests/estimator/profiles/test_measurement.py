@@ -1,19 +1,28 @@
 """A whole measurement of a tiny pair."""
 
-import json
 from pathlib import Path
 
 import pytest
 from pairs import PROMPTS, tiny_pair
 
 from estimator.costs.operations import c_hat, operations_per_token
-from estimator.profiles.measurement import measure_costs, measured_gammas, profile_data
-from estimator.profiles.profile import read_profile, write_profile
+from estimator.profiles.measurement import make_profile, measure_costs, measured_gammas
+from estimator.profiles.profile import AlphaBin, Setup, read_profile, write_profile
 from estimator.runs.arms import Subject
+from estimator.traces.ahead import replay_factor
 from estimator.traces.measured_traces import measure_traces
-from estimator.traces.traces import alpha
+from estimator.traces.traces import (
+    DRAFT_SAMPLINGS,
+    DraftSampling,
+    alpha,
+    block_efficiency,
+    replayed_blocks,
+)
 from reference.laws.sampling import Sampling
 from reference.stopping import Stopping
+from simulator.acceptance.recorded import Recorded
+from simulator.choice.gain import speed_up
+from simulator.cost.curves import CostModel
 
 MAX_GAMMA = 3
 
@@ -33,34 +42,61 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     runs = measure_costs(
         pair, PROMPTS, max_gamma=MAX_GAMMA, repeats=1, seed=0, progress=lambda: None
     )
-    data = profile_data(
-        pair, PROMPTS, pairs, runs, max_gamma=MAX_GAMMA, c_hat=1.0, setup={"target": "t"}, seed=0
+    profile = make_profile(
+        pair,
+        PROMPTS,
+        pairs,
+        runs,
+        max_gamma=MAX_GAMMA,
+        c_hat=1.0,
+        setup=Setup(target="t", draft="d"),
+        seed=0,
     )
-    assert data["alpha"]["value"] == alpha(traces)
-    assert data["alpha"]["low"] <= data["alpha"]["value"] <= data["alpha"]["high"]
-    assert data["alpha"]["tokens"] == 12 * len(PROMPTS)
-    assert data["alpha_by_position_in_text"] == [
-        {"first": 0, "alpha": pytest.approx(alpha(traces)), "tokens": 12 * len(PROMPTS)}
-    ]
-    lenient = list(data["alpha_by_lenience"].values())
+    assert profile.alpha.value == alpha(traces)
+    assert profile.alpha.low is not None
+    assert profile.alpha.high is not None
+    assert profile.alpha.low <= profile.alpha.value <= profile.alpha.high
+    assert profile.alpha.tokens == 12 * len(PROMPTS)
+    assert profile.alpha_by_position_in_text == (
+        AlphaBin(first=0, alpha=pytest.approx(alpha(traces)), tokens=12 * len(PROMPTS)),
+    )
+    drafting = profile.drafting()
+    lenient = list(drafting.alpha_by_lenience.values())
     assert lenient == sorted(lenient)
-    assert data["alpha_by_lenience"]["1.0"] == pytest.approx(alpha(traces))
-    assert set(data["improvement_factor"]) == {"1", "2", "3"}
-    for factor in data["improvement_factor"].values():
-        assert factor["low"] < factor["replay"] < factor["high"]
-    assert data["recommended_gamma"] <= data["optimal_gamma"]
-    assert data["noise_percent"] >= 0
-    assert data["noise_within_percent"] > 0
-    assert isinstance(data["quiet"], bool)
-    assert data["repeats"] == 1
-    assert data["setup"]["target"] == "t"
-    assert data["draft_sampling"] == "sampled"
-    assert data["alpha_by_draft_sampling"] == {
-        "sampled": alpha(traces), "argmax": alpha([both.argmax for both in pairs])
-    }  # fmt: skip
-    json.dumps(data, allow_nan=False)
-    write_profile(data, tmp_path / "p.json")
-    assert read_profile(tmp_path / "p.json").alpha == alpha(traces)
+    assert drafting.alpha_by_lenience[1.0] == pytest.approx(alpha(traces))
+    assert list(profile.improvement_factor) == [1, 2, 3]
+    for factor in profile.improvement_factor.values():
+        assert factor.low is not None
+        assert factor.high is not None
+        assert factor.low < factor.replay < factor.high
+    assert profile.recommended_gamma is not None
+    assert profile.optimal_gamma is not None
+    assert profile.recommended_gamma <= profile.optimal_gamma
+    assert profile.noise_percent is not None
+    assert profile.noise_within_percent is not None
+    assert profile.noise_within_percent > 0
+    assert profile.quiet is not None
+    assert profile.repeats == 1
+    assert profile.setup.target == "t"
+    assert profile.draft_sampling == "sampled"
+    assert profile.drafting("argmax").alpha.value == alpha([both.argmax for both in pairs])
+    write_profile(profile, tmp_path / "p.json")
+    assert read_profile(tmp_path / "p.json") == profile
+
+
+@pytest.mark.parametrize("way", DRAFT_SAMPLINGS)
+def test_planning_from_a_profile_is_replaying_its_traces(way: DraftSampling) -> None:
+    pairs = measure_traces(
+        subject(), PROMPTS, max_gamma=MAX_GAMMA, seed=0, path=None, progress=lambda: None
+    )
+    traces = [pair.under(way) for pair in pairs]
+    acceptance = Recorded(alpha(traces), replayed_blocks(traces, MAX_GAMMA))
+    cost = CostModel({1: 1.0, 2: 1.2, 4: 1.5}, 0.1, 0.05, 0.02)
+    for gamma in range(1, MAX_GAMMA + 1):
+        assert speed_up(acceptance, cost, gamma) == pytest.approx(
+            replay_factor(traces, gamma, cost)
+        )
+        assert acceptance.tokens_per_call(gamma) == pytest.approx(block_efficiency(traces, gamma))
 
 
 def test_operations_count_each_multiplying_weight_once() -> None:

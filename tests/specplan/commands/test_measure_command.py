@@ -3,6 +3,7 @@
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,14 @@ import pytest
 from conftest import Run
 
 import estimator.traces.measured_traces
-from estimator.profiles.profile import read_profile
+from estimator.profiles.profile import Drafting, Profile, read_profile
 
 RunJson = Callable[..., Any]
 
 SETUP = {
     "target", "draft", "revision", "dtype", "sampling", "device", "threads", "python", "platform",
     "libraries", "prompts_hash", "max_new_tokens", "max_gamma", "seed", "date",
+    "engine", "engine_version", "flags",
 }  # fmt: skip
 
 
@@ -27,12 +29,8 @@ def measure(small: list[str]) -> list[str]:
 
 def test_the_profile_has_every_key(run_json: RunJson, measure: list[str]) -> None:
     profile = run_json(*measure)
-    assert set(profile) == {
-        "alpha", "alpha_by_position_in_text", "alpha_by_lenience", "c", "c_hat", "target_ms",
-        "draft_ms", "drafting_ms", "overhead_ms", "baseline_overhead_ms", "prefill_ms", "iid_check",
-        "setup", "optimal_gamma", "recommended_gamma", "improvement_factor", "noise_percent",
-        "noise_within_percent", "quiet", "repeats",
-    }  # fmt: skip
+    assert set(profile) == {field.name for field in fields(Profile)}
+    assert set(profile["draftings"]["sampled"]) == {field.name for field in fields(Drafting)}
     assert set(profile["alpha"]) == {"value", "low", "high", "confidence", "tokens", "prompts"}
     assert set(profile["c"]) == {"value", "low", "high"}
     assert set(profile["setup"]) == SETUP
@@ -52,7 +50,7 @@ def test_a_seed_gives_one_alpha_and_another_seed_another(
 ) -> None:
     first, again = run_json(*measure), run_json(*measure)
     other = run_json(*measure, "--seed", "1")
-    for key in ("alpha", "alpha_by_position_in_text", "alpha_by_lenience"):
+    for key in ("alpha", "alpha_by_position_in_text", "draftings"):
         assert first[key] == again[key]
         assert first[key] != other[key]
 
@@ -84,7 +82,7 @@ def test_the_table_says_what_was_measured_and_what_to_do(
     assert "Best: " in result.stdout
     assert f"Wrote {path}; plan with it: specplan plan --profile {path}" in result.stdout
     profile = read_profile(path)
-    assert f"alpha   {profile.alpha:.4f}" in result.stdout
+    assert f"alpha   {profile.alpha.value:.4f}" in result.stdout
     assert sorted(file.name for file in tmp_path.iterdir()) == ["p.json", "p.json.traces.npz"]
 
 
@@ -97,11 +95,11 @@ def test_a_measured_profile_plans(run: Run, measure: list[str], tmp_path: Path) 
     assert plan["alpha"] == profile["alpha"]["value"]
     assert plan["c"] == pytest.approx(profile["c"]["value"])
     assert plan["curve"][2]["improvement_factor"] == pytest.approx(
-        profile["improvement_factor"]["3"]["iid"]
+        profile["improvement_factor"]["3"]["replay"]
     )
     lenient = run("plan", "--profile", str(path), "--lenience", "0.5", "--json")
     assert json.loads(lenient.stdout)["alpha"] == pytest.approx(
-        profile["alpha_by_lenience"]["0.5"]
+        profile["draftings"]["sampled"]["alpha_by_lenience"]["0.5"]
     )
 
 

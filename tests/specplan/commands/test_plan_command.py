@@ -2,15 +2,28 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from click.testing import CliRunner, Result
 
-from estimator.profiles.profile import write_profile
+from estimator.profiles.profile import (
+    SCHEMA,
+    VERSION,
+    Alpha,
+    Drafting,
+    Estimate,
+    Profile,
+    Setup,
+    write_profile,
+)
 from simulator.acceptance.conversions import accepted_fraction
 from simulator.acceptance.iid import Iid
+from simulator.acceptance.recorded import Recorded
+from simulator.acceptance.replay import block_lengths
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
@@ -25,19 +38,44 @@ KEYS = {
 }  # fmt: skip
 
 MS = ["--target-ms", "19", "--draft-ms", "1.6"]
+COST_MS = [
+    "--target-ms", "10", "--draft-ms", "1.2", "--verify-ms", "3=12", "--overhead-ms", "0.3",
+]  # fmt: skip
 
-PROFILE: dict[str, Any] = {
-    "alpha": {"value": 0.62},
-    "alpha_by_lenience": {"1.0": 0.62, "0.5": 0.8},
-    "c": {"value": 0.12, "low": 0.11, "high": 0.13},
-    "c_hat": 0.04,
-    "target_ms": {"1": 10.0, "3": 12.0},
-    "draft_ms": 1.2,
-    "overhead_ms": 0.3,
-    "baseline_overhead_ms": 0.1,
-    "optimal_gamma": 3,
-    "setup": {"target": "big", "draft": "some/draft"},
+RATES = {
+    "sampled": np.random.default_rng(1).random(60) ** 0.5,
+    "argmax": (np.random.default_rng(2).random(60) < 0.4).astype(float),
 }
+BLOCKS = {
+    name: {
+        gamma: tuple((block_lengths(rates, gamma) / 60).tolist()) for gamma in range(1, 17)
+    }
+    for name, rates in RATES.items()
+}
+PROFILE = Profile(
+    schema=SCHEMA,
+    version=VERSION,
+    alpha=Alpha(0.62),
+    draft_sampling="sampled",
+    draftings={
+        "sampled": Drafting(
+            Alpha(0.62), BLOCKS["sampled"], alpha_by_lenience={1.0: 0.62, 0.5: 0.8}
+        ),
+        "argmax": Drafting(Alpha(0.4), BLOCKS["argmax"]),
+    },
+    setup=Setup(target="big", draft="some/draft"),
+    target_ms={1: 10.0, 3: 12.0},
+    draft_ms=1.2,
+    overhead_ms=0.3,
+    baseline_overhead_ms=0.1,
+    c=Estimate(0.12, 0.11, 0.13),
+    c_hat=0.04,
+    optimal_gamma=3,
+)
+COSTS = CostModel(
+    target_seconds={1: 0.010, 3: 0.012}, draft_seconds=0.0012, overhead_seconds=0.0003,
+    baseline_overhead_seconds=0.0001,
+)  # fmt: skip
 
 LLAMA: dict[str, Any] = {
     "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
@@ -134,10 +172,10 @@ def test_theorem8_quantities_vanish_once_verification_has_a_price() -> None:
 @pytest.mark.parametrize(
     ("costs", "phrase"),
     [
-        (["--c", "0.05"], "free (Theorem 8)"),
-        (MS, "free (Theorem 8)"),
-        ([*MS, "--overhead-ms", "0"], "free (Theorem 8)"),
-        ([*MS, "--overhead-ms", "2"], "free, each block with an overhead"),
+        (["--c", "0.05"], "free"),
+        (MS, "free"),
+        ([*MS, "--overhead-ms", "0"], "free"),
+        ([*MS, "--overhead-ms", "2"], "free"),
         ([*MS, "--verify-ms", "4=33"], "at its own cost"),
         ([*MS, "--overhead-ms", "2", "--verify-ms", "4=33"], "at its own cost"),
     ],
@@ -190,8 +228,13 @@ def test_ranges_and_lists_give_every_pair() -> None:
 def test_table_marks_the_best_row_and_advises() -> None:
     result = run("--alpha", "0.8", "--c", "0.05")
     (best,) = [line for line in result.stdout.splitlines() if line.endswith("<- best")]
+    (near,) = [line for line in result.stdout.splitlines() if line.endswith("<- within 1 %")]
+    assert near.split()[:4] == ["7", "4.16", "3.08", "2.01"]
     assert best.split()[:4] == ["8", "4.33", "3.09", "2.17"]
-    assert "Draft 8 tokens per block: 3.09 times the speed" in result.stdout
+    assert "Draft 7 tokens per block: 3.08 times the speed" in result.stdout
+    assert "within 1 % of the best, gamma 8 (3.09 times)." in result.stdout
+    exact = run("--alpha", "0.8", "--c", "0.05", "--near", "0")
+    assert "Draft 8 tokens per block: 3.09 times the speed" in exact.stdout
     assert "Gamma 6 to 10 come within 2 % of that." in result.stdout
     assert result.stderr == ""
 
@@ -232,7 +275,9 @@ def test_text_says_where_speculation_pays(arguments: list[str], sentence: str) -
 def test_text_where_even_a_draft_that_is_never_accepted_pays(tmp_path: Path) -> None:
     """The target alone spends more beside its pass on each token than a block does."""
     path = tmp_path / "profile.json"
-    write_profile(PROFILE | {"alpha": {"value": 0.0}, "baseline_overhead_ms": 5.0}, path)
+    never = Drafting(Alpha(0.0), {1: (0.1, 0.9)})
+    profile = replace(PROFILE, alpha=Alpha(0.0), draftings={"sampled": never})
+    write_profile(replace(profile, baseline_overhead_ms=5.0), path)
     result = run("--profile", str(path))
     assert "Draft 1 token per block" in result.stdout
     assert "Speculation pays at any alpha with these costs, below c " in result.stdout
@@ -267,7 +312,7 @@ def test_export_prints_flags_and_nothing_else() -> None:
     result = run("--alpha", "0.8", "--c", "0.05", "--export", "vllm")
     assert result.stdout == (
         "--speculative-config "
-        '\'{"method": "draft_model", "model": "DRAFT", "num_speculative_tokens": 8}\'\n'
+        '\'{"method": "draft_model", "model": "DRAFT", "num_speculative_tokens": 7}\'\n'
     )
     as_json = run_json("--alpha", "0.8", "--c", "0.05", "--export", "vllm")
     assert as_json["export"] == result.stdout.strip()
@@ -276,48 +321,105 @@ def test_export_prints_flags_and_nothing_else() -> None:
     assert "num_assistant_tokens = 3\n" in own.stdout
 
 
-def test_profile_gives_acceptance_costs_and_names(profile: str) -> None:
+def test_a_profile_is_planned_by_replay_with_the_iid_number_beside_it(profile: str) -> None:
     result = run_json("--profile", profile)
-    costs = CostModel(
-        target_seconds={1: 0.010, 3: 0.012}, draft_seconds=0.0012, overhead_seconds=0.0003,
-        baseline_overhead_seconds=0.0001,
-    )  # fmt: skip
-    expected = plan(Iid(0.62), costs, c_hat=0.04)
+    expected = plan(Recorded(0.62, BLOCKS["sampled"]), COSTS, c_hat=0.04)
     for key in KEYS - {"alpha_iid", "curve"}:
         assert result[key] == pytest.approx(getattr(expected, key)), key
+    assert result["improvement_factor"] != pytest.approx(result["improvement_factor_iid"])
+    iid = run_json("--alpha", "0.62", *COST_MS, "--gamma", str(result["gamma"]))
+    assert result["acceptance"]["kind"] == "replay"
+    assert result["acceptance"]["observed_gamma"] == 16
+    assert result["draft_sampling"] == "sampled"
+    # The same but for the baseline's overhead, which no option states.
+    assert result["improvement_factor_iid"] == pytest.approx(
+        iid["improvement_factor"] * COSTS.baseline_seconds / COSTS.step_seconds
+    )
+    assert [row["extrapolated"] for row in result["curve"]] == [gamma > 2 for gamma in range(1, 33)]
     assert result["c_hat_is_c"] is False
+    assert "i.i.d." in run("--profile", profile).stdout
+
+
+def test_a_profiles_acceptances_meet_other_hardware(profile: str) -> None:
+    other = run_json("--profile", profile, *COST_MS, "--verify-ms", "9=30")
+    costs = CostModel({1: 0.010, 3: 0.012, 9: 0.030}, 0.0012, 0.0003)
+    expected = plan(Recorded(0.62, BLOCKS["sampled"]), costs)
+    assert other["improvement_factor"] == pytest.approx(expected.improvement_factor)
+    assert other["acceptance"]["kind"] == "replay"
+
+
+def test_export_is_what_the_table_advises(profile: str) -> None:
+    """The way of drafting is the server's own where its flags cannot say it."""
+    servers = {"transformers": "sampled", "sglang": "argmax", "vllm": "sampled"}
+    for server, sampling in servers.items():
+        result = run_json("--profile", profile, "--export", server)
+        table = run_json("--profile", profile, "--draft-sampling", sampling)
+        assert result["draft_sampling"] == sampling
+        assert result["gamma_near"] == table["gamma_near"] > 0
+        assert str(result["gamma_near"]) in result["export"]
     assert "some/draft" in run("--profile", profile, "--export", "sglang").stdout
-    assert "gives gamma 3 as best" in run("--profile", profile).stdout
+    assert "argmax drafts, as sglang makes them" in run(
+        "--profile", profile, "--export", "sglang"
+    ).stderr
+    for sampling, method in (("sampled", "probabilistic"), ("argmax", "greedy")):
+        flags = run("--profile", profile, "--draft-sampling", sampling, "--export", "vllm").stdout
+        assert f'"draft_sample_method": "{method}"' in flags
 
 
-def test_a_pass_over_more_tokens_that_costs_less_is_called_odd() -> None:
-    odd, fine = (run("--alpha", "0.8", *MS, "--verify-ms", f"4={ms}") for ms in (10, 19))
-    assert "--verify-ms has 4 tokens cost less" in odd.stderr
-    assert fine.stderr == ""
-
-
-def profile_with(profile: str, tmp_path: Path, **changes: object) -> str:
-    data = json.loads(Path(profile).read_text())
-    changed = tmp_path / "changed.json"
-    changed.write_text(json.dumps(data | changes))
-    return str(changed)
-
-
-def test_a_profile_exports_the_gamma_that_its_replay_found_best(
+def test_a_profile_without_the_drafts_that_a_server_makes_is_said(
     profile: str, tmp_path: Path
 ) -> None:
-    changed = profile_with(profile, tmp_path, optimal_gamma=7)
-    result = run("--profile", changed, "--export", "transformers")
-    assert "num_assistant_tokens = 7" in result.stdout
-    assert "exporting gamma 7, the best by replay" in result.stderr
-    for more in (
-        ("--gamma", "2"), ("--max-gamma", "6"), ("--lenience", "0.5"), ("--c", "0.05"),
-    ):
-        own = run("--profile", changed, *more, "--export", "transformers")
-        assert "replay" not in own.stderr
-        assert "num_assistant_tokens = 7" not in own.stdout
-    damaged = profile_with(profile, tmp_path, optimal_gamma=-7)
-    assert "= -7" not in run("--profile", damaged, "--export", "transformers").stdout
+    path = tmp_path / "sampled.json"
+    write_profile(replace(PROFILE, draftings={"sampled": PROFILE.draftings["sampled"]}), path)
+    result = run("--profile", str(path), "--export", "sglang")
+    assert "sglang drafts by argmax; the profile has sampled drafts alone" in result.stderr
+    asked = run("--profile", str(path), "--draft-sampling", "argmax")
+    assert asked.exit_code == 2
+    assert "must hold drafts that are argmax, got sampled" in asked.stderr
+
+
+def test_a_profile_of_a_busy_machine_says_so_wherever_it_is_used(tmp_path: Path) -> None:
+    path = tmp_path / "busy.json"
+    write_profile(replace(PROFILE, quiet=False), path)
+    result = run("--profile", str(path))
+    assert "not quiet" in result.stdout
+    assert "not quiet" in result.stderr
+    assert "not quiet" in run("--profile", str(path), "--export", "vllm").stderr
+    assert run_json("--profile", str(path))["quiet"] is False
+
+
+def test_rates_by_position_as_servers_print_them() -> None:
+    result = run_json("--acceptance-by-position", "0.705,0.494,0.293", "--c", "0.05")
+    assert result["curve"][2]["expected_tokens"] == pytest.approx(2.492)
+    assert result["acceptance"] == {
+        "kind": "by_position", "observed_gamma": 3, "iid_consistent": True,
+        "iid_error": pytest.approx(-0.0282, abs=1e-3), "iid_error_gamma": 2,
+    }  # fmt: skip
+    assert result["alpha_iid"] == result["alpha"] == pytest.approx(1.492 / 2.199)
+    conditional = run_json(
+        "--acceptance-by-position", "0.9,0.6,0.5", "--conditional", "--c", "0.05"
+    )
+    assert conditional["curve"][1]["expected_tokens"] == pytest.approx(1 + 0.9 + 0.54)
+    text = run("--acceptance-by-position", "0.9,0.6,0.5", "--conditional", "--c", "0.05").stdout
+    assert "Acceptances are not i.i.d.: taken so, tokens per call at gamma 1" in text
+    assert "+ beyond the observed gamma: extrapolated" in text
+
+
+def test_a_pass_over_more_tokens_that_costs_less_must_be_forced() -> None:
+    odd, forced, fine = (
+        run("--alpha", "0.8", *MS, "--verify-ms", f"4={ms}", *more)
+        for ms, more in ((10, []), (10, ["--force"]), (19, []))
+    )
+    assert odd.exit_code == 2
+    assert "--verify-ms must not be below --target-ms 19, the time of one token" in odd.stderr
+    assert (forced.exit_code, fine.exit_code) == (0, 0)
+
+
+def test_the_json_object_is_written_to_a_file_too(tmp_path: Path) -> None:
+    path = tmp_path / "plan.json"
+    result = run("--alpha", "0.8", "--c", "0.05", "-o", str(path))
+    assert "Draft 7 tokens" in result.stdout
+    assert json.loads(path.read_text()) == run_json("--alpha", "0.8", "--c", "0.05")
 
 
 @pytest.mark.parametrize(
@@ -331,10 +433,11 @@ def test_a_profile_exports_the_gamma_that_its_replay_found_best(
     ],
 )
 def test_a_profile_exports_drafts_that_servers_can_load(
-    draft: str, exported: str | None, profile: str, tmp_path: Path
+    draft: str, exported: str | None, tmp_path: Path
 ) -> None:
-    changed = profile_with(profile, tmp_path, setup={"draft": draft})
-    result = run("--profile", changed, "--gamma", "4", "--export", "vllm")
+    path = tmp_path / "changed.json"
+    write_profile(replace(PROFILE, setup=Setup(target="big", draft=draft)), path)
+    result = run("--profile", str(path), "--gamma", "4", "--export", "vllm")
     if exported is None:
         assert result.exit_code == 2
         assert f"needs a draft model, got a profile of {draft}" in result.stderr
@@ -347,7 +450,6 @@ def test_stated_costs_go_before_those_of_the_profile(profile: str) -> None:
     assert (result["alpha"], result["c"], result["c_hat"]) == (0.62, 0.05, 0.04)
     assert result["tokens_per_second"] is None
     assert run_json("--profile", profile, *MS)["c"] == pytest.approx(1.6 / 19)
-    assert "replay" not in run("--profile", profile, "--c", "0.05").stdout
 
 
 def test_lenience_raises_alpha_and_says_that_it_is_not_lossless(profile: str) -> None:
@@ -386,11 +488,14 @@ def test_roofline_warns_of_what_does_not_fit(gpu: list[str]) -> None:
     result = run(*gpu[:-1], "l4", "--alpha", "0.7", "--batch", "64", "--context", "4096")
     assert result.exit_code == 0
     assert "Warning: batch 64 at context 4096 needs" in result.stderr
-    assert "l4 has 24 GB" in result.stderr
+    assert "l4 has 24 GB" in " ".join(result.stderr.split())
 
 
 OK = ["--alpha", "0.8", "--c", "0.05"]
-ONE_OF = "give the acceptance by exactly one of --alpha, --accepted-fraction, --block-efficiency"
+ONE_OF = (
+    "give the acceptance by exactly one of --alpha, --accepted-fraction, "
+    "--block-efficiency, --acceptance-by-position"
+)
 
 
 @pytest.mark.parametrize(
@@ -494,9 +599,10 @@ def test_an_unknown_export_names_the_known_ones() -> None:
         (b"\xff\xfe\x00", "must be JSON"),
         (b"[]", "must be written by 'specplan measure'"),
         (b"{}", "must be written by 'specplan measure'"),
-        (json.dumps({"schema": "specplan-profile", "version": 1}).encode(), "must have the key"),
+        (b'{"schema": "specplan-profile", "version": 1}', "must have version 2, got 1"),
+        (b'{"schema": "specplan-profile", "version": 2}', "is damaged: "),
     ],
-    ids=["text", "bytes", "list", "empty", "no keys"],
+    ids=["text", "bytes", "list", "empty", "old", "no keys"],
 )
 def test_a_file_that_is_no_profile_is_refused(
     tmp_path: Path, content: bytes, message: str
