@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options.model_options import MOST_GAMMA, ModelOptions, model_options
-from specplan.reports.output import bounds, print_json, table, writable
+from specplan.reports.kept import Kept
+from specplan.reports.output import bounds, folded, print_json, table, writable
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile, Setup
@@ -90,12 +91,13 @@ def measure_command(
     require_room(subject, prompts)
     if batch_size > 1:
         batch_module(loaded.target, [loaded.target.beginning(prompt) for prompt in prompts])
-    with tqdm(
+    bar = tqdm(
         total=len(prompts) * (1 + 3 * repeats),
         desc="measure",
         unit="run",
         disable=not sys.stderr.isatty(),
-    ) as bar:
+    )
+    with Kept(len(prompts), output if lasting else None) as traced, bar:
         traces = measure_traces(
             subject,
             prompts,
@@ -104,7 +106,7 @@ def measure_command(
             path=kept,
             origins=loaded.origins,
             batch_size=batch_size,
-            progress=bar.update,
+            progress=traced.counting(bar.update),
         )
         runs = measure_costs(
             subject,
@@ -129,7 +131,7 @@ def measure_command(
     if as_json:
         print_json(profile_json(profile))
         return
-    click.echo(_report(profile))
+    click.echo(folded(_report(profile)))
     if output is not None:
         click.echo(f"\nWrote {output}; plan with it: specplan plan --profile {output}")
 

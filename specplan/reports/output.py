@@ -84,7 +84,9 @@ def warn(message: str) -> None:
 def folded(text: str) -> str:
     """Returns text whose lines fit a terminal of WIDTH columns, words left whole."""
     return "\n".join(
-        textwrap.fill(
+        line
+        if len(line) <= WIDTH
+        else textwrap.fill(
             line,
             WIDTH,
             subsequent_indent="  ",

@@ -1,0 +1,60 @@
+"""What an interrupted measurement leaves behind, told as it is interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+
+import click
+
+from specplan.reports.output import folded
+
+
+class Kept:
+    """Counts the prompts whose traces are kept; says on Ctrl-C how many they are.
+
+    Entered before the progress bar, it speaks when that has gone.
+    """
+
+    def __init__(self, prompts: int, path: Path | None) -> None:
+        """Begins with none.
+
+        Args:
+          prompts: how many there are.
+          path: the profile's, beside which traces are kept; None: nowhere.
+        """
+        self._prompts = prompts
+        self._path = path
+        self._finished = 0
+
+    def __enter__(self) -> Kept:
+        return self
+
+    def counting(self, progress: Callable[[], object]) -> Callable[[], None]:
+        """Returns what to call after each prompt: it counts, then calls progress."""
+
+        def finished() -> None:
+            self._finished += 1
+            progress()
+
+        return finished
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is KeyboardInterrupt:
+            click.echo(folded(self.said), err=True)
+
+    @property
+    def said(self) -> str:
+        """What a user is told."""
+        if self._path is None:
+            return "Nothing is kept: with -o FILE the traces of finished prompts would be."
+        return (
+            f"Kept beside {self._path}: the traces of {self._finished} of {self._prompts} prompts, "
+            "no times. The same command goes on from there."
+        )

@@ -1,0 +1,45 @@
+"""What a user who interrupts a measurement is told."""
+
+from pathlib import Path
+
+import pytest
+
+from specplan.reports.kept import Kept
+
+
+def interrupted(path: Path | None, finished: int) -> None:
+    called = []
+    with Kept(8, path) as kept:
+        step = kept.counting(lambda: called.append(1))
+        for _ in range(finished):
+            step()
+        assert len(called) == finished
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (Path("p.json"), "Kept beside p.json: the traces of 3 of 8 prompts, no times. The same "
+         "command goes on from there."),
+        (None, "Nothing is kept: with -o FILE the traces of finished prompts would be."),
+    ],
+)  # fmt: skip
+def test_ctrl_c_says_what_is_kept(
+    path: Path | None, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        interrupted(path, 3)
+    told = capsys.readouterr().err
+    assert " ".join(told.split()) == message
+    assert max(map(len, told.splitlines())) <= 80
+
+
+def test_a_run_that_ends_or_fails_otherwise_says_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with Kept(8, None):
+        pass
+    with pytest.raises(ValueError, match="bad"), Kept(8, None):
+        raise ValueError("bad")
+    assert capsys.readouterr().err == ""
