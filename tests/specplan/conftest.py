@@ -8,42 +8,21 @@ from typing import Any
 import pytest
 import torch
 from click.testing import CliRunner, Result
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from programs import Run, bpe_tokenizer
 from transformers import (
     LlamaConfig,
     LlamaForCausalLM,
-    PreTrainedTokenizerFast,
     T5Config,
     T5ForConditionalGeneration,
 )
 
 from specplan.main import main
 
-Run = Callable[..., Result]
-
-TEXT = Path(__file__).read_text(encoding="utf-8")
 POSITIONS = 96
 # Shorter than the target's 96 and longer than its 40.
 FEW_POSITIONS = 40
 CHAT_TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<answer>"
 PROMPTS = ["def fib(n):", "class Tiny:\n    pass", "import sys, os", "for x in range(10):"]
-
-
-def bpe_tokenizer(*, tokens: int) -> PreTrainedTokenizerFast:
-    """Returns a byte-level tokenizer trained on this file."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    tokenizer.decoder = decoders.ByteLevel()
-    trainer = trainers.BpeTrainer(
-        vocab_size=tokens,
-        special_tokens=["<|endoftext|>"],
-        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator([TEXT], trainer)
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, eos_token="<|endoftext|>", pad_token="<|endoftext|>"
-    )
 
 
 def llama(

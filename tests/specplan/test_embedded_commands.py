@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from programs import Run
 
 RunJson = Callable[..., Any]
 BRIEF = ("--num-prompts", "2", "--max-new-tokens", "12", "--repeats", "1")

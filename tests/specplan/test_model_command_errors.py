@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from conftest import Run
+from programs import Run
 from safetensors.torch import load_file, save_file
 
 import estimator.runs.arms

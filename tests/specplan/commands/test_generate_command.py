@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 import pytest
-from conftest import Run
+from programs import Run
 
 from reference.records import Block
 from specplan.commands.generate import coloured, generate_command

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from programs import Run
 
 import estimator.traces.measured_traces
 from estimator.profiles.profile import Drafting, Profile, read_profile

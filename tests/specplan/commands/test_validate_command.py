@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Run
+from programs import Run
 
 import estimator.runs.arms
 

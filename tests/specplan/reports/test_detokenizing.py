@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
-from conftest import bpe_tokenizer
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from programs import bpe_tokenizer
 
 from specplan.reports.detokenizing import Decode, TextStream, piece
 

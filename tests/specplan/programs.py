@@ -1,0 +1,29 @@
+"""What tests of the program import by name: its results, and a tokenizer made on the spot."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from click.testing import Result
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
+from transformers import PreTrainedTokenizerFast
+
+Run = Callable[..., Result]
+
+TEXT = Path(__file__).with_name("conftest.py").read_text(encoding="utf-8")
+
+
+def bpe_tokenizer(*, tokens: int) -> PreTrainedTokenizerFast:
+    """Returns a byte-level tokenizer trained on the source of the tests' own fixtures."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=tokens,
+        special_tokens=["<|endoftext|>"],
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator([TEXT], trainer)
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, eos_token="<|endoftext|>", pad_token="<|endoftext|>"
+    )
