@@ -9,11 +9,10 @@ from importlib.metadata import version
 import numpy as np
 import torch
 
-from estimator.intervals import CONFIDENCE, rate, ratio_interval
+from estimator.profiles.alphas import alpha_by_category, measured_alpha
 from estimator.profiles.profile import (
     SCHEMA,
     VERSION,
-    Alpha,
     AlphaBin,
     Drafting,
     Estimate,
@@ -90,6 +89,7 @@ def make_profile(
     c_hat: float,
     setup: Setup,
     seed: int,
+    categories: Sequence[str | None] | None = None,
 ) -> Profile:
     """Returns the profile of what was measured.
 
@@ -101,6 +101,7 @@ def make_profile(
       c_hat: draft over target arithmetic operations per token.
       setup: models, dtype and sampling, as the caller names them; the rest is filled in.
       seed: of texts and order.
+      categories: of each prompt, where any has one.
     """
     own = draft_sampling(subject.drafter)
     traces = [pair.under(own) for pair in pairs]
@@ -124,6 +125,9 @@ def make_profile(
         draft_sampling=own,
         draftings=draftings,
         alpha_by_position_in_text=_alpha_by_position(traces),
+        alpha_by_category=(
+            {} if categories is None else alpha_by_category(traces, categories)
+        ),
         c=Estimate(cost.c, c_low, c_high) if cost.observed_gamma is not None else None,
         c_hat=c_hat,
         target_ms={n: 1e3 * seconds for n, seconds in cost.target_seconds.items()},
@@ -178,20 +182,8 @@ def make_profile(
 
 def _drafting(traces: Sequence[Trace], max_gamma: int) -> Drafting:
     """Returns what the traces say of one way of drafting."""
-    low, high = ratio_interval(
-        [float(trace.beta.sum()) for trace in traces],
-        [trace.tokens for trace in traces],
-        scale=rate,
-    )
     return Drafting(
-        alpha=Alpha(
-            value=alpha(traces),
-            low=low,
-            high=high,
-            confidence=CONFIDENCE,
-            tokens=sum(trace.tokens for trace in traces),
-            prompts=len(traces),
-        ),
+        alpha=measured_alpha(traces),
         blocks=replayed_blocks(traces, max_gamma),
         alpha_by_lenience={each: lenient_alpha(traces, each) for each in LENIENCES},
     )

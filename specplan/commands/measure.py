@@ -125,6 +125,7 @@ def measure_command(
         c_hat=c_hat(loaded.target.module, subject.drafter),
         setup=_setup(name, loaded, subject),
         seed=seed,
+        categories=loaded.categories,
     )
     if output is not None:
         write_profile(profile, output)

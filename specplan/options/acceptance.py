@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options.groups import option_group
-from specplan.options.ranges import numbers
+from specplan.options.ranges import number, numbers
 from specplan.options.stated import given
 
 if TYPE_CHECKING:
@@ -47,9 +47,10 @@ acceptance_options = option_group(
         ),
         click.option(
             "--accepted-fraction",
-            type=float,
+            callback=number,
             metavar="F",
-            help="Accepted over drafted tokens, as servers print it; with --at-gamma.",
+            help="Accepted over drafted tokens, as servers print it (0.497, 49.7% or 171/297); "
+            "with --at-gamma.",
         ),
         click.option(
             "--block-efficiency",

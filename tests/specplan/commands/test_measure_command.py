@@ -103,6 +103,22 @@ def test_a_measured_profile_plans(run: Run, measure: list[str], tmp_path: Path) 
     )
 
 
+def test_acceptance_is_told_by_category(
+    run_json: RunJson, measure: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "p.jsonl"
+    records = [{"text": "def f():", "category": "code"}, {"text": "a b"}, {"text": "class A:"}]
+    records[2]["category"] = "code"
+    path.write_text("\n".join(map(json.dumps, records)))
+    arguments = [str(path) if word == "prompts.txt" else word for word in measure]
+    profile = run_json(*arguments)
+    assert list(profile["alpha_by_category"]) == ["code"]
+    code = profile["alpha_by_category"]["code"]
+    assert code["prompts"] == 2
+    assert code["tokens"] < profile["alpha"]["tokens"]
+    assert code["low"] < code["value"] < code["high"]
+
+
 def test_ctrl_c_keeps_finished_traces_and_the_next_run_goes_on_from_them(
     run: Run, measure: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -205,6 +205,15 @@ def test_counts_lead_back_to_the_alpha_they_came_from(alpha: float) -> None:
         assert result["alpha_iid"] == result["alpha"]
 
 
+@pytest.mark.parametrize(("typed", "plain"), [("49.7%", "0.497"), ("171/300", "0.57")])
+def test_a_fraction_may_be_typed_as_a_server_prints_it(typed: str, plain: str) -> None:
+    rest = ("--at-gamma", "4", "--c", "0.05")
+    assert run_json("--accepted-fraction", typed, *rest) == run_json(
+        "--accepted-fraction", plain, *rest
+    )
+    assert run_json("--alpha", typed, "--c", "0.05") == run_json("--alpha", plain, "--c", "0.05")
+
+
 def test_operations_say_when_c_stands_in_for_c_hat() -> None:
     assumed = run_json("--alpha", "0.8", "--c", "0.05")
     stated = run_json("--alpha", "0.8", "--c", "0.05", "--c-hat", "0.05")
