@@ -16,8 +16,15 @@ from specplan.options.choice import (
 )
 from specplan.options.cost import CostOptions, cost_options, pricings
 from specplan.options.drafter_names import parse_drafter
-from specplan.options.load import LoadOptions, load_options, roofline_pricings
+from specplan.options.load import (
+    DeploymentOptions,
+    LoadOptions,
+    deployment_options,
+    load_options,
+    roofline_pricings,
+)
 from specplan.reports.export import default_sampling, export
+from specplan.reports.load import machine, schedules, schedules_json
 from specplan.reports.output import print_json, warn, write_json
 from specplan.reports.plan import Basis, plan_json, plan_text, row_json, rows_text
 
@@ -25,6 +32,7 @@ if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from estimator.traces.traces import DraftSampling
     from simulator.choice.plan import Plan
+    from specplan.reports.pricing import Pricing
 
 MOST_ROWS = 10_000
 
@@ -32,12 +40,14 @@ MOST_ROWS = 10_000
 @click.command(name="plan")
 @acceptance_options
 @cost_options
+@deployment_options
 @load_options
 @choice_options
 @output_options
 def plan_command(
     acceptance: AcceptanceOptions,
     cost: CostOptions,
+    deployment: DeploymentOptions,
     load: LoadOptions,
     choice: ChoiceOptions,
     output_options: OutputOptions,
@@ -65,7 +75,7 @@ def plan_command(
       specplan plan --alpha 0.5:0.9:0.1 --c 0.02,0.05,0.1
       specplan plan --profile profile.json --export vllm
       specplan plan --target-config T/config.json --draft-config D/config.json \\
-        --gpu h100 --alpha 0.7 --batch 1,8,64
+        --gpu h100 --alpha 0.7 --batch 1:256:1 --export vllm
     """
     from simulator.choice.plan import plan
 
@@ -73,11 +83,14 @@ def plan_command(
     sampling = _sampling(acceptance, profile, output_options.server)
     drafts = acceptances(acceptance, profile, sampling)
     priced = pricings(
-        cost, roofline=roofline_pricings(load, max_gamma=choice.max_gamma), profile=profile
+        cost,
+        roofline=roofline_pricings(deployment, load, max_gamma=choice.max_gamma),
+        profile=profile,
     )
     rows = len(drafts) * len(priced)
-    if output_options.server is not None and rows > 1:
-        raise click.UsageError("--export needs a single alpha, c and batch")
+    scheduled = _scheduled(priced, rows)
+    if output_options.server is not None and rows > 1 and not scheduled:
+        raise click.UsageError("--export needs a single alpha, c and context")
     if rows > MOST_ROWS:
         raise click.UsageError(f"a table must have at most {MOST_ROWS} rows, got {rows}")
     plans = [
@@ -86,38 +99,75 @@ def plan_command(
             price.cost,
             c_hat=price.c_hat if choice.c_hat is None else choice.c_hat,
             gamma=choice.gamma,
-            max_gamma=choice.max_gamma,
+            max_gamma=_cap(choice.max_gamma, price),
             near=choice.near / 100,
             batch=price.batch,
         )
         for draft in drafts
         for price in priced
     ]
+    prices = [*priced] * len(drafts)
     basis = Basis(
         counted=acceptance.counted,
         c_hat_is_c=choice.c_hat is None and priced[0].c_hat is None,
         draft_sampling=sampling,
         quiet=None if profile is None else profile.quiet,
-        notes=_notes(gpu=load.gpu, lenience=acceptance.lenience, profile=profile),
+        notes=_notes(priced[0], rows=rows, lenience=acceptance.lenience, profile=profile),
     )
     _warn(plans, basis, max_gamma=choice.max_gamma)
     flags = None
     if output_options.server is not None:
         advised = plans[0].gamma if choice.gamma is not None else plans[0].gamma_near
         draft = "DRAFT" if profile is None or advised == 0 else _draft_name(profile)
-        flags = export(output_options.server, gamma=advised, draft=draft, sampling=sampling)
-    _show(plans, basis, flags=flags, options=output_options)
+        if scheduled:
+            flags = _exported_schedule(output_options.server, plans, prices)
+        else:
+            flags = export(output_options.server, gamma=advised, draft=draft, sampling=sampling)
+    _show(plans, basis, prices, flags=flags, options=output_options)
+
+
+def _cap(max_gamma: int, price: Pricing) -> int:
+    """Returns the largest γ to consider: some drafts have so many heads, or so long a block."""
+    return max_gamma if price.max_gamma is None else min(max_gamma, price.max_gamma)
+
+
+def _scheduled(priced: tuple[Pricing, ...], rows: int) -> bool:
+    """Returns whether the rows are one schedule: several batch sizes, and nothing else varied."""
+    contexts = {None if price.load is None else price.load.context for price in priced}
+    return rows > 1 and rows == len(priced) and None not in contexts and len(contexts) == 1
+
+
+def _exported_schedule(server: str, plans: list[Plan], prices: list[Pricing]) -> str:
+    from specplan.reports.schedule_export import export_schedule
+
+    found = schedules(plans, prices)
+    load = prices[0].load
+    if not found or load is None:
+        raise ValueError("none of these batch sizes fits into the memory of the GPUs")
+    (ranges,) = found.values()
+    return export_schedule(server, ranges, draft="DRAFT", kind=load.draft_kind)
 
 
 def _show(
-    plans: list[Plan], basis: Basis, *, flags: str | None, options: OutputOptions
+    plans: list[Plan],
+    basis: Basis,
+    prices: list[Pricing],
+    *,
+    flags: str | None,
+    options: OutputOptions,
 ) -> None:
+    exported = {} if flags is None else {"export": flags}
     if len(plans) > 1:
-        data = {"rows": [row_json(each, basis) for each in plans]}
-        text = "" if options.as_json else rows_text(plans, basis)
+        pairs = zip(plans, prices, strict=True)
+        data = {"rows": [row_json(plan, basis, price) for plan, price in pairs], **exported}
+        if prices[0].load is not None and len({plan.alpha for plan in plans}) == 1:
+            data["schedule"] = schedules_json(schedules(plans, prices))
+        text = "" if options.as_json else rows_text(plans, basis, prices)
     else:
-        data = plan_json(plans[0], basis) | ({} if flags is None else {"export": flags})
-        text = plan_text(plans[0], basis) if flags is None else flags
+        data = plan_json(plans[0], basis, prices[0]) | exported
+        text = plan_text(plans[0], basis, prices[0])
+    if flags is not None:
+        text = flags
     if options.output is not None:
         write_json(data, options.output)
     if options.as_json:
@@ -173,12 +223,17 @@ def _draft_name(profile: Profile) -> str:
 
 
 def _notes(
-    *, gpu: str | None, lenience: float | None, profile: Profile | None
+    price: Pricing, *, rows: int, lenience: float | None, profile: Profile | None
 ) -> tuple[str, ...]:
     """Returns what a reader must know of where the numbers come from."""
     notes = []
-    if gpu is not None:
-        notes.append(f"Costs by the roofline of {gpu}: trust ratios more than tokens per second.")
+    if price.load is not None and rows > 1:
+        load = price.load
+        draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
+        notes.append(
+            f"Costs by the roofline of {machine(load.gpu, load.tp)}{draft}: trust ratios more than "
+            "tokens per second."
+        )
     if lenience is not None and lenience < 1:
         notes.append(
             f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} times "

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from specplan.options.groups import option_group
-from specplan.options.pricing import Pricing
 from specplan.options.ranges import numbers
 from specplan.options.stated import given
+from specplan.reports.pricing import Pricing
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
@@ -67,6 +68,7 @@ class CostOptions:
     draft_ms: float | None
     verify_ms: dict[int, float]
     overhead_ms: float | None
+    bench_paths: tuple[Path, ...]
     force: bool
 
 
@@ -94,6 +96,15 @@ cost_options = option_group(
             type=float,
             callback=duration,
             help="Everything else in a block.  [default: 0]",
+        ),
+        click.option(
+            "--costs",
+            "bench_paths",
+            type=click.Path(path_type=Path),
+            multiple=True,
+            metavar="FILE",
+            help="The target's times from llama-bench -o json, llama-batched-bench or vllm bench "
+            "latency, in place of --target-ms and --verify-ms; repeat for more files.",
         ),
         click.option(
             "--force",
@@ -125,6 +136,7 @@ def pricings(
     """
     times = given(
         {
+            "--costs": options.bench_paths if options.bench_paths else None,
             "--target-ms": options.target_ms,
             "--draft-ms": options.draft_ms,
             "--verify-ms": options.verify_ms if options.verify_ms else None,
@@ -142,13 +154,35 @@ def pricings(
     if roofline is not None:
         return roofline
     if times:
-        return (Pricing(cost=_timed(options, times[0]), c_hat=c_hat),)
+        timed = _benched(options) if options.bench_paths else _timed(options, times[0])
+        return (Pricing(cost=timed, c_hat=c_hat),)
     measured = None if profile is None else profile.cost
     if measured is not None:
         return (Pricing(cost=measured, c_hat=c_hat),)
     raise click.UsageError(
         "give the cost: --c, or --target-ms and --draft-ms, or --target-config, --draft-config "
         "and --gpu, or a --profile that holds it"
+    )
+
+
+def _benched(options: CostOptions) -> CostModel:
+    own = given(
+        {
+            "--target-ms": options.target_ms,
+            "--verify-ms": options.verify_ms if options.verify_ms else None,
+        }
+    )
+    if own:
+        raise click.UsageError(f"--costs cannot be combined with {own[0]}")
+    if options.draft_ms is None:
+        raise click.UsageError("--costs needs --draft-ms: the files are of the target")
+    from estimator.costs.benches import read_benches
+    from simulator.cost.curves import CostModel
+
+    return CostModel(
+        target_seconds=read_benches(options.bench_paths),
+        draft_seconds=options.draft_ms / 1000,
+        overhead_seconds=0.0 if options.overhead_ms is None else options.overhead_ms / 1000,
     )
 
 

@@ -56,6 +56,23 @@ def integers(
     return tuple(int(part) for part in parts)
 
 
+def integer_ranges(
+    _ctx: click.Context, _param: click.Parameter, value: str | None
+) -> tuple[int, ...] | None:
+    """Returns the integers of a list or range such as 1:256:1, in the order written; its callback.
+
+    Raises:
+      click.BadParameter: as parse_numbers, or if a value is not an integer.
+    """
+    found = numbers(_ctx, _param, value)
+    if found is None:
+        return None
+    for each in found:
+        if not each.is_integer():
+            raise click.BadParameter(f"{each:g} is not an integer")
+    return tuple(int(each) for each in found)
+
+
 def parse_numbers(text: str) -> tuple[float, ...]:
     """Returns the numbers that a list or range stands for, in the order written.
 

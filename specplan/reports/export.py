@@ -59,6 +59,18 @@ def _transformers(gamma: int, _draft: str, _sampling: DraftSampling | None) -> s
     )
 
 
+def _tensorrt_llm(gamma: int, draft: str, _sampling: DraftSampling | None) -> str:
+    return "\n".join(
+        (
+            "# in the file of --config:",
+            "speculative_config:",
+            "  decoding_type: DraftTarget",
+            f"  speculative_model: {draft}",
+            f"  max_draft_len: {gamma}",
+        )
+    )
+
+
 def _llama_cpp(gamma: int, draft: str, _sampling: DraftSampling | None) -> str:
     # p-min 0: draft on however unsure the draft is. Builds before May 2026 say --draft-max.
     return (
@@ -82,8 +94,15 @@ EXPORTS: Mapping[str, Callable[[int, str, DraftSampling | None], str]] = Mapping
         "transformers": _transformers,
         "llama.cpp": _llama_cpp,
         "sglang": _sglang,
+        "tensorrt-llm": _tensorrt_llm,
     }
 )
 _DRAFTS: Mapping[str, DraftSampling | None] = MappingProxyType(
-    {"vllm": None, "transformers": "sampled", "llama.cpp": "argmax", "sglang": "argmax"}
+    {
+        "vllm": None,
+        "transformers": "sampled",
+        "llama.cpp": "argmax",
+        "sglang": "argmax",
+        "tensorrt-llm": "argmax",
+    }
 )

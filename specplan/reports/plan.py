@@ -6,10 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from specplan.reports.load import (
+    does_not_fit,
+    load_json,
+    load_notes,
+    schedules,
+    schedules_text,
+)
 from specplan.reports.output import table
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
+    from specplan.reports.pricing import Pricing
 
 # Rows shown past the best gamma, and at the least; --json has all of them.
 _ROWS_PAST = 3
@@ -34,7 +42,7 @@ class Basis:
     notes: tuple[str, ...] = ()
 
 
-def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
+def plan_json(plan: Plan, basis: Basis, price: Pricing) -> dict[str, Any]:
     """Returns the plan as the JSON object of `specplan plan`, its curve one object per gamma."""
     fields = asdict(plan)
     fields["acceptance"] = {
@@ -53,18 +61,19 @@ def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
         "c_hat_is_c": basis.c_hat_is_c,
         "draft_sampling": basis.draft_sampling,
         "quiet": basis.quiet,
+        **load_json(plan, price),
         "curve": [dict(zip(columns, row, strict=True)) for row in rows],
     }
 
 
-def row_json(plan: Plan, basis: Basis) -> dict[str, Any]:
+def row_json(plan: Plan, basis: Basis, price: Pricing) -> dict[str, Any]:
     """Returns the plan without its curve: one row of a table."""
-    fields = plan_json(plan, basis)
+    fields = plan_json(plan, basis, price)
     del fields["curve"]
     return fields
 
 
-def plan_text(plan: Plan, basis: Basis) -> str:
+def plan_text(plan: Plan, basis: Basis, price: Pricing) -> str:
     """Returns the readable form of one plan: what was assumed, the curve, the advice."""
     curve = plan.curve
     shown = min(len(curve.gamma), max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST))
@@ -79,6 +88,7 @@ def plan_text(plan: Plan, basis: Basis) -> str:
     beyond = curve.extrapolated[:shown]
     lines = [
         _assumptions(plan, basis),
+        *load_notes(plan, price),
         *basis.notes,
         "",
         table(
@@ -90,13 +100,14 @@ def plan_text(plan: Plan, basis: Basis) -> str:
         *(["+ beyond the observed gamma: extrapolated"] if beyond.any() else []),
         *([] if shown == len(rows) else [f"(--json has all up to {len(rows)})"]),
         "",
-        *_advice(plan),
+        *(_advice(plan) if price.load is None or price.load.fits else [does_not_fit(price)]),
     ]
     return "\n".join(lines)
 
 
-def rows_text(plans: Sequence[Plan], basis: Basis) -> str:
-    """Returns a table with one line per plan, and on what it rests."""
+def rows_text(plans: Sequence[Plan], basis: Basis, prices: Sequence[Pricing]) -> str:
+    """Returns a table with one line per plan, on what it rests, and the schedule of a load."""
+    loads = [price.load for price in prices]
     columns: list[tuple[str, Callable[[Plan], str]]] = [
         ("alpha", lambda plan: f"{plan.alpha:g}"),
         ("c", lambda plan: f"{plan.c:.4g}"),
@@ -104,6 +115,8 @@ def rows_text(plans: Sequence[Plan], basis: Basis) -> str:
     if any(plan.batch > 1 for plan in plans):
         columns.append(("batch", lambda plan: str(plan.batch)))
     columns.append(("best gamma", lambda plan: str(plan.optimal_gamma)))
+    if loads[0] is not None:
+        columns.append(("advised", lambda plan: str(plan.gamma_near)))
     if any(plan.gamma != plan.optimal_gamma for plan in plans):
         columns.append(("gamma", lambda plan: str(plan.gamma)))
     columns += [
@@ -117,9 +130,24 @@ def rows_text(plans: Sequence[Plan], basis: Basis) -> str:
             ("without draft", lambda plan: f"{plan.baseline_tokens_per_second:.1f}"),
         ]
     cells = [[cell(plan) for _, cell in columns] for plan in plans]
-    lines = [table(cells, header=[name for name, _ in columns])]
+    header = [name for name, _ in columns]
+    if len({load.context for load in loads if load is not None}) > 1:
+        header.insert(2, "context")
+        for row, load in zip(cells, loads, strict=True):
+            row.insert(2, "" if load is None else str(load.context))
+    notes = {}
+    for index, load in enumerate(loads):
+        if load is not None and not load.fits:
+            cells[index] = [
+                cell if name in ("alpha", "c", "batch", "context") else "-"
+                for cell, name in zip(cells[index], header, strict=True)
+            ]
+            notes[index] = f"does not fit: {load.needed_gb:.0f} GB a GPU"
+    lines = [table(cells, header=header, notes=notes)]
     if any(plan.optimal_gamma == 0 for plan in plans):
         lines.append("Best gamma 0: do not speculate.")
+    if loads[0] is not None and len({plan.alpha for plan in plans}) == 1:
+        lines += ["", *schedules_text(schedules(plans, prices))]
     return "\n".join([*basis.notes, *([""] if basis.notes else []), *lines])
 
 

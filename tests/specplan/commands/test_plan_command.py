@@ -489,15 +489,124 @@ def test_roofline_of_one_batch_is_a_full_plan(gpu: list[str]) -> None:
     assert (result["batch"], len(result["curve"])) == (1, 32)
     longer = run_json(*gpu, "--alpha", "0.7", "--context", "8192", "--dtype", "float16")
     assert longer["baseline_tokens_per_second"] < result["baseline_tokens_per_second"]
-    launched = run_json(*gpu, "--alpha", "0.7", "--layer-overhead-us", "30")
+    launched = run_json(*gpu, "--alpha", "0.7", "--layer-overhead-us", "300")
     assert launched["baseline_tokens_per_second"] < result["baseline_tokens_per_second"]
 
 
-def test_roofline_warns_of_what_does_not_fit(gpu: list[str]) -> None:
-    result = run(*gpu[:-1], "l4", "--alpha", "0.7", "--batch", "64", "--context", "4096")
-    assert result.exit_code == 0
-    assert "Warning: batch 64 at context 4096 needs" in result.stderr
-    assert "l4 has 24 GB" in " ".join(result.stderr.split())
+def test_what_does_not_fit_is_marked_where_its_number_would_stand(gpu: list[str]) -> None:
+    big = [*gpu[:-1], "l4", "--alpha", "0.7", "--batch", "64", "--context", "4096"]
+    assert "Does NOT fit: batch 64 at context 4096 needs" in run(*big).stdout
+    assert "Draft" not in run(*big).stdout
+    assert run_json(*big)["fits"] is False
+    table = run(*gpu[:-1], "l4", "--alpha", "0.7", "--batch", "1,64", "--context", "4096").stdout
+    assert "does not fit: " in table.splitlines()[4]
+    assert "Speculation still pays at batch 1, the largest planned that fits." in table
+
+
+def test_a_grid_has_a_schedule_for_each_context(gpu: list[str]) -> None:
+    grid = run_json(*gpu, "--alpha", "0.7", "--batch", "1:513:256", "--context", "128,2048")
+    assert [(row["context"], row["batch"]) for row in grid["rows"]] == [
+        (128, 1), (128, 257), (128, 513), (2048, 1), (2048, 257), (2048, 513),
+    ]  # fmt: skip
+    contexts = [entry["context"] for entry in grid["schedule"]]
+    assert contexts == sorted(contexts)
+    for entry in grid["schedule"]:
+        planned = [
+            row["gamma_near"]
+            for row in grid["rows"]
+            if row["context"] == entry["context"]
+            and entry["first_batch"] <= row["batch"] <= entry["last_batch"]
+        ]
+        assert set(planned) == {entry["gamma"]}
+    row = grid["rows"][0]
+    assert (row["gpu"], row["tp"], row["dtype"], row["draft_kind"]) == (
+        "h100-sxm", 1, None, "model",
+    )  # fmt: skip
+    assert row["tokens_per_second_low"] < row["tokens_per_second"] < row["tokens_per_second_high"]
+
+
+def test_tensor_parallelism_speeds_a_step_up_and_halves_the_memory(gpu: list[str]) -> None:
+    alone, shared = (run_json(*gpu, "--alpha", "0.7", "--tp", tp) for tp in ("1", "2"))
+    assert shared["baseline_tokens_per_second"] > alone["baseline_tokens_per_second"]
+    assert shared["needed_gb"] == pytest.approx(alone["needed_gb"] / 2)
+    whole = run_json(*gpu, "--alpha", "0.7", "--tp", "2", "--draft-tp", "1")
+    assert whole["needed_gb"] > shared["needed_gb"]
+
+
+def test_a_gpu_of_ones_own_is_taken_by_its_numbers(gpu: list[str]) -> None:
+    own = [*gpu[:-2], "--gpu-flops", "989.5", "--gpu-bandwidth", "3350", "--gpu-memory", "80"]
+    stated, known = run_json(*own, "--alpha", "0.7"), run_json(*gpu, "--alpha", "0.7")
+    assert stated["tokens_per_second"] == pytest.approx(known["tokens_per_second"])
+    assert stated["gpu"] == "own"
+
+
+def test_four_bits_are_faster_and_smaller(gpu: list[str]) -> None:
+    plain, packed = (run_json(*gpu, "--alpha", "0.7", *more) for more in ([], ["--dtype", "int4"]))
+    assert packed["needed_gb"] < 0.45 * plain["needed_gb"]
+    assert packed["baseline_tokens_per_second"] > plain["baseline_tokens_per_second"]
+    draft = run_json(*gpu, "--alpha", "0.7", "--draft-dtype", "int4")
+    assert packed["needed_gb"] < draft["needed_gb"] < plain["needed_gb"]
+
+
+def test_vocabularies_that_differ_are_warned_of(gpu: list[str], tmp_path: Path) -> None:
+    (tmp_path / "draft.json").write_text(json.dumps(LLAMA | {"vocab_size": 1000}), "utf-8")
+    warned = " ".join(run(*gpu, "--alpha", "0.7").stderr.split())
+    assert "the vocabularies differ, 128256 in the target and 1000" in warned
+
+
+def test_a_head_is_named_and_costs_less_than_a_model(gpu: list[str], tmp_path: Path) -> None:
+    model = run_json(*gpu, "--alpha", "0.7")
+    head = LLAMA | {"num_hidden_layers": 1, "draft_vocab_size": 32000}
+    (tmp_path / "draft.json").write_text(json.dumps(head), encoding="utf-8")
+    result = run_json(*gpu, "--alpha", "0.7")
+    assert result["draft_kind"] == "EAGLE-3"
+    assert result["c"] < model["c"]
+    assert "taken for EAGLE-3" in run(*gpu, "--alpha", "0.7").stdout
+
+
+def test_medusa_drafts_no_more_than_it_has_heads(gpu: list[str], tmp_path: Path) -> None:
+    (tmp_path / "draft.json").write_text('{"medusa_num_heads": 3}', encoding="utf-8")
+    assert len(run_json(*gpu, "--alpha", "0.9")["curve"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("server", "printed"),
+    [
+        ("vllm", "num_speculative_tokens_per_batch_size"),
+        ("tensorrt-llm", "draft_len_schedule: {"),
+        ("sglang", "--speculative-adaptive-config"),
+    ],
+)
+def test_a_schedule_is_exported(gpu: list[str], server: str, printed: str) -> None:
+    result = run(*gpu, "--alpha", "0.7", "--batch", "1,64,512", "--context", "64", "--export",
+                 server)  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert printed in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (["--tp", "3"], "tp must divide the 32 heads of LlamaForCausalLM, got 3"),
+        (["--gpu-flops", "100"], "--gpu cannot be combined with --gpu-flops"),
+        (["--batch", "1:5000:1", "--context", "1,2,3"],
+         "a grid must have at most 10000 cells, got 15000"),
+        (["--batch", "0"], "batch must be at least 1, got 0"),
+        (["--batch", "1.5"], "1.5 is not an integer"),
+        (["--efficiency", "0"], "efficiency must be above 0, got 0"),
+        (["--expert-reuse", "2"], "expert_reuse must lie in [0, 1], got 2"),
+        (["--batch", "1,2", "--context", "1,2", "--export", "vllm"],
+         "--export needs a single alpha, c and context"),
+        (["--batch", "1,2", "--export", "llama.cpp"],
+         "--export of several batch sizes must be one of vllm, tensorrt-llm, sglang"),
+    ],
+)  # fmt: skip
+def test_bad_loads_are_refused(gpu: list[str], more: list[str], message: str) -> None:
+    result = run(*gpu, "--alpha", "0.7", *more)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("Error: ")
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
 
 
 OK = ["--alpha", "0.8", "--c", "0.05"]
@@ -570,14 +679,14 @@ ONE_OF = (
         ([*OK, "--lenience", "0.5"],
          "--lenience needs --profile: alpha alone does not tell alpha(l)"),
         (["--alpha", "0.7,0.8", "--c", "0.05", "--export", "vllm"],
-         "--export needs a single alpha, c and batch"),
+         "--export needs a single alpha, c and context"),
         (["--profile", "missing.json"], "missing.json: No such file or directory"),
         (["--profile", "."], ".: Is a directory"),
         (["--alpha", "0.8", "--gpu", "h100"], "--gpu needs --target-config and --draft-config"),
         (["--alpha", "0.8", "--batch", "4"],
          "--batch needs --target-config and --draft-config and --gpu"),
         (["--alpha", "0.8", "--batch", "many"],
-         "Invalid value for '--batch': 'many' is not an integer"),
+         "Invalid value for '--batch': 'many' is not a number"),
         (["--alpha", "0.8", "--target-config", "missing.json", "--draft-config", "missing.json",
           "--gpu", "h100"], "missing.json: No such file or directory"),
     ],
@@ -684,3 +793,19 @@ def test_every_corner_prints_finite_json_and_a_table(alpha: float, c: float) -> 
     text = run(*arguments)
     assert text.exit_code == 0
     assert "nan" not in text.stdout
+
+
+def test_costs_of_a_bench_take_the_place_of_milliseconds(tmp_path: Path) -> None:
+    path = tmp_path / "bench.json"
+    rows = [
+        {"model_filename": "m", "n_prompt": n, "n_gen": 0, "avg_ns": ms * 1e6}
+        for n, ms in ((1, 19), (4, 33), (8, 60))
+    ]
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    stated = run_json("--alpha", "0.8", "--target-ms", "19", "--draft-ms", "1.6",
+                      "--verify-ms", "4=33", "--verify-ms", "8=60")  # fmt: skip
+    assert run_json("--alpha", "0.8", "--costs", str(path), "--draft-ms", "1.6") == stated
+    assert "--costs needs --draft-ms" in run("--alpha", "0.8", "--costs", str(path)).stderr
+    both = run("--alpha", "0.8", "--costs", str(path), "--draft-ms", "1", "--target-ms", "2")
+    assert "--costs cannot be combined with --target-ms" in both.stderr
+    assert both.exit_code == 2

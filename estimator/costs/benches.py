@@ -1,0 +1,155 @@
+"""Costs of the target from files that benches write: llama.cpp's two, and vLLM's latency bench."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+_LLAMA_BENCH = {"n_prompt", "n_gen", "avg_ns"}
+_BATCHED_BENCH = {"pl", "tg", "t_tg"}
+_VLLM_SIZES = ("input_len", "output_len", "batch_size")
+
+
+def read_benches(paths: Sequence[Path]) -> dict[int, float]:
+    """Returns t_p(n), seconds of a target pass over n tokens, by n; 1 is among them.
+
+    From `llama-bench -o json` n is the rows' pp (and tg a pass over one token); from
+    `llama-batched-bench --output-format jsonl` and `vllm bench latency` it is the number of
+    sequences that decode a token each, which reads the weights once as a block of n tokens does,
+    and n caches besides.
+
+    Args:
+      paths: one file or several of one model and one kind.
+
+    Raises:
+      OSError: if a file cannot be read.
+      ValueError: if a file is none of these, lacks the sizes needed, or is of another model.
+    """
+    if not paths:
+        raise ValueError("costs must have at least one file, got none")
+    points: dict[int, float] = {}
+    models: dict[str, Path] = {}
+    latencies: dict[tuple[int, int], dict[int, float]] = {}
+    for path in paths:
+        records = _records(path)
+        first = records[0]
+        if first.keys() >= _LLAMA_BENCH:
+            points |= _llama_bench(records, path, models)
+        elif first.keys() >= _BATCHED_BENCH:
+            points |= _batched_bench(records, path)
+        elif "benchmark" in first and "metric" in first:
+            _vllm_latency(records, path, models, latencies)
+        elif "latencies" in first and "avg_latency" in first:
+            raise ValueError(
+                f"{path} must state {', '.join(_VLLM_SIZES)}, got none of them: run vllm bench "
+                "latency with SAVE_TO_PYTORCH_BENCHMARK_FORMAT=1 and give its .pytorch.json"
+            )
+        else:
+            raise ValueError(
+                f"{path} must be of llama-bench -o json, llama-batched-bench or vllm bench "
+                f"latency, got an object with {', '.join(sorted(first)[:5])}"
+            )
+    points |= _steps(latencies)
+    if 1 not in points:
+        raise ValueError(
+            f"{paths[0]} must have a pass over one token (tg or pp 1, pl 1, or batch 1 at two "
+            f"output lengths), got n of {sorted(points)}"
+        )
+    return dict(sorted(points.items()))
+
+
+def _records(path: Path) -> list[Mapping[str, Any]]:
+    text = path.read_text(encoding="utf-8")
+    try:
+        loaded = json.loads(text)
+    except json.JSONDecodeError:
+        try:
+            loaded = [json.loads(line) for line in text.split("\n") if line.strip()]
+        except json.JSONDecodeError as error:
+            raise ValueError(f"{path} must be JSON or a JSON object a line, got: {error}") from None
+    records = loaded if isinstance(loaded, list) else [loaded]
+    if not records or not all(isinstance(each, Mapping) for each in records):
+        raise ValueError(f"{path} must hold at least one JSON object, got none")
+    return records
+
+
+def _llama_bench(
+    records: Sequence[Mapping[str, Any]], path: Path, models: dict[str, Path]
+) -> dict[int, float]:
+    generated: dict[int, float] = {}
+    prompted: dict[int, float] = {}
+    for row in records:
+        if not row.keys() >= _LLAMA_BENCH:
+            raise ValueError(f"{path} must have n_prompt, n_gen and avg_ns in every row")
+        _one_model(str(row.get("model_filename", row.get("model_type", ""))), path, models)
+        prompt, tokens = row["n_prompt"], row["n_gen"]
+        seconds = _positive(row["avg_ns"], "avg_ns", path) / 1e9
+        if tokens == 0 and prompt >= 1:
+            prompted[int(prompt)] = seconds
+        elif prompt == 0 and tokens >= 1:
+            generated[1] = seconds / tokens
+    return generated | prompted
+
+
+def _batched_bench(records: Sequence[Mapping[str, Any]], path: Path) -> dict[int, float]:
+    points = {}
+    for row in records:
+        if not row.keys() >= _BATCHED_BENCH or row["tg"] < 1:
+            raise ValueError(f"{path} must have pl, t_tg and a tg of at least 1 in every row")
+        points[int(row["pl"])] = _positive(row["t_tg"], "t_tg", path) / row["tg"]
+    return points
+
+
+def _vllm_latency(
+    records: Sequence[Mapping[str, Any]],
+    path: Path,
+    models: dict[str, Path],
+    latencies: dict[tuple[int, int], dict[int, float]],
+) -> None:
+    """Adds the median latency by output length, for each batch size and input length."""
+    for record in records:
+        stated = record["benchmark"].get("extra_info", {}).get("args", {})
+        missing = [name for name in _VLLM_SIZES if not isinstance(stated.get(name), int)]
+        if missing:
+            raise ValueError(f"{path} must state {', '.join(missing)}, got none")
+        _one_model(str(record.get("model", {}).get("name", "")), path, models)
+        values = record["metric"].get("benchmark_values")
+        if record["metric"].get("name") != "latency" or not values:
+            raise ValueError(f"{path} must hold latencies, got {record['metric'].get('name')}")
+        middle = sorted(_positive(value, "latency", path) for value in values)[len(values) // 2]
+        key = (stated["batch_size"], stated["input_len"])
+        latencies.setdefault(key, {})[stated["output_len"]] = middle
+
+
+def _steps(latencies: Mapping[tuple[int, int], Mapping[int, float]]) -> dict[int, float]:
+    """Returns the time of a step by batch size: what further output tokens add, each."""
+    points = {}
+    for (batch, _), by_output in sorted(latencies.items()):
+        if len(by_output) < 2:
+            raise ValueError(
+                f"vllm bench latency must be run at two output lengths for batch {batch}, got "
+                f"{sorted(by_output)}"
+            )
+        short, long = min(by_output), max(by_output)
+        seconds = (by_output[long] - by_output[short]) / (long - short)
+        if seconds <= 0:
+            raise ValueError(
+                f"latency of batch {batch} must rise from {short} to {long} output tokens, got "
+                f"{by_output[short]:g} and {by_output[long]:g} s"
+            )
+        points[batch] = seconds
+    return points
+
+
+def _one_model(name: str, path: Path, models: dict[str, Path]) -> None:
+    models.setdefault(name, path)
+    if len(models) > 1:
+        raise ValueError(f"costs must be of one model, got {' and '.join(models)}")
+
+
+def _positive(value: Any, name: str, path: Path) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+        raise ValueError(f"{name} in {path} must be above 0, got {value!r}")
+    return float(value)

@@ -1,0 +1,53 @@
+"""A schedule: how many tokens to draft at which batch size, as ranges that servers take."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from simulator.numerics.arguments import integer
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Batch sizes that draft alike.
+
+    first_batch, last_batch: both included.
+    gamma: drafted tokens per block; 0: do not speculate.
+    """
+
+    first_batch: int
+    last_batch: int
+    gamma: int
+
+
+def schedule(gammas: Mapping[int, int]) -> tuple[Range, ...]:
+    """Returns the ranges of batch sizes that draft alike, from 1 to the largest that was planned.
+
+    A batch size between two planned ones takes the γ of the larger: long drafts cost most where the
+    load is highest.
+
+    Args:
+      gammas: γ by batch size, each batch size at least 1.
+
+    Raises:
+      ValueError: if there is no batch size, or a number is out of range.
+    """
+    if not gammas:
+        raise ValueError("gammas must have at least one batch size, got none")
+    ranges: list[Range] = []
+    first = 1
+    for batch in sorted(integer("batch", each, at_least=1) for each in gammas):
+        gamma = integer("gamma", gammas[batch])
+        if ranges and ranges[-1].gamma == gamma:
+            ranges[-1] = Range(ranges[-1].first_batch, batch, gamma)
+        else:
+            ranges.append(Range(first, batch, gamma))
+        first = batch + 1
+    return tuple(ranges)
+
+
+def last_paying_batch(ranges: tuple[Range, ...]) -> int | None:
+    """Returns the largest batch size at which the schedule drafts; None where it never does."""
+    paying = [each.last_batch for each in ranges if each.gamma > 0]
+    return paying[-1] if paying else None

@@ -1,0 +1,47 @@
+"""One set of costs to plan with, wherever it comes from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simulator.cost.cost import Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The load and the machine that roofline costs are of.
+
+    gpu, dtype, tp: as the user named them; dtype None: each configuration's own.
+    draft_kind: what the draft's configuration was taken for.
+    context: tokens in each sequence's cache.
+    needed_gb: weights and caches of both models on each GPU.
+    fits: whether its memory suffices.
+    """
+
+    gpu: str
+    dtype: str | None
+    tp: int
+    draft_kind: str
+    context: int
+    needed_gb: float
+    fits: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """Costs, and what belongs to them.
+
+    cost: of blocks of one pass over the batch.
+    c_hat: the ratio in operations where the source of the costs knows it.
+    batch: sequences decoded together.
+    load: of roofline costs; None for others.
+    max_gamma: tokens that the draft can draft at most; None: any number.
+    """
+
+    cost: Cost
+    c_hat: float | None = None
+    batch: int = 1
+    load: Load | None = None
+    max_gamma: int | None = None
