@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol
 
 from engines.counting.counts import Counts
-
-DraftSampling = Literal["sampled", "argmax"]
+from estimator.traces.traces import DraftSampling
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from engines.counting.counters import counters
 from engines.counting.counts import Counts
-from engines.engine import Completion, DraftSampling, Setting
+from engines.engine import Completion, Setting
 from engines.serving.child import free_port, serving
 from engines.serving.http import get_text, post_json
+from estimator.traces.traces import DraftSampling
 
 START_SECONDS = 300.0
 TURNS_ON = "a draft model (--spec-draft-model)"

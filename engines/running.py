@@ -1,4 +1,4 @@
-"""Servers that run already, wherever: one that speculates, one of the same target that does not."""
+"""Servers that run already, wherever, which nobody starts or stops here."""
 
 from __future__ import annotations
 
@@ -6,23 +6,28 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from engines.engine import DraftSampling, Server, Setting
+from engines.engine import Server, Setting
 from engines.llama_cpp import LlamaCppServer
 from engines.serving.child import healthy
 from engines.vllm import VllmServer
+from estimator.traces.traces import DraftSampling
 
 
 @dataclass(frozen=True, slots=True)
 class RunningPair:
-    """Two servers of one kind of engine, which nobody starts or stops here.
+    """Servers of one kind of engine and one pair, by URL.
 
     name: vllm or llama.cpp.
-    server, baseline_server: their URLs. γ and the way of drafting are the server's own.
+    target: a server of the target alone.
+    server: of the target with its draft; γ and the way of drafting are its own. None: there is
+      none.
+    draft: of the draft alone. None: there is none.
     """
 
     name: str
-    server: str
-    baseline_server: str
+    target: str
+    server: str | None = None
+    draft: str | None = None
     drafts_with_prompt: bool = False
     draft_samplings: tuple[DraftSampling, ...] = ("argmax", "sampled")
 
@@ -36,20 +41,31 @@ class RunningPair:
         """Gives the server of the setting's kind; see `engines.engine.Engine`.
 
         Raises:
-          ValueError: if it is not up, or serves another model than the other one.
+          ValueError: if there is none or it is not up, or a target served twice is not one model.
         """
-        if self.name not in ("vllm", "llama.cpp"):
-            raise ValueError(f"server must be of vllm or llama.cpp, got {self.name}")
-        url = self.server if setting.gamma > 0 else self.baseline_server
+        option, url = self._of(setting)
+        if url is None:
+            raise ValueError(f"{option} must be given, got none")
         if not healthy(url.rstrip("/").removesuffix("/v1")):
-            raise ValueError(f"server must be up, got no answer of {url}")
+            raise ValueError(f"{option} must be up, got no answer of {url}")
         if self.name == "llama.cpp":
             yield LlamaCppServer(url)
             return
-        server, baseline = VllmServer(self.server), VllmServer(self.baseline_server)
-        if server.model != baseline.model:
+        server = VllmServer(url)
+        if setting.gamma > 0 and server.model != VllmServer(self.target).model:
             raise ValueError(
-                "server and baseline-server must serve one model, got "
-                f"{server.model} and {baseline.model}"
+                "server and target-url must serve one model, got "
+                f"{server.model} and {VllmServer(self.target).model}"
             )
-        yield server if setting.gamma > 0 else baseline
+        yield server
+
+    def _of(self, setting: Setting) -> tuple[str, str | None]:
+        """Returns the option that names the server of a setting, and its URL."""
+        if self.name not in ("vllm", "llama.cpp"):
+            raise ValueError(f"a running server must be vllm's or llama.cpp's, got {self.name}")
+        if setting.gamma > 0:
+            return "server", self.server
+        return ("target-url", self.target) if setting.model == "target" else (
+            "draft-url",
+            self.draft,
+        )

@@ -9,8 +9,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engines.counting.counts import NOTHING, Counts
-from engines.engine import Completion, DraftSampling, Setting
+from engines.engine import Completion, Setting
 from engines.scores.local_models import load
+from estimator.traces.traces import DraftSampling
 
 
 @dataclass(slots=True)

@@ -11,10 +11,11 @@ from typing import Any
 
 from engines.counting.counters import counters
 from engines.counting.counts import Counts
-from engines.engine import Completion, DraftSampling, Setting
+from engines.engine import Completion, Setting
 from engines.scores.text_scores import TextScores
 from engines.serving.child import free_port, serving
 from engines.serving.http import get_text
+from estimator.traces.traces import DraftSampling
 
 START_SECONDS = 600.0
 METHOD = {"sampled": "probabilistic", "argmax": "greedy"}

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engines.engine import DraftSampling
+from estimator.traces.traces import DraftSampling
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,6 +63,11 @@ def judge(
         for texts in pairs[gamma if source is own else 0, case]
     ]
     total = sum((one.total for one in own), NOTHING)
+    if engine.drafts_past_end and total.drafted != gamma * total.drafts:
+        raise ValueError(
+            f"gamma must be what the server drafts, {total.drafted / total.drafts:.1f} tokens a "
+            f"block, got {gamma}"
+        )
     allowed = _allowed(
         engine, trial, chances, source, gamma, drafts=total.drafts, resample=source is alone
     )

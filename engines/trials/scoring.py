@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from engines.engine import Setting
+from engines.engine import Engine, Setting
 from engines.scores import local_models
 from engines.scores.text_scores import TextScores
-from engines.vllm import Vllm, VllmServer
+from engines.vllm import VllmServer
 
 # A prompt and its text.
 Text = tuple[tuple[int, ...], tuple[int, ...]]
@@ -40,25 +40,23 @@ class LocalScorer:
 
 
 @dataclass(frozen=True, slots=True)
-class VllmScorer:
-    """vLLM started on each model alone, or servers of each that are up.
+class EngineScorer:
+    """An engine that serves each model alone and scores given texts; vLLM does."""
 
-    servers: of target and draft; None: the engine's own are started.
-    """
-
-    engine: Vllm
-    servers: tuple[VllmServer, VllmServer] | None = None
+    engine: Engine
 
     def __call__(self, texts: Sequence[Text], temperature: float) -> list[Pair]:
         require_scored_temperature(temperature)
-        if self.servers is not None:
-            target, draft = self.servers
-            return [(target.score(*text), draft.score(*text)) for text in texts]
-        with self.engine.serve(Setting(0)) as target:
-            of_target = [target.score(*text) for text in texts]
-        with self.engine.serve(Setting(0, model="draft")) as draft:
-            of_draft = [draft.score(*text) for text in texts]
+        of_target, of_draft = (self._scores(model, texts) for model in ("target", "draft"))
         return list(zip(of_target, of_draft, strict=True))
+
+    def _scores(
+        self, model: Literal["target", "draft"], texts: Sequence[Text]
+    ) -> list[TextScores]:
+        with self.engine.serve(Setting(0, model=model)) as server:
+            if not isinstance(server, VllmServer):
+                raise ValueError(f"laws must be local with {self.engine.name}, got engine")
+            return [server.score(*text) for text in texts]
 
 
 def require_scored_temperature(temperature: float) -> None:

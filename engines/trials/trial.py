@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from engines.engine import DraftSampling, Setting
+from engines.engine import Setting
 from engines.trials.runs import Prompts, Run
+from estimator.traces.traces import DraftSampling
 
 # Temperature and concurrency.
 Case = tuple[float, int]

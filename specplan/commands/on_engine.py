@@ -46,6 +46,10 @@ def validate_on_engine(
 
     _require_own(others)
     drafted = tuple(dict.fromkeys(gammas))
+    if (engine.server is None) != (engine.target_url is None):
+        raise ValueError("server and target-url must be given together, got one of them")
+    if engine.server is not None and len(drafted) > 1:
+        raise ValueError(f"gamma must be the server's own, one number, got {len(drafted)} of them")
     with engine_pair(options, engine, longest=max(drafted)) as pair:
         trial = Trial(
             prompts=pair.prompts,

@@ -11,14 +11,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from engines.engine import DraftSampling, Engine
+from engines.engine import Engine
 from engines.llama_cpp import LlamaCpp
 from engines.running import RunningPair
 from engines.serving.gguf_files import write_gguf
 from engines.transformers import Transformers
 from engines.trials.runs import Prompts
-from engines.trials.scoring import LocalScorer, Scorer, VllmScorer
+from engines.trials.scoring import EngineScorer, LocalScorer, Scorer
 from engines.vllm import Vllm
+from estimator.traces.traces import DraftSampling
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer, require_same_tokenizer
 from specplan.loading.pairs import prompt_ids
@@ -143,15 +144,15 @@ def _prompts(options: ModelOptions, tokenizer: Any, target: str) -> list[tuple[i
 def _engine(
     engine: EngineOptions, target: str, draft: str, folder: Path, positions: int
 ) -> Engine:
-    if (engine.server is None) != (engine.baseline_server is None):
-        raise ValueError("server and baseline-server must be given together, got one of them")
     if engine.synthetic is not None and engine.engine != "vllm":
         raise ValueError(f"synthetic acceptance must be vllm's, got {engine.engine}")
     command = engine.engine_command
     if command is not None and engine.engine != "vllm":
         raise ValueError(f"engine-command must be vllm's, got {engine.engine}")
-    if engine.server is not None and engine.baseline_server is not None:
-        return RunningPair(str(engine.engine), engine.server, engine.baseline_server)
+    if engine.target_url is not None:
+        return RunningPair(
+            str(engine.engine), engine.target_url, server=engine.server, draft=engine.draft_url
+        )
     if engine.engine == "transformers":
         return Transformers(target, draft)
     if engine.engine == "vllm":
@@ -179,10 +180,8 @@ def words(command: str) -> tuple[str, ...]:
 
 def _scorer(engine: EngineOptions, made: Engine, target: str, draft: str) -> Scorer:
     laws = engine.laws
-    if laws is None:
-        laws = "engine" if isinstance(made, Vllm) else "local"
-    if laws == "local":
-        return LocalScorer(target, draft)
-    if not isinstance(made, Vllm):
+    if made.name != "vllm" and laws == "engine":
         raise ValueError(f"laws must be local with {made.name}, whose server scores no given text")
-    return VllmScorer(made)
+    if laws == "local" or made.name != "vllm":
+        return LocalScorer(target, draft)
+    return EngineScorer(made)

@@ -29,7 +29,8 @@ class EngineOptions:
     laws: str | None
     synthetic: tuple[float, ...] | None
     server: str | None
-    baseline_server: str | None
+    target_url: str | None
+    draft_url: str | None
     threads: int | None
 
 
@@ -69,8 +70,13 @@ OPTIONS = [
     ),
     click.option("--server", metavar="URL", help="A server with speculation that is running."),
     click.option(
-        "--baseline-server", metavar="URL", help="One of the same target without speculation."
+        "--target-url",
+        "--baseline-server",
+        "target_url",
+        metavar="URL",
+        help="A running server of the target alone.",
     ),
+    click.option("--draft-url", metavar="URL", help="A running server of the draft alone."),
     click.option(
         "--threads", type=click.IntRange(min=1), help="Of llama.cpp.  [default: all processors]"
     ),

@@ -7,10 +7,10 @@ import pytest
 import torch
 from engine_pairs import DRAFT, TARGET, embedded_ids
 
-from engines.engine import DraftSampling
 from engines.scores.text_scores import TextScores, acceptance
 from engines.trials.scoring import LocalScorer, require_scored_temperature
 from estimator.traces.scoring import trace
+from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode
 from reference.laws.sampling import Sampling

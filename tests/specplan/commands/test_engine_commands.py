@@ -64,14 +64,14 @@ def test_the_table_names_engine_prices_and_audit() -> None:
         (["--concurrency", "4"], "concurrency must come with --engine, got none"),
         (
             ["--engine", "vllm", "--server", "http://127.0.0.1:1"],
-            "server and baseline-server must be given together, got one of them",
+            "server and target-url must be given together, got one of them",
         ),
         (
             [
                 *("--engine", "vllm", "--server", "http://127.0.0.1:1", "--laws", "local"),
-                *("--baseline-server", "http://127.0.0.1:1"),
+                *("--baseline-server", "http://127.0.0.1:1", "--gamma", "2"),
             ],
-            "server must be up, got no answer of http://127.0.0.1:1",
+            "target-url must be up, got no answer of http://127.0.0.1:1",
         ),
         (
             ["--engine", "llama.cpp", "--engine-command", "x"],
