@@ -58,10 +58,6 @@ class TransformersServer:
             if module is not None:
                 module.generation_config.eos_token_id = None
                 module.generation_config.pad_token_id = 0
-        if assistant is not None:
-            assistant.generation_config.num_assistant_tokens = gamma
-            assistant.generation_config.num_assistant_tokens_schedule = "constant"
-            assistant.generation_config.assistant_confidence_threshold = 0.0
 
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
@@ -74,6 +70,12 @@ class TransformersServer:
 
         sampled = {"do_sample": True, "temperature": temperature, "top_k": 0, "top_p": 1.0}
         blocks = _Blocks()
+        if self._assistant is not None:
+            # Servers of other γ share the assistant.
+            settings = self._assistant.generation_config
+            settings.num_assistant_tokens = self._gamma
+            settings.num_assistant_tokens_schedule = "constant"
+            settings.assistant_confidence_threshold = 0.0
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             ids = self._model.generate(

@@ -15,7 +15,7 @@ from engines.trials.audit import Predicted, audit, feigned, predict
 from engines.trials.row import Row
 from engines.trials.runs import Run
 from engines.trials.scoring import Pair
-from engines.trials.steps import Steps
+from engines.trials.steps import Steps, step_seconds
 from engines.trials.trial import Case, Measured, Trial
 from estimator.intervals import Interval, jackknife_interval, left_out, ratio
 from simulator.acceptance.replay import expected_calls
@@ -74,12 +74,13 @@ def judge(
     found = audit(allowed, total, text_gap=gap)
     calls = sum(one.steps(drafts_past_end=engine.drafts_past_end) for one in own)
     replayed = _calls(engine, chances, source, gamma) if source is own else None
-    seconds, tokens = sum(one.seconds for one in own), sum(one.decoded for one in own)
+    tokens = sum(one.decoded for one in own)
+    measured_seconds = step_seconds(engine, own) * calls / tokens
     step = float(steps.cost.block_seconds(gamma))
     by_replay = replayed is not None and found.explained
     predicted = (replayed if by_replay and replayed is not None else calls) * step / tokens
     alpha = float(np.concatenate([one for texts in chances for one in texts]).mean())
-    baseline = _seconds_per_token(alone)
+    baseline = step_seconds(engine, alone)
     low, high = _speed_up_interval(alone, own)
     return Row(
         engine=engine.name,
@@ -99,11 +100,11 @@ def judge(
         predicted_from="replay" if by_replay else "counts",
         predicted_theorem8=float(improvement_factor(alpha, gamma, steps.cost.c)),
         predicted_calibrated=steps.baseline_seconds / predicted,
-        measured=baseline / (seconds / tokens),
+        measured=baseline / measured_seconds,
         measured_low=low,
         measured_high=high,
         predicted_seconds_per_token=predicted,
-        seconds_per_token=seconds / tokens,
+        seconds_per_token=measured_seconds,
         predicted_target_calls=replayed,
         target_calls=calls,
         block_efficiency=tokens / calls,
@@ -111,7 +112,7 @@ def judge(
         tokens=tokens,
         identical_to_target=_identical(own, alone) if temperature == 0 else None,
         baseline_tokens_per_second=concurrency / baseline,
-        tokens_per_second=concurrency * tokens / seconds,
+        tokens_per_second=concurrency / measured_seconds,
     )
 
 
@@ -154,10 +155,6 @@ def _calls(engine: Engine, chances: Chances, runs: Sequence[Run], gamma: int) ->
             drafted = rates[_start(engine, text) :]
             total += float(expected_calls(drafted, gamma)) - engine.drafts_with_prompt
     return total
-
-
-def _seconds_per_token(runs: Sequence[Run]) -> float:
-    return sum(one.seconds for one in runs) / sum(one.decoded for one in runs)
 
 
 def _identical(own: Sequence[Run], alone: Sequence[Run]) -> bool:

@@ -12,9 +12,12 @@ becomes a corner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
+from engines.engine import Engine
+from engines.trials.runs import Run
 from simulator.cost.curves import CostModel
 
 LINE_TOLERANCE = 0.02
@@ -73,3 +76,8 @@ class Steps:
         return CostModel(
             target_seconds={1: self.baseline_seconds, **beside}, draft_seconds=self.slope
         )
+
+
+def step_seconds(engine: Engine, runs: Sequence[Run]) -> float:
+    """Returns the seconds of a target pass, drafting included: the median over repeats of means."""
+    return median(one.seconds / one.steps(drafts_past_end=engine.drafts_past_end) for one in runs)

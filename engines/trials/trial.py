@@ -21,6 +21,7 @@ class Trial:
     gammas: of the rows, at least 1 each; priced_gammas: those that prices are taken at.
     temperatures, concurrencies: of the rows.
     synthetic: acceptance rates by position to feign, for the largest gamma.
+    together: whether the servers of all γ run at once, all but one of them idle, or in turn.
     """
 
     prompts: Prompts
@@ -34,6 +35,7 @@ class Trial:
     repeats: int
     seed: int
     synthetic: tuple[float, ...] | None = None
+    together: bool = False
 
     def __post_init__(self) -> None:
         if min(self.gammas) < 1:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from contextlib import ExitStack
 from dataclasses import dataclass
+
+import numpy as np
 
 from engines.engine import Engine, Server
 from engines.trials.judgement import judge
 from engines.trials.row import Row
 from engines.trials.runs import Prompts, Run, run
 from engines.trials.scoring import Pair, Scorer, Text
-from engines.trials.steps import Steps
+from engines.trials.steps import Steps, step_seconds
 from engines.trials.trial import WARM_UP_PROMPTS, Case, Measured, Trial
+
+# The repeat that comes before the first.
+WARM_UP = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,13 +29,29 @@ class Validation:
 
 
 def measure(engine: Engine, trial: Trial, *, progress: Callable[[], object]) -> Measured:
-    """Returns runs of an engine, each γ on a server of its own, in turn."""
+    """Returns runs of an engine, each γ on a server of its own.
+
+    Where servers run together, every repeat takes the γ in another order, so that a machine that
+    slows down slows all of them.
+    """
     measured = Measured()
-    for gamma in trial.served_gammas:
-        with engine.serve(trial.setting(gamma)) as server:
-            measured.version = server.version
-            for case in trial.cases:
-                _measure_case(server, trial, gamma, case, measured, progress)
+    gammas = trial.served_gammas
+    order = np.random.default_rng(trial.seed)
+    for group in [gammas] if trial.together else [(gamma,) for gamma in gammas]:
+        with ExitStack() as stack:
+            servers = {
+                gamma: stack.enter_context(engine.serve(trial.setting(gamma))) for gamma in group
+            }
+            for gamma, server in servers.items():
+                measured.version = server.version
+                for case in trial.cases:
+                    _texts(server, trial, gamma, case, WARM_UP, progress)
+            for repeat in range(trial.repeats):
+                for case in trial.cases:
+                    for gamma in order.permutation(group).tolist():
+                        _measure_case(
+                            servers[gamma], trial, gamma, case, repeat, measured, progress
+                        )
     return measured
 
 
@@ -38,37 +60,42 @@ def _measure_case(
     trial: Trial,
     gamma: int,
     case: Case,
+    repeat: int,
     measured: Measured,
     progress: Callable[[], object],
 ) -> None:
-    """Adds the runs of one γ, temperature and concurrency."""
+    """Adds a repeat of one γ, temperature and concurrency."""
+    for prompts, wanted, kept in (
+        (trial.other_prompts, (0, *trial.priced_gammas), measured.priced),
+        (trial.prompts, (0, *trial.gammas), measured.rows),
+    ):
+        if gamma in wanted:
+            own = _texts(server, trial, gamma, case, repeat, progress, prompts)
+            kept.setdefault((gamma, case), []).append(own)
+
+
+def _texts(
+    server: Server,
+    trial: Trial,
+    gamma: int,
+    case: Case,
+    repeat: int,
+    progress: Callable[[], object],
+    prompts: Prompts | None = None,
+) -> Run:
+    """Returns a run of prompts; without them, of a few that warm a server up."""
     temperature, concurrency = case
-
-    def texts(prompts: Prompts, repeat: int) -> Run:
-        return run(
-            server,
-            prompts,
-            speculative=gamma > 0,
-            max_new_tokens=trial.max_new_tokens,
-            temperature=temperature,
-            concurrency=concurrency,
-            seed=trial.seed + repeat * len(prompts),
-            progress=progress,
-        )
-
-    texts(trial.other_prompts[:WARM_UP_PROMPTS], 0)
-    for repeat in range(trial.repeats):
-        if gamma in (0, *trial.priced_gammas):
-            runs = measured.priced.setdefault((gamma, case), [])
-            runs.append(texts(trial.other_prompts, repeat))
-        if gamma in (0, *trial.gammas):
-            measured.rows.setdefault((gamma, case), []).append(texts(trial.prompts, repeat))
-
-
-def step_seconds(engine: Engine, runs: Sequence[Run]) -> float:
-    """Returns the mean seconds of a target pass of runs, drafting included."""
-    steps = sum(one.steps(drafts_past_end=engine.drafts_past_end) for one in runs)
-    return sum(one.seconds for one in runs) / steps
+    chosen = trial.other_prompts[:WARM_UP_PROMPTS] if prompts is None else prompts
+    return run(
+        server,
+        chosen,
+        speculative=gamma > 0,
+        max_new_tokens=trial.max_new_tokens,
+        temperature=temperature,
+        concurrency=concurrency,
+        seed=trial.seed + (repeat - WARM_UP) * len(chosen),
+        progress=progress,
+    )
 
 
 def steps_of(engine: Engine, trial: Trial, measured: Measured, case: Case) -> Steps:

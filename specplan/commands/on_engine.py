@@ -63,6 +63,7 @@ def validate_on_engine(
             repeats=repeats,
             seed=seed,
             synthetic=engine.synthetic,
+            together=runs_together(engine),
         )
         with tqdm(
             total=trial.texts, desc="validate", unit="text", disable=not sys.stderr.isatty()
@@ -77,6 +78,13 @@ def validate_on_engine(
     from specplan.reports.engines import report
 
     click.echo(report(result, prompts=len(trial.prompts), repeats=repeats))
+
+
+def runs_together(engine: EngineOptions) -> bool:
+    """Returns whether servers of all γ run at once: where not asked, where they are small."""
+    if engine.servers is None:
+        return engine.engine != "vllm"
+    return engine.servers == "together"
 
 
 def _require_own(others: dict[str, Any]) -> None:

@@ -32,6 +32,7 @@ class EngineOptions:
     target_url: str | None
     draft_url: str | None
     threads: int | None
+    servers: str | None
 
 
 OPTIONS = [
@@ -77,6 +78,12 @@ OPTIONS = [
         help="A running server of the target alone.",
     ),
     click.option("--draft-url", metavar="URL", help="A running server of the draft alone."),
+    click.option(
+        "--servers",
+        type=click.Choice(["together", "in-turn"]),
+        help="Whether those of all gammas run at once, their runs interleaved, which takes the "
+        "memory of all.  [default: in-turn with vllm, else together]",
+    ),
     click.option(
         "--threads", type=click.IntRange(min=1), help="Of llama.cpp.  [default: all processors]"
     ),
