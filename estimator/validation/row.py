@@ -11,6 +11,7 @@ class Row:
 
     gamma: of a fixed policy, else None, and so are the predictions.
     rule: of acceptance, by name; lossless: whether it keeps the target's law.
+    draft_temperature: of the draft's own sampling; None where it has none to set.
     alpha: mean of sum min(p, q) over texts sampled from the target before the run; under a
       lenient rule with its p/l in place of p (Leviathan et al. 2023, A.5).
     c: seconds of a draft step over seconds of a target step; None where nothing was drafted.
@@ -30,6 +31,7 @@ class Row:
 
     draft: str
     temperature: float
+    draft_temperature: float | None
     policy: str
     gamma: int | None
     rule: str

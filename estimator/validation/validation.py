@@ -140,13 +140,14 @@ def _predict(
     """Returns the predictions of a fixed gamma, else none.
 
     Of a lossy rule's run the target's own texts tell alpha alone, since the run leaves them; its
-    text is not the target's, so replay along it holds at temperature 0 only, where a token is
-    accepted if and only if it stands.
+    text is not the target's, so replay along it holds only where target and draft both choose by
+    argmax, and a token is accepted if and only if it stands.
     """
     if not isinstance(policy, Fixed):
         return _Predicted()
     gamma = policy.value
-    greedy, lossless = texts.subject.sampling.greedy, texts.subject.rule.lossless
+    drafter, lossless = texts.subject.drafter, texts.subject.rule.lossless
+    greedy = texts.subject.sampling.greedy and (drafter.sampling is None or drafter.sampling.greedy)
     own_texts = texts.of(runs[arm])
     theorem8 = float(improvement_factor(texts.alpha(runs[BASELINE]), gamma, cost.c))
     if not lossless and not greedy:
@@ -192,9 +193,11 @@ def _row(
     drafted = sum(run.drafted for run in own_runs)
     calls = sum(run.target_calls for run in own_runs)
     gap = texts.tie_gap(repeats, arm) if subject.sampling.greedy else None
+    draft_sampling = subject.drafter.sampling
     return Row(
         draft=subject.drafter.name,
         temperature=subject.sampling.temperature,
+        draft_temperature=None if draft_sampling is None else draft_sampling.temperature,
         policy=policy.name if isinstance(policy, Fixed) else arm,
         gamma=policy.value if isinstance(policy, Fixed) else None,
         rule=subject.rule.name,

@@ -86,7 +86,13 @@ def generate_command(
       specplan generate --target T --draft D --chat --prompt "Why is the sky blue?" --stop "."
     """
     from reference.records import Generation
-    from specplan.loading.pairs import acceptance_rule, draft_names, load, sampling_at
+    from specplan.loading.pairs import (
+        acceptance_rule,
+        draft_names,
+        draft_sampling_at,
+        load,
+        sampling_at,
+    )
     from specplan.options.policy_names import parse_policies
 
     if prompt is not None and not prompt.strip():
@@ -97,6 +103,7 @@ def generate_command(
         raise ValueError("a stop string must have at least one character, got ''")
     [policy] = parse_policies([policy_name], gammas=[gamma], max_gamma=max_gamma).values()
     sampling = sampling_at(temperature, options)
+    samplings = sampling, draft_sampling_at(sampling, options)
     rule = acceptance_rule(lenience)
     names = () if decoder == "autoregressive" else draft_names(options)
     if len(names) > 1:
@@ -104,7 +111,7 @@ def generate_command(
     loaded = load(replace(options, num_prompts=1), names, prompt)
     [ids] = loaded.prompts
     text, prefill_seconds, stream = _begin(
-        loaded, ids, policy, sampling, rule, stop_strings, max_gamma=max_gamma, seed=seed
+        loaded, ids, policy, samplings, rule, stop_strings, max_gamma=max_gamma, seed=seed
     )
     if as_json:
         blocks = list(stream)
@@ -128,7 +135,7 @@ def _begin(
     loaded: Loaded,
     ids: Sequence[int],
     policy: Policy | None,
-    sampling: Sampling,
+    samplings: tuple[Sampling, Sampling],
     rule: Rule,
     stop_strings: tuple[str, ...],
     *,
@@ -148,6 +155,7 @@ def _begin(
     from reference.stopping import StopStrings
 
     target, stopping = loaded.target, loaded.stopping
+    sampling, draft_sampling = samplings
     generator = seeded(target.device, seed)
     if stop_strings:
         strings = StopStrings(stop_strings, loaded.tokenizer.decode)
@@ -158,7 +166,7 @@ def _begin(
             target, text, sampling=sampling, stopping=stopping, generator=generator
         )
     [drafter_of] = loaded.drafters.values()
-    drafter = drafter_of(sampling)
+    drafter = drafter_of(draft_sampling)
     if policy is None:
         beginning(target, ids, stopping)   # refuses what does not fit before costs are measured
         subject = Subject(target, drafter, sampling, loaded.stopping, rule)

@@ -73,7 +73,7 @@ def measure_command(
     from estimator.runs.room import require_room
     from estimator.traces.measured_traces import measure_traces
     from estimator.traces.trace_file import require_place, traces_path
-    from specplan.loading.pairs import draft_names, load, sampling_at
+    from specplan.loading.pairs import draft_names, draft_sampling_at, load, sampling_at
 
     names = draft_names(options)
     if len(names) > 1:
@@ -84,9 +84,10 @@ def measure_command(
     if kept is not None:
         require_place(kept)
     sampling = sampling_at(temperature, options)
+    draft_sampling = draft_sampling_at(sampling, options)
     loaded = load(options, names)
     [(name, drafter_of)] = loaded.drafters.items()
-    subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
+    subject = Subject(loaded.target, drafter_of(draft_sampling), sampling, loaded.stopping)
     prompts = loaded.prompts
     require_room(subject, prompts)
     if batch_size > 1:

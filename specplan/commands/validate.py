@@ -104,21 +104,28 @@ def validate_command(
     from estimator.runs.arms import Subject
     from estimator.runs.room import require_room
     from estimator.validation.validation import generations, validate
-    from specplan.loading.pairs import acceptance_rule, draft_names, load, sampling_at
+    from specplan.loading.pairs import (
+        acceptance_rule,
+        draft_names,
+        draft_sampling_at,
+        load,
+        sampling_at,
+    )
     from specplan.options.policy_names import parse_policies
 
     policies = parse_policies(policy_names, gammas=gammas, max_gamma=max_gamma)
     rule = acceptance_rule(lenience)
-    samplings = [sampling_at(temperature, options) for temperature in dict.fromkeys(temperatures)]
-    replayed = rule.lossless or any(sampling.greedy for sampling in samplings)
+    targets = [sampling_at(temperature, options) for temperature in dict.fromkeys(temperatures)]
+    samplings = [(sampling, draft_sampling_at(sampling, options)) for sampling in targets]
+    replayed = rule.lossless or any(sampling.greedy for sampling in targets)
     if figure is not None and not (replayed and "fixed" in policy_names):
         raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
     loaded = load(options, draft_names(options))
     prompts = loaded.prompts
     subjects = [
-        Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping, rule)
+        Subject(loaded.target, drafter_of(draft_sampling), sampling, loaded.stopping, rule)
         for drafter_of in loaded.drafters.values()
-        for sampling in samplings
+        for sampling, draft_sampling in samplings
     ]
     for subject in subjects:
         require_room(subject, prompts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from estimator.prompt_files import Prompt, read_prompts, require_characters
@@ -69,6 +69,20 @@ def sampling_at(temperature: float, options: ModelOptions) -> Sampling:
         min_p=options.min_p,
         repetition_penalty=options.repetition_penalty,
     )
+
+
+def draft_sampling_at(sampling: Sampling, options: ModelOptions) -> Sampling:
+    """Returns the settings that the draft samples by: the target's, but for its own temperature.
+
+    Raises:
+      ValueError: if that is out of range.
+    """
+    if options.draft_temperature is None:
+        return sampling
+    try:
+        return replace(sampling, temperature=options.draft_temperature)
+    except ValueError as error:
+        raise ValueError(f"draft_{error}") from error
 
 
 def acceptance_rule(lenience: float) -> Rule:

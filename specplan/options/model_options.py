@@ -18,6 +18,7 @@ class ModelOptions:
     """Which models to run, where, and on which text; see each option's help.
 
     prompt_tokens: None leaves a user's prompts whole.
+    draft_temperature: None stands for the target's.
     force: take an n-gram model though its tokenizer is not known to be the target's.
     """
 
@@ -32,6 +33,7 @@ class ModelOptions:
     prompt_tokens: int | None
     chat: bool
     max_new_tokens: int
+    draft_temperature: float | None
     top_k: int | None
     top_p: float
     min_p: float
@@ -101,6 +103,12 @@ OPTIONS = [
         type=click.IntRange(min=1),
         default=64,
         help="Tokens after each prompt, at most.",
+    ),
+    click.option(
+        "--draft-temperature",
+        type=float,
+        help="Of the draft; 0: its likeliest token, as most servers draft whatever the target's "
+        "temperature. The output law is the target's at any.  [default: the target's]",
     ),
     click.option("--top-k", type=int, help="Keep the k likeliest tokens."),
     click.option("--top-p", type=float, default=1.0, help="Keep the smallest set of this mass."),

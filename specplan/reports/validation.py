@@ -83,6 +83,11 @@ def _costs(validation: Validation) -> str:
     )
 
 
+def _temperatures(target: float, draft: float | None) -> str:
+    """Returns the target's temperature, and the draft's where it is another."""
+    return f"{target:g}" if draft in (None, target) else f"{target:g}, draft {draft:g}"
+
+
 def _short(name: str) -> str:
     """Returns a name, of a long path its end."""
     return name if len(name) <= LONGEST_NAME else f"...{name[3 - LONGEST_NAME :]}"
@@ -105,7 +110,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
     gap = "" if row["tie_gap"] is None else f" ({row['tie_gap']:.2g})"
     return [
         _short(row["draft"]),
-        f"{row['temperature']:g}",
+        _temperatures(row["temperature"], row["draft_temperature"]),
         policy if row["lossless"] else f"{policy}, lossy",
         f"{row['alpha']:.3f}",
         "-" if row["c"] is None else f"{row['c']:.3f}",
