@@ -124,6 +124,7 @@ class Setup:
     device: str | None = None
     threads: int | None = None
     sampling: Mapping[str, Any] = field(default_factory=dict)
+    draft_temperature: float | None = None
     python: str | None = None
     platform: str | None = None
     libraries: Mapping[str, str] = field(default_factory=dict)

@@ -149,6 +149,7 @@ def _setup(name: str, loaded: Loaded, subject: Subject) -> Setup:
         "target": loaded.target.module,
         "draft": transformers_module(draft_model(subject.drafter)),
     }
+    own = subject.drafter.sampling
     return Setup(
         target=loaded.target.name,
         draft=name,
@@ -159,6 +160,7 @@ def _setup(name: str, loaded: Loaded, subject: Subject) -> Setup:
         },
         dtype=str(loaded.target.module.dtype).removeprefix("torch."),
         sampling=asdict(subject.sampling),
+        draft_temperature=None if own is None else own.temperature,
     )
 
 

@@ -33,6 +33,11 @@ def hierarchical_drafter(sampling: Sampling) -> HierarchicalDrafter:
     return HierarchicalDrafter(model_drafter(DRAFT, sampling), second, 1)
 
 
+def greedy_hierarchical_drafter(_: Sampling) -> HierarchicalDrafter:
+    second = model_drafter(random_table(3, VOCABULARY), Sampling())
+    return HierarchicalDrafter(model_drafter(DRAFT, Sampling(0.0)), second, 1)
+
+
 DRAFTERS: dict[str, Callable[[Sampling], Drafter]] = {
     "model": lambda sampling: model_drafter(DRAFT, sampling),
     "model with other settings": lambda _: model_drafter(DRAFT, Sampling(1.7, top_k=2)),
@@ -40,6 +45,7 @@ DRAFTERS: dict[str, Callable[[Sampling], Drafter]] = {
     "random": lambda _: RandomDrafter(VOCABULARY, CPU),
     "lookup": lambda _: PromptLookupDrafter(device=CPU, longest=1),
     "hierarchical": hierarchical_drafter,
+    "greedy hierarchical": greedy_hierarchical_drafter,
 }
 POLICIES: dict[str, Policy] = {
     "fixed 0": Fixed(0),

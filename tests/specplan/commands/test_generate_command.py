@@ -58,6 +58,7 @@ def test_a_seed_gives_one_text(run_json: RunJson, generate: list[str]) -> None:
         ("--policy", "heuristic"),
         ("--policy", "confidence:0.5"),
         ("--policy", "adaptive", "--max-gamma", "3"),
+        ("--draft-temperature", "0.8"),
         ("--draft", "lookup"),
         ("--draft", "random"),
         ("--draft", "exit:1"),

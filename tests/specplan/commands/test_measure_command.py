@@ -16,7 +16,7 @@ from estimator.profiles.profile import Drafting, Profile, read_profile
 RunJson = Callable[..., Any]
 
 SETUP = {
-    "target", "draft", "revision", "dtype", "sampling", "device", "threads", "python", "platform",
+    "target", "draft", "revision", "dtype", "sampling", "draft_temperature", "device", "threads", "python", "platform",
     "libraries", "prompts_hash", "max_new_tokens", "max_gamma", "seed", "date",
     "engine", "engine_version", "flags",
 }  # fmt: skip
@@ -69,6 +69,59 @@ def test_sampling_settings_reach_the_models(run_json: RunJson, measure: list[str
     plain = run_json(*measure)["alpha"]["value"]
     for setting in (("--top-p", "0.5"), ("--min-p", "0.5"), ("--repetition-penalty", "2")):
         assert run_json(*measure, *setting)["alpha"]["value"] != plain
+
+
+def test_a_draft_by_argmax_is_measured_as_such(
+    run_json: RunJson, measure: list[str], tmp_path: Path
+) -> None:
+    """The texts are the target's at temperature 1 either way, and both ways are in the file."""
+    sampled = run_json(*measure, "-o", str(tmp_path / "a.v1"))
+    argmax = run_json(*measure, "--draft-temperature", "0", "-o", str(tmp_path / "a.v2"))
+    asked = [
+        (made["draft_sampling"], made["setup"]["draft_temperature"]) for made in (sampled, argmax)
+    ]
+    assert asked == [("sampled", 1.0), ("argmax", 0.0)]
+    assert sampled["draftings"] == argmax["draftings"]
+    for profile in (sampled, argmax):
+        assert profile["alpha"] == profile["draftings"][profile["draft_sampling"]]["alpha"]
+    assert argmax["alpha"]["value"] < sampled["alpha"]["value"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == [
+        "a.v1", "a.v1.traces.npz", "a.v2", "a.v2.traces.npz"
+    ]  # fmt: skip
+
+
+def test_a_strangers_file_is_never_overwritten(
+    run: Run, measure: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "p.npz").write_bytes(b"another's")
+    assert run(*measure, "-o", str(tmp_path / "p.json")).exit_code == 0
+    assert (tmp_path / "p.npz").read_bytes() == b"another's"
+    for name in ("q.json.traces.npz", "q.json.traces.npz.part"):
+        taken = tmp_path / name
+        taken.write_bytes(b"another's")
+        refused = run(*measure, "-o", str(tmp_path / "q.json"))
+        assert refused.exit_code == 2
+        assert refused.stdout == ""
+        assert refused.stderr.startswith(f"Error: traces {taken} must be")
+        assert refused.stderr.count("\n") == 1
+        assert taken.read_bytes() == b"another's"
+        assert not (tmp_path / "q.json").exists()
+        taken.unlink()
+
+
+def test_damaged_traces_are_refused_before_a_model_is_read(
+    run: Run, measure: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "p.json"
+    assert run(*measure, "-o", str(path)).exit_code == 0
+    traces = tmp_path / "p.json.traces.npz"
+    content = bytearray(traces.read_bytes())
+    content[len(content) // 2] ^= 1
+    traces.write_bytes(content)
+    monkeypatch.setattr("specplan.loading.pairs.load", lambda *_: pytest.fail("a model was read"))
+    refused = run(*measure, "-o", str(path))
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "got another or a damaged one" in refused.stderr
 
 
 def test_the_table_says_what_was_measured_and_what_to_do(

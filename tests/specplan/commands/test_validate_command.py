@@ -13,7 +13,8 @@ import estimator.runs.arms
 RunJson = Callable[..., Any]
 
 KEYS = {
-    "draft", "temperature", "policy", "gamma", "alpha", "c", "predicted_theorem8",
+    "draft", "temperature", "draft_temperature", "policy", "gamma", "alpha", "c",
+    "predicted_theorem8",
     "predicted_ahead", "predicted_ahead_low", "predicted_ahead_high", "predicted_calibrated",
     "measured", "measured_low", "measured_high", "error_percent", "predicted_target_calls",
     "target_calls", "block_efficiency", "accepted_fraction", "tokens", "identical_to_target",
@@ -57,6 +58,39 @@ def test_rows_have_every_key_in_the_order_of_draft_temperature_and_gamma(
         )
         if row["temperature"] == 0:
             assert row["predicted_target_calls"] == row["target_calls"]
+
+
+def test_a_draft_by_argmax_is_predicted_and_measured_as_such(
+    run: Run, run_json: RunJson, validate: list[str]
+) -> None:
+    """Given the text, an argmax draft stands or falls surely, so its calls are foretold exactly."""
+    asked = [*validate, "--draft", "lookup", "--gamma", "3", "--temperature", "0,1"]
+    rows = run_json(*asked, "--draft-temperature", "0")["rows"]
+    assert [row["draft_temperature"] for row in rows] == [0.0, 0.0, None, None]
+    for row in rows:
+        assert row["predicted_target_calls"] == row["target_calls"]
+    plain = run_json(*asked)["rows"]
+    assert [row["draft_temperature"] for row in plain] == [0.0, 1.0, None, None]
+    assert rows[1]["alpha"] < plain[1]["alpha"]
+    assert [rows[place]["alpha"] for place in (0, 2, 3)] == [
+        plain[place]["alpha"] for place in (0, 2, 3)
+    ]
+    assert "1, draft 0 " in run(*asked, "--draft-temperature", "0").stdout
+
+
+def test_a_greedy_target_is_followed_by_a_draft_that_draws(
+    run_json: RunJson, validate: list[str]
+) -> None:
+    [row] = run_json(
+        *validate, "--gamma", "3", "--temperature", "0", "--draft-temperature", "1"
+    )["rows"]
+    assert row["identical_to_target"] is True
+    assert row["predicted_target_calls"] is not None
+    [lossy] = run_json(
+        *validate, "--gamma", "3", "--temperature", "0", "--draft-temperature", "1",
+        "--lenience", "0.5",
+    )["rows"]  # fmt: skip
+    assert lossy["predicted_target_calls"] is None
 
 
 def test_a_seed_gives_one_text(run_json: RunJson, validate: list[str]) -> None:

@@ -16,6 +16,7 @@ from specplan.reports.validation import report
 ROW = Row(
     draft="small",
     temperature=0.0,
+    draft_temperature=0.0,
     policy="fixed",
     gamma=4,
     rule="strict",

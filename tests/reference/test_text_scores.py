@@ -1,0 +1,113 @@
+"""A text is scored stretch by stretch: the same scores as at once, from one pass of each model."""
+
+import pytest
+import torch
+from combinations import DRAFT, DRAFTERS, PROMPT, SETTINGS, TARGET, VOCABULARY, model_drafter
+from plain_laws import plain_law
+from torch import Tensor
+
+import reference.scoring
+from reference.drafter import Drafter
+from reference.generation import decode
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores
+from reference.models.tabular import TabularModel
+from reference.scoring import score_text
+from reference.stopping import Stopping
+
+TOKENS = 13
+GAMMA = 4
+LENIENCES = (1.0, 0.6, 0.2)
+SAMPLINGS = (Sampling(0.8), Sampling(0.0))
+
+
+class Counting(TabularModel):
+    """A table that remembers how many tokens each pass took."""
+
+    def __init__(self, *arguments: object) -> None:
+        super().__init__(*arguments)   # type: ignore[arg-type]
+        self.passes: list[int] = []
+
+    def extend(self, tokens: Tensor) -> Tensor:
+        self.passes.append(len(tokens))
+        return super().extend(tokens)
+
+
+def own_text(sampling: Sampling) -> tuple[int, ...]:
+    return decode(
+        TabularModel(TARGET, VOCABULARY),
+        PROMPT,
+        sampling=sampling,
+        stopping=Stopping(TOKENS),
+        generator=torch.Generator().manual_seed(3),
+    ).tokens
+
+
+def scores(target: TabularModel, drafter: Drafter, sampling: Sampling) -> list[Scores]:
+    return score_text(
+        target,
+        drafter,
+        PROMPT,
+        own_text(sampling),
+        SAMPLINGS,
+        sampling=sampling,
+        leniences=LENIENCES,
+        max_gamma=GAMMA,
+    )
+
+
+@pytest.mark.parametrize("positions", [1, 3, 12])
+@pytest.mark.parametrize("setting", ["plain", "greedy", "repetition penalty"])
+@pytest.mark.parametrize("drafter", DRAFTERS)
+def test_stretches_of_any_length_give_the_scores_of_the_whole(
+    drafter: str, setting: str, positions: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampling = SETTINGS[setting]
+    target = TabularModel(TARGET, VOCABULARY)
+    whole = scores(target, DRAFTERS[drafter](sampling), sampling)
+    monkeypatch.setattr(reference.scoring, "ROW_NUMBERS", positions * VOCABULARY + 1)
+    for one, other in zip(
+        whole, scores(target, DRAFTERS[drafter](sampling), sampling), strict=True
+    ):
+        assert torch.equal(one.beta, other.beta)
+        assert torch.equal(one.acceptance, other.acceptance)
+        assert torch.equal(one.lenient_beta, other.lenient_beta)
+        if one.drafted is not None:
+            assert other.drafted is not None
+            assert torch.equal(one.drafted, other.drafted)
+
+
+def test_each_model_reads_the_text_once_in_passes_of_bounded_rows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Both ways of sampling and three leniences together; rows held never exceed the bound."""
+    monkeypatch.setattr(reference.scoring, "ROW_NUMBERS", 5 * VOCABULARY)
+    target, draft = Counting(TARGET, VOCABULARY), Counting(DRAFT, VOCABULARY)
+    drafter = model_drafter(DRAFT, Sampling())
+    drafter.draft = draft
+    found = scores(target, drafter, Sampling())
+    assert len(found) == len(SAMPLINGS)
+    assert target.passes == draft.passes == [5, 5, 3]
+
+
+@pytest.mark.parametrize("setting", ["plain", "temperature", "top-p", "greedy"])
+def test_scores_are_those_of_the_laws_longhand(setting: str) -> None:
+    """Theorem 5 and A.5 of Leviathan et al. 2023, for a draft drawn warm and one by argmax."""
+    sampling = SETTINGS[setting]
+    tokens = own_text(sampling)
+    found = scores(TabularModel(TARGET, VOCABULARY), model_drafter(DRAFT, sampling), sampling)
+    for own, scored in zip(SAMPLINGS, found, strict=True):
+        for place, token in enumerate(tokens):
+            text = [*PROMPT, *tokens[:place]]
+            p, q = plain_law(TARGET(text), sampling, text), plain_law(DRAFT(text), own, text)
+            beta = sum(min(x, y) for x, y in zip(p, q, strict=True))
+            assert scored.beta[place] == pytest.approx(beta, abs=1e-12)
+            assert scored.acceptance[place] == pytest.approx(min(1, q[token] / p[token]), abs=1e-12)
+            for lenience, lenient in zip(LENIENCES, scored.lenient_beta[place], strict=True):
+                if sampling.greedy:
+                    likely = TARGET(text)
+                    kept = [mass >= lenience * max(likely) for mass in likely]
+                    expected = sum(y for y, keeps in zip(q, kept, strict=True) if keeps)
+                else:
+                    expected = sum(min(x / lenience, y) for x, y in zip(p, q, strict=True))
+                assert lenient == pytest.approx(expected, abs=1e-12)
