@@ -16,9 +16,9 @@ from estimator.profiles.profile import Drafting, Profile, read_profile
 RunJson = Callable[..., Any]
 
 SETUP = {
-    "target", "draft", "revision", "dtype", "sampling", "draft_temperature", "device", "threads",
-    "python", "platform", "libraries", "prompts_hash", "max_new_tokens", "max_gamma", "seed", "date",
-    "engine", "engine_version", "flags",
+    "target", "draft", "revision", "dtype", "sampling", "draft_temperature", "device",
+    "threads", "python", "platform", "libraries", "prompts_hash", "max_new_tokens",
+    "max_gamma", "seed", "date", "engine", "engine_version", "flags",
 }  # fmt: skip
 
 
