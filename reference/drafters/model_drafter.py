@@ -134,7 +134,7 @@ def text_laws(
     Raises:
       FloatingPointError: if the model returns logits that are NaN or infinite.
     """
-    unseen = torch.tensor(text[model.length :], device=model.device)
+    unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)
     given = torch.tensor(tokens[:-1], dtype=torch.int64, device=model.device)
     logits = model.extend(torch.cat([unseen, given]))[-len(tokens) :]
     require_finite(peaks(logits).isfinite().tolist(), model.name, len(text))

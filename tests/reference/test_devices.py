@@ -12,7 +12,7 @@ import torch
 from reference.drafter import Draft
 from reference.laws.laws import Dense, Laws, OneHot, draw, overlap
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import score_laws
+from reference.laws.scoring import Stretch, score_laws
 from reference.rules.acceptance import Rule, Strict, residual
 from reference.rules.lenience import Lenient
 from reference.verifier import verify
@@ -51,7 +51,7 @@ def test_verification_stays_where_the_laws_lie(p: Laws, q: Laws, rule: Rule) -> 
         lambda: draw(DENSE.probabilities, generator()),
         lambda: overlap(DENSE, CERTAIN),
         lambda: residual(DENSE.probabilities, CERTAIN),
-        lambda: score_laws(DENSE, CERTAIN, TEXT).acceptance,
+        lambda: score_laws(Stretch(TEXT, TEXT, DENSE), CERTAIN, ()).acceptance,
     ],
 )
 def test_laws_stay_where_the_logits_lie(compute: Callable[[], torch.Tensor]) -> None:
