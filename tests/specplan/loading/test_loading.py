@@ -42,6 +42,7 @@ def options(folders: Path, monkeypatch: pytest.MonkeyPatch) -> ModelOptions:
         top_p=1.0,
         min_p=0.0,
         repetition_penalty=1.0,
+        draft_temperature=None,
     )
 
 
