@@ -9,7 +9,10 @@ from transformers import PreTrainedTokenizerFast
 
 Run = Callable[..., Result]
 
-TEXT = Path(__file__).with_name("conftest.py").read_text(encoding="utf-8")
+TEXT = "".join(
+    Path(__file__).with_name(name).read_text(encoding="utf-8")
+    for name in ("programs.py", "conftest.py")
+)
 
 
 def bpe_tokenizer(*, tokens: int) -> PreTrainedTokenizerFast:
