@@ -48,6 +48,8 @@ def run_arms(
     seed: int,
     progress: Callable[[], object],
     enough: Callable[[Runs], bool] = lambda _: False,
+    rules: Mapping[str, Rule] | None = None,
+    probe: Callable[[int], Policy] = Fixed,
 ) -> Runs:
     """Returns every arm's generations, for each prompt and repeat.
 
@@ -64,9 +66,11 @@ def run_arms(
       seed: of texts and order.
       progress: called after each generation.
       enough: asked after each repeat of all prompts whether it was the last.
+      rules: by arm, of those that have another than the subject's.
+      probe: the policy of the probing texts of a draft length.
     """
     speculative: dict[str, Policy] = {
-        **{f"{PROBE}{gamma}": Fixed(gamma) for gamma in probed(probe_gammas)}, **policies
+        **{f"{PROBE}{gamma}": probe(gamma) for gamma in probed(probe_gammas)}, **policies
     }
     arms = [BASELINE, AGAIN, *speculative]
 
@@ -88,7 +92,7 @@ def run_arms(
             policy=speculative[arm],
             stopping=stopping,
             generator=generator,
-            rule=subject.rule,
+            rule=subject.rule if rules is None else rules.get(arm, subject.rule),
         )
 
     warm_up = Stopping(min(WARM_UP_TOKENS, subject.stopping.max_new_tokens))

@@ -9,13 +9,13 @@ independent positions, which is what Leviathan et al. 2023 assume for Eq. 1.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.tokens import expected_tokens
-from simulator.cost.curves import CostModel
+from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer, non_negative, probability, same_shape
 
 
@@ -26,11 +26,13 @@ class BildCalls:
     tokens: emitted, shape (...).
     small_calls: forward passes of the small model, the one that was not confident included.
     draft_lengths: shape (..., max_draft + 1); entry k counts large calls after k drafted tokens.
+    unread_lengths: as draft_lengths, of drafts that end a text: no large call reads them.
     """
 
     tokens: NDArray[np.float64]
     small_calls: NDArray[np.float64]
     draft_lengths: NDArray[np.float64]
+    unread_lengths: NDArray[np.float64] = field(default_factory=lambda: np.zeros(1))
 
     @property
     def large_calls(self) -> NDArray[np.float64]:
@@ -40,8 +42,7 @@ class BildCalls:
     @property
     def drafted_tokens(self) -> NDArray[np.float64]:
         """Tokens that the small model proposed."""
-        lengths = np.arange(self.draft_lengths.shape[-1])
-        return np.asarray((self.draft_lengths * lengths).sum(axis=-1))
+        return _weighted_lengths(self.draft_lengths) + _weighted_lengths(self.unread_lengths)
 
     @property
     def discarded_tokens(self) -> NDArray[np.float64]:
@@ -92,8 +93,8 @@ def count_calls(
     """Returns what runs for a recorded text, block by block (Kim et al. 2023, Algorithm 1).
 
     The recording is of one text, so the length of a draft beyond a token that will be rolled back
-    is taken from the recorded text, not from the text the small model would have gone on with. The
-    last draft leaves room for the large model's own token.
+    is taken from the recorded text, not from the text the small model would have gone on with. A
+    draft that reaches the text's end stands unread: Algorithm 1 ends there.
 
     Args:
       confidence: max_y p_S(y) of the small model at each position, shape (n,).
@@ -116,36 +117,46 @@ def count_calls(
     end = confident.size
     next_unsure = _next_true(~confident)
     next_far = _next_true(far)
-    lengths = np.zeros(limit + 1)
+    lengths, unread = np.zeros(limit + 1), np.zeros(limit + 1)
     small_calls = 0
     start = 0
     while start < end:
-        room = min(limit, end - 1 - start)
-        drafted = min(int(next_unsure[start]) - start, room)
-        small_calls += drafted + (drafted < room)
+        drafted = min(int(next_unsure[start]) - start, limit)
+        if start + drafted == end:
+            small_calls += drafted
+            unread[drafted] += 1
+            break
+        small_calls += drafted + (drafted < limit)
         lengths[drafted] += 1
         start = min(int(next_far[start]), start + drafted) + 1
     return BildCalls(
         tokens=np.asarray(float(end)),
         small_calls=np.asarray(float(small_calls)),
         draft_lengths=lengths,
+        unread_lengths=unread,
     )
 
 
-def relative_latency(calls: BildCalls, cost: CostModel) -> NDArray[np.float64]:
+def relative_latency(calls: BildCalls, cost: Cost) -> NDArray[np.float64]:
     """Returns time per token over that of the large model alone.
 
-        (small_calls·t_q + Σ_k draft_lengths[k]·(t_p(k+1) + t_o)) / (tokens·(t_p(1) + t_b))
+        (Σ_k draft_lengths[k]·(t_d(k) + t_p(k+1) + t_o) + Σ_k unread_lengths[k]·t_d(k) + r·t_q)
+            / (tokens·(t_p(1) + t_b))
 
-    Its inverse is the speed-up of Kim et al. 2023, Figure 8.
+    where r counts the small model's calls that drafted nothing, those that it was not confident
+    after. The inverse is the speed-up of Kim et al. 2023, Figure 8.
 
     Args:
       calls: what runs.
       cost: the small model's step is its draft step, the large model its target.
     """
-    length = np.arange(calls.draft_lengths.shape[-1])
-    large = cost.verify_seconds(length + 1) + cost.overhead_seconds
-    seconds = calls.small_calls * cost.draft_seconds + (calls.draft_lengths * large).sum(axis=-1)
+    read = np.arange(calls.draft_lengths.shape[-1])
+    unread = np.arange(calls.unread_lengths.shape[-1])
+    seconds = (
+        (calls.draft_lengths * cost.block_seconds(read)).sum(axis=-1)
+        + (calls.unread_lengths * cost.drafting_seconds(unread)).sum(axis=-1)
+        + (calls.small_calls - calls.drafted_tokens) * cost.c * cost.step_seconds
+    )
     return np.asarray(seconds / (calls.tokens * cost.baseline_seconds))[()]
 
 
@@ -189,6 +200,11 @@ def relative_intensity(
     """Returns operations per byte over those of the large model alone (their Figure 8)."""
     operations = relative_operations(calls, c_hat=c_hat)
     return np.asarray(operations / relative_memory_traffic(calls, bytes_ratio=bytes_ratio))[()]
+
+
+def _weighted_lengths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns the tokens of drafts that are counted by length, shape (...)."""
+    return np.asarray((lengths * np.arange(lengths.shape[-1])).sum(axis=-1))
 
 
 def _next_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:

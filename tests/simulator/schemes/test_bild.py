@@ -28,11 +28,14 @@ def algorithm_1(
     drafts: list[int] = []
     while text < len(confidence):
         draft = 0
-        while draft < max_draft and text + draft < len(confidence) - 1:
+        while draft < max_draft and text + draft < len(confidence):
             small_calls += 1
             if confidence[text + draft] < fallback:
                 break
             draft += 1
+        if text + draft == len(confidence):
+            text += draft   # the end of text: no large model reads it
+            break
         drafts.append(draft)
         emitted = 0
         for position in range(text, text + draft):
@@ -64,13 +67,14 @@ def test_counts_are_those_of_algorithm_1(seed: int, max_draft: int) -> None:
     assert calls.large_calls == large
     assert calls.small_calls == small
     assert calls.draft_lengths.tolist() == np.bincount(drafts, minlength=max_draft + 1).tolist()
-    assert calls.drafted_tokens == sum(drafts)
+    unread = calls.unread_lengths @ np.arange(max_draft + 1)
+    assert calls.drafted_tokens == sum(drafts) + unread
     # Every token is a drafted one that stayed, or the large model's, one for each of its calls.
-    assert calls.discarded_tokens == sum(drafts) + large - 200
+    assert calls.discarded_tokens == sum(drafts) + unread + large - 200
 
 
-@pytest.mark.parametrize("length", [1, 2, 3])
-def test_short_texts_draft_no_more_than_fits(length: int) -> None:
+@pytest.mark.parametrize("length", [1, 2, 10])
+def test_a_draft_that_reaches_the_end_is_not_read(length: int) -> None:
     calls = count_calls(
         np.ones(length),
         distance=np.zeros(length),
@@ -79,8 +83,11 @@ def test_short_texts_draft_no_more_than_fits(length: int) -> None:
         max_draft=10,
     )
     assert calls.tokens == length
-    assert calls.large_calls == 1
-    assert calls.small_calls == calls.drafted_tokens == length - 1
+    assert calls.large_calls == 0
+    assert calls.small_calls == calls.drafted_tokens == length
+    assert calls.unread_lengths[length] == 1
+    cost = CostModel(target_seconds={1: 2.0}, draft_seconds=0.5, overhead_seconds=0.25)
+    assert relative_latency(calls, cost) == 0.25
 
 
 @pytest.mark.parametrize(("fallback", "rollback", "max_draft"), [(0.2, 0.1, 10), (0.05, 0.3, 4)])

@@ -1,0 +1,300 @@
+"""A sweep over BiLD's thresholds, with speculative decoding and both models alone beside it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from estimator.bild.prediction import Predicted, predict, record
+from estimator.bild.row import BildRow
+from estimator.costs.blocks import fit_costs
+from estimator.quality.metrics import own_metrics, reference_metrics
+from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probe_runs, run_arms
+from estimator.runs.rates import decode_rate, measured_interval, median_sum
+from reference.drafters.model_drafter import ModelDrafter
+from reference.policies.fallback import Fallback
+from reference.policies.policy import Fixed, Policy
+from reference.rules.acceptance import Rule
+from reference.rules.distance import Rollback
+from reference.rules.lenience import Lenient
+from reference.speculative import STRICT
+from simulator.cost.curves import CostModel
+
+LARGE, SMALL = "large", "small"
+NO_LOSS = 0.1
+"""How much of its metric, in points, the paper's tables let "no loss" lose (Table 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """What is tried.
+
+    fallbacks, rollbacks: thresholds, at least one of each; a rollback may be infinite.
+    most: the most tokens that the small model writes in a row.
+    measure, distance: names of those that the thresholds are of.
+    windows: draft lengths without a fallback (Figure 5's ablation).
+    gammas: of speculative decoding.
+    leniences: of speculative decoding beside the strict rule.
+
+    Raises:
+      ValueError: if the grid is empty.
+    """
+
+    fallbacks: tuple[float, ...]
+    rollbacks: tuple[float, ...]
+    most: int
+    measure: str
+    distance: str
+    windows: tuple[int, ...] = ()
+    gammas: tuple[int, ...] = (1, 2, 4, 8)
+    leniences: tuple[float, ...] = (0.5,)
+
+    def __post_init__(self) -> None:
+        if not self.fallbacks or not self.rollbacks:
+            raise ValueError(
+                "a sweep must have at least one fallback and one rollback, got "
+                f"{len(self.fallbacks)} and {len(self.rollbacks)}"
+            )
+
+    def arms(self, end_ids: frozenset[int], max_new_tokens: int) -> list["Arm"]:
+        """Returns every way to decode but the large model alone."""
+
+        def fallback(threshold: float, most: int) -> Fallback:
+            return Fallback(threshold, most, self.measure, end_ids)
+
+        def rollback(threshold: float) -> Rollback:
+            return Rollback(threshold, self.distance)
+
+        arms = [Arm(SMALL, fallback(0.0, max_new_tokens), rollback(np.inf), None)]
+        pairs = [(own, other) for other in self.rollbacks for own in self.fallbacks]
+        arms += [Arm("bild", fallback(own, self.most), rollback(other), own)
+                 for own, other in pairs]
+        arms += [Arm("bild", fallback(0.0, window), rollback(other), 0.0)
+                 for other in self.rollbacks for window in self.windows]
+        arms += [Arm("strict", Fixed(gamma), STRICT, None) for gamma in self.gammas]
+        arms += [Arm("lenient", Fixed(gamma), Lenient(lenience), None)
+                 for lenience in self.leniences for gamma in self.gammas]
+        return arms
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """A way to decode.
+
+    fallback: the threshold, of BiLD alone.
+    """
+
+    decoder: str
+    policy: Fallback | Fixed
+    rule: Rule
+    fallback: float | None
+
+    @property
+    def rollback(self) -> float | None:
+        """BiLD's threshold; None where nothing is rolled back by distance."""
+        finite = isinstance(self.rule, Rollback) and np.isfinite(self.rule.threshold)
+        return self.rule.threshold if isinstance(self.rule, Rollback) and finite else None
+
+    @property
+    def most(self) -> int:
+        """The longest draft."""
+        return self.policy.value if isinstance(self.policy, Fixed) else self.policy.most
+
+    @property
+    def name(self) -> str:
+        """Tells the arms of a sweep apart."""
+        return f"{self.decoder} {self.rule.name} {self.fallback} {self.most}"
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A finished sweep.
+
+    metric: the main one, which the Pareto front is of.
+    cost: measured apart from the rows' runs.
+    noise_percent: how far the baseline's speed, measured twice, differs from itself.
+    """
+
+    rows: tuple[BildRow, ...]
+    metric: str
+    cost: CostModel
+    noise_percent: float
+
+    @property
+    def mean_abs_error_percent(self) -> float | None:
+        """Of the predicted seconds per token; None where nothing was predicted."""
+        errors = [abs(e) for row in self.rows if (e := row.error_percent) is not None]
+        return float(np.mean(errors)) if errors else None
+
+    def fastest(self, decoder: str, *, loss: float) -> BildRow | None:
+        """Returns the decoder's fastest row that loses at most so many points of the metric."""
+        least = self.rows[0].quality[self.metric] - loss
+        able = [
+            row
+            for row in self.rows
+            if row.decoder == decoder and row.quality[self.metric] >= least
+        ]
+        return max(able, key=lambda row: row.speedup, default=None)
+
+
+def sweep(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    grid: Grid,
+    *,
+    texts_of: Callable[[Sequence[int]], str],
+    references: Sequence[str] | None,
+    repeats: int,
+    seed: int,
+    progress: Callable[[], object],
+) -> Sweep:
+    """Returns quality and speed of every way to decode, all interleaved on the same prompts.
+
+    Args:
+      subject: the pair, its drafter a model's; the rule is not looked at.
+      prompts: ids.
+      grid: what is tried.
+      texts_of: the text of ids, end of text left out.
+      references: one for each prompt, or None.
+      repeats, seed, progress: as for `run_arms`.
+
+    Raises:
+      ValueError: if there are not as many references as prompts, or no model drafts.
+    """
+    if references is not None and len(references) != len(prompts):
+        raise ValueError(
+            f"references must be as many as the prompts, {len(prompts)}, got {len(references)}"
+        )
+    if not isinstance(subject.drafter, ModelDrafter):
+        raise ValueError(f"bild needs a draft that is a model, got {subject.drafter.name}")
+    stopping = subject.stopping
+    arms = {arm.name: arm for arm in grid.arms(stopping.end_ids, stopping.max_new_tokens)}
+    policies: dict[str, Policy] = {name: arm.policy for name, arm in arms.items()}
+    probe_gammas = probed_lengths(grid)
+    rules: dict[str, Rule] = {name: arm.rule for name, arm in arms.items()}
+    rules |= {f"probe {gamma}": Rollback(np.inf) for gamma in probe_gammas}
+
+    def probe(gamma: int) -> Policy:
+        return Fixed(0) if gamma == 0 else Fallback(0.0, gamma, grid.measure, stopping.end_ids)
+
+    runs = run_arms(
+        subject,
+        prompts,
+        policies,
+        probe_gammas=probe_gammas,
+        repeats=repeats,
+        seed=seed,
+        progress=progress,
+        rules=rules,
+        probe=probe,
+    )
+    cost = fit_costs(runs[AGAIN], probe_runs(runs))
+    predictions = _predictions(subject, subject.drafter, prompts, runs, arms, cost)
+
+    def quality(arm: str) -> dict[str, float]:
+        firsts, own = ([row[0] for row in runs[name]] for name in (arm, BASELINE))
+        metrics = own_metrics(subject.target, prompts, firsts, own)
+        if references is None:
+            return metrics
+        return reference_metrics([texts_of(run.tokens) for run in firsts], references) | metrics
+
+    rows = [_row(runs, BASELINE, None, quality(BASELINE), None, seed)]
+    rows += [
+        _row(runs, name, arm, quality(name), predictions.get(name), seed)
+        for name, arm in arms.items()
+    ]
+    metric = "agreement" if references is None else "bleu"
+    baseline, again = (decode_rate(runs[arm]).sum() for arm in (BASELINE, AGAIN))
+    return Sweep(
+        tuple(_with_front(rows, metric)),
+        metric,
+        cost,
+        100 * abs(float(np.log(baseline / again))),
+    )
+
+
+def probed_lengths(grid: Grid) -> list[int]:
+    """Returns the draft lengths whose costs are measured: powers of 2 up to the longest."""
+    powers = [2**power for power in range(8) if 2**power < grid.most]
+    return [0, *powers, grid.most]
+
+
+def _predictions(
+    subject: Subject,
+    drafter: ModelDrafter,
+    prompts: Sequence[Sequence[int]],
+    runs: Runs,
+    arms: Mapping[str, Arm],
+    cost: CostModel,
+) -> dict[str, Predicted]:
+    """Returns BiLD's predictions by arm, from one trace along the large model's own texts."""
+    bild = {name: arm for name, arm in arms.items() if arm.decoder == "bild"}
+    policy, rule = next((arm.policy, arm.rule) for arm in bild.values())
+    if not (
+        subject.sampling.greedy and isinstance(policy, Fallback) and isinstance(rule, Rollback)
+    ):
+        return {}
+    texts = [row[0].tokens for row in runs[BASELINE]]
+    traces = record(
+        subject.target, drafter.draft, prompts, texts, fallback=policy, rollback=rule
+    )
+    return {
+        name: predict(
+            traces,
+            fallback=arm.fallback,
+            rollback=np.inf if arm.rollback is None else arm.rollback,
+            most=arm.most,
+            cost=cost,
+        )
+        for name, arm in bild.items()
+        if arm.fallback is not None
+    }
+
+
+def _row(
+    runs: Runs,
+    name: str,
+    arm: Arm | None,
+    quality: Mapping[str, float],
+    predicted: Predicted | None,
+    seed: int,
+) -> BildRow:
+    """Returns the row of one arm; None: the large model alone."""
+    own = runs[name]
+    firsts = [row[0] for row in own]
+    tokens = np.array([len(run.tokens) for run in firsts])
+    total = int(tokens.sum())
+    seconds = [float((decode_rate(runs[a]) * tokens).sum()) for a in (BASELINE, name)]
+    low, high = measured_interval(runs, name, np.random.default_rng((seed, 2)))
+    return BildRow(
+        decoder=LARGE if arm is None else arm.decoder,
+        fallback=None if arm is None else arm.fallback,
+        rollback=None if arm is None else arm.rollback,
+        most=None if arm is None or arm.decoder == SMALL else arm.most,
+        quality=quality,
+        speedup=seconds[0] / seconds[1],
+        speedup_low=low,
+        speedup_high=high,
+        predicted=None if predicted is None else predicted.speedup,
+        predicted_large_calls=None if predicted is None else predicted.large_calls * total,
+        predicted_small_calls=None if predicted is None else predicted.small_calls * total,
+        large_calls=sum(run.target_calls for run in firsts),
+        small_calls=sum(run.draft_calls for run in firsts),
+        rollbacks=sum(run.rollbacks for run in firsts),
+        discarded=sum(run.discarded for run in firsts),
+        tokens=total,
+        draft_seconds=median_sum(own, lambda run: run.draft_seconds),
+        verify_seconds=median_sum(own, lambda run: run.verify_seconds),
+        other_seconds=median_sum(own, lambda run: run.other_seconds),
+    )
+
+
+def _with_front(rows: Sequence[BildRow], metric: str) -> list[BildRow]:
+    """Returns the rows, those that no other beats both in quality and in speed so marked."""
+
+    def beaten(row: BildRow) -> bool:
+        mine = (row.quality[metric], row.speedup)
+        theirs = [(other.quality[metric], other.speedup) for other in rows]
+        return any(t != mine and t[0] >= mine[0] and t[1] >= mine[1] for t in theirs)
+
+    return [replace(row, pareto=not beaten(row)) for row in rows]

@@ -1,0 +1,63 @@
+"""What models think of a given text: from one parallel pass each."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from reference.drafters.model_drafter import text_laws
+from reference.laws.laws import OneHot
+from reference.laws.sampling import Sampling
+from reference.models.model import Model
+from reference.policies.fallback import Fallback
+from reference.rules.distance import Rollback
+
+
+@torch.inference_mode()
+def log_likelihoods(
+    model: Model, prompt: Sequence[int], continuation: Sequence[int]
+) -> NDArray[np.float64]:
+    """Returns ln p(x) of each token of a continuation at temperature 1, shape (tokens,), in nats.
+
+    Args:
+      model: begins a new text.
+      prompt: ids.
+      continuation: the ids after it, at least 1.
+    """
+    p = text_laws(model, model.start(prompt), continuation, Sampling())
+    tokens = torch.tensor(continuation, device=p.device)
+    return np.asarray(p.of(tokens).double().log().cpu().numpy())
+
+
+@torch.inference_mode()
+def bild_trace(
+    large: Model,
+    small: Model,
+    prompt: Sequence[int],
+    continuation: Sequence[int],
+    *,
+    fallback: Fallback,
+    rollback: Rollback,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns what BiLD's policies look at along a text: greedy certainties and distances.
+
+    Args:
+      large, small: begin a new text; the small one's rows are as wide as the large one's.
+      prompt: ids.
+      continuation: the ids after it, at least 1.
+      fallback, rollback: which measure and which distance; their thresholds are not looked at.
+
+    Returns:
+      certainty of the small model's law at each token, and the distance of what it would have
+      written there, both of shape (tokens,).
+    """
+    greedy = Sampling(0.0)
+    p, q = (
+        text_laws(model, model.start(prompt), continuation, greedy) for model in (large, small)
+    )
+    assert isinstance(q, OneHot), "greedy laws are one-hot"
+    places = torch.arange(len(continuation), device=p.device).split(1)
+    certainty = np.array([fallback.certainty(q.at(at)) for at in places])
+    distance = rollback.distances(p, q, q.tokens)
+    return certainty, np.asarray(distance.double().cpu().numpy())
