@@ -2,7 +2,7 @@
 
 import glob
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,6 +12,7 @@ JSON_LINES = (".jsonl", ".ndjson")
 CHATS = {"messages": ("role", "content"), "conversations": ("from", "value")}
 USERS = ("user", "human")
 FIELDS = ("prompt", "text", "turns", *CHATS)
+NOTES = ("category", "reference")
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +21,12 @@ class Prompt:
 
     text: not empty, of whole Unicode characters.
     category: what the file says that it is about, by which acceptance is reported; None: nothing.
+    reference: what the file says is a good answer; None: nothing.
     """
 
     text: str
     category: str | None = None
+    reference: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +47,8 @@ def read_prompts(source: str) -> PromptFiles:
     A .txt file has one prompt a line. A line of a .jsonl or .ndjson file, or an item of a .json
     file's list, is a record with a field `prompt`, `text`, `turns` (its first turn), `messages`
     (OpenAI's) or `conversations` (ShareGPT's; their user's first message), and may have a
-    `category`; or a string. Blank lines, and of a folder hidden files, are passed over.
+    `category` and a `reference`; or a string. Blank lines, and of a folder hidden files, are
+    passed over.
 
     Raises:
       ValueError: if source does not exist, cannot be read, has no prompts or an empty one.
@@ -64,6 +68,20 @@ def read_prompts(source: str) -> PromptFiles:
     if not prompts:
         raise ValueError(f"prompts must hold at least one prompt, got none in {source}")
     return PromptFiles(prompts, tuple(file for file, text in texts.items() if text is None))
+
+
+def whole_references(references: Sequence[str | None]) -> list[str] | None:
+    """Returns the references of prompts that all have one; None where none has.
+
+    Raises:
+      ValueError: if some have one and others do not.
+    """
+    found = [reference for reference in references if reference is not None]
+    if found and len(found) != len(references):
+        raise ValueError(
+            f"references must be as many as the prompts, {len(references)}, got {len(found)}"
+        )
+    return found or None
 
 
 def require_characters(text: str, name: str) -> None:
@@ -132,22 +150,22 @@ def _parsed(text: str, where: str) -> Any:
 
 def _prompt(record: Any, where: str) -> Prompt:
     """Returns the prompt of one record: a line of text, or what stood in JSON."""
-    category = None
+    notes: dict[str, str | None] = dict.fromkeys(NOTES)
     if isinstance(record, str):
         text = record
     elif isinstance(record, Mapping):
         text = _field(record, where)
-        category = record.get("category")
-        if category is not None and not isinstance(category, str):
-            raise ValueError(
-                f"{where}: field category must be text, got {type(category).__name__}"
-            )
+        for name in NOTES:
+            note = record.get(name)
+            if note is not None and not isinstance(note, str):
+                raise ValueError(f"{where}: field {name} must be text, got {type(note).__name__}")
+            notes[name] = note
     else:
         raise ValueError(f"{where} must be text or a record, got {type(record).__name__}")
     if not text.strip():
         raise ValueError(f"a prompt must not be empty, got an empty one: {where}")
     require_characters(text, f"{where}: a prompt")
-    return Prompt(text, category)
+    return Prompt(text, **notes)
 
 
 def _field(record: Mapping[str, Any], where: str) -> str:

@@ -12,8 +12,8 @@ class BildRow:
     fallback, rollback: BiLD's thresholds; rollback is None without one (infinite).
     most: the most tokens that the small model writes in a row; gamma of strict and lenient.
     quality: by metric.
-    speedup, _low, _high: the large model's seconds per token over this one's, a bootstrap over
-      prompts and repeats.
+    speedup, _low, _high: the large model's seconds per token over this one's, with
+      its 95 % interval over prompts.
     predicted: the speed-up from a trace of another text and costs of other runs; BiLD's, at
       temperature 0.
     predicted_large_calls, predicted_small_calls: for as many tokens as were emitted.

@@ -9,8 +9,9 @@ from estimator.bild.prediction import Predicted, predict, record
 from estimator.bild.row import BildRow
 from estimator.costs.blocks import fit_costs
 from estimator.quality.metrics import own_metrics, reference_metrics
-from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probe_runs, run_arms
-from estimator.runs.rates import decode_rate, measured_interval, median_sum
+from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
+from estimator.runs.rates import decode_rate, measured_interval, noise
+from estimator.runs.repeats import Timed, probes, timed
 from reference.drafters.model_drafter import ModelDrafter
 from reference.policies.fallback import Fallback
 from reference.policies.policy import Fixed, Policy
@@ -188,29 +189,23 @@ def sweep(
         rules=rules,
         probe=probe,
     )
-    cost = fit_costs(runs[AGAIN], probe_runs(runs))
-    predictions = _predictions(subject, subject.drafter, prompts, runs, arms, cost)
+    texts = timed(runs)
+    cost = fit_costs(texts[AGAIN], probes(texts))
+    predictions = _predictions(subject, subject.drafter, prompts, texts, arms, cost)
 
     def quality(arm: str) -> dict[str, float]:
-        firsts, own = ([row[0] for row in runs[name]] for name in (arm, BASELINE))
-        metrics = own_metrics(subject.target, prompts, firsts, own)
+        metrics = own_metrics(subject.target, prompts, texts[arm], texts[BASELINE])
         if references is None:
             return metrics
-        return reference_metrics([texts_of(run.tokens) for run in firsts], references) | metrics
+        written = [texts_of(text.tokens) for text in texts[arm]]
+        return reference_metrics(written, references) | metrics
 
-    rows = [_row(runs, BASELINE, None, quality(BASELINE), None, seed)]
+    rows = [_row(texts, BASELINE, None, quality(BASELINE), None)]
     rows += [
-        _row(runs, name, arm, quality(name), predictions.get(name), seed)
-        for name, arm in arms.items()
+        _row(texts, name, arm, quality(name), predictions.get(name)) for name, arm in arms.items()
     ]
     metric = "agreement" if references is None else "bleu"
-    baseline, again = (decode_rate(runs[arm]).sum() for arm in (BASELINE, AGAIN))
-    return Sweep(
-        tuple(_with_front(rows, metric)),
-        metric,
-        cost,
-        100 * abs(float(np.log(baseline / again))),
-    )
+    return Sweep(tuple(_with_front(rows, metric)), metric, cost, noise(texts).percent)
 
 
 def probed_lengths(grid: Grid) -> list[int]:
@@ -223,7 +218,7 @@ def _predictions(
     subject: Subject,
     drafter: ModelDrafter,
     prompts: Sequence[Sequence[int]],
-    runs: Runs,
+    best: Timed,
     arms: Mapping[str, Arm],
     cost: CostModel,
 ) -> dict[str, Predicted]:
@@ -234,7 +229,7 @@ def _predictions(
         subject.sampling.greedy and isinstance(policy, Fallback) and isinstance(rule, Rollback)
     ):
         return {}
-    texts = [row[0].tokens for row in runs[BASELINE]]
+    texts = [text.tokens for text in best[BASELINE]]
     traces = record(
         subject.target, drafter.draft, prompts, texts, fallback=policy, rollback=rule
     )
@@ -252,20 +247,18 @@ def _predictions(
 
 
 def _row(
-    runs: Runs,
+    texts: Timed,
     name: str,
     arm: Arm | None,
     quality: Mapping[str, float],
     predicted: Predicted | None,
-    seed: int,
 ) -> BildRow:
     """Returns the row of one arm; None: the large model alone."""
-    own = runs[name]
-    firsts = [row[0] for row in own]
-    tokens = np.array([len(run.tokens) for run in firsts])
+    own = texts[name]
+    tokens = np.array([len(text.tokens) for text in own])
     total = int(tokens.sum())
-    seconds = [float((decode_rate(runs[a]) * tokens).sum()) for a in (BASELINE, name)]
-    low, high = measured_interval(runs, name, np.random.default_rng((seed, 2)))
+    seconds = [float((decode_rate(texts[a]) * tokens).sum()) for a in (BASELINE, name)]
+    low, high = measured_interval(texts, name)
     return BildRow(
         decoder=LARGE if arm is None else arm.decoder,
         fallback=None if arm is None else arm.fallback,
@@ -278,14 +271,14 @@ def _row(
         predicted=None if predicted is None else predicted.speedup,
         predicted_large_calls=None if predicted is None else predicted.large_calls * total,
         predicted_small_calls=None if predicted is None else predicted.small_calls * total,
-        large_calls=sum(run.target_calls for run in firsts),
-        small_calls=sum(run.draft_calls for run in firsts),
-        rollbacks=sum(run.rollbacks for run in firsts),
-        discarded=sum(run.discarded for run in firsts),
+        large_calls=sum(text.target_calls for text in own),
+        small_calls=sum(text.draft_calls for text in own),
+        rollbacks=sum(text.rollbacks for text in own),
+        discarded=sum(text.discarded for text in own),
         tokens=total,
-        draft_seconds=median_sum(own, lambda run: run.draft_seconds),
-        verify_seconds=median_sum(own, lambda run: run.verify_seconds),
-        other_seconds=median_sum(own, lambda run: run.other_seconds),
+        draft_seconds=sum(text.draft_seconds for text in own),
+        verify_seconds=sum(text.verify_seconds for text in own),
+        other_seconds=sum(text.other_seconds for text in own),
     )
 
 

@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from reference.drafters.model_drafter import text_laws
-from reference.laws.laws import OneHot
+from reference.laws.laws import OneHot, overlap
 from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from reference.policies.fallback import Fallback
@@ -25,9 +25,31 @@ def log_likelihoods(
       prompt: ids.
       continuation: the ids after it, at least 1.
     """
-    p = text_laws(model, model.start(prompt), continuation, Sampling())
+    [p] = text_laws(model, model.start(prompt), continuation, [Sampling()])
     tokens = torch.tensor(continuation, device=p.device)
     return np.asarray(p.of(tokens).double().log().cpu().numpy())
+
+
+@torch.inference_mode()
+def overlaps(
+    large: Model,
+    small: Model,
+    prompt: Sequence[int],
+    continuation: Sequence[int],
+    sampling: Sampling,
+) -> NDArray[np.float64]:
+    """Returns beta = sum min(p, q) at each token of a continuation, shape (tokens,).
+
+    Args:
+      large, small: begin a new text; both under the same sampling settings.
+      prompt: ids.
+      continuation: the ids after it, at least 1.
+      sampling: makes laws of the logits.
+    """
+    [p], [q] = (
+        text_laws(model, model.start(prompt), continuation, [sampling]) for model in (large, small)
+    )
+    return np.asarray(overlap(p, q).double().clamp(max=1.0).cpu().numpy())
 
 
 @torch.inference_mode()
@@ -52,8 +74,8 @@ def bild_trace(
       certainty of the small model's law at each token, and the distance of what it would have
       written there, both of shape (tokens,).
     """
-    greedy = Sampling(0.0)
-    p, q = (
+    greedy = [Sampling(0.0)]
+    [p], [q] = (
         text_laws(model, model.start(prompt), continuation, greedy) for model in (large, small)
     )
     assert isinstance(q, OneHot), "greedy laws are one-hot"

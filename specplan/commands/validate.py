@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specplan.commands.on_engine import validate_on_engine
+from specplan.options.bild_options import BildOptions, bild_options, given
 from specplan.options.engine_options import engine_options
 from specplan.options.model_options import MOST_GAMMA, ModelOptions, lenience_option, model_options
 from specplan.options.ranges import integers, numbers
@@ -64,8 +65,13 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     help="Of the target, a list or range; 0 is greedy.",
 )
 @click.option(
-    "--decoder", type=click.Choice(["speculative"]), default="speculative", expose_value=False
+    "--decoder",
+    type=click.Choice(["speculative", "bild"]),
+    default="speculative",
+    help="bild: quality and latency over thresholds (Kim et al. 2023), at temperature 0 unless "
+    "given, with speculative decoding beside it.",
 )
+@bild_options
 @click.option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of texts and order.")
 @click.option(
@@ -82,6 +88,8 @@ def validate_command(
     max_gamma: int,
     lenience: float,
     temperatures: tuple[float, ...],
+    decoder: str,
+    bild: BildOptions,
     repeats: int,
     seed: int,
     figure: Path | None,
@@ -98,7 +106,25 @@ def validate_command(
       specplan validate --target T --draft D --gamma 2,4,8 --temperature 0,1
       specplan validate --draft embedded --draft lookup --policy fixed --policy adaptive
       specplan validate --engine llama.cpp --gamma 1,2,4,8
+      specplan validate --decoder bild --fallback 0.3,0.6,0.9 --rollback 1,2,4
     """
+    if decoder == "bild":
+        from specplan.commands.validate_bild import validate_bild
+
+        for name in ("policy_names", "figure"):
+            if given(name, True) is not None:
+                raise ValueError(f"{name.removesuffix('_names')} cannot be given with bild")
+        most = given("max_gamma", max_gamma)
+        validate_bild(
+            options,
+            bild.grid(gammas=gammas, lenience=lenience, most=most),
+            temperatures=(0.0,) if given("temperatures", True) is None else temperatures,
+            repeats=repeats,
+            seed=seed,
+            as_json=as_json,
+        )
+        return
+    bild.require_absent()
     from tqdm import tqdm
 
     from estimator.runs.arms import Subject

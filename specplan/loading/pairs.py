@@ -42,7 +42,7 @@ class Loaded:
     target, tokenizer: loaded.
     drafters: by name, each made for given sampling settings.
     prompts: ids, at least one prompt.
-    categories: of each prompt; None where its file names none.
+    categories, references: of each prompt; None where its file names none.
     stopping: max_new_tokens and the target's end-of-text ids.
     origins: tells models of one name apart: files, device, precision.
     """
@@ -52,6 +52,7 @@ class Loaded:
     drafters: dict[str, DrafterOf]
     prompts: list[list[int]]
     categories: list[str | None]
+    references: list[str | None]
     stopping: Stopping
     origins: list[str]
 
@@ -139,6 +140,7 @@ def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None
         {text: load_drafter(name, target, tokenizer, options) for text, name in names.items()},
         prompts,
         [None] * len(prompts) if texts is None else [text.category for text in texts],
+        [None] * len(prompts) if texts is None else [text.reference for text in texts],
         Stopping(options.max_new_tokens, end_ids(target.module, tokenizer)),
         [str(device), str(target.module.dtype), *model_files(target_name, names.values())],
     )

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from engines.trials.row import Row as EngineRow
+from estimator.bild.row import BildRow
 from estimator.validation.row import Row
 from specplan.main import main
 
@@ -36,7 +37,7 @@ def test_every_key_of_a_plan_is_explained() -> None:
     assert unexplained == []
 
 
-@pytest.mark.parametrize("row", [Row, EngineRow])
+@pytest.mark.parametrize("row", [Row, EngineRow, BildRow])
 def test_every_key_of_a_validation_is_explained(row: type) -> None:
     keys = [field.name for field in fields(row)]
     assert [key for key in keys if f"`{key}`" not in section("validate")] == []

@@ -1,0 +1,72 @@
+"""The calibration set: what the large model writes, kept as it grows."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from estimator.prompts import prompts_hash
+from estimator.runs.arms import Subject
+from estimator.seeding import seeded
+from estimator.writing import write_whole
+from reference.generation import decode
+from reference.training.lessons import Lesson
+
+KEPT_EVERY = 16
+
+
+def large_texts(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    path: Path,
+    *,
+    seed: int,
+    progress: Callable[[], object],
+) -> list[Lesson]:
+    """Returns what the large model writes after each prompt.
+
+    Args:
+      subject: its target and settings.
+      prompts: ids, at least one prompt.
+      path: holds the finished texts; gone on from where it is of the same prompts and settings.
+      seed: of sampled texts.
+      progress: called for each prompt, finished earlier or now.
+
+    Raises:
+      ValueError: if there is no prompt, or path holds texts of other prompts or settings.
+    """
+    if not prompts:
+        raise ValueError("a calibration set must have at least one text, got none")
+    asked = {
+        "prompts": prompts_hash(prompts),
+        "large": subject.target.name,
+        "sampling": repr(subject.sampling),
+        "max_new_tokens": subject.stopping.max_new_tokens,
+        "seed": seed,
+    }
+    texts: list[list[int]] = []
+    if path.exists():
+        kept = json.loads(path.read_text(encoding="utf-8"))
+        if kept["settings"] != asked:
+            raise ValueError(
+                f"{path} must hold texts of these prompts and settings, got others; delete it to "
+                "begin anew"
+            )
+        texts = kept["texts"]
+    for _ in texts:
+        progress()
+    for number in range(len(texts), len(prompts)):
+        generator = seeded(subject.target.device, seed, number)
+        run = decode(
+            subject.target,
+            prompts[number],
+            sampling=subject.sampling,
+            stopping=subject.stopping,
+            generator=generator,
+        )
+        texts.append(list(run.tokens))
+        if len(texts) % KEPT_EVERY == 0 or len(texts) == len(prompts):
+            write_whole(path, json.dumps({"settings": asked, "texts": texts}).encode())
+        progress()
+    return [
+        Lesson(tuple(prompt), tuple(text)) for prompt, text in zip(prompts, texts, strict=True)
+    ]

@@ -1,0 +1,148 @@
+"""Model prediction alignment: a small model learns to say what the large one would.
+
+Kim et al. 2023, section 3.5.1; and the early exits of section 4.4, two models in one.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from reference.models.cached_model import CachedModel
+from reference.training.lessons import Lesson, logits_along
+from reference.training.loop import Trained, train
+from reference.training.losses import LOSSES, hard_labels
+from reference.training.schedule import Schedule
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """How a model is taught.
+
+    schedule: of AdamW.
+    batch: lessons for each step, at least 1.
+    checkpoint: where training resumes.
+    seed: of the batches and of dropout.
+
+    Raises:
+      ValueError: if batch is below 1.
+    """
+
+    schedule: Schedule
+    batch: int
+    checkpoint: Path
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.batch < 1:
+            raise ValueError(f"batch must be at least 1, got {self.batch}")
+
+
+def align(
+    large: CachedModel,
+    small: CachedModel,
+    lessons: Sequence[Lesson],
+    course: Course,
+    *,
+    loss: str,
+) -> Trained:
+    """Trains the small model in place on texts that the large one wrote.
+
+    Args:
+      large: not changed.
+      small: decoder-only or encoder-decoder as the large one is; its rows may be of another width.
+      lessons: at least one.
+      course: how.
+      loss: a name of `LOSSES`.
+
+    Raises:
+      ValueError: if there is no lesson, or the checkpoint is another training's.
+    """
+    large.module.requires_grad_(False)
+
+    def learned(chosen: Sequence[Lesson]) -> Tensor:
+        along = logits_along(small, chosen)
+        logits = along.logits[:, : large.vocabulary]
+        return LOSSES[loss](logits, along.tokens, lambda: _laws(large, chosen, logits.shape[-1]))
+
+    return _teach(small, lessons, course, learned, settings={"loss": loss})
+
+
+def train_exits(
+    large: CachedModel, small: CachedModel, lessons: Sequence[Lesson], course: Course
+) -> Trained:
+    """Trains a model in place to be left early as well as late (Kim et al. 2023, section 4.4).
+
+    "We train the model with the average loss of these two layers", the labels being the lessons'
+    tokens. Keys and values need no filling in: the large model reads every token that its exit
+    wrote, and computes those of all its layers itself.
+
+    Args:
+      large: trained, all of it.
+      small: its early exit, which shares its weights (`reference.drafters.early_exit`).
+      lessons: at least one.
+      course: how.
+
+    Raises:
+      ValueError: if there is no lesson, or the checkpoint is another training's.
+    """
+
+    def learned(chosen: Sequence[Lesson]) -> Tensor:
+        exits = [logits_along(model, chosen) for model in (small, large)]
+        first, last = (hard_labels(along.logits, along.tokens, _no_law) for along in exits)
+        return (first + last) / 2
+
+    return _teach(large, lessons, course, learned, settings={"exit": small.name})
+
+
+def _no_law() -> Tensor:
+    raise AssertionError("hard labels ask for no law")
+
+
+def _teach(
+    model: CachedModel,
+    lessons: Sequence[Lesson],
+    course: Course,
+    learned: Callable[[Sequence[Lesson]], Tensor],
+    *,
+    settings: Mapping[str, object],
+) -> Trained:
+    if not lessons:
+        raise ValueError("a calibration set must have at least one text, got none")
+    model.module.requires_grad_(True)
+    return train(
+        model.module,
+        name=f"align {model.name}",
+        batch=lambda step: _rows(step, len(lessons), course.batch, course.seed),
+        loss=lambda rows, step: learned([lessons[row] for row in rows.tolist()]),
+        schedule=course.schedule,
+        optimizers=[torch.optim.AdamW(model.module.parameters(), weight_decay=0.0)],
+        checkpoint=course.checkpoint,
+        settings={
+            "batch": course.batch,
+            "peak": course.schedule.peak,
+            "lessons": len(lessons),
+            **settings,
+        },
+        seed=course.seed,
+    )
+
+
+@torch.no_grad()
+def _laws(large: CachedModel, lessons: Sequence[Lesson], width: int) -> Tensor:
+    """Returns the large model's laws, as wide as the small one's rows."""
+    return logits_along(large, lessons).logits[:, :width].softmax(dim=-1)
+
+
+def _rows(step: int, lessons: int, batch: int, seed: int) -> Tensor:
+    """Returns which lessons a step takes: epoch after epoch, each in an order of its own."""
+    wanted = torch.arange(step * batch, (step + 1) * batch)
+    orders = {
+        int(epoch): torch.randperm(
+            lessons, generator=torch.Generator().manual_seed(seed * 1_000_003 + int(epoch))
+        )
+        for epoch in (wanted // lessons).unique()
+    }
+    return torch.stack([orders[int(place) // lessons][int(place) % lessons] for place in wanted])

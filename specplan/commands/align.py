@@ -1,0 +1,216 @@
+"""`specplan align`: teach a small model to say what the large one would."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specplan.options.model_options import ModelOptions, model_options
+from specplan.reports.output import bounds, print_json, table, writable
+
+if TYPE_CHECKING:
+    from estimator.bild.held_out import HeldOut, Share
+
+MEASURES = ("alpha", "fallbacks", "rollbacks")
+
+
+@click.command("align")
+@model_options
+@click.option(
+    "--loss",
+    type=click.Choice(["hard", "soft", "tv"]),
+    default="hard",
+    help="hard: the large model's tokens (Kim et al. 2023); soft: its laws; tv: 1 - alpha itself.",
+)
+@click.option("--steps", type=click.IntRange(min=1), default=200, help="Of training.")
+@click.option("--batch", type=click.IntRange(min=1), default=16, help="Texts for each step.")
+@click.option("--rate", type=float, default=3e-4, help="Learning rate at its peak.")
+@click.option(
+    "--held-out",
+    type=click.IntRange(min=1),
+    default=16,
+    help="How many of the prompts, the last ones, only judge.",
+)
+@click.option("--temperature", type=float, default=0.0, help="Of the large model; 0 is greedy.")
+@click.option("--fallback", type=float, default=0.6, help="BiLD's, where it judges.")
+@click.option("--rollback", type=float, default=2.0, help="BiLD's, where it judges.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of texts and batches.")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    callback=writable,
+    required=True,
+    help="Folder for the trained model; an interrupted run resumes from what stands beside it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def align_command(
+    options: ModelOptions,
+    loss: str,
+    steps: int,
+    batch: int,
+    rate: float,
+    held_out: int,
+    temperature: float,
+    fallback: float,
+    rollback: float,
+    seed: int,
+    output: Path,
+    as_json: bool,
+) -> None:
+    """Teach a small model to say what the large one would (Kim et al. 2023, section 3.5.1).
+
+    The large model writes after each of --num-prompts prompts; the draft is trained on all but
+    the held-out ones and written to a folder that --draft takes. With --draft exit:L it is the
+    target that is trained, to be left after L layers as well as after all (section 4.4).
+
+    Several devices: accelerate launch $(which specplan) align ...
+
+    \b
+    Example:
+      specplan align --target T --draft D --prompts my.jsonl --num-prompts 512 -o aligned
+      specplan validate --decoder bild --target T --draft aligned --prompts other.jsonl
+    """
+    from accelerate import PartialState
+    from tqdm import tqdm
+
+    from estimator.bild.calibration import large_texts
+    from estimator.bild.held_out import held_out as judged
+    from estimator.draft_model import draft_model
+    from estimator.runs.arms import Subject
+    from reference.models.cached_model import CachedModel
+    from reference.models.fitted_model import FittedModel
+    from reference.policies.fallback import Fallback
+    from reference.rules.distance import Rollback
+    from reference.training.alignment import Course, align, train_exits
+    from reference.training.publish import publish
+    from reference.training.schedule import Schedule
+    from specplan.loading.pairs import draft_names, load, sampling_at
+
+    if output.exists():
+        raise ValueError(f"output must not exist yet, got {output}")
+    Fallback(fallback)
+    Rollback(rollback)
+    schedule = Schedule(steps, rate, warmup=max(steps // 10, 1))
+    sampling = sampling_at(temperature, options)
+    names = draft_names(options)
+    if len(names) > 1:
+        raise ValueError(f"draft must be given once, got {', '.join(names)}")
+    process = PartialState()
+    if process.num_processes > 1:
+        options = replace(options, device=process.device.type)
+    loaded = load(options, names)
+    [(name, drafter_of)] = loaded.drafters.items()
+    subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
+    drafted_with = draft_model(subject.drafter)
+    # Rows of another width than the target's are fitted to it; the model inside is trained.
+    small = drafted_with.model if isinstance(drafted_with, FittedModel) else drafted_with
+    if drafted_with is None or not isinstance(small, CachedModel):
+        raise ValueError(f"draft must be a model to be trained, got {name}")
+    if len(loaded.prompts) <= held_out:
+        raise ValueError(
+            f"a calibration set must have at least one text beside the {held_out} held out, got "
+            f"{len(loaded.prompts)} prompts in all"
+        )
+    texts_file, checkpoint = (
+        output.with_name(f"{output.name}.{kind}") for kind in ("texts.json", "checkpoint")
+    )
+    with (
+        process.main_process_first(),
+        tqdm(total=len(loaded.prompts), desc="large texts", unit="text", disable=None) as bar,
+    ):
+        lessons = large_texts(
+            subject, loaded.prompts, texts_file, seed=seed, progress=bar.update
+        )
+    taught, judging = lessons[:-held_out], lessons[-held_out:]
+
+    def judge() -> HeldOut:
+        with tqdm(total=held_out, desc="held out", unit="text", disable=None) as bar:
+            return judged(
+                subject,
+                drafted_with,
+                [lesson.prompt for lesson in judging],
+                [lesson.output for lesson in judging],
+                fallback=fallback,
+                rollback=rollback,
+                seed=seed,
+                progress=bar.update,
+            )
+
+    before = judge()
+    course = Course(schedule, batch, checkpoint, seed)
+    exits = name.startswith("exit:")
+    if exits:
+        trained = train_exits(loaded.target, small, taught, course)
+    else:
+        trained = align(loaded.target, small, taught, course, loss=loss)
+    after = judge()
+    result = {
+        "target": loaded.target.name,
+        "draft": name,
+        "loss": "exits" if exits else loss,
+        "steps": steps,
+        "batch": batch,
+        "texts": len(taught),
+        "held_out": held_out,
+        "temperature": temperature,
+        "fallback": fallback,
+        "rollback": rollback,
+        "resumed_at_step": trained.resumed,
+        "seconds": trained.seconds,
+        **{
+            measure: compared(getattr(before, measure), getattr(after, measure))
+            for measure in MEASURES
+        },
+        "output": str(output),
+    }
+    if process.is_main_process:
+        publish(output, (loaded.target if exits else small).module, loaded.tokenizer, result)
+        checkpoint.unlink(missing_ok=True)
+        texts_file.unlink(missing_ok=True)
+        if as_json:
+            print_json(result)
+        else:
+            click.echo(report(result))
+
+
+def compared(before: Share, after: Share) -> dict[str, Any]:
+    """Returns a share before and after, and its change, each with its interval."""
+    change = before.change(after)
+    return {
+        "before": dict(zip(("value", "low", "high"), (before.value, *before.interval()),
+                           strict=True)),
+        "after": dict(zip(("value", "low", "high"), (after.value, *after.interval()),
+                          strict=True)),
+        "change": dict(zip(("value", "low", "high"), (after.value - before.value, *change),
+                           strict=True)),
+    }
+
+
+def report(result: dict[str, Any]) -> str:
+    """Returns what training changed, as a table."""
+    rows = [
+        [
+            measure,
+            *(
+                f"{part['value']:.3f} {bounds(part['low'], part['high'], digits=3)}"
+                for part in (result[measure][when] for when in ("before", "after", "change"))
+            ),
+        ]
+        for measure in MEASURES
+    ]
+    return "\n".join(
+        [
+            table(rows, header=["on held-out prompts", "before", "after", "change"]),
+            "",
+            "alpha: mean of sum min(p, q) along the large model's texts; fallbacks (large calls) "
+            "and rollbacks over BiLD's tokens;",
+            f"95 % intervals over {result['held_out']} prompts. Trained on "
+            f"{result['texts']} texts, {result['steps']} steps, loss {result['loss']}, "
+            f"{result['seconds']:.0f} s since last resumed.",
+            f"Wrote {result['output']}",
+        ]
+    )

@@ -1,0 +1,134 @@
+"""`specplan validate --decoder bild`: quality against latency over BiLD's thresholds."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specplan.options.model_options import ModelOptions
+from specplan.reports.output import print_json, warn
+
+if TYPE_CHECKING:
+    from estimator.bild.sweep import Grid, Sweep
+
+
+def validate_bild(
+    options: ModelOptions,
+    grid: Grid,
+    *,
+    temperatures: Sequence[float],
+    repeats: int,
+    seed: int,
+    as_json: bool,
+) -> None:
+    """Sweeps the grid with each draft at each temperature, and prints what came of it.
+
+    Raises:
+      ValueError: if an option is out of range, or references are not as many as prompts.
+    """
+    from tqdm import tqdm
+
+    from estimator.bild.sweep import probed_lengths, sweep
+    from estimator.prompt_files import whole_references
+    from estimator.runs.arms import Subject
+    from estimator.runs.room import require_room
+    from reference.drafters.model_drafter import ModelDrafter
+    from specplan.loading.pairs import draft_names, load, sampling_at
+
+    samplings = [sampling_at(temperature, options) for temperature in dict.fromkeys(temperatures)]
+    loaded = load(options, draft_names(options))
+    references = whole_references(loaded.references[: len(loaded.prompts)])
+    subjects = [
+        Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
+        for drafter_of in loaded.drafters.values()
+        for sampling in samplings
+    ]
+    for subject in subjects:
+        require_room(subject, loaded.prompts)
+        if isinstance(subject.drafter, ModelDrafter):
+            warn_of_size(loaded.target.module, subject.drafter)
+    arms = len(grid.arms(frozenset(), 1)) + len(probed_lengths(grid)) + 2
+    runs = len(subjects) * arms * len(loaded.prompts) * repeats
+    with tqdm(total=runs, desc="validate", unit="run", disable=not sys.stderr.isatty()) as bar:
+        sweeps = [
+            sweep(
+                subject,
+                loaded.prompts,
+                grid,
+                texts_of=lambda ids: str(loaded.tokenizer.decode(ids, skip_special_tokens=True)),
+                references=references,
+                repeats=repeats,
+                seed=seed,
+                progress=bar.update,
+            )
+            for subject in subjects
+        ]
+    result = as_data(subjects, sweeps, grid)
+    if as_json:
+        print_json(result)
+    else:
+        from specplan.reports.bild import report
+
+        click.echo(report(result, len(loaded.prompts), repeats))
+
+
+def warn_of_size(target_module: Any, drafter: Any) -> None:
+    """Warns of a small model with more weights than the large one."""
+    from estimator.draft_model import draft_model, transformers_module
+
+    small = draft_model(drafter)
+    module = None if small is None else transformers_module(small)
+    if module is not None and module.num_parameters() > target_module.num_parameters():
+        warn(
+            f"the small model {drafter.name} has {module.num_parameters():,} weights, more than "
+            f"the large one's {target_module.num_parameters():,}"
+        )
+
+
+def as_data(subjects: Sequence[Any], sweeps: Sequence[Sweep], grid: Grid) -> dict[str, Any]:
+    """Returns rows and summaries as JSON knows them."""
+    from estimator.bild.sweep import NO_LOSS
+
+    rows = [
+        {
+            "draft": subject.drafter.name,
+            "temperature": subject.sampling.temperature,
+            **asdict(row),
+            "error_percent": row.error_percent,
+            "fallback_percent": row.fallback_percent,
+            "rollback_percent": row.rollback_percent,
+        }
+        for subject, swept in zip(subjects, sweeps, strict=True)
+        for row in swept.rows
+    ]
+    summaries = []
+    for subject, swept in zip(subjects, sweeps, strict=True):
+        best = {
+            f"{decoder}_{name}": None if row is None else asdict(row)
+            for decoder in ("bild", "strict", "lenient")
+            for name, loss in (("no_loss", NO_LOSS), ("one_point", 1.0))
+            for row in [swept.fastest(decoder, loss=loss)]
+        }
+        summaries.append(
+            {
+                "draft": subject.drafter.name,
+                "temperature": subject.sampling.temperature,
+                "metric": swept.metric,
+                "mean_abs_error_percent": swept.mean_abs_error_percent,
+                "noise_percent": swept.noise_percent,
+                "c": swept.cost.c,
+                "best": best,
+            }
+        )
+    return {
+        "decoder": "bild",
+        "certainty": grid.measure,
+        "distance": grid.distance,
+        "most": grid.most,
+        "rows": rows,
+        "summaries": summaries,
+    }

@@ -1,0 +1,87 @@
+"""The readable form of a BiLD sweep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from specplan.reports.output import bounds, table
+
+HEADER = [
+    "decoder", "fallback", "rollback", "most", "quality", "speed-up [95 %]", "predicted", "error",
+    "fallback %", "rollback %", "discarded", "small/large/other",
+]  # fmt: skip
+
+
+def report(result: dict[str, Any], prompts: int, repeats: int) -> str:
+    """Returns a table for each draft and temperature, and what is best in it."""
+    parts = []
+    for summary in result["summaries"]:
+        rows = [
+            row
+            for row in result["rows"]
+            if (row["draft"], row["temperature"]) == (summary["draft"], summary["temperature"])
+        ]
+        metric = summary["metric"]
+        front = [number for number, row in enumerate(rows) if row["pareto"]]
+        lines = [
+            f"{summary['draft']}, temperature {summary['temperature']:g}; quality: {metric}, per "
+            f"cent; c = {summary['c']:.3f}",
+            table(
+                [_cells(row, metric) for row in rows],
+                header=HEADER,
+                notes=dict.fromkeys(front, "<- front"),
+            ),
+            "",
+            *(_best(summary, loss) for loss in ("no_loss", "one_point")),
+        ]
+        if summary["mean_abs_error_percent"] is not None:
+            lines.append(
+                "Latency predicted from one trace of the large model's own texts: "
+                f"{summary['mean_abs_error_percent']:.1f} % off on average; the baseline against "
+                f"itself: {summary['noise_percent']:.1f} %."
+            )
+        parts.append("\n".join(lines))
+    parts.append(
+        f"Speed-ups are of decoding, per token, over the large model alone; {prompts} prompts, "
+        f"the fastest of {repeats} timings. BiLD is lossy: it changes the large model's output law."
+    )
+    return "\n\n".join(parts)
+
+
+def _best(summary: dict[str, Any], loss: str) -> str:
+    """Returns each decoder's fastest row that keeps the quality."""
+    words = {"no_loss": "At most 0.1 points lost", "one_point": "At most 1 point lost"}
+    found = []
+    for decoder in ("bild", "strict", "lenient"):
+        row = summary["best"][f"{decoder}_{loss}"]
+        found.append(
+            f"{decoder} none"
+            if row is None
+            else f"{decoder} {row['speedup']:.2f} "
+            + bounds(row["speedup_low"], row["speedup_high"], digits=2)
+        )
+    return f"{words[loss]}: {', '.join(found)}."
+
+
+def _cells(row: dict[str, Any], metric: str) -> list[str]:
+    """Returns one row's cells."""
+
+    def shown(name: str, form: str) -> str:
+        return "-" if row[name] is None else format(row[name], form)
+
+    is_bild = row["decoder"] == "bild"
+    seconds = [row[f"{part}_seconds"] for part in ("draft", "verify", "other")]
+    return [
+        row["decoder"],
+        shown("fallback", "g"),
+        "inf" if is_bild and row["rollback"] is None else shown("rollback", "g"),
+        shown("most", "d"),
+        f"{row['quality'][metric]:.2f}",
+        f"{row['speedup']:.2f} {bounds(row['speedup_low'], row['speedup_high'], digits=2)}",
+        shown("predicted", ".2f"),
+        "-" if row["error_percent"] is None else f"{row['error_percent']:+.1f} %",
+        f"{row['fallback_percent']:.1f}",
+        f"{row['rollback_percent']:.1f}",
+        str(row["discarded"]),
+        "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds) + " %",
+    ]

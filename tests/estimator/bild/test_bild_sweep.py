@@ -1,0 +1,174 @@
+"""A sweep: its limits are the two models, its counts the decoder's, its prediction the replay's."""
+
+import math
+
+import numpy as np
+import pytest
+from pairs import PROMPTS, tiny_pair
+
+from estimator.bild.prediction import predict, record
+from estimator.bild.row import BildRow
+from estimator.bild.sweep import LARGE, SMALL, Grid, Sweep, probed_lengths, sweep
+from estimator.runs.arms import Subject
+from reference.laws.sampling import Sampling
+from reference.policies.fallback import Fallback
+from reference.rules.distance import Rollback
+from reference.stopping import Stopping
+from simulator.cost.curves import CostModel
+
+GRID = Grid(
+    fallbacks=(0.0, 0.3, 1.1),
+    rollbacks=(0.0, 1.0, math.inf),
+    most=3,
+    measure="probability",
+    distance="disagreement",
+    windows=(2,),
+    gammas=(2,),
+)
+
+
+def swept(temperature: float, references: list[str] | None = None) -> Sweep:
+    sampling = Sampling(temperature)
+    target, drafter = tiny_pair(sampling, noise=0.05)
+    done: list[None] = []
+    result = sweep(
+        Subject(target, drafter, sampling, Stopping(12)),
+        PROMPTS,
+        GRID,
+        texts_of=lambda ids: " ".join(map(str, ids)),
+        references=references,
+        repeats=1,
+        seed=0,
+        progress=lambda: done.append(None),
+    )
+    arms = len(GRID.arms(frozenset(), 1)) + len(probed_lengths(GRID)) + 2
+    assert len(done) == arms * len(PROMPTS)
+    return result
+
+
+@pytest.fixture(scope="module")
+def greedy() -> Sweep:
+    return swept(0.0)
+
+
+def bild(result: Sweep, fallback: float, rollback: float | None, most: int = 3) -> BildRow:
+    [row] = [
+        row
+        for row in result.rows
+        if row.decoder == "bild"
+        and (row.fallback, row.rollback, row.most) == (fallback, rollback, most)
+    ]
+    return row
+
+
+def test_every_way_to_decode_has_a_row(greedy: Sweep) -> None:
+    decoders = [row.decoder for row in greedy.rows]
+    assert decoders == [LARGE, SMALL, *["bild"] * 12, "strict", "lenient"]
+    assert greedy.metric == "agreement"
+
+
+def test_the_limits_are_the_large_model_and_the_small_one(greedy: Sweep) -> None:
+    large, small = greedy.rows[:2]
+    assert large.quality["agreement"] == 100
+    assert (large.large_calls, large.small_calls) == (large.tokens, 0)
+    assert (small.large_calls, small.small_calls) == (0, small.tokens)
+    for rollback in (0.0, 1.0, None):
+        alone = bild(greedy, 1.1, rollback)
+        assert alone.quality == large.quality
+        assert alone.large_calls == alone.small_calls == alone.tokens
+
+
+def test_percentages_are_of_emitted_tokens(greedy: Sweep) -> None:
+    row = bild(greedy, 0.0, 0.0)
+    assert row.rollbacks > 0
+    assert row.rollback_percent == 100 * row.rollbacks / row.tokens
+    assert row.fallback_percent == 100 * row.large_calls / row.tokens
+    assert row.tokens == row.small_calls - row.discarded + row.large_calls
+
+
+def test_where_nothing_departs_from_the_large_models_text_calls_are_predicted_exactly(
+    greedy: Sweep,
+) -> None:
+    row = bild(greedy, 1.1, 0.0)
+    assert row.predicted_large_calls == pytest.approx(row.large_calls, abs=1e-9)
+    assert row.predicted_small_calls == pytest.approx(row.small_calls, abs=1e-9)
+    # Disagreement with no tolerance: the small model's token stands where it is the large one's.
+    # Only a text's last draft, which nobody reads, may depart: by its own length at most.
+    row = bild(greedy, 0.3, 0.0)
+    assert row.predicted_large_calls == pytest.approx(row.large_calls, abs=len(PROMPTS))
+    assert row.predicted_small_calls == pytest.approx(row.small_calls, abs=3 * len(PROMPTS))
+
+
+def test_only_bild_at_temperature_0_is_predicted(greedy: Sweep) -> None:
+    for row in greedy.rows:
+        assert (row.predicted is None) == (row.decoder != "bild")
+        assert (row.error_percent is None) == (row.predicted is None)
+    assert greedy.mean_abs_error_percent == pytest.approx(
+        np.mean([abs(row.error_percent) for row in greedy.rows if row.error_percent is not None])
+    )
+    sampled = swept(1.0)
+    assert all(row.predicted is None for row in sampled.rows)
+    assert sampled.mean_abs_error_percent is None
+
+
+def test_no_row_of_the_front_is_beaten_and_every_other_is(greedy: Sweep) -> None:
+    for row in greedy.rows:
+        better = [
+            other
+            for other in greedy.rows
+            if other.quality["agreement"] >= row.quality["agreement"]
+            and other.speedup >= row.speedup
+            and (other.quality["agreement"], other.speedup)
+            != (row.quality["agreement"], row.speedup)
+        ]
+        assert row.pareto == (better == [])
+
+
+def test_the_fastest_row_keeps_the_quality(greedy: Sweep) -> None:
+    kept = greedy.fastest("bild", loss=0.1)
+    assert kept is not None
+    assert kept.quality["agreement"] >= 99.9
+    able = [
+        row.speedup
+        for row in greedy.rows
+        if row.decoder == "bild" and row.quality["agreement"] >= 99.9
+    ]
+    assert kept.speedup == max(able)
+    assert greedy.fastest("blockwise", loss=1.0) is None
+
+
+def test_references_give_bleu_and_must_be_as_many_as_prompts() -> None:
+    result = swept(0.0, ["1 2 3 4"] * len(PROMPTS))
+    assert result.metric == "bleu"
+    assert set(result.rows[0].quality) == {
+        "bleu", "rouge_l", "exact", "agreement", "log_likelihood"
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="references must be as many as the prompts, 4, got 1"):
+        swept(0.0, ["1 2 3 4"])
+
+
+def test_a_grid_must_not_be_empty() -> None:
+    with pytest.raises(ValueError, match="at least one fallback and one rollback, got 0 and 1"):
+        Grid((), (1.0,), 10, "probability", "cross-entropy")
+
+
+def test_prediction_at_other_thresholds_prices_what_the_trace_says() -> None:
+    sampling = Sampling(0.0)
+    target, drafter = tiny_pair(sampling)
+    [trace] = record(
+        target,
+        drafter.draft,
+        [[1, 2]],
+        [[3, 4, 5, 6]],
+        fallback=Fallback(0.5),
+        rollback=Rollback(1.0),
+    )
+    assert [part.shape for part in trace] == [(4,), (4,)]
+    cost = CostModel(target_seconds={1: 1.0, 2: 1.5, 3: 2.0}, draft_seconds=0.25)
+    certainty, distance = np.array([0.9, 0.2, 0.9, 0.9, 0.9]), np.array([0.0, 9.0, 3.0, 0.0, 0.0])
+    # A draft of one, refused at the second; then two, the first rolled back; then two, unread.
+    predicted = predict([(certainty, distance)], fallback=0.5, rollback=1.0, most=2, cost=cost)
+    seconds = (0.25 + 0.25 + 1.5) + (2 * 0.25 + 2.0) + 2 * 0.25
+    assert predicted.speedup == pytest.approx(5 / seconds)
+    assert predicted.large_calls == 2 / 5
+    assert predicted.small_calls == 6 / 5

@@ -1,0 +1,145 @@
+"""Alignment: losses by hand, one padded pass equal to single ones, and a draft that learns."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, T5Config, T5ForConditionalGeneration
+
+from reference.drafters.early_exit import early_exit
+from reference.drafters.model_drafter import text_laws
+from reference.laws.sampling import Sampling
+from reference.models.cached_model import CachedModel
+from reference.models.encoder_decoder import EncoderDecoderModel
+from reference.models.huggingface import CausalModel
+from reference.training.alignment import Course, align, train_exits
+from reference.training.lessons import Lesson, logits_along
+from reference.training.losses import LOSSES
+from reference.training.schedule import Schedule
+
+VOCABULARY = 24
+LESSONS = [
+    Lesson((1, 2, 3), (4, 5, 6, 7)),
+    Lesson((9,), (8, 8)),
+    Lesson((5, 5, 2, 2, 1), (3,)),
+]
+
+
+def causal(seed: int, layers: int = 1) -> CausalModel:
+    torch.manual_seed(seed)
+    config = LlamaConfig(
+        vocab_size=VOCABULARY,
+        hidden_size=16,
+        intermediate_size=32,
+        num_hidden_layers=layers,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        initializer_range=0.3,
+        bos_token_id=None,
+        eos_token_id=None,
+    )
+    return CausalModel(LlamaForCausalLM(config), f"causal {seed}")
+
+
+def encoder_decoder(seed: int) -> EncoderDecoderModel:
+    torch.manual_seed(seed)
+    config = T5Config(
+        vocab_size=VOCABULARY,
+        d_model=16,
+        d_kv=8,
+        d_ff=32,
+        num_layers=1,
+        num_heads=2,
+        initializer_factor=3.0,
+        dropout_rate=0.0,
+        decoder_start_token_id=0,
+        pad_token_id=0,
+    )
+    return EncoderDecoderModel(T5ForConditionalGeneration(config), f"t5 {seed}")
+
+
+@pytest.mark.parametrize("make", [causal, encoder_decoder])
+def test_one_padded_pass_gives_what_each_lesson_alone_gives(make: type) -> None:
+    model: CachedModel = make(1)
+    with torch.no_grad():
+        along = logits_along(model, LESSONS)
+    single = [
+        text_laws(model, model.start(lesson.prompt), lesson.output, Sampling()).dense(VOCABULARY)
+        for lesson in LESSONS
+    ]
+    torch.testing.assert_close(along.logits.softmax(-1), torch.cat(single), atol=1e-5, rtol=1e-4)
+    assert along.tokens.tolist() == [token for lesson in LESSONS for token in lesson.output]
+
+
+def test_losses_are_their_formulas() -> None:
+    q = torch.tensor([[0.5, 0.25, 0.25], [0.125, 0.125, 0.75]])
+    p = torch.tensor([[0.25, 0.5, 0.25], [0.0, 0.25, 0.75]])
+    tokens = torch.tensor([1, 2])
+    found = {name: float(loss(q.log(), tokens, lambda: p)) for name, loss in LOSSES.items()}
+    assert found["hard"] == pytest.approx(-float((q[0, 1].log() + q[1, 2].log()) / 2))
+    assert found["soft"] == pytest.approx(-float((p * q.log()).sum()) / 2)
+    assert found["tv"] == pytest.approx(1 - (0.75 + 0.875) / 2)
+
+
+def overlap(large: CachedModel, small: CachedModel) -> float:
+    with torch.no_grad():
+        p, q = (logits_along(model, LESSONS).logits.softmax(-1) for model in (large, small))
+    return float(torch.minimum(p, q).sum(-1).mean())
+
+
+def course(folder: Path, steps: int = 60) -> Course:
+    return Course(Schedule(steps, 0.01, warmup=2), batch=2, checkpoint=folder / "c.safetensors")
+
+
+@pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.parametrize("make", [causal, encoder_decoder])
+def test_alignment_lowers_its_loss_and_leaves_the_large_model_alone(
+    make: type, loss: str, tmp_path: Path
+) -> None:
+    large, small = make(1), make(2)
+    before = {name: value.clone() for name, value in large.module.state_dict().items()}
+
+    def own_loss() -> float:
+        with torch.no_grad():
+            p, q = (logits_along(model, LESSONS) for model in (large, small))
+            return float(LOSSES[loss](q.logits, q.tokens, lambda: p.logits.softmax(-1)))
+
+    first, alpha = own_loss(), overlap(large, small)
+    align(large, small, LESSONS, course(tmp_path), loss=loss)
+    assert own_loss() < 0.9 * first
+    if loss != "hard":
+        assert overlap(large, small) > alpha
+    for name, value in large.module.state_dict().items():
+        assert torch.equal(value, before[name]), name
+
+
+def test_both_exits_learn(tmp_path: Path) -> None:
+    large = causal(1, layers=3)
+    small = early_exit(large, 1)
+
+    def losses() -> list[float]:
+        with torch.no_grad():
+            exits = [logits_along(model, LESSONS) for model in (small, large)]
+        return [
+            float(torch.nn.functional.cross_entropy(one.logits, one.tokens)) for one in exits
+        ]
+
+    before = losses()
+    train_exits(large, small, LESSONS, course(tmp_path))
+    after = losses()
+    assert after[0] < 0.5 * before[0]
+    assert after[1] < 0.5 * before[1]
+
+
+def test_every_lesson_is_taken_once_in_each_epoch(tmp_path: Path) -> None:
+    from reference.training.alignment import _rows
+
+    rows = [int(row) for step in range(6) for row in _rows(step, 4, 2, seed=1)]
+    assert [sorted(rows[epoch : epoch + 4]) for epoch in (0, 4, 8)] == [[0, 1, 2, 3]] * 3
+
+
+def test_what_cannot_be_taught_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="a calibration set must have at least one text, got none"):
+        align(causal(1), causal(2), [], course(tmp_path), loss="hard")
+    with pytest.raises(ValueError, match="batch must be at least 1, got 0"):
+        Course(Schedule(1, 0.1), 0, tmp_path / "c")

@@ -1,0 +1,207 @@
+"""`validate --decoder bild` and `align`: what they print, what they write, what they refuse."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import PROMPTS, Run
+
+from reference.generation import decode
+from reference.training import loop
+
+BILD = ("--decoder", "bild", "--repeats", "1")
+THRESHOLDS = ("--fallback", "0.2,0.6", "--rollback", "1,inf")
+
+
+def test_a_sweep_prints_quality_and_latency(
+    run_json: Callable[..., Any], small: list[str]
+) -> None:
+    result = run_json("validate", *small, *BILD, *THRESHOLDS, "--gamma", "2", "--windows", "3")
+    rows = result["rows"]
+    assert [row["decoder"] for row in rows] == [
+        "large", "small", *["bild"] * 6, "strict", "lenient"
+    ]  # fmt: skip
+    thresholds = [(row["fallback"], row["rollback"], row["most"]) for row in rows[2:8]]
+    assert thresholds == [
+        (0.2, 1, 10), (0.6, 1, 10), (0.2, None, 10), (0.6, None, 10), (0, 1, 3), (0, None, 3)
+    ]  # fmt: skip
+    assert all(row["temperature"] == 0 for row in rows)
+    assert result["summaries"][0]["metric"] == "agreement"
+    assert any(row["pareto"] for row in rows)
+
+
+def test_a_sweep_reads_as_a_table(run: Run, small: list[str]) -> None:
+    result = run("validate", *small, *BILD, *THRESHOLDS, "--gamma", "2")
+    assert result.exit_code == 0, result.output
+    assert "<- front" in result.stdout
+    assert "At most 0.1 points lost: bild" in result.stdout
+
+
+def test_references_are_judged_and_must_be_whole(
+    run: Run, run_json: Callable[..., Any], folders: Path, tmp_path: Path
+) -> None:
+    rows = [{"prompt": prompt, "reference": "a b c d e"} for prompt in PROMPTS]
+    path = tmp_path / "prompts.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    pair = ("--target", "encdec", "--draft", "encdec-draft", "--max-new-tokens", "8")
+    result = run_json("validate", *pair, "--prompts", str(path), *BILD, *THRESHOLDS, "--gamma", "2")
+    assert result["summaries"][0]["metric"] == "bleu"
+    del rows[1]["reference"]
+    path.write_text("\n".join(json.dumps(row) for row in rows))
+    refused = run("validate", *pair, "--prompts", str(path), *BILD, *THRESHOLDS)
+    assert refused.exit_code == 2
+    assert "references must be as many as the prompts, 4, got 3" in refused.stderr
+
+
+def test_a_small_model_that_is_larger_is_warned_of(run: Run, small: list[str]) -> None:
+    # Both have as many weights; an early exit of the target has fewer, so turn the pair around.
+    from specplan.commands.validate_bild import warn_of_size
+
+    class Module:
+        def num_parameters(self) -> int:
+            return 5
+
+    result = run("validate", *small, *BILD, "--fallback", "0.5", "--rollback", "1", "--gamma", "2")
+    assert "Warning" not in result.stderr
+    import click
+    from click.testing import CliRunner
+
+    from reference.drafters.model_drafter import ModelDrafter
+    from reference.laws.sampling import Sampling
+    from reference.models.huggingface import load_model
+
+    @click.command()
+    def command() -> None:
+        import torch
+
+        draft = load_model("draft", device=torch.device("cpu"))
+        warn_of_size(Module(), ModelDrafter(draft, Sampling(), draft.vocabulary))
+
+    warned = CliRunner().invoke(command)
+    assert "Warning: the small model draft has" in warned.stderr
+    assert "more than the large one's 5" in warned.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((*BILD, "--fallback", "-0.1"), "fallback must be finite and at least 0, got -0.1"),
+        ((*BILD, "--fallback", "nan"), "fallback must be finite and at least 0, got nan"),
+        ((*BILD, "--rollback", "-1"), "rollback must be at least 0, got -1.0"),
+        ((*BILD, "--rollback", "nan"), "rollback must be at least 0, got nan"),
+        ((*BILD, "--fallback", ""), "'' is not a number"),
+        ((*BILD, "--windows", "0"), "most must be at least 1, got 0"),
+        ((*BILD, "--policy", "adaptive"), "policy cannot be given with bild"),
+        ((*BILD, "--draft", "lookup"), "bild needs a draft that is a model, got lookup"),
+        (("--fallback", "0.5"), "fallback needs --decoder bild, got it without"),
+    ],
+    ids=str,
+)
+def test_bad_thresholds_are_one_line(
+    run: Run, arguments: tuple[str, ...], message: str
+) -> None:
+    draft = () if "--draft" in arguments else ("--draft", "draft")
+    pair = ("--target", "target", *draft, "--prompts", "prompts.txt")
+    result = run("validate", *pair, *arguments)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+ALIGN = (
+    *("align", "--target", "target", "--prompts", "prompts.txt", "--num-prompts", "4"),
+    *("--max-new-tokens", "8", "--held-out", "2", "--steps", "6", "--batch", "2"),
+)
+
+
+@pytest.mark.parametrize("loss", ["hard", "tv"])
+def test_an_aligned_draft_is_a_folder_that_draft_takes(
+    run_json: Callable[..., Any], small: list[str], tmp_path: Path, loss: str
+) -> None:
+    output = tmp_path / "aligned"
+    result = run_json(*ALIGN, "--draft", "draft", "--loss", loss, "-o", str(output))
+    assert result["texts"] == result["held_out"] == 2
+    for measure in ("alpha", "fallbacks", "rollbacks"):
+        parts = result[measure]
+        change = parts["after"]["value"] - parts["before"]["value"]
+        assert parts["change"]["value"] == change
+        assert parts["change"]["low"] <= change <= parts["change"]["high"]
+    assert [path.name for path in tmp_path.iterdir()] == ["aligned"]
+    assert json.loads((output / "training.json").read_text())["steps"] == 6
+    options = [str(output) if option == "draft" else option for option in small]
+    assert run_json("measure", *options)["alpha"]["value"] > 0
+
+
+def test_an_exit_is_trained_with_its_target(
+    run_json: Callable[..., Any], tmp_path: Path
+) -> None:
+    output = tmp_path / "exits"
+    result = run_json(*ALIGN, "--draft", "exit:1", "-o", str(output))
+    assert result["loss"] == "exits"
+    assert (output / "model.safetensors").is_file()
+
+
+class KilledError(BaseException):
+    """Stands for a kill."""
+
+
+def test_a_killed_alignment_resumes_with_nothing_lost(
+    run: Run, run_json: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = run_json(*ALIGN, "--draft", "draft", "-o", str(tmp_path / "whole"))
+    output = tmp_path / "killed"
+    saved = loop.save_checkpoint
+    monkeypatch.setattr("estimator.bild.calibration.KEPT_EVERY", 1)
+    written = 0
+
+    def die_at_the_third(*arguments: Any, **settings: Any) -> Any:
+        nonlocal written
+        written += 1
+        if written == 3:
+            raise KilledError
+        return decode(*arguments, **settings)
+
+    def save_and_die(*arguments: Any, **settings: Any) -> None:
+        saved(*arguments, **settings)
+        raise KilledError
+
+    with monkeypatch.context() as patches:
+        patches.setattr("estimator.bild.calibration.decode", die_at_the_third)
+        with pytest.raises(KilledError):
+            run(*ALIGN, "--draft", "draft", "-o", str(output))
+    assert len(json.loads((tmp_path / "killed.texts.json").read_text())["texts"]) == 2
+    with monkeypatch.context() as patches:
+        patches.setattr(loop, "save_checkpoint", save_and_die)
+        with pytest.raises(KilledError):
+            run(*ALIGN, "--draft", "draft", "-o", str(output))
+    assert not output.exists()
+    resumed = run_json(*ALIGN, "--draft", "draft", "-o", str(output))
+    assert resumed["resumed_at_step"] == 6
+    for name in ("seconds", "resumed_at_step", "output"):
+        del whole[name], resumed[name]
+    assert resumed == whole
+    assert (output / "model.safetensors").read_bytes() == (
+        tmp_path / "whole" / "model.safetensors"
+    ).read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--draft", "draft", "--held-out", "4"), "a calibration set must have at least one text"),
+        (("--draft", "lookup"), "draft must be a model to be trained, got lookup"),
+        (("--draft", "draft", "--rate", "0"), "peak must be finite and above 0, got 0.0"),
+        (("--draft", "draft", "--fallback", "nan"), "fallback must be finite and at least 0"),
+        (("--draft", "draft", "-o", "target"), "target is a folder"),
+    ],
+    ids=str,
+)
+def test_what_cannot_be_aligned_is_one_line(
+    run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    output = () if "-o" in arguments else ("-o", str(tmp_path / "aligned"))
+    result = run(*ALIGN, *output, *arguments)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
