@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from specplan.options.engine_options import EngineOptions
 from specplan.options.model_options import ModelOptions
-from specplan.reports.output import print_json
+from specplan.options.timing import DEFAULT_PRECISION
+from specplan.reports.output import print_json, write_json
 
 if TYPE_CHECKING:
     from engines.trials.validation import Validation
@@ -24,6 +26,7 @@ def validate_on_engine(
     temperatures: tuple[float, ...],
     repeats: int,
     seed: int,
+    output: Path | None,
     as_json: bool,
     **others: Any,
 ) -> None:
@@ -32,7 +35,7 @@ def validate_on_engine(
     Args:
       options, engine: models, prompts, and the engine.
       gammas, temperatures: of the rows.
-      repeats, seed, as_json: as validate has them.
+      repeats, seed, output, as_json: as validate has them.
       others: options of specplan's own decoder, which must be as they are by default.
 
     Raises:
@@ -72,6 +75,8 @@ def validate_on_engine(
                 pair.engine, trial, draft=pair.draft, score=pair.score, progress=bar.update
             )
     result = validation_data(validation)
+    if output is not None:
+        write_json(result, output)
     if as_json:
         print_json(result)
         return
@@ -97,6 +102,8 @@ def _require_own(others: dict[str, Any]) -> None:
         "policy_names": [("fixed",), ["fixed"]],
         "lenience": [1.0],
         "figure": [None],
+        "wide": [False],
+        "precision": [DEFAULT_PRECISION],
     }
     for name, values in neutral.items():
         if name in others and others[name] not in values:

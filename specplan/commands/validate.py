@@ -14,7 +14,8 @@ from specplan.options.bild_options import BildOptions, bild_options, given
 from specplan.options.engine_options import engine_options
 from specplan.options.model_options import MOST_GAMMA, ModelOptions, lenience_option, model_options
 from specplan.options.ranges import integers, numbers
-from specplan.reports.output import print_json, writable
+from specplan.options.timing import precision_option, repeats_option
+from specplan.reports.output import print_json, writable, write_json
 
 if TYPE_CHECKING:
     from estimator.validation.validation import Validation
@@ -72,13 +73,23 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     "given, with speculative decoding beside it.",
 )
 @bild_options
-@click.option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
+@repeats_option
+@precision_option
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of texts and order.")
 @click.option(
     "--figure",
     type=click.Path(path_type=Path),
     callback=drawable,
     help="Draw predicted against measured into this file (.png or .svg).",
+)
+@click.option("--wide", is_flag=True, help="Show all columns, beyond 80 characters.")
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=writable,
+    help="Write the JSON object here.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def validate_command(
@@ -91,14 +102,17 @@ def validate_command(
     decoder: str,
     bild: BildOptions,
     repeats: int,
+    precision: float,
     seed: int,
     figure: Path | None,
+    wide: bool,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Compare predicted with measured speed-up on real models.
 
     Baseline, cost probes and every policy run interleaved on the same prompts. Predictions use
-    costs and texts apart from the run they predict.
+    costs and texts apart from the run they predict. Rows appear as they are measured.
 
     \b
     Example:
@@ -111,7 +125,7 @@ def validate_command(
     if decoder == "bild":
         from specplan.commands.validate_bild import validate_bild
 
-        for name in ("policy_names", "figure"):
+        for name in ("policy_names", "figure", "precision", "wide"):
             if given(name, True) is not None:
                 raise ValueError(f"{name.removesuffix('_names')} cannot be given with bild")
         most = given("max_gamma", max_gamma)
@@ -121,6 +135,7 @@ def validate_command(
             temperatures=(0.0,) if given("temperatures", True) is None else temperatures,
             repeats=repeats,
             seed=seed,
+            output=output,
             as_json=as_json,
         )
         return
@@ -138,6 +153,7 @@ def validate_command(
         sampling_at,
     )
     from specplan.options.policy_names import parse_policies
+    from specplan.reports.validation import rows_table, summary_lines
 
     policies = parse_policies(policy_names, gammas=gammas, max_gamma=max_gamma)
     rule = acceptance_rule(lenience)
@@ -155,29 +171,38 @@ def validate_command(
     ]
     for subject in subjects:
         require_room(subject, prompts)
-    runs = len(subjects) * generations(
-        prompts, policies, max_gamma=max_gamma, repeats=repeats
-    )
-    with tqdm(total=runs, desc="validate", unit="run", disable=not sys.stderr.isatty()) as bar:
-        validations = [
-            validate(
+    planned = generations(prompts, policies, max_gamma=max_gamma, repeats=repeats)
+    validations: list[Validation] = []
+    with tqdm(
+        total=len(subjects) * planned,
+        desc="validate",
+        unit="run",
+        disable=not sys.stderr.isatty(),
+    ) as bar:
+        for subject in subjects:
+            done = bar.n
+            validation = validate(
                 subject,
                 prompts,
                 policies,
                 max_gamma=max_gamma,
                 repeats=repeats,
+                precision=precision,
                 seed=seed,
                 progress=bar.update,
             )
-            for subject in subjects
-        ]
+            validations.append(validation)
+            bar.total -= planned - (bar.n - done)   # repeats that were not needed
+            if not as_json:
+                with bar.external_write_mode():
+                    click.echo(rows_table(validation, wide=wide) + "\n")
     result = as_data(validations)
+    if output is not None:
+        write_json(result, output)
     if as_json:
         print_json(result)
     else:
-        from specplan.reports.validation import report
-
-        click.echo(report(result, validations, len(prompts), repeats))
+        click.echo(summary_lines(result, validations, len(prompts)))
     if figure is not None:
         from figures.own.predicted_measured import save
 
@@ -187,13 +212,9 @@ def validate_command(
 
 def as_data(validations: Sequence[Validation]) -> dict[str, Any]:
     """Returns rows and summary as JSON knows them."""
-    from dataclasses import asdict
+    from specplan.reports.validation import row_data
 
-    rows = [
-        {**asdict(row), "error_percent": row.error_percent}
-        for validation in validations
-        for row in validation.rows
-    ]
+    rows = [row_data(row) for validation in validations for row in validation.rows]
     errors = [abs(row["error_percent"]) for row in rows if row["error_percent"] is not None]
     return {
         "rows": rows,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from specplan.options.model_options import ModelOptions
-from specplan.reports.output import print_json, warn
+from specplan.reports.output import print_json, warn, write_json
 
 if TYPE_CHECKING:
     from estimator.bild.sweep import Grid, Sweep
@@ -23,6 +24,7 @@ def validate_bild(
     temperatures: Sequence[float],
     repeats: int,
     seed: int,
+    output: Path | None,
     as_json: bool,
 ) -> None:
     """Sweeps the grid with each draft at each temperature, and prints what came of it.
@@ -68,6 +70,8 @@ def validate_bild(
             for subject in subjects
         ]
     result = as_data(subjects, sweeps, grid)
+    if output is not None:
+        write_json(result, output)
     if as_json:
         print_json(result)
     else:

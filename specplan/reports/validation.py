@@ -3,40 +3,64 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from specplan.reports.output import bounds, table
+from specplan.reports.output import bounds, folded, table
 
 if TYPE_CHECKING:
+    from estimator.validation.row import Row
     from estimator.validation.validation import Validation
 
 LONGEST_NAME = 24
-HEADER = [
-    "draft", "temp", "policy", "alpha", "c", "Thm 8", "ahead [95 %]", "calibrated",
-    "measured [95 %]", "error", "calls", "as target", "draft/verify/other",
-]  # fmt: skip
+COLUMNS = ["policy", "if free", "predicted", "measured [95 %]", "error", "as target"]
+MORE_COLUMNS = ["calls", "ahead [95 %]", "tokens/s", "draft/verify/other"]
 
 
-def report(
-    result: dict[str, Any], validations: Sequence[Validation], prompts: int, repeats: int
+def row_data(row: Row) -> dict[str, Any]:
+    """Returns a row as JSON knows it."""
+    return {**asdict(row), "error_percent": row.error_percent}
+
+
+def rows_table(validation: Validation, *, wide: bool) -> str:
+    """Returns the rows of one draft and temperature; wide adds columns beyond 80 characters."""
+    rows = [row_data(row) for row in validation.rows]
+    first = rows[0]
+    c = "-" if first["c"] is None else f"{first['c']:.3f}"
+    return "\n".join(
+        [
+            f"draft {_short(first['draft'])}, temperature "
+            f"{_temperatures(first['temperature'], first['draft_temperature'])}: alpha "
+            f"{first['alpha']:.3f}, c {c}",
+            table(
+                [_cells(row) + (_more_cells(row) if wide else []) for row in rows],
+                header=COLUMNS + (MORE_COLUMNS if wide else []),
+                marked=_best(rows),
+            ),
+        ]
+    )
+
+
+def summary_lines(
+    result: dict[str, Any], validations: Sequence[Validation], prompts: int
 ) -> str:
-    """Returns a table of the rows, what it was measured on, and why Theorem 8 differs."""
-    rows = [_cells(row) for row in result["rows"]]
+    """Returns what all rows were measured on, why Theorem 8 differs, and how good they are."""
     summary = result["summary"]
     tokens = sum(row["tokens"] for row in result["rows"])
+    repeats = summary["repeats"]
+    timings = "timed once" if repeats == 1 else f"the fastest of each block's {repeats} timings"
     lines = [
-        table(rows, header=HEADER, marked=_best(result["rows"])),
-        "",
         f"Speed-ups over decoding one token at a time; {prompts} prompts, {tokens} tokens in all "
-        f"rows, the fastest of each block's {repeats} timings.",
-        "Theorem 8 takes verification as free and acceptances as i.i.d.; the costs here:",
+        f"rows, {timings}.",
+        '"if free": if verifying were free and acceptances i.i.d. The costs here:',
         *(_costs(validation) for validation in validations),
     ]
     if summary["mean_abs_error_percent"] is not None:
         lines.append(
-            f"Calibrated prediction against measurement: {summary['mean_abs_error_percent']:.1f} % "
-            f"off on average, {summary['max_abs_error_percent']:.1f} % at most; the baseline "
-            f"against itself: {summary['noise_percent']:.1f} %."
+            f"Predicted against measured: {summary['mean_abs_error_percent']:.1f} % off on "
+            f"average, {summary['max_abs_error_percent']:.1f} % at most; the baseline against "
+            f"itself: {summary['noise_percent']:.1f} %, 95 % of the time within "
+            f"{summary['noise_within_percent']:.1f} %."
         )
     if not summary["quiet"]:
         worst = max(summary["noise_percent"], summary["noise_within_percent"])
@@ -54,19 +78,13 @@ def report(
             "NO: greedy text parts from the target's own where its two likeliest logits lie "
             f"at most {max(gaps):.3g} apart; verifying several tokens at once rounds differently."
         )
-    return "\n".join(lines)
+    return folded("\n".join(lines))
 
 
 def _best(rows: Sequence[dict[str, Any]]) -> list[int]:
-    """Returns the index of each temperature's fastest row, if that gains."""
-    fastest = [
-        max(
-            (index for index, row in enumerate(rows) if row["temperature"] == temperature),
-            key=lambda index: float(rows[index]["measured"]),
-        )
-        for temperature in dict.fromkeys(row["temperature"] for row in rows)
-    ]
-    return [index for index in fastest if rows[index]["measured"] > 1]
+    """Returns the index of the fastest row, if that gains."""
+    fastest = max(range(len(rows)), key=lambda index: float(rows[index]["measured"]))
+    return [fastest] if rows[fastest]["measured"] > 1 else []
 
 
 def _costs(validation: Validation) -> str:
@@ -94,32 +112,36 @@ def _short(name: str) -> str:
 
 
 def _cells(row: dict[str, Any]) -> list[str]:
-    """Returns one row's cells."""
-
-    def times(name: str) -> str:
-        return "-" if row[name] is None else f"{row[name]:.2f}"
-
-    def between(name: str) -> str:
-        if row[name] is None:
-            return "-"
-        return f"{times(name)} {bounds(row[f'{name}_low'], row[f'{name}_high'], digits=2)}"
-
-    seconds = [row[f"{part}_seconds"] for part in ("draft", "verify", "other")]
-    shares = "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds)
+    """Returns one row's cells, as COLUMNS has them."""
     policy = row["policy"] if row["gamma"] is None else f"gamma {row['gamma']}"
     gap = "" if row["tie_gap"] is None else f" ({row['tie_gap']:.2g})"
     return [
-        _short(row["draft"]),
-        _temperatures(row["temperature"], row["draft_temperature"]),
         policy if row["lossless"] else f"{policy}, lossy",
-        f"{row['alpha']:.3f}",
-        "-" if row["c"] is None else f"{row['c']:.3f}",
-        times("predicted_theorem8"),
-        between("predicted_ahead"),
-        times("predicted_calibrated"),
-        between("measured"),
+        _times(row["predicted_theorem8"]),
+        _times(row["predicted_calibrated"]),
+        _between(row, "measured"),
         "-" if row["error_percent"] is None else f"{row['error_percent']:+.1f} %",
-        str(row["target_calls"]),
         {True: "yes", False: f"NO{gap}", None: "-"}[row["identical_to_target"]],
+    ]
+
+
+def _more_cells(row: dict[str, Any]) -> list[str]:
+    """Returns one row's further cells, as MORE_COLUMNS has them."""
+    seconds = [row[f"{part}_seconds"] for part in ("draft", "verify", "other")]
+    shares = "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds)
+    return [
+        str(row["target_calls"]),
+        _between(row, "predicted_ahead"),
+        f"{row['tokens_per_second']:.1f}",
         f"{shares} %",
     ]
+
+
+def _times(factor: float | None) -> str:
+    return "-" if factor is None else f"{factor:.2f}"
+
+
+def _between(row: dict[str, Any], name: str) -> str:
+    if row[name] is None:
+        return "-"
+    return f"{_times(row[name])} {bounds(row[f'{name}_low'], row[f'{name}_high'], digits=2)}"

@@ -75,7 +75,7 @@ def test_a_draft_by_argmax_is_predicted_and_measured_as_such(
     assert [rows[place]["alpha"] for place in (0, 2, 3)] == [
         plain[place]["alpha"] for place in (0, 2, 3)
     ]
-    assert "1, draft 0 " in run(*asked, "--draft-temperature", "0").stdout
+    assert "temperature 1, draft 0: " in run(*asked, "--draft-temperature", "0").stdout
 
 
 def test_a_greedy_target_is_followed_by_a_draft_that_draws(
@@ -155,9 +155,11 @@ def test_the_table_explains_itself(run: Run, validate: list[str]) -> None:
     assert result.exit_code == 0, result.output
     assert result.stderr == ""
     lines = result.stdout.splitlines()
-    assert lines[0].split()[:4] == ["draft", "temp", "policy", "alpha"]
+    assert lines[0].startswith("draft draft, temperature 0: alpha ")
+    assert lines[1].split()[:3] == ["policy", "Thm", "8"]
     assert "Theorem 8 takes verification as free" in result.stdout
-    assert "the baseline against itself" in result.stdout
+    assert "the baseline against itself" in " ".join(result.stdout.split())
+    assert max(map(len, lines)) <= 80
 
 
 def test_the_figure_is_drawn_and_json_stays_alone(
@@ -243,8 +245,64 @@ def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, validate: lis
         for name in ("predicted_ahead", "measured"):
             assert row[name] > 0
             assert row[f"{name}_low"] is row[f"{name}_high"] is None
-    rows = run(*one).stdout.splitlines()[1:3]
-    assert [row.count("[-]") for row in rows] == [2, 2]
+    shown = run(*one, "--wide").stdout.splitlines()
+    assert [line.count("[-]") for line in shown if line.lstrip().startswith("gamma")] == [2, 2]
+
+
+def test_rows_appear_as_they_are_measured(
+    run: Run, validate: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of the first temperature stand before the second is begun."""
+    decode = estimator.runs.arms.decode
+    temperatures = []
+
+    def interrupted(*arguments: Any, **settings: Any) -> Any:
+        temperatures.append(settings["sampling"].temperature)
+        if temperatures[-1] == 1:
+            raise KeyboardInterrupt
+        return decode(*arguments, **settings)
+
+    monkeypatch.setattr(estimator.runs.arms, "decode", interrupted)
+    result = run(*validate, "--gamma", "2", "--temperature", "0,1")
+    assert result.exit_code == 130
+    heading, _, row = result.stdout.splitlines()[:3]
+    assert heading.startswith("draft draft, temperature 0:")
+    assert row.split()[:2] == ["gamma", "2"]
+
+
+def test_runs_are_timed_no_more_often_than_precision_needs(
+    run_json: RunJson, validate: list[str]
+) -> None:
+    """The clock of a few tokens is never exact, and always better than a factor of e^16."""
+    asked = [*validate, "--gamma", "2", "--temperature", "0", "--repeats", "3"]
+    exact = run_json(*asked, "--precision", "0")["summary"]
+    assert exact["repeats"] == 3
+    assert exact["noise_within_percent"] > 0
+    assert run_json(*asked, "--precision", "1e9")["summary"]["repeats"] == 1
+
+
+@pytest.mark.parametrize("value", ["-1", "nan", "inf"])
+def test_a_precision_that_is_none_is_refused(
+    run: Run, validate: list[str], value: str
+) -> None:
+    result = run(*validate, "--precision", value)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    [line] = result.stderr.splitlines()
+    assert "--precision" in line
+    assert f"must be finite and at least 0, got {value}" in line
+
+
+def test_the_json_goes_into_a_file_too(
+    run: Run, validate: list[str], tmp_path: Path
+) -> None:
+    path = tmp_path / "v.json"
+    result = run(*validate, "--gamma", "2", "--temperature", "0", "--json", "-o", str(path))
+    assert result.exit_code == 0, result.output
+    assert json.loads(path.read_text()) == json.loads(result.stdout)
+    result = run(*validate, "-o", str(tmp_path / "no" / "v.json"))
+    assert result.exit_code == 2
+    assert "does not exist" in result.stderr
 
 
 @pytest.mark.parametrize("tokens", ["1", "2"])

@@ -11,7 +11,7 @@ from estimator.validation.row import Row
 from estimator.validation.validation import Validation
 from simulator.cost.curves import CostModel
 from specplan.commands.validate import as_data
-from specplan.reports.validation import report
+from specplan.reports.validation import rows_table, summary_lines
 
 ROW = Row(
     draft="small",
@@ -51,25 +51,55 @@ COST = CostModel(
 )
 
 
-def text(*rows: Row) -> str:
-    validations = [Validation(rows, COST, Noise(0.0125, 0.002, 8), 3)]
-    return report(as_data(validations), validations, prompts=8, repeats=3)
+def validation(*rows: Row) -> Validation:
+    return Validation(rows, COST, Noise(0.0125, 0.002, 8), 3)
 
 
-def test_a_row_shows_predictions_measurement_and_where_the_time_went() -> None:
-    header, row, *rest = text(ROW).splitlines()
-    assert header.split()[:5] == ["draft", "temp", "policy", "alpha", "c"]
+def text(*rows: Row, wide: bool = False) -> str:
+    return rows_table(validation(*rows), wide=wide)
+
+
+def summary(*rows: Row) -> str:
+    validations = [validation(*rows)]
+    return summary_lines(as_data(validations), validations, prompts=8)
+
+
+def test_a_row_shows_prediction_and_measurement_within_80_columns() -> None:
+    heading, header, row = text(ROW).splitlines()
+    assert heading == "draft small, temperature 0: alpha 0.612, c 0.100"
+    assert header.split()[:3] == ["policy", "Thm", "8"]
     assert row.split() == [
-        "small", "0", "gamma", "4", "0.612", "0.100", "2.00", "1.50", "[1.40,", "1.60]", "1.52",
-        "1.60", "[1.55,", "1.65]", "-5.0", "%", "50", "yes", "25/50/25", "%", "<-", "best",
+        "gamma", "4", "2.00", "1.52", "1.60", "[1.55,", "1.65]", "-5.0", "%", "yes", "<-", "best",
     ]  # fmt: skip
-    assert rest[1].startswith("Speed-ups over decoding one token at a time; 8 prompts, 125 tokens")
-    assert "target step 10.0 ms, draft step 1.00 ms" in rest[3]
-    assert "verifying 5 tokens takes 1.30 steps, each block 0.50 ms besides" in rest[3]
-    assert rest[4] == (
-        "Calibrated prediction against measurement: 5.0 % off on average, 5.0 % at most; the "
-        "baseline against itself: 1.2 %."
+    long = replace(
+        ROW, policy="confidence:0.5", gamma=None, identical_to_target=False, tie_gap=0.031
     )
+    assert max(map(len, text(ROW, long).splitlines())) <= 80
+
+
+def test_wide_adds_where_the_time_went() -> None:
+    row = text(ROW, wide=True).splitlines()[2]
+    assert row.split()[10:] == [
+        "50", "1.50", "[1.40,", "1.60]", "16.0", "25/50/25", "%", "<-", "best",
+    ]  # fmt: skip
+
+
+def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> None:
+    lines = summary(ROW)
+    assert max(map(len, lines.splitlines())) <= 80
+    joined = " ".join(lines.split())
+    assert joined.startswith(
+        "Speed-ups over decoding one token at a time; 8 prompts, 125 tokens in all rows, the "
+        "fastest of each block's 3 timings."
+    )
+    assert "target step 10.0 ms, draft step 1.00 ms" in joined
+    assert "verifying 5 tokens takes 1.30 steps, each block 0.50 ms besides" in joined
+    assert joined.endswith(
+        "Predicted against measured: 5.0 % off on average, 5.0 % at most; the baseline against "
+        "itself: 1.2 %, 95 % of the time within 0.5 %."
+    )
+    once = [Validation((ROW,), COST, Noise(0.0125, 0.002, 8), 1)]
+    assert "timed once" in summary_lines(as_data(once), once, prompts=8)
 
 
 def test_a_row_without_intervals_has_dashes_in_their_place() -> None:
@@ -80,22 +110,16 @@ def test_a_row_without_intervals_has_dashes_in_their_place() -> None:
         measured_low=None,
         measured_high=None,
     )
-    cells = text(alone).splitlines()[1].split()
-    assert cells[6:12] == ["2.00", "1.50", "[-]", "1.52", "1.60", "[-]"]
+    cells = text(alone, wide=True).splitlines()[2].split()
+    assert cells[2:6] == ["2.00", "1.52", "1.60", "[-]"]
+    assert cells[9:12] == ["50", "1.50", "[-]"]
 
 
-def test_the_fastest_row_of_each_temperature_is_marked_if_it_gains() -> None:
-    rows = [
-        replace(ROW, temperature=temperature, measured=measured)
-        for temperature in (0.0, 0.5, 1.0)
-        for measured in (1.6, 1.7 - temperature, 0.9)
-    ]
-    lines = text(*rows).splitlines()
-    assert ["best" in line for line in lines[1:10]] == [
-        *(False, True, False), *(True, False, False), *(True, False, False),
-    ]
-    lines = text(*(replace(row, measured=row.measured / 1.7) for row in rows)).splitlines()
-    assert not any("best" in line for line in lines)
+def test_the_fastest_row_is_marked_if_it_gains() -> None:
+    rows = [replace(ROW, measured=measured) for measured in (1.6, 1.7, 0.9)]
+    lines = text(*rows).splitlines()[2:]
+    assert ["best" in line for line in lines] == [False, True, False]
+    assert "best" not in text(*(replace(row, measured=row.measured / 1.7) for row in rows))
 
 
 def test_a_machine_that_was_not_quiet_is_named() -> None:
@@ -103,7 +127,7 @@ def test_a_machine_that_was_not_quiet_is_named() -> None:
     quiet, differs, scatters = Noise(0.099, 0.041, 8), Noise(0.101, 0.0, 8), Noise(0.0, 0.042, 8)
     for noise, named in ((quiet, False), (differs, True), (scatters, True)):
         validations = [Validation((ROW,), COST, noise, 3)]
-        shown = report(as_data(validations), validations, prompts=8, repeats=3)
+        shown = summary_lines(as_data(validations), validations, prompts=8)
         assert ("not quiet" in shown) == named
 
 
@@ -113,17 +137,21 @@ def unpredicted(row: Row, **changes: Any) -> Row:
 
 
 def test_a_row_without_predictions_has_dashes_in_their_place() -> None:
-    line = text(unpredicted(ROW, policy="adaptive", gamma=None)).splitlines()[1]
-    assert line.split()[2:8] == ["adaptive", "0.612", "0.100", "-", "-", "-"]
-    assert "Calibrated prediction" not in text(unpredicted(ROW, policy="adaptive", gamma=None))
+    row = unpredicted(ROW, policy="adaptive", gamma=None)
+    assert text(row).splitlines()[2].split()[:4] == ["adaptive", "-", "-", "1.60"]
+    assert "Predicted against measured" not in summary(row)
+
+
+def test_where_nothing_was_drafted_c_has_no_value() -> None:
+    assert text(replace(ROW, c=None)).splitlines()[0].endswith("alpha 0.612, c -")
 
 
 @pytest.mark.parametrize(("gap", "cell"), [(0.0, "NO (0)"), (0.03125, "NO (0.031)")])
 def test_text_that_parts_at_a_near_tie_says_how_near(gap: float, cell: str) -> None:
     parted = replace(ROW, identical_to_target=False, tie_gap=gap)
-    assert cell in text(parted).splitlines()[1]
-    assert f"lie at most {gap:.3g} apart" in text(ROW, parted)
-    assert "apart" not in text(ROW)
+    assert cell in text(parted)
+    assert f"lie at most {gap:.3g} apart" in " ".join(summary(ROW, parted).split())
+    assert "apart" not in summary(ROW)
 
 
 def test_a_lossy_row_says_so_and_blames_no_tie() -> None:
@@ -131,15 +159,14 @@ def test_a_lossy_row_says_so_and_blames_no_tie() -> None:
         ROW, rule="lenient 0.5", lossless=False, identical_to_target=False, tie_gap=2.0
     )
     assert "gamma 4, lossy" in text(lossy)
-    assert "Lossy: the rule lenient 0.5 changes the target's output law." in text(lossy)
-    assert "apart" not in text(lossy)
+    assert "Lossy: the rule lenient 0.5 changes the target's output law." in summary(lossy)
+    assert "apart" not in summary(lossy)
 
 
 def test_a_long_path_is_shown_by_its_end() -> None:
     path = "/somewhere/deep/down/models/small-draft"
-    line = text(replace(ROW, draft=path)).splitlines()[1]
-    assert line.split()[0] == "...wn/models/small-draft"
-    assert len(line.split()[0]) <= 24
+    heading = text(replace(ROW, draft=path)).splitlines()[0]
+    assert heading.startswith("draft ...wn/models/small-draft, temperature 0:")
 
 
 def test_the_summary_leaves_out_what_was_not_predicted() -> None:
