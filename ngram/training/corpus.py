@@ -27,7 +27,7 @@ class Text:
     """One document.
 
     text: its content; in a .jsonl file one line's.
-    replaced: how many unreadable byte sequences were replaced in it.
+    replaced: how many unreadable byte sequences, or halves of surrogate pairs, were replaced in it.
     """
 
     text: str
@@ -39,7 +39,7 @@ class Corpus:
     """A corpus in token ids.
 
     sentences: all texts on end, each followed by END, shape (tokens + texts,), int32.
-    replaced: unreadable byte sequences that were replaced.
+    replaced: what was unreadable and replaced, in all texts.
     """
 
     sentences: NDArray[np.int32]
@@ -102,7 +102,8 @@ def read_texts(files: Iterable[Path]) -> Iterator[Text]:
                 if line.strip():
                     decoded = _decoded(line)
                     where = f"{path} line {number}"
-                    yield Text(_json_text(decoded.text, where), decoded.replaced)
+                    whole = _whole(_json_text(decoded.text, where))
+                    yield Text(whole.text, decoded.replaced + whole.replaced)
         else:
             yield _decoded(content)
 
@@ -121,6 +122,12 @@ def _decoded(content: bytes) -> Text:
     text = content.decode("utf-8", errors="replace")
     replaced = text.count(REPLACEMENT) - content.count(REPLACEMENT.encode())
     return Text(text, replaced)
+
+
+def _whole(text: str) -> Text:
+    """Returns text without halves of surrogate pairs: JSON can write them, no tokenizer reads."""
+    whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return Text(whole, whole.count(REPLACEMENT) - text.count(REPLACEMENT))
 
 
 def _json_text(line: str, where: str) -> str:

@@ -64,6 +64,13 @@ def test_unreadable_bytes_are_replaced_and_counted(tmp_path: Path) -> None:
     assert corpus.replaced == 3
 
 
+def test_halves_of_surrogate_pairs_are_replaced_and_counted(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(r'{"text": "one \ud83d two \ud83d\ude00 \ude00"}')
+    (text,) = read_texts([path])
+    assert text == Text("one \ufffd two \N{GRINNING FACE} \ufffd", 2)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
