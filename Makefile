@@ -14,7 +14,7 @@ demo: $(PACKAGE)
 	$(BIN)/specplan validate --num-prompts 4
 
 test: lint
-	$(BIN)/python -m pytest
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 	$(BIN)/python scripts/kernels.py $(NUMERIC)
 
 lint: $(TOOLS)

@@ -126,7 +126,7 @@ def text_laws(
     """Returns a model's laws of given tokens under each of some settings, from one parallel pass.
 
     Args:
-      model: its cache holds a proper beginning of text.
+      model: its cache holds a beginning of text, and nothing else that is to be kept.
       text: the ids before the tokens.
       tokens: ids, at least 1.
       samplings: make laws of the logits.
@@ -134,6 +134,7 @@ def text_laws(
     Raises:
       FloatingPointError: if the model returns logits that are NaN or infinite.
     """
+    model.rollback(min(model.length, len(text) - 1))
     unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)
     given = torch.tensor(tokens[:-1], dtype=torch.int64, device=model.device)
     logits = model.extend(torch.cat([unseen, given]))[-len(tokens) :]

@@ -13,7 +13,7 @@ from specplan.reports.load import (
     schedules,
     schedules_text,
 )
-from specplan.reports.output import table
+from specplan.reports.output import folded, table
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
@@ -102,7 +102,7 @@ def plan_text(plan: Plan, basis: Basis, price: Pricing) -> str:
         "",
         *(_advice(plan) if price.load is None or price.load.fits else [does_not_fit(price)]),
     ]
-    return "\n".join(lines)
+    return folded("\n".join(lines))
 
 
 def rows_text(plans: Sequence[Plan], basis: Basis, prices: Sequence[Pricing]) -> str:
@@ -147,8 +147,8 @@ def rows_text(plans: Sequence[Plan], basis: Basis, prices: Sequence[Pricing]) ->
     if any(plan.optimal_gamma == 0 for plan in plans):
         lines.append("Best gamma 0: do not speculate.")
     if loads[0] is not None and len({plan.alpha for plan in plans}) == 1:
-        lines += ["", *schedules_text(schedules(plans, prices))]
-    return "\n".join([*basis.notes, *([""] if basis.notes else []), *lines])
+        lines += ["", *map(folded, schedules_text(schedules(plans, prices)))]
+    return "\n".join([*map(folded, basis.notes), *([""] if basis.notes else []), *lines])
 
 
 def _assumptions(plan: Plan, basis: Basis) -> str:
@@ -231,7 +231,7 @@ def _iid(plan: Plan) -> list[str]:
 def _gain(plan: Plan) -> str:
     return (
         f"{plan.improvement_factor:.2f} times the speed of the target alone.\n"
-        f"A target call then yields {plan.expected_tokens:.2f} tokens, and a token takes "
+        f"A target call yields {plan.expected_tokens:.2f} tokens; a token takes "
         f"{plan.operations_factor:.2f} times the arithmetic."
     )
 
@@ -253,7 +253,7 @@ def _break_even(plan: Plan) -> str:
     costs = "this c" if plan.tokens_per_second is None else "these costs"
     below = "at no c" if c is None or c == 0 else f"below c {c:.3g}"
     these = "this alpha" if plan.acceptance_kind == "iid" else "these acceptances"
-    return f"Speculation pays {_paying_alphas(plan)} with {costs}, {below} with {these}."
+    return f"Speculation pays {_paying_alphas(plan)} with {costs},\n{below} with {these}."
 
 
 def _paying_alphas(plan: Plan) -> str:

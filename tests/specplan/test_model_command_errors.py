@@ -168,7 +168,7 @@ def test_a_draft_with_too_few_positions_to_score_is_refused(run: Run, command: s
         (("validate", "--policy", "clever"), "policy must be fixed, heuristic, confidence:P or"),
         (("validate", "--policy", "confidence:2"), "needs a threshold P in [0, 1]"),
         (("validate", "--repeats", "0"), "0 is not in the range x>=1"),
-        (("validate", "--decoder", "bild"), "'bild' is not"),
+        (("validate", "--decoder", "clever"), "'clever' is not"),
         (("generate", "--policy", "clever"), "policy must be fixed, heuristic, confidence:P or"),
         (("generate", "--stop", ""), "a stop string must have at least one character"),
         (("generate", "--prompt", "a"), "prompt and prompts cannot both be given"),
