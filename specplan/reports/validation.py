@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from estimator.validation.validation import Validation
 
 LONGEST_NAME = 24
-COLUMNS = ["policy", "if free", "predicted", "measured [95 %]", "error", "as target"]
+COLUMNS = ["policy", "free", "predicted", "measured [95 %]", "error", "as target"]
 MORE_COLUMNS = ["calls", "ahead [95 %]", "tokens/s", "draft/verify/other"]
 
 
@@ -52,7 +52,7 @@ def summary_lines(
     lines = [
         f"Speed-ups over decoding one token at a time; {prompts} prompts, {tokens} tokens in all "
         f"rows, {timings}.",
-        '"if free": if verifying were free and acceptances i.i.d. The costs here:',
+        '"free": if verifying were free and acceptances i.i.d. The costs here:',
         *(_costs(validation) for validation in validations),
     ]
     if summary["mean_abs_error_percent"] is not None:

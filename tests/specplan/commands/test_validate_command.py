@@ -156,7 +156,7 @@ def test_the_table_explains_itself(run: Run, validate: list[str]) -> None:
     assert result.stderr == ""
     lines = result.stdout.splitlines()
     assert lines[0].startswith("draft draft, temperature 0: alpha ")
-    assert lines[1].split()[:3] == ["policy", "if", "free"]
+    assert lines[1].split()[:3] == ["policy", "free", "predicted"]
     assert "if verifying were free" in result.stdout
     assert "the baseline against itself" in " ".join(result.stdout.split())
     assert max(map(len, lines)) <= 80

@@ -67,7 +67,7 @@ def summary(*rows: Row) -> str:
 def test_a_row_shows_prediction_and_measurement_within_80_columns() -> None:
     heading, header, row = text(ROW).splitlines()
     assert heading == "draft small, temperature 0: alpha 0.612, c 0.100"
-    assert header.split()[:3] == ["policy", "Thm", "8"]
+    assert header.split()[:3] == ["policy", "free", "predicted"]
     assert row.split() == [
         "gamma", "4", "2.00", "1.52", "1.60", "[1.55,", "1.65]", "-5.0", "%", "yes", "<-", "best",
     ]  # fmt: skip
