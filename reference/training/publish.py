@@ -2,12 +2,19 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 
-def publish(folder: Path, module: Any, tokenizer: Any, note: Mapping[str, object]) -> None:
+def publish(
+    folder: Path,
+    module: Any,
+    tokenizer: Any,
+    note: Mapping[str, object],
+    *,
+    instead_of: Sequence[Path] = (),
+) -> None:
     """Writes a model (safetensors), its tokenizer and training.json, then names the folder so.
 
     Args:
@@ -15,10 +22,14 @@ def publish(folder: Path, module: Any, tokenizer: Any, note: Mapping[str, object
       module: a `PreTrainedModel`.
       tokenizer: its own.
       note: how it was trained; JSON.
+      instead_of: files that only an unfinished run needs; removed, and then the folder is there: a
+        kill in between leaves the whole work to do, and never both.
     """
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     module.save_pretrained(unfinished)
     tokenizer.save_pretrained(unfinished)
     (unfinished / "training.json").write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
+    for file in instead_of:
+        file.unlink(missing_ok=True)
     unfinished.rename(folder)

@@ -81,6 +81,7 @@ def align_command(
     from estimator.bild.held_out import held_out as judged
     from estimator.draft_model import draft_model
     from estimator.runs.arms import Subject
+    from reference.files.held import held
     from reference.models.cached_model import CachedModel
     from reference.models.fitted_model import FittedModel
     from reference.policies.fallback import Fallback
@@ -100,6 +101,8 @@ def align_command(
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
     process = PartialState()
+    if process.is_main_process:
+        click.get_current_context().with_resource(held(output))
     if process.num_processes > 1:
         options = replace(options, device=process.device.type)
     loaded = load(options, names)
@@ -168,9 +171,13 @@ def align_command(
         "output": str(output),
     }
     if process.is_main_process:
-        publish(output, (loaded.target if exits else small).module, loaded.tokenizer, result)
-        checkpoint.unlink(missing_ok=True)
-        texts_file.unlink(missing_ok=True)
+        publish(
+            output,
+            (loaded.target if exits else small).module,
+            loaded.tokenizer,
+            result,
+            instead_of=(checkpoint, texts_file),
+        )
         if as_json:
             print_json(result)
         else:

@@ -73,6 +73,7 @@ def measure_command(
     from estimator.runs.room import require_room
     from estimator.traces.measured_traces import measure_traces
     from estimator.traces.trace_file import require_place, traces_path
+    from reference.files.held import held
     from specplan.loading.pairs import draft_names, draft_sampling_at, load, sampling_at
 
     names = draft_names(options)
@@ -81,7 +82,8 @@ def measure_command(
     # A device has nothing beside it.
     lasting = output is not None and (output.is_file() or not output.exists())
     kept = traces_path(output) if output is not None and lasting else None
-    if kept is not None:
+    if output is not None and kept is not None:
+        click.get_current_context().with_resource(held(output))
         require_place(kept)
     sampling = sampling_at(temperature, options)
     draft_sampling = draft_sampling_at(sampling, options)

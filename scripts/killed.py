@@ -1,0 +1,163 @@
+"""Kills runs at random moments, resumes them, and compares what they leave with a whole run's.
+
+    python scripts/killed.py measure --runs 50
+    python scripts/killed.py align --runs 50
+
+Each run is a process of its own that is sent SIGKILL at a moment drawn uniformly from the time that
+a whole run takes, up to KILLS times, and then left to end. What it wrote must be what the whole run
+wrote, times apart, and nothing may lie beside it. The exit status is 0 if every run passed.
+
+The processes are forked from one that has imported all they need, so that the moments fall into
+the work and not into imports.
+"""
+
+import argparse
+import hashlib
+import json
+import os
+import signal
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+KILLS = 3
+COMMON = ("--max-new-tokens", "8", "--prompt-tokens", "16")
+# Of a profile, what its texts and settings decide; the rest is times, or made of them.
+DECIDED = (
+    "alpha", "draftings", "alpha_by_position_in_text", "alpha_by_category", "iid_check", "c_hat",
+    "setup",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A command, and what it leaves: content of files, times apart, by their names."""
+
+    arguments: tuple[str, ...]
+    left: Callable[[Path], dict[str, Any]]
+
+
+def _profile(folder: Path) -> dict[str, Any]:
+    left: dict[str, Any] = {path.name: None for path in folder.iterdir()}
+    profile = json.loads((folder / "output").read_bytes())
+    left["output"] = {key: profile[key] for key in DECIDED}
+    return left
+
+
+def _aligned(folder: Path) -> dict[str, Any]:
+    left: dict[str, Any] = {path.name: None for path in folder.iterdir()}
+    for path in (folder / "output").iterdir():
+        left[path.name] = hashlib.sha256(path.read_bytes()).hexdigest()
+    note = json.loads((folder / "output" / "training.json").read_bytes())
+    left["training.json"] = {
+        key: value
+        for key, value in note.items()
+        if key not in ("seconds", "resumed_at_step", "output")
+    }
+    return left
+
+
+JOBS = {
+    "measure": Job(
+        ("measure", "--num-prompts", "3", "--max-gamma", "2", "--repeats", "1", *COMMON), _profile
+    ),
+    "align": Job(
+        ("align", "--num-prompts", "6", "--held-out", "2", "--steps", "4", "--batch", "2", *COMMON),
+        _aligned,
+    ),
+}
+
+
+def started(job: Job, folder: Path) -> int:
+    """Returns the number of a process that runs the command, its output in a folder."""
+    process = os.fork()
+    if process:
+        return process
+    silence = os.open(os.devnull, os.O_RDWR)
+    os.dup2(silence, 1)
+    errors = os.open(folder.with_name(f"{folder.name}.errors"), os.O_CREAT | os.O_WRONLY)
+    os.dup2(errors, 2)
+    status = 1
+    try:
+        from specplan.main import main
+
+        main([*job.arguments, "-o", str(folder / "output")])
+    except SystemExit as end:
+        status = int(end.code or 0)
+    finally:
+        os._exit(status)
+
+
+def ended(process: int) -> int:
+    """Returns how a process ended: its exit status, or the signal below 0."""
+    return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
+
+
+def survives(job: Job, folder: Path, whole: dict[str, Any], moments: list[float]) -> str:
+    """Returns what is wrong after kills at these moments (seconds) and a run to the end, or ""."""
+    for moment in moments:
+        process = started(job, folder)
+        time.sleep(moment)
+        os.kill(process, signal.SIGKILL)
+        if ended(process) == 0:
+            break   # it had finished
+    if job.arguments[0] == "align" and (folder / "output").exists():
+        status = 0
+    else:
+        status = ended(started(job, folder))
+    if status != 0:
+        return f"exit status {status}: {folder.with_name(f'{folder.name}.errors').read_text()}"
+    left = job.left(folder)
+    if left.keys() != whole.keys():
+        return f"files {sorted(left.keys() ^ whole.keys())} differ"
+    return ", ".join(name for name in whole if left[name] != whole[name])
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("command", choices=JOBS)
+    parser.add_argument("--runs", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=0)
+    arguments = parser.parse_args()
+    job = JOBS[arguments.command]
+    # Forked processes cannot share their parent's threads, which begin with the first tensor.
+    os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    import specplan.commands.align
+    import specplan.commands.measure
+    import specplan.loading.pairs
+    import specplan.main  # noqa: F401
+
+    random = np.random.default_rng(arguments.seed)
+    wrong = 0
+    with tempfile.TemporaryDirectory() as root:
+        first = Path(root) / "whole"
+        first.mkdir()
+        began = time.perf_counter()
+        if ended(started(job, first)) != 0:
+            print(first.with_name("whole.errors").read_text())
+            return 1
+        seconds = time.perf_counter() - began
+        whole = job.left(first)
+        print(f"a whole run takes {seconds:.1f} s", flush=True)
+        for number in range(arguments.runs):
+            folder = Path(root) / str(number)
+            folder.mkdir()
+            kills = int(random.integers(1, KILLS + 1))
+            moments = random.uniform(0, seconds, kills).tolist()
+            fault = survives(job, folder, whole, moments)
+            wrong += fault != ""
+            said = fault or "as the whole run"
+            print(f"{number}: killed at {', '.join(f'{m:.2f}' for m in moments)} s: {said}",
+                  flush=True)
+    print(f"{arguments.runs - wrong} of {arguments.runs} ended as the whole run")
+    return 0 if wrong == 0 else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

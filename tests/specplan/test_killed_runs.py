@@ -1,0 +1,32 @@
+"""Runs killed at random moments end, resumed, as if they had not been; the script tries 50."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from programs import Run
+
+from reference.files.held import held
+
+SCRIPT = Path(__file__).parents[2] / "scripts" / "killed.py"
+
+
+def test_killed_measurements_end_as_whole_ones() -> None:
+    run = subprocess.run(
+        [sys.executable, SCRIPT, "measure", "--runs", "2"], capture_output=True, text=True
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert run.stdout.endswith("2 of 2 ended as the whole run\n")
+
+
+@pytest.mark.parametrize("command", ["measure", "align"])
+def test_an_output_that_another_process_holds_is_refused_before_a_model_is_read(
+    run: Run, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    output = tmp_path / "output"
+    monkeypatch.setattr("specplan.loading.pairs.load", lambda *_: pytest.fail("a model was read"))
+    with held(output):
+        refused = run(command, "-o", str(output))
+    assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert f"output {output} must be written by one process at a time" in refused.stderr
