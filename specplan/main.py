@@ -26,6 +26,7 @@ SUMMARIES: Mapping[str, str] = MappingProxyType(
         "plan": "Plan gamma from numbers, no model needed.",
         "measure": "Measure alpha, c and the cost curves of real models.",
         "validate": "Compare predicted with measured speed-up on real models.",
+        "report": "Tell in one page what was measured.",
         "align": "Teach a draft model to say what its target would.",
         "generate": "Generate text speculatively and watch it work.",
         "figures": "Draw the papers' figures and tables.",

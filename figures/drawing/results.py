@@ -19,6 +19,7 @@ class Row:
     predicted: replay of the run's own text with calibrated costs ("predicted_calibrated"); None
       for a policy that replay does not predict.
     low, high: bounds of the measurement, None where there are none.
+    seconds: of drafting, of verifying and of all else; None where they were not told apart.
     """
 
     draft: str
@@ -30,6 +31,7 @@ class Row:
     measured: float
     low: float | None
     high: float | None
+    seconds: tuple[float, float, float] | None = None
 
 
 def short_name(draft: str) -> str:
@@ -97,6 +99,8 @@ def _row(fields: Any, where: str) -> Row:
         return value
 
     gamma = optional("gamma")
+    parts = [optional(f"{part}_seconds") for part in ("draft", "verify", "other")]
+    known = [seconds for seconds in parts if seconds is not None]
     return Row(
         draft=str(fields.get("draft", "draft")),
         temperature=needed("temperature"),
@@ -107,4 +111,5 @@ def _row(fields: Any, where: str) -> Row:
         measured=needed("measured"),
         low=optional("measured_low"),
         high=optional("measured_high"),
+        seconds=(known[0], known[1], known[2]) if len(known) == len(parts) else None,
     )

@@ -15,7 +15,7 @@ from specplan.options.choice import (
     output_options,
 )
 from specplan.options.cost import CostOptions, cost_options, pricings
-from specplan.options.drafter_names import parse_drafter
+from specplan.options.drafter_names import served_draft
 from specplan.options.load import (
     DeploymentOptions,
     LoadOptions,
@@ -211,15 +211,10 @@ def _draft_name(profile: Profile) -> str:
     Raises:
       ValueError: if the draft is no model.
     """
-    from reference.models.embedded import weights_folder
-
-    name = profile.setup.draft
-    parsed = parse_drafter(name)
-    if parsed.kind == "embedded":
-        return str(weights_folder("draft"))
-    if parsed.kind != "hf":
-        raise ValueError(f"--export needs a draft model, got a profile of {name}")
-    return str(parsed.value)
+    draft = served_draft(profile.setup.draft)
+    if draft is None:
+        raise ValueError(f"--export needs a draft model, got a profile of {profile.setup.draft}")
+    return draft
 
 
 def _notes(

@@ -65,5 +65,19 @@ def parse_drafter(text: str) -> DrafterName:
     return DrafterName(kind, value or None)
 
 
+def served_draft(name: str) -> str | None:
+    """Returns the name or folder by which a server can load a draft; None: it is no model.
+
+    Args:
+      name: as in a profile's setup.
+    """
+    from reference.models.embedded import weights_folder
+
+    parsed = parse_drafter(name)
+    if parsed.kind == "embedded":
+        return str(weights_folder("draft"))
+    return parsed.value if parsed.kind == "hf" else None
+
+
 def _kind(text: str) -> str:
     return text.partition(":")[0]

@@ -1,0 +1,55 @@
+"""`specplan report`: one page that tells what was measured."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from specplan.options.drafter_names import served_draft
+from specplan.reports.output import writable
+
+
+@click.command("report")
+@click.argument(
+    "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=writable,
+    required=True,
+    help="Where to write the page.",
+)
+@click.option("--title", help="Of the page.  [default: the target's name]")
+def report_command(files: tuple[Path, ...], output: Path, title: str | None) -> None:
+    """Tell in one self-contained page what was measured of drafts.
+
+    Takes profiles of `specplan measure` and what `specplan validate --json` printed, in any order:
+    which draft, which gamma, what gain and how sure first, then acceptance, costs, predicted
+    against measured, where the time goes, and an explorer with the numbers of `specplan plan`.
+
+    \b
+    Example:
+      specplan report small.json tiny.json validation.json -o report.html
+    """
+    try:
+        import jinja2  # noqa: F401
+    except ImportError:
+        raise click.ClickException(
+            "a report needs jinja2: pip install 'specplan[report]'"
+        ) from None
+    from estimator.writing import write_whole
+    from specplan.reports.page.inputs import read_inputs
+    from specplan.reports.page.page import page
+
+    inputs = read_inputs(files)
+    draft_of = {
+        named.name: served_draft(named.profile.setup.draft) for named in inputs.profiles
+    }
+    if title is None:
+        title = f"Speculative decoding of {inputs.profiles[0].profile.setup.target}"
+    write_whole(output, page(inputs, draft_of=draft_of, title=title).encode())
+    click.echo(f"Wrote {output}")

@@ -1,0 +1,172 @@
+"""The page's charts as data: series of points, which its script draws and its tables list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from figures.drawing.results import Results, short_name
+from specplan.reports.page.drafts import Draft, added_by_position
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One value; low and high bound it, None where nothing does."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Points of one colour.
+
+    colour: from 0; series of one draft share it.
+    mark: joined by a line, by a dashed one, or single dots.
+    """
+
+    name: str
+    colour: int
+    mark: Literal["line", "dashed", "dots"]
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A drawing with its title, which says what it shows, and a sentence on how to read it.
+
+    diagonal: whether x = y is drawn, and both axes are alike.
+    """
+
+    key: str
+    title: str
+    reading: str
+    x: str
+    y: str
+    series: tuple[Series, ...]
+    diagonal: bool = False
+
+
+def charts(drafts: Sequence[Draft], validations: Sequence[Results]) -> list[Chart]:
+    """Returns the charts that the data have points for, in the page's order."""
+    made = [
+        _speed_up(drafts), _acceptance(drafts), _along_texts(drafts), _costs(drafts),
+        _predicted(validations),
+    ]   # fmt: skip
+    return [chart for chart in made if chart.series]
+
+
+def _speed_up(drafts: Sequence[Draft]) -> Chart:
+    series = []
+    for colour, draft in enumerate(drafts):
+        factors = draft.profile.improvement_factor
+        if not factors:
+            continue
+        replay = tuple(Point(g, each.replay, each.low, each.high) for g, each in factors.items())
+        iid = tuple(Point(g, each.iid) for g, each in factors.items())
+        series += [
+            Series(draft.name, colour, "line", replay),
+            Series(f"{draft.name}, independent", colour, "dashed", iid),
+        ]
+    return Chart(
+        "speed-up",
+        "Speed-up by γ",
+        "Replay of the recorded texts at measured costs, 95 % intervals over prompts; dashed: what "
+        "independent acceptances of the same α would give.",
+        "γ, drafted tokens",
+        "times the target alone",
+        tuple(series),
+    )
+
+
+def _acceptance(drafts: Sequence[Draft]) -> Chart:
+    series = []
+    for colour, draft in enumerate(drafts):
+        added, powers = added_by_position(draft.profile)
+        for name, mark, values in (
+            (draft.name, "line", added), (f"{draft.name}, independent", "dashed", powers)
+        ):
+            points = tuple(Point(k, value) for k, value in enumerate(values, start=1))
+            series.append(Series(name, colour, "line" if mark == "line" else "dashed", points))
+    return Chart(
+        "acceptance",
+        "Acceptance by position",
+        "What the first, second, … drafted token adds to the tokens of a target call; dashed: "
+        "α to that power, as if acceptances were independent.",
+        "position in the draft",
+        "tokens added per call",
+        tuple(series),
+    )
+
+
+def _along_texts(drafts: Sequence[Draft]) -> Chart:
+    series = [
+        Series(
+            draft.name,
+            colour,
+            "line",
+            tuple(Point(each.first, each.alpha) for each in bins),
+        )
+        for colour, draft in enumerate(drafts)
+        if len(bins := draft.profile.alpha_by_position_in_text) > 1
+    ]
+    return Chart(
+        "along-texts",
+        "Acceptance along the texts",
+        "α over stretches of the texts, by the tokens before each: flat where α is one number.",
+        "tokens after the prompt",
+        "α",
+        tuple(series),
+    )
+
+
+def _costs(drafts: Sequence[Draft]) -> Chart:
+    series = []
+    for colour, draft in enumerate(drafts):
+        target, drafting = draft.profile.target_ms, draft.profile.drafting_ms
+        if target:
+            points = tuple(Point(n, ms) for n, ms in sorted(target.items()))
+            series.append(Series(f"verify, {draft.name}", colour, "line", points))
+        if drafting:
+            points = tuple(Point(gamma, ms) for gamma, ms in sorted(drafting.items()))
+            series.append(Series(f"draft, {draft.name}", colour, "dashed", points))
+    return Chart(
+        "costs",
+        "What a block costs",
+        "A target pass over so many tokens, and (dashed) drafting so many. Theorem 8 takes the "
+        "first as flat.",
+        "tokens",
+        "milliseconds",
+        tuple(series),
+    )
+
+
+def _predicted(validations: Sequence[Results]) -> Chart:
+    rows = [row for results in validations for row in results.rows if row.predicted is not None]
+    names = [f"{short_name(row.draft)}, temperature {row.temperature:g}" for row in rows]
+    series = [
+        Series(
+            name,
+            colour,
+            "dots",
+            tuple(
+                Point(row.predicted, row.measured, row.low, row.high)
+                for row, own in zip(rows, names, strict=True)
+                if own == name and row.predicted is not None
+            ),
+        )
+        for colour, name in enumerate(dict.fromkeys(names))
+    ]
+    return Chart(
+        "predicted",
+        "Predicted against measured",
+        "Speed-ups of the validations: on the line the prediction is right. Bars: 95 % of the "
+        "measurement.",
+        "predicted speed-up",
+        "measured",
+        tuple(series),
+        diagonal=True,
+    )

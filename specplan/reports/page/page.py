@@ -1,0 +1,98 @@
+"""The page: one HTML file with its style, its script and its numbers inside."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from figures.drawing.results import Results, short_name
+from simulator.choice.optimum import TIE
+from simulator.choice.plan import DEFAULT_MAX_GAMMA
+from specplan.reports.page.charts import charts
+from specplan.reports.page.drafts import Draft, answer, ranked
+from specplan.reports.page.inputs import Inputs
+
+HERE = Path(__file__).parent
+
+
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """Where the time of blocks goes, per cent of their whole."""
+
+    name: str
+    draft: float
+    verify: float
+    other: float
+
+
+def page(inputs: Inputs, *, draft_of: Mapping[str, str | None], title: str) -> str:
+    """Returns the page as HTML.
+
+    Args:
+      inputs: what it is about.
+      draft_of: by the page's name of a draft, what a server loads it from; None: no server can.
+      title: of the page.
+    """
+    import jinja2
+
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(HERE),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    drafts = ranked(inputs.profiles)
+    drawn = charts(drafts, inputs.validations)
+    return environment.get_template("page.html").render(
+        title=title,
+        answer=answer(drafts, draft_of=dict(draft_of)),
+        drafts=drafts,
+        charts=drawn,
+        shares=_shares(drafts, inputs.validations),
+        validations=inputs.validations,
+        data={
+            "charts": {chart.key: asdict(chart) for chart in drawn},
+            "start": [_start(draft) for draft in drafts],
+            "tie": TIE,
+            "max_gamma": DEFAULT_MAX_GAMMA,
+        },
+        max_gamma=DEFAULT_MAX_GAMMA,
+    )
+
+
+def _start(draft: Draft) -> dict[str, object]:
+    """Returns where the explorer's sliders stand for a draft."""
+    return {
+        "name": draft.name,
+        "alpha": draft.profile.alpha.value,
+        "c": 0.05 if draft.c is None else draft.c.value,
+        "slope": 0.0 if draft.slope is None else draft.slope,
+        "gamma": draft.gamma if draft.gamma else 4,
+    }
+
+
+def _shares(drafts: Sequence[Draft], validations: Sequence[Results]) -> list[Shares]:
+    """Returns the shares priced at each draft's best γ, then those measured in validations."""
+    parts = [
+        (f"{draft.name}, γ = {max(draft.gamma, 1)}: priced", draft.seconds)
+        for draft in drafts
+        if draft.seconds is not None and draft.gamma is not None
+    ]
+    parts += [
+        (
+            f"{short_name(row.draft)}, "
+            + (row.policy if row.gamma is None else f"γ = {row.gamma}")
+            + f", temperature {row.temperature:g}: measured",
+            row.seconds,
+        )
+        for results in validations
+        for row in results.rows
+        if row.seconds is not None
+    ]
+    return [
+        Shares(name, *(100 * seconds / sum(each) for seconds in each))
+        for name, each in parts
+        if sum(each) > 0
+    ]

@@ -1,0 +1,96 @@
+"""Profiles and validations of made-up pairs, for tests of what reads them."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from estimator.profiles.profile import (
+    SCHEMA,
+    VERSION,
+    Alpha,
+    AlphaBin,
+    Drafting,
+    Estimate,
+    Improvement,
+    Profile,
+    Setup,
+)
+from simulator.acceptance.iid import Iid
+from simulator.acceptance.replay import block_lengths
+from simulator.choice.gain import speed_up
+from simulator.cost.curves import CostModel
+
+TOKENS = 400
+GAMMAS = (1, 2, 3, 4, 6, 8)
+
+
+def made_profile(draft: str, *, alpha: float, c: float, slope: float = 0.1) -> Profile:
+    """Returns the profile of a pair whose acceptances are alpha at each position.
+
+    Args:
+      draft: its name.
+      alpha: acceptance rate.
+      c: of a draft step, in target steps of 10 ms.
+      slope: what each further token adds to a target pass, in target steps.
+    """
+    rows = {
+        gamma: block_lengths(np.full(TOKENS, alpha), gamma, limit=TOKENS) / TOKENS
+        for gamma in range(1, max(GAMMAS) + 1)
+    }
+    target_ms = {gamma + 1: 10 * (1 + slope * gamma) for gamma in (0, *GAMMAS)}
+    profile = Profile(
+        schema=SCHEMA,
+        version=VERSION,
+        alpha=Alpha(alpha, alpha - 0.05, alpha + 0.05, 0.95, tokens=TOKENS, prompts=8),
+        draft_sampling="sampled",
+        draftings={
+            "sampled": Drafting(
+                Alpha(alpha), {gamma: tuple(row.tolist()) for gamma, row in rows.items()}
+            )
+        },
+        setup=Setup(
+            target="big", draft=draft, device="cpu", threads=2, dtype="float32",
+            sampling={"temperature": 1.0}, libraries={"torch": "2.13.0"}, prompts_hash="a1b2",
+            date="2026-11-21",
+        ),
+        target_ms=target_ms,
+        draft_ms=10 * c,
+        drafting_ms={gamma: 10 * c * gamma for gamma in GAMMAS},
+        overhead_ms=0.2,
+        baseline_overhead_ms=0.1,
+        c=Estimate(c, 0.9 * c, 1.1 * c),
+        c_hat=0.1,
+        alpha_by_position_in_text=tuple(AlphaBin(16 * i, alpha, 128) for i in range(3)),
+        noise_percent=0.4,
+        quiet=True,
+        repeats=3,
+    )
+    cost = profile.cost
+    assert isinstance(cost, CostModel)
+    factors = {g: float(speed_up(profile.drafting().acceptance, cost, g)) for g in GAMMAS}
+    best = max(factors, key=lambda gamma: factors[gamma])
+    return replace(
+        profile,
+        improvement_factor={
+            g: Improvement(factor, float(speed_up(Iid(alpha), cost, g)), 0.9 * factor, 1.1 * factor)
+            for g, factor in factors.items()
+        },
+        optimal_gamma=best if factors[best] > 1 else 0,
+        recommended_gamma=best if factors[best] > 1 else 0,
+    )
+
+
+def made_validation(draft: str) -> dict[str, Any]:
+    """Returns a validation as `specplan validate --json` prints it, as far as readers read it."""
+    rows = [
+        {
+            "draft": draft, "temperature": temperature, "policy": "fixed", "gamma": gamma,
+            "alpha": 0.8, "predicted_calibrated": 1 + gamma / 10, "measured": 1.02 + gamma / 10,
+            "measured_low": 0.98 + gamma / 10, "measured_high": 1.06 + gamma / 10,
+            "draft_seconds": 1.0, "verify_seconds": 3.0, "other_seconds": 0.2,
+        }
+        for temperature in (0.0, 1.0)
+        for gamma in (2, 4)
+    ]  # fmt: skip
+    return {"rows": rows, "summary": {}}

@@ -1,0 +1,133 @@
+"""What the report's page says, without a browser: its answer, its order, what it refuses."""
+
+import json
+import re
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from made_profiles import made_profile, made_validation
+
+from estimator.profiles.profile import Drafting, Estimate, Profile, write_profile
+from specplan.main import main
+
+
+def reported(tmp_path: Path, *profiles: Profile) -> str:
+    """Returns the page of these profiles."""
+    files = []
+    for number, profile in enumerate(profiles):
+        files.append(str(tmp_path / f"{number}.json"))
+        write_profile(profile, Path(files[-1]))
+    made = run(*files, "-o", str(tmp_path / "page.html"))
+    assert made.exit_code == 0, made.output
+    return (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["report", *arguments])
+
+
+def headline(page: str) -> str:
+    return re.findall(r'<h2 id="answer">(.*)</h2>', page)[0]
+
+
+def test_the_answer_is_the_draft_of_the_largest_gain(tmp_path: Path) -> None:
+    worse, best = made_profile("w", alpha=0.5, c=0.2), made_profile("b", alpha=0.8, c=0.1)
+    page = reported(tmp_path, worse, best)
+    gamma = best.optimal_gamma
+    assert gamma is not None
+    gain = best.improvement_factor[gamma]
+    assert headline(page) == (
+        f"Draft with b, γ = {gamma}: {gain.replay:.2f} times the speed of the target alone."
+    )
+    assert f"95 % interval {gain.low:.2f} to {gain.high:.2f} over 8 prompts" in page
+    assert re.findall(r'<th scope="row">([wb])</th>\n<td>', page) == ["b", "w"]
+    assert f"--spec-draft-n-max {gamma}" in page
+
+
+def test_a_draft_that_does_not_pay_is_not_advised(tmp_path: Path) -> None:
+    page = reported(tmp_path, made_profile("dear", alpha=0.3, c=0.9))
+    assert headline(page) == "Do not speculate: no draft here pays."
+    assert "# gamma is 0: run the target without a draft" in page
+
+
+def test_a_table_has_no_flags_of_a_server(tmp_path: Path) -> None:
+    page = reported(tmp_path, made_profile("lookup:3", alpha=0.5, c=0.01))
+    assert "Draft with lookup:3" in headline(page)
+    assert "--spec-draft-n-max" not in page
+
+
+def test_doubts_are_told(tmp_path: Path) -> None:
+    profile = made_profile("d", alpha=0.8, c=0.1)
+    noisy = replace(profile, quiet=False, recommended_gamma=2)
+    elsewhere = replace(
+        made_profile("e", alpha=0.5, c=0.1), setup=replace(profile.setup, draft="e", target="other")
+    )
+    page = reported(tmp_path, noisy, elsewhere)
+    assert "The machine was not quiet" in page
+    assert "Not significantly worse over these prompts: γ = 2." in page
+    assert "different targets or prompts" in page
+
+
+def test_counted_acceptances_without_costs_are_shown(tmp_path: Path) -> None:
+    profile = made_profile("served", alpha=0.8, c=0.1)
+    rates = (Estimate(0.7, 0.6, 0.8), Estimate(0.5))
+    counted = replace(
+        profile, draftings={"sampled": Drafting(profile.alpha, accepted_by_position=rates)},
+        target_ms={}, draft_ms=None, drafting_ms={}, c=None, improvement_factor={},
+        optimal_gamma=None, recommended_gamma=None, quiet=None,
+    )  # fmt: skip
+    page = reported(tmp_path, counted)
+    assert "no costs were measured" in headline(page)
+    assert "Acceptance by position" in page
+    assert "What a block costs" not in page
+
+
+def test_names_are_text_and_no_markup(tmp_path: Path) -> None:
+    evil = "<img src=x onerror=alert(1)></script>"
+    page = reported(tmp_path, made_profile(evil, alpha=0.8, c=0.1))
+    assert "<img" not in page
+    assert page.count("</script>") == 2
+
+
+def test_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:
+    page = reported(tmp_path, made_profile("d", alpha=0.8, c=0.1))
+    links = re.findall(r"""(?:src|href)=["']([^"']*)|url\(|@import|https?://[^"'<]*""", page)
+    assert set(links) == {"data:,", ""}   # the icon, and SVG's namespace
+    assert re.findall(r"https?://[^\"'<]*", page) == ["http://www.w3.org/2000/svg"]
+
+
+def test_what_is_no_report_is_one_line(tmp_path: Path) -> None:
+    profile, validation, other, old = (tmp_path / f"{name}.json" for name in "pvoz")
+    write_profile(made_profile("d", alpha=0.8, c=0.1), profile)
+    validation.write_text(json.dumps(made_validation("d")))
+    other.write_text('{"a": 1}')
+    old.write_text(json.dumps({**json.loads(profile.read_text()), "version": 1}))
+    (tmp_path / "text").write_text("no JSON")
+    (tmp_path / "empty.json").write_text('{"rows": []}')
+    output = ("-o", str(tmp_path / "page.html"))
+    for arguments, message in [
+        ((str(validation),), f"a report must have at least one profile, got {validation}"),
+        ((str(other),), f"{other} must be a profile of 'specplan measure' or the JSON of"),
+        ((str(old),), "must have version 2, got 1: measure anew"),
+        ((str(tmp_path / "text"),), "text must be JSON, got:"),
+        ((str(profile), str(tmp_path / "empty.json")), "empty.json has no rows"),
+        ((str(tmp_path / "absent"),), "absent: No such file"),
+        ((), "Missing argument 'FILE...'"),
+    ]:
+        refused = run(*arguments, *output)
+        assert refused.exit_code == 2, refused.output
+        assert message in refused.stderr
+        assert not (tmp_path / "page.html").exists()
+    assert "folder" in run(str(profile), "-o", str(tmp_path / "no" / "page.html")).stderr
+
+
+def test_without_jinja2_the_extra_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    refused = run("p.json", "-o", str(tmp_path / "page.html"))
+    assert refused.exit_code == 1
+    assert "pip install 'specplan[report]'" in refused.stderr
