@@ -38,6 +38,11 @@ def rate(value: float, error: float, reach: float) -> tuple[float, float]:
     return low / (1 + low), high / (1 + high)
 
 
+def difference(value: float, error: float, reach: float) -> tuple[float, float]:
+    """Returns the ends of an interval that is symmetric about a difference."""
+    return value - reach * error, value + reach * error
+
+
 def student(degrees: float) -> float:
     """Returns how many standard errors the CONFIDENCE interval reaches to either side.
 

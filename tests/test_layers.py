@@ -27,7 +27,7 @@ ROOMS: dict[str, list[str]] = {
     "ngram": ["rows", "files", "training", "drafters", "lattice"],
     "estimator": [
         "writing", "seeding", "intervals", "draft_model", "prompt_files", "prompts", "shapes",
-        "costs", "runs", "traces", "profiles", "quality", "validation", "bild",
+        "costs", "runs", "traces", "profiles", "quality", "validation", "comparison", "bild",
     ],
     "engines": [
         "counting", "engine", "scores", "serving", "llama_cpp_child", "llama_cpp", "transformers",

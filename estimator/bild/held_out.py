@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimator.intervals import Interval, jackknife_interval, left_out, ratio_interval
+from estimator.intervals import Interval, difference, jackknife_interval, left_out, ratio_interval
 from estimator.runs.arms import Subject
 from estimator.seeding import seeded
 from estimator.traces.text_laws import overlaps
@@ -37,11 +37,6 @@ class Share:
             for share in (self, other)
         )
         return jackknife_interval(other.value - self.value, after - before, scale=difference)
-
-
-def difference(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns the ends of an interval that is symmetric about a difference."""
-    return value - reach * error, value + reach * error
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,9 @@
 
 from collections.abc import Sequence
 
-from estimator.intervals import CONFIDENCE, rate, ratio_interval
+import numpy as np
+
+from estimator.intervals import CONFIDENCE, left_out, rate, ratio_interval
 from estimator.profiles.profile import Alpha
 from estimator.traces.traces import Trace, alpha
 
@@ -26,6 +28,16 @@ def measured_alpha(traces: Sequence[Trace]) -> Alpha:
         tokens=sum(trace.tokens for trace in traces),
         prompts=len(traces),
     )
+
+
+def alpha_left_out(traces: Sequence[Trace]) -> tuple[float, ...]:
+    """Returns the acceptance rate without each text in turn; nothing of a single one."""
+    if len(traces) < 2:
+        return ()
+    betas = np.array([float(trace.beta.sum()) for trace in traces])
+    tokens = np.array([float(trace.tokens) for trace in traces])
+    without: list[float] = (left_out(betas) / left_out(tokens)).tolist()
+    return tuple(min(rate, 1.0) for rate in without)
 
 
 def alpha_by_category(

@@ -9,7 +9,7 @@ from importlib.metadata import version
 import numpy as np
 import torch
 
-from estimator.profiles.alphas import alpha_by_category, measured_alpha
+from estimator.profiles.alphas import alpha_by_category, alpha_left_out, measured_alpha
 from estimator.profiles.profile import (
     SCHEMA,
     VERSION,
@@ -18,6 +18,7 @@ from estimator.profiles.profile import (
     Estimate,
     IidCheck,
     Improvement,
+    LeftOut,
     Profile,
     Setup,
     TokensPerCall,
@@ -164,6 +165,15 @@ def make_profile(
         noise_within_percent=clock.within_percent,
         quiet=clock.quiet,
         repeats=len(runs[BASELINE][0]),
+        left_out=LeftOut(
+            alpha=alpha_left_out(traces),
+            c=gained.c_without if cost.observed_gamma is not None else (),
+            improvement_factor={
+                gamma: factors
+                for gamma, factors in zip(gained.gammas, gained.factors_without, strict=True)
+                if gamma > 0
+            },
+        ),
         setup=replace(
             setup,
             device=str(subject.target.device),

@@ -114,6 +114,21 @@ class Improvement:
 
 
 @dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Numbers of a profile with each prompt left out, in the order of the prompts.
+
+    What tells how far two profiles of the same prompts differ (`estimator.comparison`). Of a
+    single prompt they are empty.
+
+    alpha, c, improvement_factor: as the profile's own, the last by γ and of the replay.
+    """
+
+    alpha: tuple[Rate, ...]
+    c: tuple[NotNegative, ...]
+    improvement_factor: Mapping[Gamma, tuple[Positive, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     """What was measured, on what, with what."""
 
@@ -155,6 +170,7 @@ class Profile:
     noise_within_percent: how far 95 % of such differences reach.
     quiet: whether the machine was; None: not known.
     repeats: how often each run was timed.
+    left_out: what a comparison pairs by prompt; None where it was not kept.
     """
 
     schema: Literal["specplan-profile"]
@@ -181,6 +197,7 @@ class Profile:
     noise_within_percent: NotNegative | None = None
     quiet: bool | None = None
     repeats: Count | None = None
+    left_out: LeftOut | None = None
 
     @property
     def cost(self) -> CostModel | None:

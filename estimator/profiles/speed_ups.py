@@ -23,6 +23,8 @@ class SpeedUps:
     intervals: of the factors, over prompts.
     recommended: the smallest of gammas that is not significantly worse than the best.
     c: time of a steady draft step over that of a target step, with its interval.
+    factors_without, c_without: the same with each prompt left out, shape (gammas, prompts) and
+      (prompts,); empty of a single prompt.
     """
 
     gammas: tuple[int, ...]
@@ -31,6 +33,8 @@ class SpeedUps:
     recommended: int
     c: float
     c_interval: Interval
+    factors_without: tuple[tuple[float, ...], ...]
+    c_without: tuple[float, ...]
 
     @property
     def best(self) -> int:
@@ -86,6 +90,8 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
         ],
         c=float(steps[0]),
         c_interval=jackknife_interval(float(steps[0]), steps[1:], scale=ratio),
+        factors_without=tuple(tuple(column[1:].tolist()) for column in table.T),
+        c_without=tuple(steps[1:].tolist()),
     )
 
 

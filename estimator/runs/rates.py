@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.intervals import Interval, ratio_interval, student
+from estimator.intervals import Interval, left_out, ratio_interval, student
 from estimator.runs.arms import AGAIN, BASELINE
 from estimator.runs.repeats import Timed
 from reference.records import Generation
@@ -24,9 +24,22 @@ def decode_rate(texts: Sequence[Generation]) -> Seconds:
 
 def measured_interval(texts: Timed, arm: str) -> Interval:
     """Returns the interval of an arm's measured speed-up, over prompts."""
-    tokens = np.array([len(text.tokens) for text in texts[arm]])
-    baseline, own = (decode_rate(texts[name]) * tokens for name in (BASELINE, arm))
+    baseline, own = _seconds(texts, arm)
     return ratio_interval(baseline.tolist(), own.tolist())
+
+
+def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
+    """Returns an arm's measured speed-up without each prompt in turn; nothing of a single one."""
+    baseline, own = _seconds(texts, arm)
+    if len(own) < 2:
+        return ()
+    return tuple((left_out(baseline) / left_out(own)).tolist())
+
+
+def _seconds(texts: Timed, arm: str) -> tuple[Seconds, Seconds]:
+    """Returns each prompt's seconds of the baseline, had it an arm's text, and of that arm."""
+    tokens = np.array([len(text.tokens) for text in texts[arm]])
+    return decode_rate(texts[BASELINE]) * tokens, decode_rate(texts[arm]) * tokens
 
 
 @dataclass(frozen=True, slots=True)

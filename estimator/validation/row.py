@@ -27,6 +27,8 @@ class Row:
     tie_gap: where it is not, the target's logit gap at the first difference, the largest over
       prompts; else None.
     draft_seconds, verify_seconds, other_seconds: of the run.
+    target, prompts_hash: what the run was of, to tell which rows may be compared.
+    measured_left_out: measured with each prompt left out, in their order; empty of a single one.
     """
 
     draft: str
@@ -60,6 +62,9 @@ class Row:
     tokens_per_second: float
     end_to_end_predicted: float | None
     end_to_end_measured: float
+    target: str = ""
+    prompts_hash: str = ""
+    measured_left_out: tuple[float, ...] = ()
 
     @property
     def error_percent(self) -> float | None:

@@ -6,9 +6,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimator.costs.blocks import fit_costs, priced_ratio
+from estimator.prompts import prompts_hash
 from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probed, run_arms
 from estimator.runs.planner import adaptive, planning_generations
-from estimator.runs.rates import Noise, decode_rate, measured_interval, noise
+from estimator.runs.rates import (
+    Noise,
+    decode_rate,
+    measured_interval,
+    measured_left_out,
+    noise,
+)
 from estimator.runs.repeats import Timed, probes, timed
 from estimator.traces.ahead import ahead_interval, baseline_seconds, replay_factor, replay_seconds
 from estimator.traces.text_traces import TextTraces
@@ -229,4 +236,7 @@ def _row(
             sum(run.prefill_seconds for run in runs[BASELINE]) + baseline
         )
         / (sum(run.prefill_seconds for run in own_runs) + own),
+        target=subject.target.name,
+        prompts_hash=prompts_hash(texts.prompts),
+        measured_left_out=measured_left_out(runs, arm),
     )

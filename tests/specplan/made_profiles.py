@@ -13,6 +13,7 @@ from estimator.profiles.profile import (
     Drafting,
     Estimate,
     Improvement,
+    LeftOut,
     Profile,
     Setup,
 )
@@ -22,6 +23,7 @@ from simulator.choice.gain import speed_up
 from simulator.cost.curves import CostModel
 
 TOKENS = 400
+PROMPTS = 8
 GAMMAS = (1, 2, 3, 4, 6, 8)
 
 
@@ -42,7 +44,7 @@ def made_profile(draft: str, *, alpha: float, c: float, slope: float = 0.1) -> P
     profile = Profile(
         schema=SCHEMA,
         version=VERSION,
-        alpha=Alpha(alpha, alpha - 0.05, alpha + 0.05, 0.95, tokens=TOKENS, prompts=8),
+        alpha=Alpha(alpha, alpha - 0.05, alpha + 0.05, 0.95, tokens=TOKENS, prompts=PROMPTS),
         draft_sampling="sampled",
         draftings={
             "sampled": Drafting(
@@ -76,9 +78,19 @@ def made_profile(draft: str, *, alpha: float, c: float, slope: float = 0.1) -> P
             g: Improvement(factor, float(speed_up(Iid(alpha), cost, g)), 0.9 * factor, 1.1 * factor)
             for g, factor in factors.items()
         },
+        left_out=LeftOut(
+            alpha=_without(alpha, 1.0),
+            c=_without(c, 0.9),
+            improvement_factor={g: _without(factor, 1.0) for g, factor in factors.items()},
+        ),
         optimal_gamma=best if factors[best] > 1 else 0,
         recommended_gamma=best if factors[best] > 1 else 0,
     )
+
+
+def _without(value: float, share: float) -> tuple[float, ...]:
+    """Returns a number with each of PROMPTS prompts left out, as far apart as texts are."""
+    return tuple(share * value * (1 + (prompt - 3.5) / 200) for prompt in range(PROMPTS))
 
 
 def made_validation(draft: str) -> dict[str, Any]:
@@ -88,6 +100,8 @@ def made_validation(draft: str) -> dict[str, Any]:
             "draft": draft, "temperature": temperature, "policy": "fixed", "gamma": gamma,
             "alpha": 0.8, "predicted_calibrated": 1 + gamma / 10, "measured": 1.02 + gamma / 10,
             "measured_low": 0.98 + gamma / 10, "measured_high": 1.06 + gamma / 10,
+            "target": "big", "prompts_hash": "a1b2", "tokens": 100,
+            "measured_left_out": _without(1.02 + gamma / 10, 1.0),
             "draft_seconds": 1.0, "verify_seconds": 3.0, "other_seconds": 0.2,
         }
         for temperature in (0.0, 1.0)

@@ -1,0 +1,1 @@
+"""Two measurements of the same prompts: how far they differ."""

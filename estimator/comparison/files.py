@@ -1,0 +1,222 @@
+"""Two files of one kind, profiles or validations, as the numbers that can be compared."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from estimator.comparison.paired import Difference, paired
+from estimator.profiles.profile import SCHEMA, LeftOut, Profile, read_profile
+
+# What two rows of validations must share to be one setting.
+SETTING = ("draft", "temperature", "draft_temperature", "policy", "gamma", "rule")
+
+
+class ValidatedRow(msgspec.Struct, frozen=True):
+    """What a comparison reads of a validation's row (`estimator.validation.row`)."""
+
+    draft: str
+    temperature: float
+    policy: str
+    measured: float
+    tokens: int
+    draft_temperature: float | None = None
+    gamma: int | None = None
+    rule: str = ""
+    target: str = ""
+    prompts_hash: str = ""
+    measured_left_out: tuple[float, ...] = ()
+
+
+class ValidatedRows(msgspec.Struct, frozen=True):
+    """A validation, as `specplan validate --json` printed it."""
+
+    rows: tuple[ValidatedRow, ...]
+
+
+Measured = Profile | ValidatedRows
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """What one of the two files is of."""
+
+    file: str
+    target: str
+    draft: str
+    prompts: int
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two measurements of the same prompts, and their differences, b less a."""
+
+    a: Side
+    b: Side
+    prompts_hash: str
+    differences: tuple[Difference, ...]
+
+
+def compare_files(a: Path, b: Path) -> Comparison:
+    """Returns how far two profiles, or two validations, of the same prompts differ.
+
+    Raises:
+      OSError: if a file cannot be read.
+      ValueError: if one is neither, they are of two kinds or of different prompts, one does not
+        hold what is paired, or they have no setting in common.
+    """
+    measured = [_read(path) for path in (a, b)]
+    first, second = measured
+    if isinstance(first, Profile) and isinstance(second, Profile):
+        differences = _of_profiles(first, second, (a, b))
+    elif isinstance(first, ValidatedRows) and isinstance(second, ValidatedRows):
+        differences = _of_validations(first, second, (a, b))
+    else:
+        raise ValueError(f"{a} and {b} must be two profiles or two validations, got one of each")
+    sides = [_side(each, path) for each, path in zip(measured, (a, b), strict=True)]
+    return Comparison(sides[0], sides[1], _hash(first, a), tuple(differences))
+
+
+def _read(path: Path) -> Measured:
+    try:
+        document: Any = json.loads(path.read_bytes())
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} must be JSON, got: {error}") from None
+    if isinstance(document, dict) and document.get("schema") == SCHEMA:
+        return read_profile(path)
+    try:
+        rows = msgspec.convert(document, ValidatedRows)
+    except msgspec.ValidationError as error:
+        raise ValueError(
+            f"{path} must be a profile of 'specplan measure' or the JSON of 'specplan validate', "
+            f"got another: {error}"
+        ) from None
+    if not rows.rows:
+        raise ValueError(f"{path} must have at least one row, got none")
+    return rows
+
+
+def _hash(measured: Measured, path: Path) -> str:
+    """Returns which prompts a file is of."""
+    if isinstance(measured, Profile):
+        found = measured.setup.prompts_hash
+    else:
+        found = measured.rows[0].prompts_hash
+    if not found:
+        raise ValueError(f"{path} must say of which prompts it is, got no prompts_hash")
+    return found
+
+
+def _require_same_prompts(measured: Sequence[Measured], paths: tuple[Path, Path]) -> None:
+    first, second = (_hash(each, path) for each, path in zip(measured, paths, strict=True))
+    if first != second:
+        raise ValueError(
+            f"{paths[0]} and {paths[1]} must be of the same prompts to be compared, got "
+            f"prompts_hash {first} and {second}"
+        )
+
+
+def _side(measured: Measured, path: Path) -> Side:
+    if isinstance(measured, Profile):
+        alpha, setup = measured.alpha, measured.setup
+        return Side(
+            str(path), setup.target, setup.draft, alpha.prompts or 0, alpha.tokens or 0
+        )
+    rows = measured.rows
+    return Side(
+        str(path),
+        ", ".join(dict.fromkeys(row.target for row in rows)),
+        ", ".join(dict.fromkeys(row.draft for row in rows)),
+        max(1, len(rows[0].measured_left_out)),
+        sum(row.tokens for row in rows),
+    )
+
+
+def _of_profiles(a: Profile, b: Profile, paths: tuple[Path, Path]) -> list[Difference]:
+    _require_same_prompts((a, b), paths)
+    kept = [_kept(each, path) for each, path in zip((a, b), paths, strict=True)]
+    before, after = kept
+    found = [
+        paired(
+            "alpha", a.alpha.value, b.alpha.value, a_without=before.alpha, b_without=after.alpha
+        )
+    ]
+    if a.c is not None and b.c is not None:
+        found.append(paired("c", a.c.value, b.c.value, a_without=before.c, b_without=after.c))
+    found += [
+        _factor(f"speed-up at gamma {gamma}", (a, b), kept, (gamma, gamma))
+        for gamma in sorted(a.improvement_factor.keys() & b.improvement_factor.keys())
+    ]
+    best = (a.optimal_gamma, b.optimal_gamma)
+    if best[0] and best[1] and best[0] != best[1]:
+        found.append(
+            _factor(f"speed-up at gamma {best[0]} and {best[1]}", (a, b), kept, (best[0], best[1]))
+        )
+    return found
+
+
+def _factor(
+    name: str, profiles: Sequence[Profile], kept: Sequence[LeftOut], gammas: tuple[int, int]
+) -> Difference:
+    a, b = (
+        profile.improvement_factor[gamma].replay
+        for profile, gamma in zip(profiles, gammas, strict=True)
+    )
+    before, after = (
+        left.improvement_factor[gamma] for left, gamma in zip(kept, gammas, strict=True)
+    )
+    return paired(name, a, b, a_without=before, b_without=after)
+
+
+def _kept(profile: Profile, path: Path) -> LeftOut:
+    if profile.left_out is None:
+        raise ValueError(
+            f"profile {path} must hold left_out to be compared, got none: measure anew"
+        )
+    return profile.left_out
+
+
+def _of_validations(
+    a: ValidatedRows, b: ValidatedRows, paths: tuple[Path, Path]
+) -> list[Difference]:
+    for rows, path in ((a, paths[0]), (b, paths[1])):
+        if any(not row.measured_left_out for row in rows.rows):
+            raise ValueError(
+                f"validation {path} must hold measured_left_out in every row to be compared, got "
+                "a row without: engines' rows and those of a single prompt have none"
+            )
+    _require_same_prompts((a, b), paths)
+    # One draft in each: they are what is compared.
+    lone = all(len({row.draft for row in rows.rows}) == 1 for rows in (a, b))
+    names = SETTING[1:] if lone else SETTING
+    before, after = (
+        {tuple(getattr(row, name) for name in names): row for row in rows.rows} for rows in (a, b)
+    )
+    common = [setting for setting in before if setting in after]
+    if not common:
+        raise ValueError(
+            f"{paths[0]} and {paths[1]} must have a setting in common ({', '.join(names)}), got "
+            "none"
+        )
+    return [
+        paired(
+            _named(before[setting], with_draft=not lone),
+            before[setting].measured,
+            after[setting].measured,
+            a_without=before[setting].measured_left_out,
+            b_without=after[setting].measured_left_out,
+        )
+        for setting in common
+    ]
+
+
+def _named(row: ValidatedRow, *, with_draft: bool) -> str:
+    how = row.policy if row.gamma is None else f"gamma {row.gamma}"
+    draft = f"{row.draft}, " if with_draft else ""
+    return f"speed-up, {draft}temperature {row.temperature:g}, {how}"

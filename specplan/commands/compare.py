@@ -1,0 +1,60 @@
+"""`specplan compare`: two profiles or validations of the same prompts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from specplan.reports.output import print_json, writable, write_json
+
+FORMATS = ("table", "json", "csv", "latex")
+
+
+@click.command("compare")
+@click.argument("a", type=click.Path(path_type=Path))
+@click.argument("b", type=click.Path(path_type=Path))
+@click.option(
+    "--format", "form", type=click.Choice(FORMATS), default="table", help="Of what is printed."
+)
+@click.option(
+    "-o",
+    "--output",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    callback=writable,
+    help="Write it here in place of printing it.",
+)
+@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: bool) -> None:
+    """Compare two profiles, or two validations, of the same prompts.
+
+    Differences are B less A, with 95 % intervals over prompts. They are paired: each prompt is
+    left out of both at once, so what makes a prompt easy for both is no difference.
+
+    \b
+    Example:
+      specplan measure --draft embedded -o a.json
+      specplan measure --draft lookup -o b.json
+      specplan compare a.json b.json
+      specplan compare a.json b.json --format latex -o table.tex
+    """
+    from estimator.comparison.files import compare_files
+    from estimator.writing import write_whole
+    from specplan.reports.compare import compare_csv, compare_json, compare_latex, compare_text
+
+    comparison = compare_files(a, b)
+    chosen = "json" if as_json else form
+    if chosen == "json":
+        if output is None:
+            print_json(compare_json(comparison))
+        else:
+            write_json(compare_json(comparison), output)
+    else:
+        made = {"table": compare_text, "csv": compare_csv, "latex": compare_latex}[chosen]
+        if output is None:
+            click.echo(made(comparison), nl=False)
+        else:
+            write_whole(output, made(comparison).encode())
+    if output is not None:
+        click.echo(f"Wrote {output}")
