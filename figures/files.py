@@ -14,6 +14,8 @@ from figures.registry import Entry
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from figures.drawing.load import Load
+
 IMAGE_SUFFIXES = (".png", ".svg")
 FORMATS = ("png", "svg", "csv")
 
@@ -24,6 +26,7 @@ def write_figure(
     *,
     formats: Sequence[str] = FORMATS,
     results: Results | None = None,
+    load: Load | None = None,
     dots_per_inch: int = 150,
 ) -> list[Path]:
     """Computes and draws one figure and returns the files written, named after it.
@@ -33,6 +36,7 @@ def write_figure(
       folder: where to write; made if it is not there.
       formats: of FORMATS.
       results: of a validation, for the figures that take them.
+      load: what is deployed, for the figures that take it.
       dots_per_inch: of the PNG.
 
     Raises:
@@ -43,7 +47,7 @@ def write_figure(
         if name not in FORMATS:
             raise ValueError(f"format must be one of {', '.join(FORMATS)}, got {name}")
     folder.mkdir(parents=True, exist_ok=True)
-    data = entry.compute(results)
+    data = entry.compute(results, load)
     figure = entry.draw(data) if set(formats) - {"csv"} else None
     written = []
     for name in formats:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from figures.drawing.load import Load
     from figures.drawing.results import Results
     from figures.drawing.table import Table
 
@@ -32,12 +33,14 @@ class Entry:
     """One figure: its name, where it is from, what it shows, and the module that makes it.
 
     takes_results: whether compute() also accepts the results of a validation.
+    takes_load: whether compute() also accepts what is deployed, and under which load.
     """
 
     name: str
     source: str
     shows: str
     takes_results: bool = False
+    takes_load: bool = False
 
     @property
     def module(self) -> str:
@@ -47,10 +50,11 @@ class Entry:
             return "figures.own." + self.name.replace("-", "_")
         return f"figures.{room}.{figure}"
 
-    def compute(self, results: Results | None = None) -> FigureData:
-        """Returns the figure's numbers; results are passed on to the figures that take them."""
+    def compute(self, results: Results | None = None, load: Load | None = None) -> FigureData:
+        """Returns the figure's numbers; what it does not take is not passed on."""
         module: Any = importlib.import_module(self.module)
-        data: FigureData = module.compute(results) if self.takes_results else module.compute()
+        taken = [results] if self.takes_results else [load] if self.takes_load else []
+        data: FigureData = module.compute(*taken)
         return data
 
     def draw(self, data: FigureData) -> Figure:
@@ -81,7 +85,12 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
             Entry("blockwise-table11", _BLOCKWISE + ", Table 11", "memory traffic per token"),
             Entry("speedup-map", _OURS, "best speed-up over (α, c), and where it ends"),
             Entry("verification-cost", _OURS, "optimal γ when verification is not free"),
-            Entry("batch-size", _OURS, "best γ and speed-up against batch size, by roofline"),
+            Entry(
+                "batch-size",
+                _OURS,
+                "best γ and speed-up against batch size, by roofline",
+                takes_load=True,
+            ),
             Entry(
                 "predicted-measured",
                 _OURS,

@@ -10,26 +10,24 @@ from simulator.cost.model_shape import CacheKind, CacheLayers
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from transformers import PreTrainedConfig, PreTrainedModel
-
-_TOKENS = 4
+    from transformers import PreTrainedConfig
 
 
 def count_caches(
-    model: PreTrainedModel, config: PreTrainedConfig, *, bytes_per_value: int
+    cache: Any, config: PreTrainedConfig, *, bytes_per_value: int
 ) -> tuple[CacheLayers, ...]:
     """Returns the caches of the model's layers, those alike counted together.
 
     Args:
-      model: on the meta device, in a 16-bit format.
-      config: its configuration, for what the shapes do not tell.
+      cache: as a pass of the model on the meta device left it (estimator.shapes.meta_pass).
+      config: the model's configuration, for what the shapes do not tell.
       bytes_per_value: of one cached key or value; states of linear layers keep their own.
 
     Raises:
-      ValueError: if the model keeps no cache, or one of a kind that is not covered.
+      ValueError: if the cache is empty, or of a kind that is not covered.
     """
     alike: dict[CacheLayers, int] = {}
-    for layer in layer_caches(model, config, bytes_per_value=bytes_per_value):
+    for layer in layer_caches(cache, config, bytes_per_value=bytes_per_value):
         for each in layer:
             alike[each] = alike.get(each, 0) + 1
     if not alike:
@@ -38,30 +36,10 @@ def count_caches(
 
 
 def layer_caches(
-    model: PreTrainedModel, config: PreTrainedConfig, *, bytes_per_value: int
+    cache: Any, config: PreTrainedConfig, *, bytes_per_value: int
 ) -> list[tuple[CacheLayers, ...]]:
     """Returns the caches of each layer, in their order; arguments and errors as in count_caches."""
-    return list(_each_layer(_cache(model), config, bytes_per_value))
-
-
-def _cache(model: PreTrainedModel) -> Any:
-    import torch
-
-    name = type(model).__name__
-    ids = torch.ones(1, _TOKENS, dtype=torch.long, device="meta")
-    try:
-        with torch.no_grad(), torch.device("meta"):
-            output = model(input_ids=ids, use_cache=True)
-    except Exception as error:
-        why = " ".join(str(error).split())[:120]
-        raise ValueError(f"the cache of {name} cannot be counted without weights: {why}") from None
-    cache = getattr(output, "past_key_values", None)
-    if cache is None:
-        cache = getattr(output, "cache_params", None)
-    if type(cache).__name__ != "DynamicCache":
-        found = "no cache" if cache is None else type(cache).__name__
-        raise ValueError(f"{name} must be a decoder with a cache of known layers, got {found}")
-    return cache
+    return list(_each_layer(cache, config, bytes_per_value))
 
 
 def _each_layer(

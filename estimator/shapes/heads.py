@@ -8,6 +8,7 @@ from typing import Any
 
 from estimator.shapes.caches import layer_caches
 from estimator.shapes.configuration import build, decoder_config
+from estimator.shapes.meta_pass import meta_pass
 from estimator.shapes.shape import shape_of
 from estimator.shapes.storage import Storage, storage
 from estimator.shapes.weights import count_weights, last_layer
@@ -176,7 +177,7 @@ def mtp(
             _weights("feed-forward", 2 * target.hidden * target.hidden, stored),
             *_borrowed_head(target),
         ),
-        caches=layer_caches(model, decoder, bytes_per_value=2)[-1],
+        caches=layer_caches(meta_pass(model).cache, decoder, bytes_per_value=2)[-1],
         activations=stored.activations,
     )
     return DraftShape("MTP", step, False, None, layers * step.weight_bytes)

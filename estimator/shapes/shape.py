@@ -27,26 +27,30 @@ def shape_of(
     """
     from estimator.shapes.caches import count_caches
     from estimator.shapes.configuration import build, decoder_config
+    from estimator.shapes.meta_pass import meta_pass
     from estimator.shapes.storage import storage
     from estimator.shapes.weights import count_weights
 
     stored = storage(config, dtype=dtype, activations=activations)
     decoder = decoder_config(config)
-    layers = _size(decoder, ("num_hidden_layers", "n_layer", "n_layers", "num_layers"))
+    # Of a family whose class takes the whole configuration, the text's sizes.
+    text = decoder.get_text_config(decoder=True)
+    layers = _size(text, ("num_hidden_layers", "n_layer", "n_layers", "num_layers"))
     model = build(decoder)
+    passed = meta_pass(model)
     caches = count_caches(
-        model, decoder, bytes_per_value=4 if stored.plain.name == "float32" else 2
+        passed.cache, text, bytes_per_value=4 if stored.plain.name == "float32" else 2
     )
     return ModelShape(
         name=type(model).__name__,
         layers=layers,
-        hidden=_size(decoder, ("hidden_size", "n_embd", "d_model")),
+        hidden=_size(text, ("hidden_size", "n_embd", "d_model")),
         # What varies over the layers is asked of the last of them.
         heads=_size(
-            decoder.per_layer_config[-1], ("num_attention_heads", "n_head", "n_heads"), default=1
+            text.per_layer_config[-1], ("num_attention_heads", "n_head", "n_heads"), default=1
         ),
-        vocabulary=_size(decoder, ("vocab_size",)),
-        weights=count_weights(model, decoder, stored),
+        vocabulary=_size(text, ("vocab_size",)),
+        weights=count_weights(model, text, stored, calls=passed.calls),
         caches=caches,
         activations=stored.activations,
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from simulator.cost.model_shape import WeightKind, Weights
@@ -25,28 +26,42 @@ _MIXING = (
     "delta", "retention", "q_proj", "k_proj", "v_proj", "o_proj",
 )  # fmt: skip
 _ROUTERS = ("gate", "router", "shared_expert_gate")
+_ONCE: Mapping[str, int] = MappingProxyType({})
 
 
 def count_weights(
-    model: PreTrainedModel, config: PreTrainedConfig, storage: Storage, *, within: str = ""
+    model: PreTrainedModel,
+    config: PreTrainedConfig,
+    storage: Storage,
+    *,
+    within: str = "",
+    calls: Mapping[str, int] = _ONCE,
 ) -> tuple[Weights, ...]:
     """Returns the model's weights by kind, a tied output matrix counted once, as the head.
+
+    Matrices that a pass uses several times come again, not held, for each time after the first.
 
     Args:
       model: on any device; only sizes are looked at.
       config: its configuration, for how many experts a token is sent to.
       storage: the formats that weights are stored in.
       within: only those whose names begin so.
+      calls: how often a pass uses each module, where not once (estimator.shapes.meta_pass).
 
     Raises:
       ValueError: if it has experts and the configuration does not say how many are active.
     """
-    totals: dict[tuple[WeightKind, NumberFormat, int], int] = {}
+    totals: dict[tuple[WeightKind, NumberFormat, int, bool], int] = {}
     for kind, name, parameter, experts in _sorted(model):
         if not name.startswith(within):
             continue
-        key = (kind, _stored(kind, name, parameter, storage), experts)
-        totals[key] = totals.get(key, 0) + parameter.numel()
+        stored = _stored(kind, name, parameter, storage)
+        whole = parameter.dim() >= 2 and not experts
+        uses = calls.get(name.rpartition(".")[0], 1) if whole else 1
+        for held, times in ((True, 1), (False, uses - 1)):
+            if times > 0 and (held or kind != "embedding"):
+                key = (kind, stored, experts, held)
+                totals[key] = totals.get(key, 0) + times * parameter.numel()
     return tuple(
         Weights(
             kind=kind,
@@ -55,8 +70,9 @@ def count_weights(
             computed_in=stored.product_format(storage.activations),
             experts=experts,
             active=_active(config, experts) if experts else 0,
+            held=held,
         )
-        for (kind, stored, experts), values in totals.items()
+        for (kind, stored, experts, held), values in totals.items()
     )
 
 

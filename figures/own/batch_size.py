@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from estimator.shapes.drafts import draft_of
 from estimator.shapes.shape import shape_of
+from figures.drawing.load import Load
 from figures.drawing.table import Table, table_of
 from simulator.choice.batching import last_gaining_batch, plan_batches
 from simulator.choice.calibrated import calibrated_factor
 from simulator.cost.catalogue import find_hardware
-from simulator.cost.roofline_cost import Deployment, roofline_cost
+from simulator.cost.roofline_cost import Deployment, fits, roofline_cost
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,8 +44,6 @@ DRAFT: Mapping[str, Any] = MappingProxyType(
     }
 )
 GPU = "h100-sxm"
-CONTEXT = 512
-ALPHA = 0.7
 FIXED_GAMMAS = (2, 4, 8)
 MAX_GAMMA = 16
 MAX_BATCH = 512
@@ -65,25 +64,18 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What is drawn: models on hardware, the context of each sequence and the acceptance rate.
-
-    caption: the deployment in words.
-    """
-
-    deployment: Deployment
-    caption: str
-    context: int = CONTEXT
-    alpha: float = ALPHA
-
-
-@dataclass(frozen=True, slots=True)
 class BatchSize:
-    """The batch sizes drawn, and by fixed γ the last of all sizes at which it still gains."""
+    """The batch sizes drawn, and by fixed γ the last of all sizes at which it still gains.
+
+    first_gaining: likewise the first; None where it never gains.
+    largest: of the batch sizes up to MAX_BATCH, the last that fits into memory.
+    """
 
     load: Load
     points: tuple[Point, ...]
     last_gaining: dict[int, int | None]
+    first_gaining: dict[int, int | None]
+    largest: int = MAX_BATCH
 
     def table(self) -> Table:
         return table_of(self.points)
@@ -95,21 +87,30 @@ def default_load() -> Load:
     draft = draft_of(DRAFT, target=TARGET, target_shape=target)
     return Load(
         deployment=Deployment(target, draft, find_hardware(GPU)),
-        caption=f"Llama 3.1 8B drafted by Llama 3.2 1B on one {GPU}",
+        caption=f"Llama 3.1 8B drafted by Llama 3.2 1B on one {GPU} at its roofs",
     )
 
 
 def compute(load: Load | None = None) -> BatchSize:
-    """Returns the plans for one to 512 sequences; without a load, for that of default_load."""
+    """Returns the plans for one to 512 sequences; without a load, for that of default_load.
+
+    Batch sizes that do not fit into memory are left out.
+
+    Raises:
+      ValueError: if not even one sequence fits, or the draft is of fewer tokens than are drawn.
+    """
     given = default_load() if load is None else load
+    longest = given.deployment.draft.longest
+    if longest is not None and longest < FIXED_GAMMAS[-1]:
+        raise ValueError(f"the draft must reach gamma {FIXED_GAMMAS[-1]}, got {longest} at most")
+    cap = MAX_GAMMA if longest is None else min(MAX_GAMMA, longest)
+    largest = _largest(given)
     costs = {
-        batch: roofline_cost(
-            given.deployment, context=given.context, batch=batch, max_gamma=MAX_GAMMA
-        )
-        for batch in range(1, MAX_BATCH + 1)
+        batch: roofline_cost(given.deployment, context=given.context, batch=batch, max_gamma=cap)
+        for batch in range(1, largest + 1)
     }
-    drawn = {batch: costs[batch] for batch in BATCHES}
-    plans = plan_batches(drawn, alpha=given.alpha, max_gamma=MAX_GAMMA)
+    drawn = {batch: costs[batch] for batch in {*BATCHES, largest} if batch <= largest}
+    plans = plan_batches(dict(sorted(drawn.items())), alpha=given.alpha, max_gamma=cap)
     return BatchSize(
         load=given,
         points=tuple(
@@ -125,22 +126,56 @@ def compute(load: Load | None = None) -> BatchSize:
             gamma: last_gaining_batch(costs, alpha=given.alpha, min_gamma=gamma, max_gamma=gamma)
             for gamma in FIXED_GAMMAS
         },
+        first_gaining={
+            gamma: next(
+                (
+                    batch
+                    for batch, cost in costs.items()
+                    if calibrated_factor(given.alpha, gamma, cost=cost) > 1
+                ),
+                None,
+            )
+            for gamma in FIXED_GAMMAS
+        },
+        largest=largest,
     )
 
 
+def _largest(load: Load) -> int:
+    fitting = [
+        batch
+        for batch in range(1, MAX_BATCH + 1)
+        if fits(load.deployment, context=load.context, batch=batch)
+    ]
+    if not fitting:
+        raise ValueError(
+            f"one sequence of context {load.context} must fit into the memory of "
+            f"{load.deployment.hardware.name}, and does not"
+        )
+    return fitting[-1]
+
+
 def title(data: BatchSize) -> str:
-    """Returns the finding: from where on fixed drafts lose."""
+    """Returns the finding: between which batch sizes fixed drafts gain."""
     ends = {gamma: data.last_gaining[gamma] for gamma in (4, 8)}
-    if all(last is not None and last < MAX_BATCH for last in ends.values()):
+    early = all(data.first_gaining[gamma] == 1 for gamma in ends)
+    if early and all(last is not None and last < data.largest for last in ends.values()):
         return (
             f"Under load long drafts slow a server down: beyond {ends[4]} sequences "
             f"at γ = 4, beyond {ends[8]} at γ = 8"
         )
-    said = {None: "never gains", MAX_BATCH: f"still gains with {MAX_BATCH} sequences"}
-    return "; ".join(
-        f"γ = {gamma} {said.get(last, f'loses beyond {last} sequences')}"
-        for gamma, last in ends.items()
-    )
+    return "; ".join(f"γ = {gamma} {_gains(data, gamma)}" for gamma in ends)
+
+
+def _gains(data: BatchSize, gamma: int) -> str:
+    first, last = data.first_gaining[gamma], data.last_gaining[gamma]
+    if first is None or last is None:
+        return "never gains"
+    if first > 1:
+        return f"gains from {first} to {last} sequences only"
+    if last == data.largest:
+        return f"still gains with {last} sequences"
+    return f"loses beyond {last} sequences"
 
 
 def draw(data: BatchSize) -> Figure:
@@ -166,7 +201,8 @@ def draw(data: BatchSize) -> Figure:
     labels = style.plot_lines(top, batches, lines)
     top.axhline(1, color=style.INK, linewidth=1)
     highest = max(point.best_speedup for point in data.points)
-    top.set_ylim(0.25, max(1.95, 1.1 * highest))
+    lowest = min(min(y) for _, y in lines)
+    top.set_ylim(min(0.25, 0.9 * lowest), max(1.95, 1.1 * highest))
     top.set_xscale("log", base=2)
     top.set_xlim(1, batches[-1])
     style.label_right(top, labels)
@@ -180,12 +216,13 @@ def draw(data: BatchSize) -> Figure:
     )
     bottom.set_ylim(0, None)
     style.count_on_y(bottom)
-    ticks = [2**i for i in range(10)]
+    ticks = [2**i for i in range(10) if 2**i <= batches[-1]]
     bottom.set_xticks(ticks, [str(tick) for tick in ticks])
     bottom.minorticks_off()
     style.name_axes(
         bottom,
-        x="batch size (sequences decoded together, log scale)",
+        x="batch size (sequences decoded together, log scale)"
+        + ("" if data.largest == MAX_BATCH else f"; no more than {data.largest} fit into memory"),
         y="drafted tokens per block",
         panel="best γ; 0: do not speculate",
     )

@@ -15,9 +15,14 @@ _APPLE = "Apple newsroom and technical specifications, memory bandwidth"
 # Apple states no rates after the M2: cores · 256 operations · clock, which no document confirms.
 _APPLE_RATE = f"{_APPLE}; rate from cores and clock"
 
-# A table that quotes the makers' documents by link, for those of them that could not be opened.
+# What was read on 21 November 2026, most of it pages that quote the makers' documents: those could
+# not be opened themselves.
 _QUOTED = "github.com/stas00/ml-engineering, compute/accelerator (August 2026), quoting it"
 _KLOCKWOOD = "glennklockwood.com/garden/processors, quoting NVIDIA's whitepaper"
+_BASETEN = "baseten.co/blog/nvidia-a10-vs-a10g-for-ml-model-inference, memory alone"
+_DATASHEETS = "github.com/astroC86/gpu-datasheet, quoting it"
+_WINSTON = "github.com/winston-zhang-orz/gpu-specs"
+_CALWOO = "calwoo.github.io/notes, nvidia-gpu-hardware; float32 and size of memory alone"
 _GOOGLE = "docs.cloud.google.com/tpu/docs"
 _PRESS = "press reports of Apple's announcement"
 _NOT = ""
@@ -33,7 +38,8 @@ _Row = tuple[
 # name; teraoperations/s in bfloat16, float16, float32, fp8, int8, fp4 (0: none); GB/s; GB; GB/s of
 # the link one way (0: none); document; where it was read
 _ROWS: tuple[_Row, ...] = (
-    ("a100-40gb", 312, 312, 19.5, 0, 624, 0, 1555, 40, 300, f"{_AMPERE}, A100 40GB", _NOT),
+    ("a100-40gb", 312, 312, 19.5, 0, 624, 0, 1555, 40, 300, f"{_AMPERE}, A100 40GB",
+     _KLOCKWOOD),
     ("a100-80gb", 312, 312, 19.5, 0, 624, 0, 2039, 80, 300, f"{_AMPERE}, A100 80GB SXM", _QUOTED),
     ("a100-80gb-pcie", 312, 312, 19.5, 0, 624, 0, 1935, 80, 32, f"{_AMPERE}, A100 80GB PCIe",
      _QUOTED),
@@ -41,9 +47,10 @@ _ROWS: tuple[_Row, ...] = (
     ("h100-pcie", 756.5, 756.5, 51, 1513, 1513, 0, 2000, 80, 64, f"{_HOPPER}, H100 PCIe", _QUOTED),
     ("h200", 989.5, 989.5, 67, 1979, 1979, 0, 4800, 141, 450,
      "NVIDIA H200 Tensor Core GPU datasheet (2024), half of the rates with sparsity", _QUOTED),
-    ("h20", 148, 148, 44, 296, 296, 0, 4000, 96, 450, "NVIDIA H20 product brief (2024)", _NOT),
+    ("h20", 148, 148, 44, 296, 296, 0, 4000, 96, 450, "NVIDIA H20 product brief (2024)",
+     "willitrunai.com/gpus/h20-96gb; float32: zangshuxian.com"),
     ("h800", 989.5, 989.5, 67, 1979, 1979, 0, 3350, 80, 200, "NVIDIA H800 product brief (2023)",
-     _NOT),
+     f"{_DATASHEETS}; link: philisun.com on H800 and H100"),
     ("gh200-96gb", 989.5, 989.5, 67, 1979, 1979, 0, 4000, 96, 450,
      "NVIDIA GH200 Grace Hopper Superchip datasheet (2024), HBM3", _QUOTED),
     ("gh200-141gb", 989.5, 989.5, 67, 1979, 1979, 0, 4800, 141, 450,
@@ -56,23 +63,32 @@ _ROWS: tuple[_Row, ...] = (
      "NVIDIA GB300 NVL72 specifications (2025), one of its GPUs",
      f"{_QUOTED}; memory and int8: verda.com/blog/gb300-nvl72-architecture"),
     ("l4", 121, 121, 30.3, 242.5, 242.5, 0, 300, 24, 32,
-     "NVIDIA L4 Tensor Core GPU datasheet (2023), half of the rates with sparsity", _NOT),
-    ("l20", 119.5, 119.5, 59.8, 239, 239, 0, 864, 48, 32, "NVIDIA L20 product brief (2023)", _NOT),
+     "NVIDIA L4 Tensor Core GPU datasheet (2023), half of the rates with sparsity",
+     _WINSTON),
+    ("l20", 119.5, 119.5, 59.8, 239, 239, 0, 864, 48, 32, "NVIDIA L20 product brief (2023)",
+     "topcpu.net on the L20, memory alone"),
     ("l40s", 362.05, 362.05, 91.6, 733, 733, 0, 864, 48, 32, "NVIDIA L40S datasheet (2023)",
      _QUOTED),
     ("a10", 125, 125, 31.2, 0, 250, 0, 600, 24, 32,
-     "NVIDIA A10 Tensor Core GPU datasheet (2021)", _NOT),
+     "NVIDIA A10 Tensor Core GPU datasheet (2021)",
+     f"{_DATASHEETS}; float32: {_WINSTON}"),
     ("a10g", 70, 70, 35, 0, 140, 0, 600, 24, 32,
-     "NVIDIA A10G datasheet (2021), as offered in Amazon EC2 G5", _NOT),
-    ("t4", 0, 65, 8.1, 0, 130, 0, 320, 16, 16, "NVIDIA T4 Tensor Core GPU datasheet (2019)", _NOT),
+     "NVIDIA A10G datasheet (2021), as offered in Amazon EC2 G5", _BASETEN),
+    ("t4", 0, 65, 8.1, 0, 130, 0, 320, 16, 16, "NVIDIA T4 Tensor Core GPU datasheet (2019)",
+     "geektopia.es, the announcement; memory: sysrqmts.com"),
     ("v100", 0, 125, 15.7, 0, 0, 0, 900, 32, 150,
-     "NVIDIA V100 Tensor Core GPU datasheet (2020), SXM2", _NOT),
+     "NVIDIA V100 Tensor Core GPU datasheet (2020), SXM2",
+     f"{_WINSTON}; float16: developer.nvidia.com/programming-tensor-cores-cuda-9-0; bandwidth: "
+     "io-tech.fi"),
     ("rtx-3090", 71, 71, 35.6, 0, 284, 0, 936, 24, 32,
-     "NVIDIA Ampere GA102 GPU Architecture whitepaper (2021), table of GeForce RTX 3090", _NOT),
+     "NVIDIA Ampere GA102 GPU Architecture whitepaper (2021), table of GeForce RTX 3090",
+     f"{_CALWOO}; bandwidth: github.com/xiaozheyao/triteia"),
     ("rtx-4090", 165.2, 165.2, 82.6, 330.3, 660.6, 0, 1008, 24, 32,
-     "NVIDIA Ada GPU Architecture whitepaper (2023), appendix A", _NOT),
+     "NVIDIA Ada GPU Architecture whitepaper (2023), appendix A",
+     f"{_CALWOO}; 16 bits and bandwidth: gist.github.com/mikasenghaas, accelerator intensity"),
     ("rtx-5090", 209.5, 209.5, 104.8, 419, 838, 1676, 1792, 32, 64, _BLACKWELL,
-     "libertify.com/interactive-library on that whitepaper, memory alone"),
+     "libertify.com/interactive-library on that whitepaper, memory; rates: those of "
+     "spheron.network/blog/nvidia-rtx-5090-specs without sparsity, accumulating in float32"),
     ("rtx-pro-6000", 503.8, 503.8, 125, 1007.6, 1007.6, 2015.2, 1792, 96, 64,
      "NVIDIA RTX PRO 6000 Blackwell Workstation Edition datasheet (2025), dense",
      "press reports of the announcement, float32, fp4 and memory alone"),
@@ -87,12 +103,12 @@ _ROWS: tuple[_Row, ...] = (
     ("tpu-v5p", 459, 0, 0, 0, 918, 0, 2765, 95, 300, f"{_TPU}, TPU v5p", f"{_GOOGLE}/v5p"),
     ("tpu-v6e", 918, 0, 0, 0, 1836, 0, 1638, 32, 400, f"{_TPU}, TPU v6e", f"{_GOOGLE}/v6e"),
     ("m1", 2.6, 2.6, 2.6, 0, 0, 0, 68.3, 16, 0, _APPLE, _NOT),
-    ("m1-pro", 5.2, 5.2, 5.2, 0, 0, 0, 200, 32, 0, _APPLE, _NOT),
-    ("m1-max", 10.4, 10.4, 10.4, 0, 0, 0, 400, 64, 0, _APPLE, _NOT),
+    ("m1-pro", 5.2, 5.2, 5.2, 0, 0, 0, 200, 32, 0, _APPLE, _PRESS),
+    ("m1-max", 10.4, 10.4, 10.4, 0, 0, 0, 400, 64, 0, _APPLE, _PRESS),
     ("m1-ultra", 20.8, 20.8, 20.8, 0, 0, 0, 800, 128, 0, _APPLE, _PRESS),
-    ("m2", 3.6, 3.6, 3.6, 0, 0, 0, 100, 24, 0, _APPLE, _NOT),
-    ("m2-pro", 6.8, 6.8, 6.8, 0, 0, 0, 200, 32, 0, _APPLE, _NOT),
-    ("m2-max", 13.6, 13.6, 13.6, 0, 0, 0, 400, 96, 0, _APPLE, _NOT),
+    ("m2", 3.6, 3.6, 3.6, 0, 0, 0, 100, 24, 0, _APPLE, _PRESS),
+    ("m2-pro", 6.8, 6.8, 6.8, 0, 0, 0, 200, 32, 0, _APPLE, _PRESS),
+    ("m2-max", 13.6, 13.6, 13.6, 0, 0, 0, 400, 96, 0, _APPLE, _PRESS),
     ("m2-ultra", 27.2, 27.2, 27.2, 0, 0, 0, 800, 192, 0, _APPLE, _PRESS),
     ("m3-max", 14.2, 14.2, 14.2, 0, 0, 0, 400, 128, 0, _APPLE_RATE, _PRESS),
     ("m3-ultra", 28.4, 28.4, 28.4, 0, 0, 0, 819, 512, 0, _APPLE_RATE, _PRESS),

@@ -7,9 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.options.load import DeploymentOptions, deployment_of, deployment_options
+from specplan.options.stated import given
 from specplan.reports.output import print_json
 
 if TYPE_CHECKING:
+    from figures.drawing.load import Load
     from figures.registry import Entry
 
 _DEFAULT_FOLDER = Path("figures/output")
@@ -36,6 +39,9 @@ _DEFAULT_FOLDER = Path("figures/output")
     metavar="FILE",
     help="Output of `specplan validate --json`, for the figures that show measurements.",
 )
+@deployment_options
+@click.option("--context", type=int, metavar="L", help="Tokens cached.  [default: 512]")
+@click.option("--alpha", type=float, metavar="A", help="Acceptance rate.  [default: 0.7]")
 @click.option("--list", "list_only", is_flag=True, help="Name the figures and their sources.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def figures_command(
@@ -43,6 +49,9 @@ def figures_command(
     folder: Path,
     formats: str,
     results_path: Path | None,
+    deployment: DeploymentOptions,
+    context: int | None,
+    alpha: float | None,
     list_only: bool,
     as_json: bool,
 ) -> None:
@@ -53,6 +62,9 @@ def figures_command(
       specplan figures
       specplan figures leviathan-fig3 leviathan-table1 -o out/ --format png,csv
       specplan figures predicted-measured --results validation.json
+      specplan figures batch-size --target-config T --draft-config D --gpu h100 --alpha 0.8
+
+    With --target-config, --draft-config and --gpu, batch-size shows that deployment.
     """
     from figures.registry import FIGURES, find_figure
 
@@ -68,6 +80,11 @@ def figures_command(
     results = None if results_path is None else read_results(results_path)
     if results is not None and not any(entry.takes_results for entry in chosen):
         raise ValueError(f"--results is of no use to {', '.join(entry.name for entry in chosen)}")
+    load = _load(deployment, context=context, alpha=alpha)
+    if load is not None and not any(entry.takes_load for entry in chosen):
+        raise ValueError(
+            f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"
+        )
     written: list[Path] = []
     for entry in tqdm(chosen, unit="figure", disable=None):
         written += write_figure(
@@ -75,11 +92,29 @@ def figures_command(
             folder,
             formats=tuple(name.strip() for name in formats.split(",")),
             results=results,
+            load=load,
         )
     if as_json:
         print_json({"files": written})
     else:
         click.echo("\n".join(map(str, written)))
+
+
+def _load(
+    options: DeploymentOptions, *, context: int | None, alpha: float | None
+) -> Load | None:
+    """Returns what is deployed, or None if no option asks for it."""
+    stated = {"--context": context, "--alpha": alpha}
+    deployment = deployment_of(options, also=given(stated))
+    if deployment is None:
+        return None
+    from figures.drawing.load import ALPHA, CONTEXT, load_of
+
+    return load_of(
+        deployment,
+        context=CONTEXT if context is None else context,
+        alpha=ALPHA if alpha is None else alpha,
+    )
 
 
 def _list(entries: tuple[Entry, ...], *, as_json: bool) -> None:

@@ -67,16 +67,18 @@ def _tensorrt_llm(ranges: Sequence[Range], draft: str, kind: str) -> str:
 
 
 def _sglang(ranges: Sequence[Range], draft: str, kind: str) -> str:
-    # It chooses among these by what was accepted, and drafts of its EAGLE kinds alone.
-    steps = sorted({each.gamma for each in ranges if each.gamma > 0})
+    # A batch takes the steps of the largest batch size named that is not above it. Given one number
+    # of steps for each it does not adapt to what was accepted; it drafts of its EAGLE kinds alone.
+    slots = {str(each.first_batch): {"candidate_steps": [each.gamma]} for each in ranges}
+    steps = max(each.gamma for each in ranges)
     algorithm = "EAGLE3" if kind in ("EAGLE-3", "P-EAGLE") else "EAGLE"
     return "\n".join(
         (
             "# adaptive.json:",
-            json.dumps({"candidate_steps": steps}),
+            json.dumps(slots),
             f"--speculative-algorithm {algorithm} --speculative-draft-model-path "
-            f"{shlex.quote(draft)} --speculative-eagle-topk 1 --speculative-num-steps {steps[-1]} "
-            f"--speculative-num-draft-tokens {steps[-1] + 1} --speculative-adaptive "
+            f"{shlex.quote(draft)} --speculative-eagle-topk 1 --speculative-num-steps {steps} "
+            f"--speculative-num-draft-tokens {steps + 1} --speculative-adaptive "
             "--speculative-adaptive-config adaptive.json",
         )
     )

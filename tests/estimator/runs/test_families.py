@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 import torch
+from tiny_families import VOCABULARY, sizes_of
 from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from estimator.runs.batched import decode_batch
@@ -20,8 +21,6 @@ from reference.models.huggingface import CausalModel
 from reference.stopping import Stopping
 
 CPU = torch.device("cpu")
-VOCABULARY = 40
-POSITIONS = 64
 NEW_TOKENS = 12
 SOURCE = random.Random(1)
 # No 0, which pads: some encoders leave it out where it is text.
@@ -30,32 +29,6 @@ SAMPLING, STOPPING = Sampling(), Stopping(NEW_TOKENS)
 # Far beyond the defaults of the tests, for models that name no limit.
 UNLIMITED = 300
 
-# What families call their sizes; a configuration is given those that it has.
-SIZES: dict[str, int] = (
-    dict.fromkeys(["hidden_size", "d_model", "n_embd", "dim", "word_embed_proj_dim"], 16)
-    | dict.fromkeys(["num_hidden_layers", "n_layer", "n_layers", "num_layers"], 2)
-    | dict.fromkeys(["num_decoder_layers", "num_encoder_layers"], 2)
-    | dict.fromkeys(["encoder_layers", "decoder_layers"], 2)
-    | dict.fromkeys(["num_attention_heads", "n_head", "n_heads", "num_heads"], 2)
-    | dict.fromkeys(["encoder_attention_heads", "decoder_attention_heads"], 2)
-    | dict.fromkeys(["num_key_value_heads"], 2)
-    | dict.fromkeys(["head_dim", "d_kv", "v_head_dim", "kv_lora_rank", "q_lora_rank"], 8)
-    | dict.fromkeys(["qk_rope_head_dim", "qk_nope_head_dim", "rotary_dim"], 4)
-    | dict.fromkeys(["intermediate_size", "n_inner", "d_ff", "ffn_dim", "hidden_dim"], 24)
-    | dict.fromkeys(["encoder_ffn_dim", "decoder_ffn_dim"], 24)
-    | dict.fromkeys(["moe_intermediate_size", "shared_expert_intermediate_size"], 8)
-    | dict.fromkeys(["num_experts", "num_local_experts", "n_routed_experts"], 4)
-    | dict.fromkeys(["num_experts_per_tok", "moe_topk"], 2)
-    | dict.fromkeys(["n_group", "topk_group", "n_shared_experts", "first_k_dense_replace"], 1)
-    | dict.fromkeys(["max_position_embeddings", "n_positions", "n_ctx", "max_seq_len"], POSITIONS)
-    | dict.fromkeys(
-        ["max_encoder_position_embeddings", "max_decoder_position_embeddings"], POSITIONS
-    )
-    # Shorter than the texts.
-    | {"sliding_window": 6, "attention_chunk_size": 8, "attention_window": 4}
-)
-# Families that leave these open by default need them all the same.
-OPEN = {"head_dim", "num_key_value_heads"}
 DECODER: dict[str, Any] = {"is_encoder_decoder": False, "is_decoder": True}
 
 CAUSAL = """
@@ -88,12 +61,11 @@ CASES = [
 def tiny(family: str, settings: dict[str, Any]) -> CachedModel:
     """Returns a random model whose layers do something."""
     plain = AutoConfig.for_model(family)
-    sizes = {
-        name: size
-        for name, size in SIZES.items()
-        if isinstance(getattr(plain, name, None), int) or (hasattr(plain, name) and name in OPEN)
+    chosen = sizes_of(plain) | {
+        "vocab_size": VOCABULARY,
+        "pad_token_id": 0,
+        "decoder_start_token_id": 3,
     }
-    chosen = sizes | {"vocab_size": VOCABULARY, "pad_token_id": 0, "decoder_start_token_id": 3}
     config = AutoConfig.for_model(
         family, **chosen | {"bos_token_id": 1, "eos_token_id": 2} | settings
     )

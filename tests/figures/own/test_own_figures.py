@@ -6,6 +6,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
+from figures.drawing.load import ALPHA, CONTEXT, load_of
 from figures.own import batch_size, speedup_map, verification_cost
 from simulator.choice.calibrated import calibrated_factor
 from simulator.choice.operations import operations_factor
@@ -82,12 +83,10 @@ def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.B
     for gamma, last in load.last_gaining.items():
         assert last is not None
         costs = [
-            roofline_cost(
-                load.load.deployment, context=batch_size.CONTEXT, batch=batch, max_gamma=gamma
-            )
+            roofline_cost(load.load.deployment, context=CONTEXT, batch=batch, max_gamma=gamma)
             for batch in (last, last + 1)
         ]
-        gains = [calibrated_factor(batch_size.ALPHA, gamma, cost=cost) > 1 for cost in costs]
+        gains = [calibrated_factor(ALPHA, gamma, cost=cost) > 1 for cost in costs]
         assert gains == [True, False]
 
 
@@ -97,16 +96,51 @@ def test_the_slow_down_under_load_stays_below_the_wasted_operations(
     last = load.points[-1]
     for gamma in (4, 8):
         slowdown = 1 / getattr(last, f"speedup_gamma_{gamma}")
-        wasted = float(operations_factor(batch_size.ALPHA, gamma, 0.25))
+        wasted = float(operations_factor(ALPHA, gamma, 0.25))
         assert 1.2 < slowdown < wasted
 
 
 def test_the_largest_batch_fits_into_memory(load: batch_size.BatchSize) -> None:
     assert batch_size.BATCHES[-1] == 512
-    assert fits(load.load.deployment, context=batch_size.CONTEXT, batch=512)
+    assert fits(load.load.deployment, context=CONTEXT, batch=512)
 
 
 def test_a_title_says_where_each_draft_length_ends(load: batch_size.BatchSize) -> None:
     assert "beyond" in batch_size.title(load)
-    other = replace(load, last_gaining={2: None, 4: 512, 8: None})
+    other = replace(
+        load, last_gaining={2: None, 4: 512, 8: None}, first_gaining={2: None, 4: 1, 8: None}
+    )
     assert batch_size.title(other) == "γ = 4 still gains with 512 sequences; γ = 8 never gains"
+    late = replace(other, last_gaining={4: 80, 8: 80}, first_gaining={4: 8, 8: 1})
+    assert batch_size.title(late) == (
+        "γ = 4 gains from 8 to 80 sequences only; γ = 8 loses beyond 80 sequences"
+    )
+
+
+def test_batch_sizes_that_do_not_fit_are_left_out() -> None:
+    given = batch_size.default_load()
+    small = replace(
+        given.deployment, hardware=replace(given.deployment.hardware, memory_bytes=30e9)
+    )
+    load = load_of(small, context=2048, alpha=0.8)
+    data = batch_size.compute(load)
+    last = data.points[-1].batch
+    assert data.largest == last < batch_size.MAX_BATCH
+    assert fits(small, context=2048, batch=last)
+    assert not fits(small, context=2048, batch=last + 1)
+    assert str(last) in batch_size.draw(data).axes[1].get_xlabel()
+    assert load.caption.startswith("LlamaForCausalLM (8.0B) drafted by 1.24B, on 1 × h100-sxm")
+
+
+def test_a_deployment_without_room_for_one_sequence_is_refused() -> None:
+    given = batch_size.default_load()
+    tiny = replace(given.deployment, hardware=replace(given.deployment.hardware, memory_bytes=1e9))
+    with pytest.raises(ValueError, match="one sequence of context 512 must fit into the memory"):
+        batch_size.compute(load_of(tiny))
+
+
+def test_a_draft_that_is_too_short_for_the_figure_is_refused() -> None:
+    given = batch_size.default_load()
+    short = replace(given.deployment, draft=replace(given.deployment.draft, longest=5))
+    with pytest.raises(ValueError, match="the draft must reach gamma 8, got 5 at most"):
+        batch_size.compute(load_of(short))

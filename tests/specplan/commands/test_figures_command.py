@@ -77,8 +77,10 @@ def test_results_reach_the_figures_that_take_them(tmp_path: Path) -> None:
         (["leviathan-fig3", "--format", "pdf"], "format must be one of png, svg, csv, got pdf"),
         (["leviathan-fig3", "--results", "missing.json"], "missing.json: No such file"),
         (["--format"], "Option '--format' requires an argument"),
+        (["batch-size", "--alpha", "0.7"],
+         "--alpha needs --target-config and --draft-config and --gpu"),
     ],
-)
+)  # fmt: skip
 def test_bad_input_is_one_line_and_status_2(
     arguments: list[str], message: str, tmp_path: Path
 ) -> None:
@@ -103,3 +105,19 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
     result = run("leviathan-table1", "-o", str(tmp_path / "file"))
     assert result.exit_code == 2
     assert result.stderr.endswith("file: File exists\n")
+
+
+CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
+
+
+def test_batch_size_draws_the_deployment_that_is_named(tmp_path: Path) -> None:
+    deployed = ("--target-config", str(CONFIGS / "llama-3.1-8b.json"), "--draft-config",
+                str(CONFIGS / "llama-3.2-1b.json"), "--gpu", "h100", "--tp", "2")  # fmt: skip
+    result = run("batch-size", *deployed, "--alpha", "0.8", "--context", "256", "-o",
+                 str(tmp_path), "--format", "svg,csv")  # fmt: skip
+    assert result.exit_code == 0, result.output
+    drawn = (tmp_path / "batch-size.svg").read_text(encoding="utf-8")
+    assert "on 2 × h100-sxm, 256 tokens of context" in drawn
+    other = run("leviathan-fig2", *deployed, "-o", str(tmp_path))
+    assert other.exit_code == 2
+    assert other.stderr == "Error: --target-config is of no use to leviathan-fig2\n"

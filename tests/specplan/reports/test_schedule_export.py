@@ -34,9 +34,13 @@ def test_tensorrt_llm_stops_after_the_last_batch_that_drafts() -> None:
     assert "max_draft_len: 5" in text
 
 
-def test_sglang_takes_the_steps_to_choose_among() -> None:
+def test_sglang_takes_the_steps_by_the_first_batch_size_of_each_range() -> None:
     text = export_schedule("sglang", RANGES, draft="D", kind="EAGLE-3")
-    assert json.loads(text.splitlines()[1]) == {"candidate_steps": [2, 5]}
+    assert json.loads(text.splitlines()[1]) == {
+        "1": {"candidate_steps": [5]},
+        "17": {"candidate_steps": [2]},
+        "65": {"candidate_steps": [0]},
+    }
     assert "--speculative-num-steps 5" in text
     assert "--speculative-algorithm EAGLE3" in text
 

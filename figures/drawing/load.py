@@ -1,0 +1,43 @@
+"""What a figure under load draws: models on hardware, and the load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simulator.cost.roofline_cost import Deployment
+
+CONTEXT = 512
+ALPHA = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What is drawn: models on hardware, the context of each sequence and the acceptance rate.
+
+    caption: the deployment in words.
+    """
+
+    deployment: Deployment
+    caption: str
+    context: int = CONTEXT
+    alpha: float = ALPHA
+
+
+def load_of(deployment: Deployment, *, context: int = CONTEXT, alpha: float = ALPHA) -> Load:
+    """Returns what is drawn of a deployment, named by sizes.
+
+    Args:
+      deployment: the models, and what they run on.
+      context: tokens in each sequence's cache.
+      alpha: acceptance rate in [0, 1].
+    """
+    target, draft, gpus = deployment.target, deployment.draft, deployment.conditions.tp
+    held = sum(each.values for each in (*draft.step.weights, *draft.once) if each.held)
+    drafter = "" if draft.kind == "model" else f"{draft.kind}, "
+    return Load(
+        deployment=deployment,
+        caption=f"{target.name} ({target.parameters / 1e9:.1f}B) drafted by {drafter}"
+        f"{held / 1e9:.2f}B, on {gpus} × {deployment.hardware.name}",
+        context=context,
+        alpha=alpha,
+    )
