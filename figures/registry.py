@@ -53,7 +53,7 @@ class Entry:
     def compute(self, results: Results | None = None, load: Load | None = None) -> FigureData:
         """Returns the figure's numbers; what it does not take is not passed on."""
         module: Any = importlib.import_module(self.module)
-        taken = [results] if self.takes_results else [load] if self.takes_load else []
+        taken: list[Any] = [results] if self.takes_results else [load] if self.takes_load else []
         data: FigureData = module.compute(*taken)
         return data
 

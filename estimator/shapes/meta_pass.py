@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,12 +20,12 @@ class MetaPass:
     """What one pass shows of a model, no number computed.
 
     cache: as the model returned it; its layers hold tensors of the right shapes.
-    calls: how often the pass used each module that holds matrices, by its name; those that it did
-      not call as modules are absent.
+    uses: how often the pass multiplied by each matrix, by its name, modules that share it taken
+      together; one whose module it did not call is absent.
     """
 
     cache: Any
-    calls: Mapping[str, int]
+    uses: Mapping[str, int]
 
 
 def meta_pass(model: PreTrainedModel) -> MetaPass:
@@ -46,9 +46,10 @@ def meta_pass(model: PreTrainedModel) -> MetaPass:
     vars(model.config)["pad_token_id"] = None
     failed: list[Exception] = []
     # Some models make tensors of their own without a device, others compute with plain numbers.
-    for device in (torch.device("meta"), nullcontext()):
+    devices: tuple[AbstractContextManager[Any], ...] = (torch.device("meta"), nullcontext())
+    for device in devices:
         try:
-            with torch.no_grad(), device, _counted(model) as calls:
+            with torch.no_grad(), device, _counted(model) as uses:
                 output = model(input_ids=ids, use_cache=True)
             break
         except Exception as error:
@@ -62,27 +63,33 @@ def meta_pass(model: PreTrainedModel) -> MetaPass:
     if type(cache).__name__ != "DynamicCache":
         found = "no cache" if cache is None else type(cache).__name__
         raise ValueError(f"{name} must be a decoder with a cache of known layers, got {found}")
-    return MetaPass(cache, calls)
+    return MetaPass(
+        cache, {n: uses[id(each)] for n, each in model.named_parameters() if id(each) in uses}
+    )
 
 
 @contextmanager
-def _counted(model: nn.Module) -> Iterator[dict[str, int]]:
-    """Counts the calls of the modules that hold matrices of their own."""
-    calls: dict[str, int] = {}
+def _counted(model: nn.Module) -> Iterator[dict[int, int]]:
+    """Counts by identity how often matrices are used: the calls of all modules that hold them.
 
-    def counter(name: str) -> Callable[..., None]:
-        def count(*_: Any) -> None:
-            calls[name] = calls.get(name, 0) + 1
+    Looking up is no use; an output matrix may be the embedding, too.
+    """
+    from torch import nn
 
-        return count
+    uses: dict[int, int] = {}
+
+    def count(module: nn.Module, *_: Any) -> None:
+        for each in module.parameters(recurse=False):
+            if each.dim() >= 2:
+                uses[id(each)] = uses.get(id(each), 0) + 1
 
     hooks = [
-        module.register_forward_hook(counter(name))
-        for name, module in model.named_modules()
-        if any(each.dim() >= 2 for each in module.parameters(recurse=False))
+        module.register_forward_hook(count)
+        for module in model.modules()
+        if not isinstance(module, nn.Embedding)
     ]
     try:
-        yield calls
+        yield uses
     finally:
         for hook in hooks:
             hook.remove()

@@ -50,7 +50,7 @@ def shape_of(
             text.per_layer_config[-1], ("num_attention_heads", "n_head", "n_heads"), default=1
         ),
         vocabulary=_size(text, ("vocab_size",)),
-        weights=count_weights(model, text, stored, calls=passed.calls),
+        weights=count_weights(model, text, stored, uses=passed.uses),
         caches=caches,
         activations=stored.activations,
     )

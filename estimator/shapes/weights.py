@@ -35,7 +35,7 @@ def count_weights(
     storage: Storage,
     *,
     within: str = "",
-    calls: Mapping[str, int] = _ONCE,
+    uses: Mapping[str, int] = _ONCE,
 ) -> tuple[Weights, ...]:
     """Returns the model's weights by kind, a tied output matrix counted once, as the head.
 
@@ -46,7 +46,7 @@ def count_weights(
       config: its configuration, for how many experts a token is sent to.
       storage: the formats that weights are stored in.
       within: only those whose names begin so.
-      calls: how often a pass uses each module, where not once (estimator.shapes.meta_pass).
+      uses: how often a pass uses each matrix, where not once (estimator.shapes.meta_pass).
 
     Raises:
       ValueError: if it has experts and the configuration does not say how many are active.
@@ -56,9 +56,8 @@ def count_weights(
         if not name.startswith(within):
             continue
         stored = _stored(kind, name, parameter, storage)
-        whole = parameter.dim() >= 2 and not experts
-        uses = calls.get(name.rpartition(".")[0], 1) if whole else 1
-        for held, times in ((True, 1), (False, uses - 1)):
+        times_used = 1 if experts else uses.get(name, 1)
+        for held, times in ((True, 1), (False, times_used - 1)):
             if times > 0 and (held or kind != "embedding"):
                 key = (kind, stored, experts, held)
                 totals[key] = totals.get(key, 0) + times * parameter.numel()
