@@ -32,6 +32,7 @@ SUMMARIES: Mapping[str, str] = MappingProxyType(
         "generate": "Generate text speculatively and watch it work.",
         "figures": "Draw the papers' figures and tables.",
         "ngram": "Train, inspect and score n-gram drafters.",
+        "heads": "Train blockwise heads, and analyse what they draft.",
     }
 )
 

@@ -27,7 +27,8 @@ ROOMS: dict[str, list[str]] = {
     "ngram": ["rows", "files", "training", "drafters", "lattice"],
     "estimator": [
         "writing", "seeding", "intervals", "draft_model", "prompt_files", "prompts", "shapes",
-        "costs", "runs", "traces", "profiles", "quality", "validation", "comparison", "bild",
+        "costs", "runs", "traces", "blockwise", "profiles", "quality", "validation", "comparison",
+        "bild",
     ],
     "engines": [
         "counting", "engine", "scores", "serving", "llama_cpp_child", "llama_cpp", "transformers",

@@ -37,6 +37,18 @@ class Paths:
     scores: NDArray[np.float64]
 
 
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What an n-gram model makes of a lattice after a text, whatever its weight.
+
+    start: row of the state before the first step.
+    arcs: of each step.
+    """
+
+    start: int
+    arcs: tuple[Arcs, ...]
+
+
 def best_paths(
     lattice: Lattice,
     *,
@@ -57,11 +69,16 @@ def best_paths(
     Raises:
       ValueError: if count or weight is out of range.
     """
+    return best_of(lattice, read_lattice(lattice, automaton, text), count=count, weight=weight)
+
+
+def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) -> Paths:
+    """Returns the best paths of a lattice that was read; arguments and errors of best_paths."""
     if count < 1:
         raise ValueError(f"p must be at least 1, got {count}")
     if not 0 <= weight < float("inf"):
         raise ValueError(f"weight must be finite and at least 0, got {weight}")
-    start, arcs = _arcs(lattice, automaton, text)
+    arcs = reading.arcs
     gains = [
         np.rint((scores + weight * step.log_probability) / GRID) * GRID
         for scores, step in zip(lattice.scores, arcs, strict=True)
@@ -73,7 +90,7 @@ def best_paths(
 
     # The prefixes kept, always in the order of their arcs.
     chosen = np.empty((1, 0), np.int64)
-    states = np.array([start])
+    states = np.array([reading.start])
     scores = np.zeros(1)
     for gain, step, completion in zip(gains, arcs, completions[1:], strict=True):
         longer = scores[:, None] + gain[states]
@@ -89,18 +106,22 @@ def best_paths(
     return Paths(tokens, scores[order])
 
 
-def _arcs(
+def read_lattice(
     lattice: Lattice, automaton: Automaton | None, text: Sequence[int]
-) -> tuple[int, list[Arcs]]:
-    """Returns the row of the state before the first step, and the arcs of each step."""
+) -> Reading:
+    """Returns the arcs of a lattice as an n-gram model scores them; None: each by nothing.
+
+    Args:
+      lattice, automaton, text: as for best_paths.
+    """
     if automaton is None:
         one = np.zeros((1, lattice.k))
         alone = Arcs(one, one.astype(np.int64), States((), ()))
-        return 0, [alone] * lattice.steps
+        return Reading(0, (alone,) * lattice.steps)
     states = automaton.start(text)
     start = states.rows - 1
     arcs = []
     for tokens in lattice.tokens:
         arcs.append(automaton.read(states, tokens))
         states = arcs[-1].after
-    return start, arcs
+    return Reading(start, tuple(arcs))

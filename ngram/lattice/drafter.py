@@ -30,8 +30,14 @@ class Rescoring(Protocol):
     def start(self, prompt: Sequence[int]) -> None:
         """Begins a new text."""
 
-    def drafts(self, lattice: Lattice, text: Sequence[int]) -> NDArray[np.int64]:
-        """Returns the drafts that are to follow text, the best first, shape (p, steps)."""
+    def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
+        """Returns the first `limit` tokens of the drafts that are to follow text.
+
+        A longer draft begins with the shorter ones, so that a text's replay serves every gamma.
+
+        Returns:
+          shape (p, limit), the best first; fewer tokens where the lattice has no more.
+        """
 
 
 class LatticeDrafter:
@@ -69,12 +75,12 @@ class LatticeDrafter:
 
     def _drafts(self, text: Sequence[int], limit: int) -> list[list[int]]:
         """Returns the drafts after text, each of up to limit tokens; none without a state."""
-        logits = self.heads.logits(text, limit)
+        logits = self.heads.logits(text, self.heads.heads.count - 1) if limit > 0 else None
         if logits is None:
             return []
         with self._stopwatch:
             lattice = lattice_of(logits.float().log_softmax(dim=-1).cpu().numpy(), self.k)
-            drafts: list[list[int]] = self.rescoring.drafts(lattice, text).tolist()
+            drafts: list[list[int]] = self.rescoring.drafts(lattice, text, limit).tolist()
         return drafts
 
     def propose(

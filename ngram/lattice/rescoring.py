@@ -43,11 +43,12 @@ class LocalRescoring:
         self.model.start(prompt)
 
     @torch.inference_mode()
-    def drafts(self, lattice: Lattice, text: Sequence[int]) -> NDArray[np.int64]:
+    def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
         """Returns one draft; where the model's positions end, the heads' own."""
-        chosen = lattice.tokens[:, 0].copy()
-        limit = self.model.max_length
-        steps = lattice.steps if limit is None else min(lattice.steps, limit - len(text) + 1)
+        chosen = lattice.tokens[:limit, 0].copy()
+        positions = self.model.max_length
+        room = len(chosen) if positions is None else positions - len(text) + 1
+        steps = min(len(chosen), room)
         self.model.rollback(min(self.model.length, len(text) - 1))
         feed = list(text[self.model.length :])
         for step in range(steps):
@@ -84,15 +85,16 @@ class GlobalRescoring:
     def start(self, prompt: Sequence[int]) -> None:
         pass
 
-    def drafts(self, lattice: Lattice, text: Sequence[int]) -> NDArray[np.int64]:
-        """Returns the p best paths, all where there are fewer."""
-        return best_paths(
+    def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
+        """Returns how the p best paths of the whole lattice begin; all where there are fewer."""
+        whole = best_paths(
             lattice,
             count=self.count,
             automaton=self.automaton,
             weight=self.weight,
             text=text,
-        ).tokens
+        )
+        return whole.tokens[:, :limit]
 
 
 def require_weight(weight: float) -> None:

@@ -27,6 +27,7 @@ from reference.models.huggingface import (
     require_same_kind,
     require_same_tokenizer,
 )
+from specplan.loading.heads import heads_drafter
 from specplan.options.drafter_names import DrafterName
 from specplan.options.model_options import ModelOptions
 
@@ -72,10 +73,14 @@ def require_tokenizer_of_target(
             raise ValueError(f"draft ngram:FILE must be an existing file, got {path}")
         if not options.force:
             require_tokenizer(path, tokenizer, name=target_name)
-    if name.otherwise is not None:
-        require_tokenizer_of_target(
-            name.otherwise, tokenizer, options, target_name=target_name
+    if name.kind == "heads" and name.value is None and target_name != EMBEDDED:
+        raise ValueError(
+            f"draft heads needs the embedded target, got {target_name}; train its own with: "
+            "specplan heads train"
         )
+    for further in (name.otherwise, name.rescored_by):
+        if further is not None:
+            require_tokenizer_of_target(further, tokenizer, options, target_name=target_name)
 
 
 def load_drafter(
@@ -102,11 +107,28 @@ def load_drafter(
             return lambda sampling: LookupThenNgram(_lookup(name, target), otherwise(sampling))
         case "lookup":
             return lambda sampling: _lookup(name, target)
+        case "heads":
+            return _heads(name, target, tokenizer, options)
         case "exit":
             draft = early_exit(target, int(str(name.value)))
         case _:
             draft = _draft_model(name, target, options)
     return lambda sampling: ModelDrafter(draft, sampling, target.vocabulary)
+
+
+def _heads(
+    name: DrafterName, target: CachedModel, tokenizer: Any, options: ModelOptions
+) -> DrafterOf:
+    by = name.rescored_by
+    ngram = by is not None and by.kind == "ngram"
+    return heads_drafter(
+        name,
+        target,
+        rows=_rows(by, target, tokenizer) if by is not None and ngram else None,
+        model=_draft_model(by, target, options) if by is not None and not ngram else None,
+        k=options.lattice_k,
+        weight=options.rescoring_weight,
+    )
 
 
 def _draft_model(name: DrafterName, target: CachedModel, options: ModelOptions) -> CachedModel:
@@ -128,10 +150,40 @@ def _lookup(name: DrafterName, target: CachedModel) -> PromptLookupDrafter:
     return PromptLookupDrafter(device=target.device, longest=longest)
 
 
+def load_rows(
+    name: DrafterName, target: CachedModel, tokenizer: Any, options: ModelOptions
+) -> Rows:
+    """Returns an n-gram that rescores, as wide as the target's rows.
+
+    Raises:
+      ValueError: if it is of another tokenizer.
+    """
+    require_tokenizer_of_target(name, tokenizer, options, target_name=target.name)
+    return _rows(name, target, tokenizer)
+
+
+def load_rescorer(
+    name: DrafterName, target: CachedModel, tokenizer: Any, options: ModelOptions
+) -> CachedModel:
+    """Returns a small model that rescores.
+
+    Raises:
+      ValueError: if it is no model, or of another tokenizer.
+    """
+    if name.kind not in (EMBEDDED, "hf"):
+        raise ValueError(f"neural must name a model, got {name.kind}")
+    require_tokenizer_of_target(name, tokenizer, options, target_name=target.name)
+    return _draft_model(name, target, options)
+
+
+def _rows(name: DrafterName, target: CachedModel, tokenizer: Any) -> Rows:
+    model = embedded_model() if name.value is None else load_ngram(Path(name.value))
+    return Rows(model, vocabulary_of(tokenizer), width=target.vocabulary)
+
+
 def _ngram(
     name: DrafterName, target: CachedModel, tokenizer: Any
 ) -> Callable[[Sampling], NgramDrafter]:
-    model = embedded_model() if name.value is None else load_ngram(Path(name.value))
-    rows = Rows(model, vocabulary_of(tokenizer), width=target.vocabulary)
+    rows = _rows(name, target, tokenizer)
     shown = "ngram" if name.value is None else f"ngram:{name.value}"
     return lambda sampling: NgramDrafter(rows, sampling, device=target.device, name=shown)

@@ -29,11 +29,13 @@ def model_files(target: str, drafters: Iterable[DrafterName]) -> list[str]:
     """Returns the stamps of all files that a target and its drafters are loaded from."""
     sources = [target_source(target)]
     for drafter in drafters:
-        for name in (drafter, drafter.otherwise):
+        for name in (drafter, drafter.otherwise, drafter.rescored_by):
             if name is None:
                 continue
             if name.kind == EMBEDDED:
                 sources.append(str(weights_folder("draft")))
+            elif name.kind == "heads":
+                sources.append(str(weights_folder("heads") if name.value is None else name.value))
             elif name.kind == "ngram":
                 sources.append(str(EMBEDDED_NGRAM if name.value is None else name.value))
             elif name.kind == "hf":

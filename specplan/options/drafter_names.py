@@ -14,7 +14,10 @@ KINDS = {
     "lookup": "may",
     "exit": "must",
     "hf": "must",
+    "heads": "may",
 }
+# What may rescore the drafts of heads.
+RESCORERS = frozenset({"ngram", "embedded", "hf"})
 INTEGERS = frozenset({"lookup", "exit"})
 
 
@@ -25,11 +28,15 @@ class DrafterName:
     kind: one of KINDS; "hf" for a Hugging Face name or folder.
     value: what followed the colon; None where nothing did.
     otherwise: the drafter of the blocks for which this one proposes nothing; None: nobody.
+    rescored_by: the n-gram or model that chooses from the lattice of heads; None: the heads.
+    drafts: how many drafts of heads are verified in parallel.
     """
 
     kind: str
     value: str | None
     otherwise: DrafterName | None = None
+    rescored_by: DrafterName | None = None
+    drafts: int = 1
 
     @property
     def number(self) -> int | None:
@@ -41,10 +48,14 @@ def parse_drafter(text: str) -> DrafterName:
     """Returns the drafter that a user named; anything unknown is a Hugging Face name or folder.
 
     `lookup+ngram` is a lookup, and an n-gram where it finds nothing; both may have their value.
+    `heads+ngram` are heads whose drafts an n-gram rescores (or a model: `heads+embedded`,
+    `heads+hf:NAME`), and `heads+ngram*16` the 16 best of these, verified in parallel.
 
     Raises:
       ValueError: if a value is missing, superfluous or not a positive integer where one is due.
     """
+    if _kind(text.partition("+")[0].partition("*")[0]) == "heads":
+        return _parse_heads(text)
     first, plus, second = text.partition("+")
     if plus and _kind(first) == "lookup" and _kind(second) == "ngram":
         lookup = parse_drafter(first)
@@ -77,6 +88,34 @@ def served_draft(name: str) -> str | None:
     if parsed.kind == "embedded":
         return str(weights_folder("draft"))
     return parsed.value if parsed.kind == "hf" else None
+
+
+def _parse_heads(text: str) -> DrafterName:
+    """Returns the heads, rescorer and number of drafts of a name that begins with `heads`.
+
+    Raises:
+      ValueError: if what follows is no rescorer, or no positive number of drafts.
+    """
+    whole, star, count = text.partition("*")
+    if star and not (count.isdecimal() and int(count) > 0):
+        raise ValueError(f"draft heads*P needs a positive integer P, got {text!r}")
+    drafts = int(count) if star else 1
+    first, plus, second = whole.partition("+")
+    value = first.partition(":")[2]
+    if ":" in first and not value:
+        raise ValueError(f"draft heads: needs a value after the colon, got {text!r}")
+    rescorer = None
+    if plus:
+        rescorer = parse_drafter(second)
+        if _kind(second) not in RESCORERS:
+            raise ValueError(
+                f"draft heads+RESCORER needs ngram, ngram:FILE, embedded or hf:NAME, got {text!r}"
+            )
+        if drafts > 1 and rescorer.kind != "ngram":
+            raise ValueError(
+                f"draft heads+RESCORER*P needs an n-gram to find the P best paths, got {text!r}"
+            )
+    return DrafterName("heads", value or None, rescored_by=rescorer, drafts=drafts)
 
 
 def _kind(text: str) -> str:

@@ -38,6 +38,8 @@ class ModelOptions:
     top_p: float
     min_p: float
     repetition_penalty: float
+    lattice_k: int = 16
+    rescoring_weight: float = 1.0
 
 
 OPTIONS = [
@@ -52,6 +54,7 @@ OPTIONS = [
         multiple=True,
         metavar="DRAFTER",
         help="embedded, hf:NAME, ngram, ngram:FILE.arpa, lookup, lookup:N, lookup+ngram, exit:L, "
+        "heads, heads:FOLDER, heads+ngram, heads+embedded, heads+ngram*P, "
         "random, or a Hugging Face name or folder.  [default: embedded, without --target]",
     ),
     click.option(
@@ -123,6 +126,18 @@ OPTIONS = [
         type=float,
         default=1.0,
         help="Weaken tokens that the text has; 1 changes nothing.",
+    ),
+    click.option(
+        "--lattice-k",
+        type=click.IntRange(min=1),
+        default=16,
+        help="Tokens of each head among which heads+RESCORER and heads*P choose.",
+    ),
+    click.option(
+        "--rescoring-weight",
+        type=float,
+        default=1.0,
+        help="Of the rescorer beside the heads, at least 0.",
     ),
 ]
 

@@ -37,6 +37,16 @@ def test_three_kinds_of_drafter_are_compared_out_of_the_box(run_json: RunJson) -
     assert len({row["alpha"] for row in rows}) > 1
 
 
+def test_heads_rescored_in_every_way_write_what_the_target_would(run_json: RunJson) -> None:
+    drafts = ("heads", "heads+ngram", "heads+embedded", "heads*16", "heads+ngram*16")
+    asked = [word for draft in drafts for word in ("--draft", draft)]
+    rows = run_json("validate", *asked, *BRIEF, "--gamma", "8", "--temperature", "0")["rows"]
+    assert [row["draft"] for row in rows] == list(drafts)
+    for row in rows:
+        assert row["identical_to_target"] is True
+        assert row["predicted_target_calls"] == row["target_calls"]
+
+
 def test_an_ngram_drafter_is_measured(run_json: RunJson) -> None:
     profile = run_json("measure", "--draft", "ngram", *BRIEF, "--max-gamma", "2")
     assert 0 < profile["alpha"]["value"] < 1

@@ -125,21 +125,23 @@ def test_scores_replay_the_blocks_of_the_decoder(rescoring: str) -> None:
         max_gamma=3,
     )
     torch.testing.assert_close(scores.lenient_beta[:, 0], scores.beta)
-    generation = decode_speculatively(
-        target,
-        drafter(target, rescoring),
-        (0, 1),
-        sampling=GREEDY,
-        policy=Fixed(3),
-        stopping=Stopping(30),
-        generator=torch.Generator(),
-    )
-    at = 0
-    for block in generation.blocks[:-4]:
-        row = scores.acceptance[at : at + 3].diagonal().tolist()
-        assert row == [1.0] * block.accepted + [0.0] * (3 - block.accepted)
-        assert scores.beta[at] == float(block.accepted > 0)
-        at += len(block.tokens)
+    for gamma in (1, 2, 3):
+        generation = decode_speculatively(
+            target,
+            drafter(target, rescoring),
+            (0, 1),
+            sampling=GREEDY,
+            policy=Fixed(gamma),
+            stopping=Stopping(30),
+            generator=torch.Generator(),
+        )
+        at = 0
+        for block in generation.blocks:
+            length = min(gamma, 29 - at)
+            row = scores.acceptance[at : at + length].diagonal().tolist()
+            assert row == [1.0] * block.accepted + [0.0] * (length - block.accepted)
+            assert scores.beta[at] == scores.acceptance[at, 0]
+            at += len(block.tokens)
     assert scores.drafted is not None
     assert scores.drafted.tolist() == [3] * 30
 
@@ -155,7 +157,7 @@ def test_local_rescoring_adds_weighted_logits_step_by_step() -> None:
     for _ in range(20):
         text = [*text, int(source.integers(VOCABULARY))]
         lattice = lattice_of(np.log(source.dirichlet(np.ones(VOCABULARY), size=4)), 2)
-        (draft,) = rescoring.drafts(lattice, text).tolist()
+        (draft,) = rescoring.drafts(lattice, text, 4).tolist()
         expected: list[int] = []
         for tokens, scores in zip(lattice.tokens.tolist(), lattice.scores, strict=True):
             law = table([*text, *expected])
@@ -170,7 +172,7 @@ def test_a_weight_of_zero_leaves_the_heads_own_draft() -> None:
     lattice = lattice_of(np.log(np.random.default_rng(1).dirichlet(np.ones(3), size=4)), 3)
     rescoring = local(weight=0.0)
     rescoring.start([0, 1])
-    assert rescoring.drafts(lattice, [0, 1, 2]).tolist() == [lattice.tokens[:, 0].tolist()]
+    assert rescoring.drafts(lattice, [0, 1, 2], 9).tolist() == [lattice.tokens[:, 0].tolist()]
 
 
 def test_beyond_the_small_models_positions_the_heads_choose() -> None:
@@ -178,7 +180,7 @@ def test_beyond_the_small_models_positions_the_heads_choose() -> None:
     rescoring.model.max_length = 5   # type: ignore[misc]
     lattice = Lattice(np.array([[0, 1, 2]] * 4), np.log(np.array([[0.5, 0.3, 0.2]] * 4)))
     rescoring.start([1, 1])
-    (draft,) = rescoring.drafts(lattice, [1, 1, 2, 2]).tolist()
+    (draft,) = rescoring.drafts(lattice, [1, 1, 2, 2], 4).tolist()
     assert draft[2:] == [0, 0]
 
 
@@ -186,7 +188,9 @@ def test_global_rescoring_is_the_best_paths() -> None:
     lattice = lattice_of(np.log(np.random.default_rng(1).dirichlet(np.ones(3), size=4)), 3)
     rescoring = GlobalRescoring(automaton(3), weight=0.5, count=6)
     expected = best_paths(lattice, count=6, automaton=automaton(3), weight=0.5, text=[0, 1])
-    assert np.array_equal(rescoring.drafts(lattice, [0, 1]), expected.tokens)
+    for limit in (1, 2, 3, 4, 9):
+        drafts = rescoring.drafts(lattice, [0, 1], limit)
+        assert np.array_equal(drafts, expected.tokens[:, :limit])
 
 
 def test_a_policy_ends_a_rescored_draft() -> None:

@@ -1,5 +1,7 @@
 """Drafters as a user names them."""
 
+import re
+
 import pytest
 
 from specplan.options.drafter_names import DrafterName, parse_drafter
@@ -23,6 +25,16 @@ from specplan.options.drafter_names import DrafterName, parse_drafter
         ("g++:folder", DrafterName("hf", "g++:folder")),
         ("lookup+ngram", DrafterName("lookup", None, DrafterName("ngram", None))),
         ("lookup:2+ngram:a+b.arpa", DrafterName("lookup", "2", DrafterName("ngram", "a+b.arpa"))),
+        ("heads", DrafterName("heads", None)),
+        ("heads:a/b", DrafterName("heads", "a/b")),
+        ("heads*4", DrafterName("heads", None, drafts=4)),
+        ("heads+ngram", DrafterName("heads", None, rescored_by=DrafterName("ngram", None))),
+        ("heads:x+hf:N", DrafterName("heads", "x", rescored_by=DrafterName("hf", "N"))),
+        ("heads+embedded", DrafterName("heads", None, rescored_by=DrafterName("embedded", None))),
+        (
+            "heads:x+ngram:4.arpa*16",
+            DrafterName("heads", "x", rescored_by=DrafterName("ngram", "4.arpa"), drafts=16),
+        ),
     ],
 )
 def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
@@ -48,10 +60,16 @@ def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
         ("hf:", "hf: needs a value"),
         ("lookup:0+ngram", "positive integer"),
         ("lookup+ngram:", "ngram: needs a value"),
+        ("heads:", "heads: needs a value after the colon, got 'heads:'"),
+        ("heads*0", "heads*P needs a positive integer P, got 'heads*0'"),
+        ("heads*x", "heads*P needs a positive integer P"),
+        ("heads+", "must name a drafter, got an empty name"),
+        ("heads+lookup", "needs ngram, ngram:FILE, embedded or hf:NAME, got 'heads+lookup'"),
+        ("heads+hf:N*4", "needs an n-gram to find the P best paths, got 'heads+hf:N*4'"),
     ],
 )
 def test_unusable_names_are_refused(text: str, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises(ValueError, match=re.escape(message)):
         parse_drafter(text)
 
 

@@ -1,0 +1,117 @@
+"""Times the p best paths of lattices by an n-gram: Kim et al. 2024 (blockwise drafts), I.2.
+
+    python benchmarks/lattice_rescoring.py --ngram build/blockwise/2gram.arpa \
+        --ngram build/blockwise/4gram.arpa -o figures/results/lattice.json
+
+The lattices stand along library text that the n-grams were not trained on: at each step the tokens
+that the last n-gram given finds likeliest after the text, so that most histories are listed and few
+states merge. Each lattice counts by the fastest of its repeats; of a cell the mean over lattices is
+reported, with its 95 % interval over them.
+"""
+
+import argparse
+import json
+import platform
+import statistics
+import time
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+from tqdm import tqdm
+
+from estimator.intervals import ratio_interval
+from ngram.files.cache import load_model
+from ngram.lattice.automaton import Automaton
+from ngram.lattice.best_paths import best_paths
+from ngram.lattice.lattice import Lattice, lattice_of
+from ngram.rows.rows import Rows
+from ngram.rows.vocabulary import vocabulary_of
+from reference.files.whole_file import whole_file
+from reference.models.embedded import library_files, weights_folder
+from reference.models.huggingface import load_tokenizer
+
+# (steps, arcs, paths): their Tables 12 and 13.
+CELLS = [
+    *((8, 16, paths) for paths in (2, 4, 8, 16)),
+    *((steps, arcs, 1) for steps in (4, 8, 16) for arcs in (2, 4, 8, 16)),
+]
+
+
+def lattice_at(rows: Rows, text: list[int], start: int, *, steps: int, arcs: int) -> Lattice:
+    """Returns the lattice of the likeliest tokens at each of the steps that follow a text."""
+    laws = [rows.log_row(rows.context(text[: start + step])) for step in range(steps)]
+    return lattice_of(np.stack(laws), arcs)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--ngram", type=Path, action="append", required=True)
+    parser.add_argument("--lattices", type=int, default=40)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    arguments = parser.parse_args()
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    tokenizer = load_tokenizer(str(weights_folder("target")))
+    bound = [Rows(load_model(path), vocabulary_of(tokenizer)) for path in arguments.ngram]
+    source = np.random.default_rng(0)
+    held = library_files(held=True)
+    texts = []
+    while len(texts) < arguments.lattices:
+        path = held[int(source.integers(len(held)))]
+        ids = tokenizer(path.read_text(encoding="utf-8", errors="replace")[:20_000])["input_ids"]
+        if len(ids) > 100:
+            texts.append((ids, int(source.integers(8, len(ids) - 32))))
+    deepest = max(steps for steps, _, _ in CELLS)
+    widest = max(arcs for _, arcs, _ in CELLS)
+    whole = [lattice_at(bound[-1], *text, steps=deepest, arcs=widest) for text in texts]
+    rows = []
+    for ngram in bound:
+        automaton = Automaton(ngram)
+        for steps, arcs, paths in tqdm(CELLS, desc=f"{ngram.model.order}-gram"):
+            fastest = []
+            for (ids, start), lattice in zip(texts, whole, strict=True):
+                cut = Lattice(lattice.tokens[:steps, :arcs].copy(), lattice.scores[:steps, :arcs])
+                times = []
+                for _ in range(arguments.repeats):
+                    began = time.perf_counter()
+                    best_paths(cut, count=paths, automaton=automaton, text=ids[start - 8 : start])
+                    times.append(time.perf_counter() - began)
+                fastest.append(1e3 * min(times))
+            low, high = ratio_interval(fastest, [1.0] * len(fastest))
+            rows.append(
+                {
+                    "order": ngram.model.order,
+                    "steps": steps,
+                    "arcs": arcs,
+                    "paths": paths,
+                    "ms": statistics.mean(fastest),
+                    "low": low,
+                    "high": high,
+                    "median_ms": statistics.median(fastest),
+                    "slowest_ms": max(fastest),
+                }
+            )
+    result = {
+        "rows": rows,
+        "setup": {
+            "lattices": arguments.lattices,
+            "repeats": arguments.repeats,
+            "ngrams": {
+                f"{ngram.model.order}-gram": [len(level.words) for level in ngram.model.levels]
+                for ngram in bound
+            },
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "date": date.today().isoformat(),
+        },
+    }
+    with whole_file(arguments.output) as partial:
+        partial.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    for row in rows:
+        print("{order}-gram {steps:2} steps {arcs:2} arcs {paths:2} paths: {ms:.2f} ms "
+              "[{low:.2f}, {high:.2f}]".format(**row))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Analyses of blockwise drafts along the target's own texts: repetition, entropy, rescoring."""

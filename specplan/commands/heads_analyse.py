@@ -1,0 +1,112 @@
+"""`specplan heads analyse`: what blockwise heads draft, before and after rescoring."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from specplan.options.model_options import ModelOptions, model_options
+from specplan.reports.output import print_json, warn
+
+
+@click.command("analyse", short_help="Analyse drafts of heads before and after rescoring.")
+@model_options
+@click.option(
+    "--ngram",
+    "ngrams",
+    multiple=True,
+    metavar="FILE",
+    help="An n-gram model that rescores; repeatable.  [default: the embedded trigram]",
+)
+@click.option(
+    "--neural",
+    metavar="MODEL",
+    help="A small model that rescores: embedded, or a name or folder.  [default: embedded with "
+    "the embedded target, else none]",
+)
+@click.option(
+    "--tuning-share",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.3,
+    help="Share of the prompts on which the rescorers' weights are chosen.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def analyse_command(
+    options: ModelOptions,
+    ngrams: tuple[str, ...],
+    neural: str | None,
+    tuning_share: float,
+    as_json: bool,
+) -> None:
+    """Analyse blockwise drafts as Kim et al. 2024 do, on greedy texts of the target.
+
+    Repetition, entropy by head, block efficiency of the heads' own drafts, of rescored and
+    parallel ones and of the oracle, each with its interval over prompts.
+
+    \b
+    Example:
+      specplan heads analyse
+      specplan heads analyse --target T --draft heads:heads/ --ngram 4gram.arpa --prompts my.jsonl
+    """
+    from tqdm import tqdm
+
+    from estimator.blockwise.analysis import Rescorers, analyse
+    from estimator.blockwise.texts import block_text
+    from ngram.lattice.automaton import Automaton
+    from ngram.lattice.lattice import require_arcs
+    from reference.heads.drafter import HeadsDrafter
+    from reference.models.tree_mask import require_branching
+    from specplan.loading.drafters import EMBEDDED, load_rescorer, load_rows
+    from specplan.loading.pairs import load, sampling_at
+    from specplan.options.drafter_names import parse_drafter
+    from specplan.reports.blockwise import report
+
+    drafts = options.drafts or ("heads",)
+    if len(drafts) > 1 or parse_drafter(drafts[0]).kind != "heads":
+        raise ValueError(f"draft must be heads or heads:FOLDER, got {' '.join(drafts)}")
+    by = [parse_drafter(f"ngram:{file}" if file else "ngram") for file in ngrams or ("",)]
+    if not ngrams and options.target not in (None, EMBEDDED):
+        by = []
+    loaded = load(options, drafts)
+    drafter = loaded.drafters[drafts[0]](sampling_at(0.0, options))
+    if not isinstance(drafter, HeadsDrafter):
+        raise ValueError(f"draft must be heads or heads:FOLDER without rescorer, got {drafts[0]}")
+    require_arcs(options.lattice_k, loaded.target.vocabulary)
+    automata = {}
+    for name in by:
+        rows = load_rows(name, loaded.target, loaded.tokenizer, options)
+        order = f"{rows.model.order}-gram"
+        automata[order if order not in automata else f"{order} {name.value}"] = Automaton(rows)
+    if neural is None and options.target in (None, EMBEDDED):
+        neural = EMBEDDED
+    model = None
+    if neural is not None:
+        model = load_rescorer(parse_drafter(neural), loaded.target, loaded.tokenizer, options)
+        require_branching(model)
+    if len(loaded.prompts) < 2:
+        raise ValueError("an analysis needs at least 2 prompts, one of them to tune on, got 1")
+    texts = [
+        block_text(
+            loaded.target, drafter, prompt, stopping=loaded.stopping, k=options.lattice_k
+        )
+        for prompt in tqdm(loaded.prompts, desc="texts", disable=not sys.stderr.isatty())
+    ]
+    kept = [text for text in texts if text is not None]
+    if len(kept) < 2:
+        raise ValueError("an analysis needs at least 2 texts of 2 tokens or more, got fewer")
+    count = min(max(round(tuning_share * len(kept)), 1), len(kept) - 1)
+    with tqdm(desc="analyse", unit="way", disable=not sys.stderr.isatty()) as bar:
+        result = analyse(
+            kept[:count],
+            kept[count:],
+            Rescorers(automata, model),
+            k=options.lattice_k,
+            step=bar.update,
+        )
+    if len(kept) < len(texts):
+        warn(f"{len(texts) - len(kept)} texts ended with their first token and tell nothing")
+    if as_json:
+        print_json(result)
+    else:
+        click.echo(report(result))
