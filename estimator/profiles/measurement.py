@@ -9,6 +9,7 @@ from importlib.metadata import version
 import numpy as np
 import torch
 
+from estimator.costs.under_load import load_times
 from estimator.profiles.alphas import alpha_by_category, alpha_left_out, measured_alpha
 from estimator.profiles.profile import (
     SCHEMA,
@@ -19,6 +20,7 @@ from estimator.profiles.profile import (
     IidCheck,
     Improvement,
     LeftOut,
+    LoadCosts,
     Profile,
     Setup,
     TokensPerCall,
@@ -39,6 +41,7 @@ from estimator.traces.traces import (
     lenient_alpha,
     replayed_blocks,
 )
+from reference.models.cached_model import CachedModel
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.calibrated import calibrated_factor
 
@@ -80,6 +83,36 @@ def measure_costs(
     )
 
 
+def load_costs(
+    target: CachedModel,
+    draft: CachedModel,
+    *,
+    batch: int,
+    context: int,
+    max_gamma: int,
+    repeats: int,
+    progress: Callable[[], object],
+) -> LoadCosts:
+    """Returns what passes over a batch cost, at the draft lengths that a profile times.
+
+    Args and progress as `estimator.costs.under_load.load_times`.
+    """
+    gammas = measured_gammas(max_gamma)
+    times = load_times(
+        target, draft, batch=batch, context=context, gammas=gammas, repeats=repeats,
+        progress=progress,
+    )   # fmt: skip
+    longest = max(gammas)
+    return LoadCosts(
+        batch=batch,
+        context=context,
+        target_ms={n: 1e3 * seconds for n, seconds in sorted(times.target.items())},
+        draft_ms=1e3 * times.drafting[longest] / longest,
+        drafting_ms={gamma: 1e3 * seconds for gamma, seconds in times.drafting.items()},
+        spread_percent=100 * times.spread,
+    )
+
+
 def make_profile(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
@@ -91,6 +124,7 @@ def make_profile(
     setup: Setup,
     seed: int,
     categories: Sequence[str | None] | None = None,
+    load: Sequence[LoadCosts] = (),
 ) -> Profile:
     """Returns the profile of what was measured.
 
@@ -103,6 +137,7 @@ def make_profile(
       setup: models, dtype and sampling, as the caller names them; the rest is filled in.
       seed: of texts and order.
       categories: of each prompt, where any has one.
+      load: costs by batch.
     """
     own = draft_sampling(subject.drafter)
     traces = [pair.under(own) for pair in pairs]
@@ -165,6 +200,7 @@ def make_profile(
         noise_within_percent=clock.within_percent,
         quiet=clock.quiet,
         repeats=len(runs[BASELINE][0]),
+        load=tuple(load),
         left_out=LeftOut(
             alpha=alpha_left_out(traces),
             c=gained.c_without if cost.observed_gamma is not None else (),

@@ -129,6 +129,25 @@ class LeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class LoadCosts:
+    """Costs of several sequences together.
+
+    batch: how many.
+    context: tokens in the cache of each.
+    target_ms: of a target pass over n tokens in each, by n.
+    draft_ms, drafting_ms: of a steady draft step and of γ steps, by γ, of a token in each.
+    spread_percent: how far the middle half of a pass's repeats lies around its median, at most.
+    """
+
+    batch: Gamma
+    context: Gamma
+    target_ms: Mapping[Gamma, Positive]
+    draft_ms: NotNegative
+    drafting_ms: Mapping[Gamma, NotNegative]
+    spread_percent: NotNegative
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     """What was measured, on what, with what."""
 
@@ -171,6 +190,7 @@ class Profile:
     quiet: whether the machine was; None: not known.
     repeats: how often each run was timed.
     left_out: what a comparison pairs by prompt; None where it was not kept.
+    load: costs by batch; what is outside the passes was measured at batch 1 alone.
     """
 
     schema: Literal["specplan-profile"]
@@ -198,6 +218,7 @@ class Profile:
     quiet: bool | None = None
     repeats: Count | None = None
     left_out: LeftOut | None = None
+    load: tuple[LoadCosts, ...] = ()
 
     @property
     def cost(self) -> CostModel | None:
@@ -214,6 +235,20 @@ class Profile:
             target_seconds={n: ms / 1e3 for n, ms in self.target_ms.items()},
             draft_seconds=self.draft_ms / 1e3,
             draft_curve={gamma: ms / 1e3 for gamma, ms in self.drafting_ms.items()},
+            overhead_seconds=self.overhead_ms / 1e3,
+            baseline_overhead_seconds=self.baseline_overhead_ms / 1e3,
+        )
+
+    def cost_of(self, load: LoadCosts) -> CostModel:
+        """Returns the costs of a batch; what is outside the passes is taken as at batch 1.
+
+        Raises:
+          ValueError: if there is no time of a single token.
+        """
+        return CostModel(
+            target_seconds={n: ms / 1e3 for n, ms in load.target_ms.items()},
+            draft_seconds=load.draft_ms / 1e3,
+            draft_curve={gamma: ms / 1e3 for gamma, ms in load.drafting_ms.items()},
             overhead_seconds=self.overhead_ms / 1e3,
             baseline_overhead_seconds=self.baseline_overhead_ms / 1e3,
         )
@@ -256,6 +291,8 @@ def read_profile(path: Path) -> Profile:
             _ = drafting.acceptance
         _ = profile.drafting()
         _ = profile.cost
+        for load in profile.load:
+            _ = profile.cost_of(load)
     except (msgspec.ValidationError, ValueError) as error:
         raise ValueError(f"profile {path} is damaged: {error}") from None
     return profile

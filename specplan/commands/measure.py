@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options.model_options import MOST_GAMMA, ModelOptions, model_options
+from specplan.options.ranges import integers
 from specplan.reports.kept import Kept
 from specplan.reports.output import bounds, folded, print_json, table, writable
 
@@ -31,6 +32,19 @@ if TYPE_CHECKING:
     default=1,
     help="Texts that the target writes at once for alpha; costs are those of batch 1.",
 )
+@click.option(
+    "--batch",
+    "batches",
+    callback=integers,
+    metavar="B,B,...",
+    help="Time passes over so many sequences together, too, for 'plan --profile P --batch'.",
+)
+@click.option(
+    "--context",
+    type=click.IntRange(min=1),
+    default=128,
+    help="Tokens in the cache of each of these.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the texts.")
 @click.option(
     "-o",
@@ -48,6 +62,8 @@ def measure_command(
     max_gamma: int,
     repeats: int,
     batch_size: int,
+    batches: tuple[int, ...] | None,
+    context: int,
     seed: int,
     output: Path | None,
     as_json: bool,
@@ -66,7 +82,9 @@ def measure_command(
     from tqdm import tqdm
 
     from estimator.costs.operations import c_hat
-    from estimator.profiles.measurement import make_profile, measure_costs
+    from estimator.costs.under_load import require_load
+    from estimator.draft_model import draft_model
+    from estimator.profiles.measurement import load_costs, make_profile, measure_costs
     from estimator.profiles.profile import profile_json, write_profile
     from estimator.runs.arms import Subject
     from estimator.runs.batched import batch_module
@@ -94,8 +112,12 @@ def measure_command(
     require_room(subject, prompts)
     if batch_size > 1:
         batch_module(loaded.target, [loaded.target.beginning(prompt) for prompt in prompts])
+    loads = tuple(dict.fromkeys(batches or ()))
+    sides = (loaded.target, draft_model(subject.drafter))
+    if loads:
+        require_load(*sides, batches=loads, context=context, max_gamma=max_gamma, draft_name=name)
     bar = tqdm(
-        total=len(prompts) * (1 + 3 * repeats),
+        total=len(prompts) * (1 + 3 * repeats) + len(loads) * repeats,
         desc="measure",
         unit="run",
         disable=not sys.stderr.isatty(),
@@ -119,6 +141,17 @@ def measure_command(
             seed=seed,
             progress=bar.update,
         )
+        under_load = [
+            load_costs(
+                *sides,
+                batch=batch,
+                context=context,
+                max_gamma=max_gamma,
+                repeats=repeats,
+                progress=bar.update,
+            )
+            for batch in loads
+        ]
     profile = make_profile(
         subject,
         prompts,
@@ -129,6 +162,7 @@ def measure_command(
         setup=_setup(name, loaded, subject),
         seed=seed,
         categories=loaded.categories,
+        load=under_load,
     )
     if output is not None:
         write_profile(profile, output)
@@ -200,9 +234,37 @@ def _report(profile: Profile) -> str:
             ),
             "",
             f"Best: gamma {best}." if marked else "Best: do not speculate.",
+            *_by_batch(profile),
             *_doubt(profile),
         ]
     )
+
+
+def _by_batch(profile: Profile) -> list[str]:
+    """Returns the best gamma at each batch size that was timed."""
+    from simulator.choice.gain import best_gamma, speed_up
+
+    acceptance = profile.drafting().acceptance
+    rows = []
+    for load in profile.load:
+        cost = profile.cost_of(load)
+        best = best_gamma(acceptance, cost, max_gamma=max(load.drafting_ms))
+        rows.append(
+            [
+                str(load.batch),
+                f"{load.target_ms[1]:.2f}",
+                f"{load.target_ms[max(load.target_ms)]:.2f}",
+                f"{load.draft_ms:.2f}",
+                str(best) if best > 0 else "none",
+                f"{float(speed_up(acceptance, cost, best)):.2f}",
+                f"{load.spread_percent:.0f} %",
+            ]
+        )
+    if not rows:
+        return []
+    longest = max(profile.load[0].target_ms)
+    header = ["batch", "step ms", f"pass of {longest}", "draft ms", "best", "speed-up", "spread"]
+    return ["", f"Context {profile.load[0].context}:", table(rows, header=header), ""]
 
 
 def _doubt(profile: Profile) -> list[str]:

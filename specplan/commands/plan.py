@@ -21,6 +21,7 @@ from specplan.options.load import (
     LoadOptions,
     deployment_options,
     load_options,
+    measured_pricings,
     roofline_pricings,
 )
 from specplan.reports.export import default_sampling, export
@@ -82,7 +83,8 @@ def plan_command(
     profile = _read(acceptance.profile_path)
     sampling = _sampling(acceptance, profile, output_options.server)
     drafts = acceptances(acceptance, profile, sampling)
-    priced = pricings(
+    under_load = measured_pricings(deployment, load, profile, also=cost.stated)
+    priced = under_load or pricings(
         cost,
         roofline=roofline_pricings(deployment, load, max_gamma=choice.max_gamma),
         profile=profile,
@@ -225,10 +227,11 @@ def _notes(
     if price.load is not None and rows > 1:
         load = price.load
         draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
-        notes.append(
+        roofline = (
             f"Costs by the roofline of {machine(load.gpu, load.tp)}{draft}: trust ratios more than "
             "tokens per second."
         )
+        notes.append(f"Costs measured on {load.gpu}." if load.measured else roofline)
     if lenience is not None and lenience < 1:
         notes.append(
             f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} times "

@@ -71,6 +71,20 @@ class CostOptions:
     bench_paths: tuple[Path, ...]
     force: bool
 
+    @property
+    def stated(self) -> list[str]:
+        """The names of the options that say a cost."""
+        return given(
+            {
+                "--c": self.c,
+                "--costs": self.bench_paths if self.bench_paths else None,
+                "--target-ms": self.target_ms,
+                "--draft-ms": self.draft_ms,
+                "--verify-ms": self.verify_ms if self.verify_ms else None,
+                "--overhead-ms": self.overhead_ms,
+            }
+        )
+
 
 cost_options = option_group(
     "cost",
@@ -134,15 +148,7 @@ def pricings(
       click.UsageError: if the cost is missing, incomplete or given twice.
       ValueError: if a time is out of range.
     """
-    times = given(
-        {
-            "--costs": options.bench_paths if options.bench_paths else None,
-            "--target-ms": options.target_ms,
-            "--draft-ms": options.draft_ms,
-            "--verify-ms": options.verify_ms if options.verify_ms else None,
-            "--overhead-ms": options.overhead_ms,
-        }
-    )
+    times = [name for name in options.stated if name != "--c"]
     sources = given({"--c": options.c}) + times[:1] + given({"--target-config": roofline})
     if len(sources) > 1:
         raise click.UsageError(f"{sources[0]} cannot be combined with {sources[1]}")

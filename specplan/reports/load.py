@@ -16,7 +16,8 @@ _KEYS = ("gpu", "dtype", "tp", "draft_kind", "context", "needed_gb", "fits")
 
 def load_json(plan: Plan, price: Pricing) -> dict[str, Any]:
     """Returns the keys of one plan's load; null where its costs are no roofline's."""
-    fields = dict.fromkeys(_KEYS) if price.load is None else asdict(price.load)
+    stated = {} if price.load is None else asdict(price.load)
+    fields = {key: stated.get(key) for key in _KEYS}
     return {**fields, **dict(zip(_SPREAD, spread(plan, price), strict=True))}
 
 
@@ -28,7 +29,7 @@ def spread(plan: Plan, price: Pricing) -> tuple[float | None, float | None]:
     from simulator.cost.efficiency import MEASURED_HIGH, MEASURED_LOW
 
     speed = plan.tokens_per_second
-    if price.load is None or speed is None:
+    if price.load is None or price.load.measured or speed is None:
         return None, None
     return MEASURED_LOW * speed, MEASURED_HIGH * speed
 
@@ -38,6 +39,8 @@ def load_notes(plan: Plan, price: Pricing) -> list[str]:
     load = price.load
     if load is None:
         return []
+    if load.measured:
+        return [f"Costs measured on {load.gpu}, batch {price.batch}, context {load.context}."]
     draft = "" if load.draft_kind == "model" else f" The draft was taken for {load.draft_kind}."
     notes = [
         f"Costs by the roofline of {machine(load.gpu, load.tp)}, batch {price.batch}, context "
@@ -62,6 +65,7 @@ def machine(gpu: str, tp: int) -> str:
 def does_not_fit(price: Pricing) -> str:
     """Returns that and by how much the memory does not suffice."""
     assert price.load is not None
+    assert price.load.needed_gb is not None
     return (
         f"Does NOT fit: batch {price.batch} at context {price.load.context} needs "
         f"{price.load.needed_gb:.0f} GB of weights and caches on each GPU."

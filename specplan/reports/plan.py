@@ -142,7 +142,7 @@ def rows_text(plans: Sequence[Plan], basis: Basis, prices: Sequence[Pricing]) ->
                 cell if name in ("alpha", "c", "batch", "context") else "-"
                 for cell, name in zip(cells[index], header, strict=True)
             ]
-            notes[index] = f"does not fit: {load.needed_gb:.0f} GB a GPU"
+            notes[index] = f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"
     lines = [table(cells, header=header, notes=notes)]
     if any(plan.optimal_gamma == 0 for plan in plans):
         lines.append("Best gamma 0: do not speculate.")

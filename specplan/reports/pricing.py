@@ -11,13 +11,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load and the machine that roofline costs are of.
+    """The load and the machine that costs of a batch are of.
 
     gpu, dtype, tp: as the user named them; dtype None: each configuration's own.
     draft_kind: what the draft's configuration was taken for.
     context: tokens in each sequence's cache.
-    needed_gb: weights and caches of both models on each GPU.
+    needed_gb: weights and caches of both models on each GPU; None: not known.
     fits: whether its memory suffices.
+    measured: whether the costs are a profile's; a roofline's else.
     """
 
     gpu: str
@@ -25,8 +26,9 @@ class Load:
     tp: int
     draft_kind: str
     context: int
-    needed_gb: float
+    needed_gb: float | None
     fits: bool
+    measured: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,7 @@ class Pricing:
     cost: of blocks of one pass over the batch.
     c_hat: the ratio in operations where the source of the costs knows it.
     batch: sequences decoded together.
-    load: of roofline costs; None for others.
+    load: of costs of a roofline, or of a profile's batches; None for others.
     max_gamma: tokens that the draft can draft at most; None: any number.
     """
 

@@ -1,0 +1,153 @@
+"""What blocks of several sequences at once cost: passes over batches, caches of a given length.
+
+A block is played as a server would run it: γ draft steps of a token for each sequence, then one
+target pass over γ + 1 tokens for each, and both caches are cut back to where they were. Blocks of
+one γ follow one another, as in a run of that γ; the γ take turns.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from reference.models.cached_model import CachedModel
+from reference.models.model import Model
+
+# Blocks of each γ in a turn, the first of which is not counted: it meets the last γ's memory.
+BLOCKS_A_TURN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTimes:
+    """Seconds of passes over a batch, each the median of its repeats.
+
+    batch: sequences.
+    context: tokens in each one's cache.
+    target: t_p(n) by n, of n tokens in each sequence.
+    drafting: t_d(γ) by γ.
+    spread: the largest share by which the middle half of a pass's repeats lies around its median.
+    """
+
+    batch: int
+    context: int
+    target: dict[int, float]
+    drafting: dict[int, float]
+    spread: float
+
+
+class _Batch:
+    """A model with a batch of sequences in its cache."""
+
+    def __init__(self, model: CachedModel, batch: int, context: int) -> None:
+        self.module = model.module
+        self.device = model.device
+        self.batch = batch
+        self.cache = DynamicCache(config=model.module.config)
+        # Which ids makes no difference to a pass of attention and dense layers.
+        ids = torch.arange(batch * context, device=self.device) % model.vocabulary
+        self._forward(ids.reshape(batch, context))
+
+    def _forward(self, ids: Tensor) -> Any:
+        return self.module(input_ids=ids, past_key_values=self.cache, use_cache=True)
+
+    def seconds(self, passes: int, tokens: int) -> float:
+        """Returns the time of so many passes over so many tokens; the cache stays as it was."""
+        ids = torch.zeros(self.batch, tokens, dtype=torch.int64, device=self.device)
+        self._wait()
+        began = time.perf_counter()
+        for _ in range(passes):
+            self._forward(ids)
+        self._wait()
+        spent = time.perf_counter() - began
+        if passes:
+            self.cache.crop(-passes * tokens)
+        return spent
+
+    def _wait(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
+@torch.inference_mode()
+def load_times(
+    target: CachedModel,
+    draft: CachedModel,
+    *,
+    batch: int,
+    context: int,
+    gammas: Sequence[int],
+    repeats: int,
+    progress: Callable[[], object],
+) -> LoadTimes:
+    """Returns what passes over a batch take.
+
+    Args:
+      target, draft: decoder-only models.
+      batch: sequences, at least 1.
+      context: tokens in each one's cache, at least 1.
+      gammas: draft lengths to time, at least 1 each.
+      repeats: turns of each γ, at least 1.
+      progress: called after each turn of all γ.
+    """
+    both = _Batch(target, batch, context), _Batch(draft, batch, context)
+    verifying: dict[int, list[float]] = {length: [] for length in (0, *gammas)}
+    drafting: dict[int, list[float]] = {length: [] for length in (0, *gammas)}
+    for _ in range(repeats):
+        for length in verifying:
+            for block in range(BLOCKS_A_TURN):
+                drafted = both[1].seconds(length, 1)
+                verified = both[0].seconds(1, length + 1)
+                if block > 0:
+                    drafting[length].append(drafted)
+                    verifying[length].append(verified)
+        progress()
+    return LoadTimes(
+        batch,
+        context,
+        {length + 1: float(np.median(seconds)) for length, seconds in verifying.items()},
+        {length: float(np.median(drafting[length])) for length in gammas},
+        max(map(_spread, [*verifying.values(), *(drafting[length] for length in gammas)])),
+    )
+
+
+def _spread(seconds: Sequence[float]) -> float:
+    low, middle, high = np.quantile(seconds, (0.25, 0.5, 0.75))
+    return float((high - low) / 2 / middle)
+
+
+def require_load(
+    target: CachedModel,
+    draft: Model | None,
+    *,
+    batches: Sequence[int],
+    context: int,
+    max_gamma: int,
+    draft_name: str,
+) -> CachedModel:
+    """Returns the draft model, and refuses what cannot be timed, before any pass.
+
+    Raises:
+      ValueError: naming what must be.
+    """
+    if not isinstance(draft, CachedModel) or target.kind != "decoder-only":
+        decoder = target.kind == "decoder-only"
+        got = f"draft {draft_name}" if decoder else f"{target.name} ({target.kind})"
+        raise ValueError(f"batch must be of a decoder-only target and a draft model, got {got}")
+    for batch in batches:
+        if batch < 1:
+            raise ValueError(f"batch must be at least 1, got {batch}")
+    for model in (target, draft):
+        limit, needed = model.max_length, context + max_gamma + 1
+        if limit is not None and needed > limit:
+            raise ValueError(
+                f"context must leave room for {max_gamma + 1} tokens in the {limit} positions of "
+                f"{model.name}, got {context}"
+            )
+    return draft
