@@ -1,14 +1,15 @@
-"""What the scripts that train T5 pairs share: the model, its loss, greedy texts, the folder."""
+"""What the scripts that train T5 pairs share: the model, its loss, greedy texts, prompts."""
 
 import json
-import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 from tqdm import tqdm
 from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+
+from reference.files.whole_file import whole_file
 
 IGNORED = -100
 """The label of padding, which T5's loss leaves out."""
@@ -62,8 +63,7 @@ def pair_loss(
     """Returns the mean negative log-likelihood of the wanted ids, in nats, labels smoothed."""
     padding = model.config.pad_token_id
     ids, labels = padded(given, padding), padded(wanted, IGNORED)
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        logits = model(input_ids=ids, attention_mask=ids != padding, labels=labels).logits
+    logits = model(input_ids=ids, attention_mask=ids != padding, labels=labels).logits
     return nn.functional.cross_entropy(
         logits.float().flatten(0, 1), labels.flatten(), label_smoothing=smoothing
     )
@@ -92,16 +92,11 @@ def greedy_texts(
     return outputs
 
 
-def publish(
-    folder: Path,
-    model: T5ForConditionalGeneration,
-    tokenizer: PreTrainedTokenizerFast,
-    note: Mapping[str, object],
-) -> None:
-    """Writes model, tokenizer and training.json into a folder that appears only when whole."""
-    unfinished = folder.with_name(f"{folder.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)
-    model.save_pretrained(unfinished)
-    tokenizer.save_pretrained(unfinished)
-    (unfinished / "training.json").write_text(json.dumps(note, indent=2) + "\n")
-    unfinished.rename(folder)
+def write_prompts(path: Path, prompts: Sequence[str], references: Sequence[str]) -> None:
+    """Writes prompts with their references as JSON lines."""
+    rows = [
+        json.dumps({"prompt": prompt, "reference": reference}, ensure_ascii=False)
+        for prompt, reference in zip(prompts, references, strict=True)
+    ]
+    with whole_file(path) as partial:
+        partial.write_text("\n".join(rows) + "\n", encoding="utf-8")

@@ -21,7 +21,7 @@ import json
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -38,12 +38,13 @@ from training import (
     log_stage,
     logged_stages,
     read,
-    train,
+    train_stage,
 )
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast, StaticCache
 
 from reference.files.whole_file import whole_file
 from reference.models.embedded import library_files, weights_folder
+from reference.training.losses import LOSSES
 
 WIDTH, FEEDFORWARD, HEADS = 256, 704, 4
 STEPS = 4000
@@ -107,13 +108,16 @@ def kept(name: str, work: Path, make: Callable[[], Lessons]) -> Lessons:
     return held["ids"], held["states"]
 
 
-def chosen_windows(library: Lessons, own: Lessons, seed: int) -> Iterator[Tensor]:
-    """Yields, for each step, random windows of the library (even steps) or of its own text."""
+def chosen_windows(library: Lessons, own: Lessons, seed: int) -> Callable[[int], Tensor]:
+    """Returns what gives each step random windows of the library (even steps) or its own text."""
     generator = np.random.default_rng(seed)
-    for step in range(STEPS):
-        windows = (library, own)[step % 2][0]
-        count = TOKENS_PER_STEP // windows.shape[1]
-        yield torch.from_numpy(generator.integers(0, len(windows), count))
+    counts = [(len(ids), TOKENS_PER_STEP // ids.shape[1]) for ids, _ in (library, own)]
+    chosen = [generator.integers(0, *counts[step % 2]) for step in range(STEPS)]
+
+    def batch(step: int) -> Tensor:
+        return torch.from_numpy(chosen[step])
+
+    return batch
 
 
 def distillation(
@@ -127,9 +131,8 @@ def distillation(
             p = target.lm_head(states[chosen].float()).softmax(dim=-1)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             logits = draft(ids[chosen]).logits
-        if step < CROSS_ENTROPY_STEPS:
-            return -(p * logits.float().log_softmax(dim=-1)).sum(dim=-1).mean()
-        return 1 - torch.minimum(p, logits.float().softmax(dim=-1)).sum(dim=-1).mean()
+        name = "soft" if step < CROSS_ENTROPY_STEPS else "tv"
+        return LOSSES[name](logits.float(), ids[chosen], lambda: p)
 
     return loss
 
@@ -170,13 +173,13 @@ def main() -> None:
     held_library = kept("held-library", work, lambda: library_lessons(target, held_stream))
 
     draft = llama(1, WIDTH, FEEDFORWARD, HEADS)
-    train(
+    train_stage(
         draft,
         name="draft",
-        batches=chosen_windows(library, own, seed),
         steps=STEPS,
         decays=True,
-        loss_of=distillation(target, draft, library, own),
+        batch=chosen_windows(library, own, seed),
+        loss=distillation(target, draft, library, own),
         work=work,
     )
     draft.half().save_pretrained(work / "draft")

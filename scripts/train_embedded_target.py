@@ -21,7 +21,7 @@ import argparse
 import json
 import os
 import platform
-from collections.abc import Iterator
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 
@@ -37,7 +37,7 @@ from training import (
     llama,
     logged_stages,
     read,
-    train,
+    train_stage,
 )
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -88,13 +88,18 @@ def grown(model: LlamaForCausalLM) -> LlamaForCausalLM:
     return deeper
 
 
-def batches(stream: Tensor, length: int, steps: int, seed: int) -> Iterator[Tensor]:
-    """Yields `steps` random batches of TOKENS_PER_STEP tokens, shape (sequences, length)."""
+def windows(stream: Tensor, length: int, steps: int, seed: int) -> Callable[[int], Tensor]:
+    """Returns what gives each step its random TOKENS_PER_STEP tokens, shape (sequences, length)."""
     generator = np.random.default_rng(seed)
-    sequences = TOKENS_PER_STEP // length
-    for _ in range(steps):
-        starts = torch.from_numpy(generator.integers(0, len(stream) - length, sequences))
-        yield stream[starts[:, None] + torch.arange(length)]
+    starts = [
+        generator.integers(0, len(stream) - length, TOKENS_PER_STEP // length)
+        for _ in range(steps)
+    ]
+
+    def batch(step: int) -> Tensor:
+        return stream[torch.from_numpy(starts[step])[:, None] + torch.arange(length)]
+
+    return batch
 
 
 def data_loss(model: LlamaForCausalLM, batch: Tensor) -> Tensor:
@@ -107,8 +112,9 @@ def data_loss(model: LlamaForCausalLM, batch: Tensor) -> Tensor:
 @torch.inference_mode()
 def held_out_loss(model: LlamaForCausalLM, stream: Tensor) -> float:
     """Returns the loss per token over held-out text, in nats."""
-    held = batches(stream, POSITIONS, VALIDATION_BATCHES, seed=1)
-    return float(np.mean([data_loss(model, batch).item() for batch in held]))
+    batch = windows(stream, POSITIONS, VALIDATION_BATCHES, seed=1)
+    losses = [data_loss(model, batch(number)).item() for number in range(VALIDATION_BATCHES)]
+    return float(np.mean(losses))
 
 
 def main() -> None:
@@ -135,13 +141,13 @@ def main() -> None:
         if number > 0:
             target = grown(target)
         current = target
-        train(
+        train_stage(
             current,
             name=f"target-{layers}",
-            batches=batches(stream, length, steps, arguments.seed + number),
             steps=steps,
             decays=number == len(STAGES) - 1,
-            loss_of=lambda batch, step, model=current: data_loss(model, batch),  # type: ignore[misc]
+            batch=windows(stream, length, steps, arguments.seed + number),
+            loss=lambda batch, step, model=current: data_loss(model, batch),  # type: ignore[misc]
             work=work,
         )
         print(f"{layers} layers: held-out loss {held_out_loss(target, held):.4f}", flush=True)

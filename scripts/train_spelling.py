@@ -2,35 +2,34 @@
 
     python scripts/train_spelling.py -o build/spelling
     specplan validate --target build/spelling/larger --draft build/spelling/smaller \
-        --prompts build/spelling/prompts.txt
+        --prompts build/spelling/prompts.jsonl
 
 "40217" becomes "forty thousand two hundred seventeen". The task is checkable, the texts are long
 enough to decode speculatively, and the encoder has something to say. Both models learn from the
 same data, as the T5 pairs of Leviathan et al. 2023 (section 4.1) did; neither is distilled.
 
 Numbers above 99 that are divisible by 16 are held out: the accuracy printed is over them, and
-prompts.txt holds some. An interrupted run goes on from its last checkpoint; a model that the
+prompts.jsonl holds some with their spellings; calibration.jsonl, for `specplan align`, holds
+numbers that are not held out. An interrupted run goes on from its last checkpoint; a model that the
 output folder already has is left as it is.
 """
 
 import argparse
-import json
 import os
 import platform
-import shutil
-import time
 from datetime import date
 from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
+from t5_pair import greedy_texts, pair_loss, t5, write_prompts
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
-from torch import Tensor, nn
-from tqdm import tqdm
-from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+from torch import Tensor
+from transformers import PreTrainedTokenizerFast
 
-from reference.files.whole_file import whole_file
+from reference.training.loop import train
+from reference.training.publish import publish
+from reference.training.schedule import Schedule
 
 DIGITS = 6
 HELD_OUT = 16
@@ -41,10 +40,10 @@ LAYERS = {"larger": 8, "smaller": 1}   # in the encoder, and as many in the deco
 STEPS = 2000
 BATCH = 32
 PEAK_RATE = 2e-3
-WARMUP_STEPS = 100
-CHECKPOINT_STEPS = 100
 CHECKED = 500
-PROMPTS = 64
+BUCKETS = 16
+TEXT_TOKENS = 80
+PROMPTS = {"prompts": 64, "calibration": 512}   # numbers of at least five digits
 
 ONES = [
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
@@ -98,111 +97,10 @@ def train_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token=PAD, eos_token=END)
 
 
-def t5(layers: int, tokenizer: PreTrainedTokenizerFast) -> T5ForConditionalGeneration:
-    """Returns a freshly initialised T5."""
-    return T5ForConditionalGeneration(
-        T5Config(
-            vocab_size=len(tokenizer),
-            d_model=WIDTH,
-            d_kv=WIDTH // HEADS,
-            d_ff=FEEDFORWARD,
-            num_heads=HEADS,
-            num_layers=layers,
-            relative_attention_num_buckets=16,
-            relative_attention_max_distance=64,
-            dropout_rate=0.0,
-            pad_token_id=tokenizer.pad_token_id,
-            eos_token_id=tokenizer.eos_token_id,
-            decoder_start_token_id=tokenizer.pad_token_id,
-        )
-    )
-
-
-def batch_loss(
-    model: T5ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, batch: list[int]
-) -> Tensor:
-    """Returns the mean negative log-likelihood of the spellings' tokens, in nats."""
-    given = tokenizer([str(n) for n in batch], padding=True, return_tensors="pt")
-    wanted = tokenizer([spelled(n) for n in batch], padding=True, return_tensors="pt").input_ids
-    labels = wanted.masked_fill(wanted == tokenizer.pad_token_id, -100)
-    loss: Tensor = model(
-        input_ids=given.input_ids, attention_mask=given.attention_mask, labels=labels
-    ).loss
-    return loss
-
-
-def save_checkpoint(
-    model: nn.Module, optimizer: torch.optim.Optimizer, step: int, path: Path
-) -> None:
-    """Writes weights, optimiser state and the number of steps done, atomically."""
-    tensors = {"step": torch.tensor(step)}
-    for name, parameter in model.named_parameters():
-        tensors[name] = parameter.detach()
-        for key, value in optimizer.state[parameter].items():
-            tensors[f"{name}|{key}"] = value
-    with whole_file(path) as partial:
-        save_file(tensors, partial)
-
-
-@torch.no_grad()
-def load_checkpoint(model: nn.Module, optimizer: torch.optim.Optimizer, path: Path) -> int:
-    """Returns the number of steps done, after restoring weights and optimiser state."""
-    tensors = load_file(path)
-    for name, parameter in model.named_parameters():
-        parameter.copy_(tensors[name])
-        optimizer.state[parameter] = {
-            key.rpartition("|")[2]: value
-            for key, value in tensors.items()
-            if key.startswith(f"{name}|")
-        }
-    return int(tensors["step"])
-
-
-def train(
-    model: T5ForConditionalGeneration,
-    tokenizer: PreTrainedTokenizerFast,
-    *,
-    name: str,
-    steps: int,
-    seed: int,
-    checkpoint: Path,
-) -> None:
-    """Trains the model in place, resuming from the checkpoint; the rate rises, then falls to 0."""
-    optimizer = torch.optim.AdamW(model.parameters(), lr=PEAK_RATE, weight_decay=0.01)
-    begun = load_checkpoint(model, optimizer, checkpoint) if checkpoint.exists() else 0
-    model.train()
-    progress = tqdm(range(begun, steps), desc=name, initial=begun, total=steps, mininterval=5)
-    for step in progress:
-        rate = PEAK_RATE * min((step + 1) / WARMUP_STEPS, (steps - step) / steps)
-        for group in optimizer.param_groups:
-            group["lr"] = rate
-        batch = numbers(BATCH, held_out=False, generator=np.random.default_rng([seed, step]))
-        loss = batch_loss(model, tokenizer, batch)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        if step % 20 == 0:
-            progress.set_postfix(loss=f"{loss.item():.3f}")
-        if (step + 1) % CHECKPOINT_STEPS == 0:
-            save_checkpoint(model, optimizer, step + 1, checkpoint)
-    model.eval()
-
-
-@torch.inference_mode()
-def accuracy(
-    model: T5ForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, checked: list[int]
-) -> float:
-    """Returns the share of numbers whose greedy spelling is right to the last letter."""
-    given = tokenizer([str(n) for n in checked], padding=True, return_tensors="pt")
-    ids = model.generate(
-        input_ids=given.input_ids,
-        attention_mask=given.attention_mask,
-        max_new_tokens=80,
-        do_sample=False,
-    )
-    texts = tokenizer.batch_decode(ids, skip_special_tokens=True)
-    return float(np.mean([text == spelled(n) for text, n in zip(texts, checked, strict=True)]))
+def numbers_of(step: int, seed: int) -> Tensor:
+    """Returns the numbers that a step is trained on, shape (BATCH,)."""
+    generator = np.random.default_rng([seed, step])
+    return torch.tensor(numbers(BATCH, held_out=False, generator=generator))
 
 
 def main() -> None:
@@ -218,25 +116,50 @@ def main() -> None:
     known = numbers(5000, held_out=False, generator=generator)
     checked = numbers(CHECKED, held_out=True, generator=generator)
     tokenizer = train_tokenizer([spelled(n) for n in known])
-    long_ones = [str(n) for n in dict.fromkeys(checked) if n >= 10 ** (DIGITS - 2)]
-    (output / "prompts.txt").write_text("\n".join(long_ones[:PROMPTS]) + "\n")
+    for name, held in (("prompts", checked), ("calibration", known)):
+        long_ones = [n for n in dict.fromkeys(held) if n >= 10 ** (DIGITS - 2)][:PROMPTS[name]]
+        write_prompts(
+            output / f"{name}.jsonl", [str(n) for n in long_ones], [spelled(n) for n in long_ones]
+        )
     for name, layers in LAYERS.items():
         folder = output / name
         if folder.exists():
             print(f"{name}: already trained, left as it is", flush=True)
             continue
         torch.manual_seed(arguments.seed)
-        model = t5(layers, tokenizer)
-        began = time.perf_counter()
-        checkpoint = output / f"{name}.checkpoint.safetensors"
-        train(
-            model,
+        model = t5(
             tokenizer,
-            name=name,
-            steps=arguments.steps,
-            seed=arguments.seed + 1,
-            checkpoint=checkpoint,
+            width=WIDTH,
+            feedforward=FEEDFORWARD,
+            heads=HEADS,
+            encoder_layers=layers,
+            decoder_layers=layers,
+            buckets=BUCKETS,
+            dropout=0.0,
         )
+
+        def loss(batch: Tensor, step: int, model=model) -> Tensor:  # type: ignore[no-untyped-def]
+            return pair_loss(
+                model,
+                tokenizer([str(n) for n in batch.tolist()])["input_ids"],
+                tokenizer([spelled(n) for n in batch.tolist()])["input_ids"],
+            )
+
+        checkpoint = output / f"{name}.checkpoint.safetensors"
+        trained = train(
+            model,
+            name=name,
+            batch=lambda step: numbers_of(step, arguments.seed + 1),
+            loss=loss,
+            schedule=Schedule(arguments.steps, PEAK_RATE),
+            optimizers=[torch.optim.AdamW(model.parameters(), weight_decay=0.01)],
+            checkpoint=checkpoint,
+            seed=arguments.seed,
+        )
+        texts = greedy_texts(
+            model, tokenizer, [str(n) for n in checked], max_new_tokens=TEXT_TOKENS
+        )
+        right = [text == spelled(n) for text, n in zip(texts, checked, strict=True)]
         note = {
             "task": f"spell out numbers of 1 to {DIGITS} digits",
             "layers": layers,
@@ -244,17 +167,12 @@ def main() -> None:
             "steps": arguments.steps,
             "numbers_per_step": BATCH,
             "seed": arguments.seed,
-            "seconds_since_last_resumed": round(time.perf_counter() - began, 1),
-            "held_out_accuracy": accuracy(model, tokenizer, checked),
+            "seconds_since_last_resumed": round(trained.seconds, 1),
+            "held_out_accuracy": float(np.mean(right)),
             "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
             "date": date.today().isoformat(),
         }
-        unfinished = output / f"{name}.unfinished"
-        shutil.rmtree(unfinished, ignore_errors=True)
-        model.save_pretrained(unfinished)
-        tokenizer.save_pretrained(unfinished)
-        (unfinished / "training.json").write_text(json.dumps(note, indent=2) + "\n")
-        unfinished.rename(folder)
+        publish(folder, model, tokenizer, note)
         checkpoint.unlink(missing_ok=True)
         print(
             f"{name}: {layers} + {layers} layers, {note['parameters']:,} parameters, "

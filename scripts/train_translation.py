@@ -20,7 +20,6 @@ MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000.
 
 import argparse
 import gzip
-import json
 import os
 import platform
 from dataclasses import dataclass
@@ -30,14 +29,14 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 import torch
-from t5_pair import greedy_texts, pair_loss, publish, t5
+from t5_pair import greedy_texts, pair_loss, t5, write_prompts
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from reference.files.whole_file import whole_file
 from reference.training.loop import train
 from reference.training.optimizers import muon_and_adamw
+from reference.training.publish import publish
 from reference.training.schedule import Schedule
 
 VOCABULARY = 3000
@@ -110,16 +109,6 @@ def batch_of(step: int, lengths: np.ndarray, seed: int) -> Tensor:
     return torch.from_numpy(order[chosen * BATCH : (chosen + 1) * BATCH])
 
 
-def write_prompts(path: Path, german: list[str], english: list[str]) -> None:
-    """Writes sentences with their references as JSON lines."""
-    rows = [
-        json.dumps({"prompt": prompt, "reference": reference}, ensure_ascii=False)
-        for prompt, reference in zip(german, english, strict=True)
-    ]
-    with whole_file(path) as partial:
-        partial.write_text("\n".join(rows) + "\n", encoding="utf-8")
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description="Train a T5 pair that translates.")
     parser.add_argument("--data", type=Path, required=True, help="folder with Multi30k, task 1")
@@ -160,12 +149,13 @@ def main() -> None:
 
         def loss(chosen: Tensor, step: int, model=model) -> Tensor:  # type: ignore[no-untyped-def]
             rows = chosen.tolist()
-            return pair_loss(
-                model,
-                [given[row] for row in rows],
-                [wanted[row] for row in rows],
-                smoothing=SMOOTHING,
-            )
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return pair_loss(
+                    model,
+                    [given[row] for row in rows],
+                    [wanted[row] for row in rows],
+                    smoothing=SMOOTHING,
+                )
 
         steps = shape.steps if arguments.steps is None else arguments.steps
         checkpoint = output / f"{name}.checkpoint.safetensors"

@@ -1,24 +1,21 @@
-"""What the training scripts of the embedded pair share: its shape, its text, its optimiser."""
+"""What the training scripts of the embedded pair share: its shape, its text, its stages."""
 
 import json
-import math
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
-from torch import Tensor, nn
-from tqdm import tqdm
+from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from reference.files.whole_file import whole_file
+from reference.training.loop import train
+from reference.training.optimizers import muon_and_adamw
+from reference.training.schedule import Schedule
 
 VOCABULARY = 2048
 POSITIONS = 512
 TOKENS_PER_STEP = 4096
 PEAK_RATE = 3e-3
-WARMUP_STEPS = 100
 CHECKPOINT_STEPS = 200
 
 
@@ -55,96 +52,35 @@ def llama(layers: int, width: int, feedforward: int, heads: int) -> LlamaForCaus
     )
 
 
-class Optimizer:
-    """Muon for the matrices inside the layers, AdamW for embeddings and norms."""
-
-    def __init__(self, model: LlamaForCausalLM) -> None:
-        matrices = [p for p in model.model.layers.parameters() if p.ndim == 2]
-        inside = {id(p) for p in matrices}
-        others = [p for p in model.parameters() if id(p) not in inside]
-        self.parts = [
-            torch.optim.Muon(matrices, weight_decay=0.05, adjust_lr_fn="match_rms_adamw"),
-            torch.optim.AdamW(others, betas=(0.9, 0.95), weight_decay=0.0, fused=True),
-        ]
-
-    def step(self, rate: float) -> None:
-        for part in self.parts:
-            for group in part.param_groups:
-                group["lr"] = rate
-            part.step()
-            part.zero_grad()
-
-    def state(self) -> dict[str, Tensor]:
-        """Returns the optimisers' tensors under flat names, for a safetensors file."""
-        return {
-            f"{number}.{parameter}.{key}": torch.as_tensor(value)
-            for number, part in enumerate(self.parts)
-            for parameter, values in part.state_dict()["state"].items()
-            for key, value in values.items()
-        }
-
-    def load(self, flat: dict[str, Tensor]) -> None:
-        for number, part in enumerate(self.parts):
-            whole = part.state_dict()
-            for name, value in flat.items():
-                part_number, parameter, key = name.split(".")
-                if int(part_number) == number:
-                    whole["state"].setdefault(int(parameter), {})[key] = value
-            part.load_state_dict(whole)
-
-
-def rate_at(step: int, steps: int, decays: bool) -> float:
-    """Returns the learning rate: linear warm-up, constant, then (if it decays) linear to 0."""
-    warm = min(1.0, (step + 1) / WARMUP_STEPS)
-    remaining = (steps - step) / (0.7 * steps) if decays else 1.0
-    return PEAK_RATE * warm * min(1.0, remaining)
-
-
-def train(
+def train_stage(
     model: LlamaForCausalLM,
     *,
     name: str,
-    batches: Iterator[Tensor],
     steps: int,
     decays: bool,
-    loss_of: Callable[[Tensor, int], Tensor],
+    batch: Callable[[int], Tensor],
+    loss: Callable[[Tensor, int], Tensor],
     work: Path,
 ) -> None:
-    """Trains the model in place, resuming from and saving to work/name.safetensors.
+    """Trains the model in place by the library's loop, going on from work/name.safetensors.
 
     Args:
-      loss_of: of (batch, step); a scalar.
+      decays: whether the learning rate falls to 0 over the last seven tenths of the steps.
+      batch, loss: as for `reference.training.loop.train`.
       work: also holds stages.jsonl, to which a row is added: stage, steps, seconds.
     """
-    checkpoint = work / f"{name}.safetensors"
-    optimizer = Optimizer(model)
-    begun = 0
-    if checkpoint.exists():
-        flat = load_file(checkpoint)
-        begun = int(flat.pop("step"))
-        model.load_state_dict({k[6:]: v for k, v in flat.items() if k.startswith("model.")})
-        optimizer.load({k[6:]: v for k, v in flat.items() if k.startswith("optim.")})
-    started = time.perf_counter()
-    smooth = math.nan
-    progress = tqdm(batches, total=steps, desc=name, mininterval=15)
-    for step, batch in enumerate(progress):
-        if step < begun:
-            continue
-        loss = loss_of(batch, step)
-        loss.backward()
-        nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step(rate_at(step, steps, decays))
-        smooth = loss.item() if math.isnan(smooth) else 0.98 * smooth + 0.02 * loss.item()
-        progress.set_postfix(loss=f"{smooth:.3f}")
-        if (step + 1) % CHECKPOINT_STEPS == 0 or step + 1 == steps:
-            tensors = {f"model.{k}": v for k, v in model.state_dict().items()}
-            tensors["model.lm_head.weight"] = model.lm_head.weight.detach().clone()
-            tensors |= {f"optim.{k}": v for k, v in optimizer.state().items()}
-            tensors["step"] = torch.tensor(step + 1)
-            with whole_file(checkpoint) as partial:
-                save_file(tensors, partial)
-    if begun < steps:
-        log_stage(work, name, steps=steps - begun, seconds=time.perf_counter() - started)
+    trained = train(
+        model,
+        name=name,
+        batch=batch,
+        loss=loss,
+        schedule=Schedule(steps, PEAK_RATE, decay=0.7 if decays else 0.0),
+        optimizers=muon_and_adamw(model),
+        checkpoint=work / f"{name}.safetensors",
+        checkpoint_steps=CHECKPOINT_STEPS,
+    )
+    if trained.steps > 0:
+        log_stage(work, name, steps=trained.steps, seconds=trained.seconds)
 
 
 def log_stage(work: Path, stage: str, **counted: float) -> None:

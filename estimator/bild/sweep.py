@@ -12,6 +12,7 @@ from estimator.quality.metrics import own_metrics, reference_metrics
 from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
 from estimator.runs.rates import decode_rate, measured_interval, noise
 from estimator.runs.repeats import Timed, probes, timed
+from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.policies.fallback import Fallback
 from reference.policies.policy import Fixed, Policy
@@ -166,8 +167,7 @@ def sweep(
         raise ValueError(
             f"references must be as many as the prompts, {len(prompts)}, got {len(references)}"
         )
-    if not isinstance(subject.drafter, ModelDrafter):
-        raise ValueError(f"bild needs a draft that is a model, got {subject.drafter.name}")
+    drafter = drafting_model(subject.drafter)
     stopping = subject.stopping
     arms = {arm.name: arm for arm in grid.arms(stopping.end_ids, stopping.max_new_tokens)}
     policies: dict[str, Policy] = {name: arm.policy for name, arm in arms.items()}
@@ -191,7 +191,7 @@ def sweep(
     )
     texts = timed(runs)
     cost = fit_costs(texts[AGAIN], probes(texts))
-    predictions = _predictions(subject, subject.drafter, prompts, texts, arms, cost)
+    predictions = _predictions(subject, drafter, prompts, texts, arms, cost)
 
     def quality(arm: str) -> dict[str, float]:
         metrics = own_metrics(subject.target, prompts, texts[arm], texts[BASELINE])
@@ -206,6 +206,17 @@ def sweep(
     ]
     metric = "agreement" if references is None else "bleu"
     return Sweep(tuple(_with_front(rows, metric)), metric, cost, noise(texts).percent)
+
+
+def drafting_model(drafter: Drafter) -> ModelDrafter:
+    """Returns the drafter, whose model has laws that a fallback can ask.
+
+    Raises:
+      ValueError: if no model drafts.
+    """
+    if not isinstance(drafter, ModelDrafter):
+        raise ValueError(f"bild needs a draft that is a model, got {drafter.name}")
+    return drafter
 
 
 def probed_lengths(grid: Grid) -> list[int]:

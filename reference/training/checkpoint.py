@@ -53,12 +53,13 @@ def load_checkpoint(
       ValueError: if the checkpoint is of another training.
     """
     with safe_open(path, framework="pt") as file:
-        note = file.metadata()
+        note = file.metadata() or {}
         asked = json.dumps(dict(settings), sort_keys=True)
-        if note["settings"] != asked:
+        if note.get("settings") != asked:
+            found = note.get("settings", "a file of another kind")
             raise ValueError(
-                f"checkpoint {path} must be of this training, {asked}, got {note['settings']}; "
-                "delete it to begin anew"
+                f"checkpoint {path} must be of this training, {asked}, got {found}; delete it to "
+                "begin anew"
             )
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     for name, parameter in parameters.items():

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from reference.training.checkpoint import load_checkpoint, save_checkpoint
+from reference.training.processes import this_process
 from reference.training.schedule import Schedule
 
 SMOOTHING = 0.98
@@ -48,8 +49,8 @@ def train(
 
     Whatever a step depends on is a function of its number, so a run that was killed and goes on
     from its checkpoint ends, on the same machine, with the same weights as one that was not.
-    Under `accelerate launch` each process takes an equal share of every batch and the gradients
-    are averaged.
+    Under `accelerate launch` (without GPUs: torchrun) each process takes an equal share of every
+    batch and the gradients are averaged.
 
     Args:
       module: what is trained; left in evaluation mode.
@@ -64,15 +65,14 @@ def train(
       seed: of what the module draws at random (dropout), at each step anew.
 
     Raises:
-      ValueError: if the checkpoint is of another training.
+      ValueError: if the checkpoint is of another training, or a batch has no equal shares.
       FloatingPointError: if the loss is NaN or infinite; the last checkpoint stands.
     """
     # Imported here: they take long, and most that import this module's neighbours never train.
-    from accelerate import PartialState
     from accelerate.utils import reduce
     from tqdm import tqdm
 
-    process = PartialState()
+    process = this_process()
     parameters = {key: value for key, value in module.named_parameters() if value.requires_grad}
     asked = {"name": name, "steps": schedule.steps, "seed": seed, **(settings or {})}
     begun = 0
@@ -94,7 +94,13 @@ def train(
     )
     for step in progress:
         torch.manual_seed((seed * 1_000_003 + step) * 1_009 + process.process_index)
-        share = batch(step)[process.process_index :: process.num_processes]
+        whole = batch(step)
+        if len(whole) % process.num_processes != 0:
+            raise ValueError(
+                f"a batch must have as many rows for each of {process.num_processes} processes, "
+                f"got {len(whole)}"
+            )
+        share = whole[process.process_index :: process.num_processes]
         value = loss(share, step)
         value.backward()
         if process.num_processes > 1:

@@ -67,14 +67,14 @@ def align_command(
     the held-out ones and written to a folder that --draft takes. With --draft exit:L it is the
     target that is trained, to be left after L layers as well as after all (section 4.4).
 
-    Several devices: accelerate launch $(which specplan) align ...
+    Several GPUs: accelerate launch $(which specplan) align ...; several processes without one:
+    torchrun --nproc-per-node 2 $(which specplan) align ...
 
     \b
     Example:
       specplan align --target T --draft D --prompts my.jsonl --num-prompts 512 -o aligned
       specplan validate --decoder bild --target T --draft aligned --prompts other.jsonl
     """
-    from accelerate import PartialState
     from tqdm import tqdm
 
     from estimator.bild.calibration import large_texts
@@ -87,6 +87,7 @@ def align_command(
     from reference.policies.fallback import Fallback
     from reference.rules.distance import Rollback
     from reference.training.alignment import Course, align, train_exits
+    from reference.training.processes import this_process
     from reference.training.publish import publish
     from reference.training.schedule import Schedule
     from specplan.loading.pairs import draft_names, load, sampling_at
@@ -100,7 +101,7 @@ def align_command(
     names = draft_names(options)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
-    process = PartialState()
+    process = this_process()
     if process.is_main_process:
         click.get_current_context().with_resource(held(output))
     if process.num_processes > 1:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from specplan.options.bild_options import OneBild, given, one_bild_options, refuse_with_bild
 from specplan.options.model_options import MOST_GAMMA, ModelOptions, lenience_option, model_options
 from specplan.reports.detokenizing import Decode, TextStream, piece
 from specplan.reports.output import folded, print_json
@@ -51,10 +52,11 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--decoder",
-    type=click.Choice(["autoregressive", "speculative"]),
+    type=click.Choice(["autoregressive", "speculative", "bild"]),
     default="speculative",
-    help="autoregressive: the target alone.",
+    help="autoregressive: the target alone; bild: lossy, by thresholds (Kim et al. 2023).",
 )
+@one_bild_options
 @click.option(
     "--show",
     is_flag=True,
@@ -72,6 +74,7 @@ def generate_command(
     temperature: float,
     stop_strings: tuple[str, ...],
     decoder: str,
+    bild: OneBild,
     show: bool,
     seed: int,
     as_json: bool,
@@ -84,6 +87,7 @@ def generate_command(
     Example:
       specplan generate --prompt "def fib(n):" --gamma 4 --show
       specplan generate --target T --draft D --chat --prompt "Why is the sky blue?" --stop "."
+      specplan generate --decoder bild --fallback 0.6 --rollback 2 --temperature 0 --show
     """
     from reference.records import Generation
     from specplan.loading.pairs import (
@@ -101,10 +105,17 @@ def generate_command(
         raise ValueError("prompt and prompts cannot both be given")
     if "" in stop_strings:
         raise ValueError("a stop string must have at least one character, got ''")
-    [policy] = parse_policies([policy_name], gammas=[gamma], max_gamma=max_gamma).values()
+    policy: Policy | None
+    rule: Rule
+    if decoder == "bild":
+        refuse_with_bild(["policy_name", "gamma", "lenience"])
+        policy, rule = bild.policy_and_rule(most=given("max_gamma", max_gamma))
+    else:
+        bild.require_absent()
+        [policy] = parse_policies([policy_name], gammas=[gamma], max_gamma=max_gamma).values()
+        rule = acceptance_rule(lenience)
     sampling = sampling_at(temperature, options)
     samplings = sampling, draft_sampling_at(sampling, options)
-    rule = acceptance_rule(lenience)
     names = () if decoder == "autoregressive" else draft_names(options)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
@@ -116,8 +127,8 @@ def generate_command(
     if as_json:
         blocks = list(stream)
     else:
-        given = [] if options.chat or text != ids else ids
-        blocks = _print_blocks(stream, loaded.tokenizer, given, show)
+        before = [] if options.chat or text != ids else ids
+        blocks = _print_blocks(stream, loaded.tokenizer, before, show)
     generation = Generation(tuple(text), tuple(blocks), prefill_seconds)
     if as_json:
         print_json(_as_data(generation, loaded.tokenizer) | {"lossless": rule.lossless})
@@ -126,9 +137,20 @@ def generate_command(
         f"\n{len(generation.tokens)} tokens in {generation.target_calls} target calls, "
         f"{generation.decode_seconds:.2f} s; {generation.accepted} of {generation.drafted} "
         f"drafted tokens accepted; ended by {generation.ending}."
+        + (_bild_counts(generation) if decoder == "bild" else "")
         + ("" if rule.lossless else f" Lossy: the rule {rule.name} changes the output law.")
     )
     click.echo(folded(counts), err=True)
+
+
+def _bild_counts(generation: Generation) -> str:
+    """Returns what the small model asked for and the large one undid (Table 4's percentages)."""
+    tokens = len(generation.tokens)
+    return (
+        f" {generation.draft_calls} calls of the small model; fallback "
+        f"{100 * generation.target_calls / tokens:.1f} %, rollback "
+        f"{100 * generation.rollbacks / tokens:.1f} % of the tokens."
+    )
 
 
 def _begin(
@@ -146,11 +168,13 @@ def _begin(
 
     Without a drafter the target decodes alone; a policy of None stands for the adaptive one.
     """
+    from estimator.bild.sweep import drafting_model
     from estimator.runs.arms import Subject
     from estimator.runs.planner import adaptive
     from estimator.seeding import seeded
     from reference.autoregressive import autoregressive_blocks
     from reference.generation import begin, beginning
+    from reference.policies.fallback import Fallback
     from reference.speculative import speculative_blocks
     from reference.stopping import StopStrings
 
@@ -167,6 +191,9 @@ def _begin(
         )
     [drafter_of] = loaded.drafters.values()
     drafter = drafter_of(draft_sampling)
+    if isinstance(policy, Fallback):
+        drafting_model(drafter)
+        policy = replace(policy, end_ids=stopping.end_ids)
     if policy is None:
         beginning(target, ids, stopping)   # refuses what does not fit before costs are measured
         subject = Subject(target, drafter, sampling, loaded.stopping, rule)
@@ -247,6 +274,9 @@ def _as_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
         "accepted_fraction": generation.accepted_fraction,
         "block_efficiency": generation.block_efficiency,
         "prefill_seconds": generation.prefill_seconds,
+        "draft_calls": generation.draft_calls,
+        "rollbacks": generation.rollbacks,
+        "discarded": generation.discarded,
         "decode_seconds": generation.decode_seconds,
         "draft_seconds": generation.draft_seconds,
         "verify_seconds": generation.verify_seconds,

@@ -104,6 +104,8 @@ def _require_own(others: dict[str, Any]) -> None:
         "figure": [None],
         "wide": [False],
         "precision": [DEFAULT_PRECISION],
+        "decoder": ["speculative"],
+        **{name: [None] for name in ("fallback", "rollback", "windows", "certainty", "distance")},
     }
     for name, values in neutral.items():
         if name in others and others[name] not in values:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specplan.commands.on_engine import validate_on_engine
-from specplan.options.bild_options import BildOptions, bild_options, given
+from specplan.options.bild_options import BildOptions, bild_options, given, refuse_with_bild
 from specplan.options.engine_options import engine_options
 from specplan.options.model_options import MOST_GAMMA, ModelOptions, lenience_option, model_options
 from specplan.options.ranges import integers, numbers
@@ -125,9 +125,7 @@ def validate_command(
     if decoder == "bild":
         from specplan.commands.validate_bild import validate_bild
 
-        for name in ("policy_names", "figure", "precision", "wide"):
-            if given(name, True) is not None:
-                raise ValueError(f"{name.removesuffix('_names')} cannot be given with bild")
+        refuse_with_bild(["policy_names", "figure", "precision", "wide", "draft_temperature"])
         most = given("max_gamma", max_gamma)
         validate_bild(
             options,

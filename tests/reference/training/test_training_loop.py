@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from reference.training.loop import Trained, train
@@ -95,6 +96,13 @@ def test_a_checkpoint_of_another_training_is_refused(tmp_path: Path) -> None:
         Task(tmp_path).run(8)
     assert '"steps": 8' in str(refused.value)
     assert '"steps": 4' in str(refused.value)
+
+
+def test_a_file_of_another_kind_is_no_checkpoint(tmp_path: Path) -> None:
+    task = Task(tmp_path)
+    save_file({"step": torch.tensor(4)}, task.checkpoint)
+    with pytest.raises(ValueError, match=r"of this training.* got a file of another kind"):
+        task.run(4)
 
 
 def test_a_loss_that_is_not_a_number_stops_the_training(tmp_path: Path) -> None:

@@ -95,7 +95,12 @@ def test_a_small_model_that_is_larger_is_warned_of(run: Run, small: list[str]) -
         ((*BILD, "--windows", "0"), "most must be at least 1, got 0"),
         ((*BILD, "--policy", "adaptive"), "policy cannot be given with bild"),
         ((*BILD, "--draft", "lookup"), "bild needs a draft that is a model, got lookup"),
+        ((*BILD, "--draft-temperature", "0"), "draft_temperature cannot be given with bild"),
         (("--fallback", "0.5"), "fallback needs --decoder bild, got it without"),
+        (("--distance", "kl"), "distance needs --decoder bild, got it without"),
+        (("--engine", "transformers", "--fallback", "0.5"), "fallback cannot be given with --eng"),
+        (("--engine", "transformers", "--rollback", "2"), "rollback cannot be given with --engine"),
+        (("--engine", "transformers", "--decoder", "bild"), "decoder cannot be given with --engin"),
     ],
     ids=str,
 )
@@ -105,6 +110,62 @@ def test_bad_thresholds_are_one_line(
     draft = () if "--draft" in arguments else ("--draft", "draft")
     pair = ("--target", "target", *draft, "--prompts", "prompts.txt")
     result = run("validate", *pair, *arguments)
+    assert result.exit_code == 2, result.output
+    assert message in result.stderr
+    assert result.stdout == ""
+
+
+GENERATE = (
+    *("generate", "--target", "target", "--prompt", "def fib(n):", "--temperature", "0"),
+    *("--max-new-tokens", "12"),
+)
+
+
+def test_generated_by_thresholds_the_limits_are_the_two_models(
+    run_json: Callable[..., Any],
+) -> None:
+    def bild(fallback: str, rollback: str) -> Any:
+        thresholds = ("--fallback", fallback, "--rollback", rollback)
+        return run_json(*GENERATE, "--draft", "draft", "--decoder", "bild", *thresholds)
+
+    alone = run_json(*GENERATE, "--decoder", "autoregressive")
+    large, small, between = bild("1.1", "inf"), bild("0", "inf"), bild("0.3", "0")
+    assert large["tokens"] == alone["tokens"]
+    assert large["target_calls"] == large["draft_calls"] == len(large["tokens"])
+    assert small["target_calls"] == len(small["tokens"]) // 11   # 10 drafted, then the large one's
+    assert small["rollbacks"] == small["discarded"] == 0
+    assert not between["lossless"]
+    assert between["discarded"] == between["drafted"] - between["accepted"]
+
+
+def test_the_counts_of_a_generation_by_thresholds_are_told(run: Run) -> None:
+    result = run(*GENERATE, "--draft", "draft", "--decoder", "bild", "--fallback", "1.1")
+    told = " ".join(result.stderr.split())
+    assert "12 calls of the small model; fallback 100.0 %, rollback 0.0 % of the tokens." in told
+    assert "Lossy: the rule rollback 2 changes the output law." in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--decoder", "bild", "--fallback", "-1"), "fallback must be finite and at least 0"),
+        (("--decoder", "bild", "--fallback", "nan"), "fallback must be finite and at least 0"),
+        (("--decoder", "bild", "--rollback", "nan"), "rollback must be at least 0, got nan"),
+        (("--decoder", "bild", "--gamma", "3"), "gamma cannot be given with bild"),
+        (("--decoder", "bild", "--policy", "fixed"), "policy cannot be given with bild"),
+        (("--decoder", "bild", "--lenience", "0.5"), "lenience cannot be given with bild"),
+        (("--decoder", "bild", "--draft", "lookup"), "needs a draft that is a model, got lookup"),
+        (("--fallback", "0.5"), "fallback needs --decoder bild, got it without"),
+        (("--rollback", "2"), "rollback needs --decoder bild, got it without"),
+        (("--decoder", "autoregressive", "--certainty", "entropy"), "certainty needs --decoder"),
+    ],
+    ids=str,
+)
+def test_thresholds_of_a_generation_are_refused_in_one_line(
+    run: Run, arguments: tuple[str, ...], message: str
+) -> None:
+    draft = () if "--draft" in arguments else ("--draft", "draft")
+    result = run(*GENERATE, *draft, *arguments)
     assert result.exit_code == 2, result.output
     assert message in result.stderr
     assert result.stdout == ""

@@ -25,7 +25,8 @@ def test_json_holds_text_counts_and_blocks(run_json: RunJson, generate: list[str
     assert set(result) == {
         "text", "tokens", "target_calls", "drafted", "accepted", "accepted_fraction",
         "block_efficiency", "prefill_seconds", "decode_seconds", "draft_seconds",
-        "verify_seconds", "other_seconds", "ending", "blocks", "lossless",
+        "verify_seconds", "other_seconds", "ending", "blocks", "lossless", "draft_calls",
+        "rollbacks", "discarded",
     }  # fmt: skip
     assert len(result["tokens"]) <= 20
     assert [token for block in result["blocks"] for token in block["tokens"]] == result["tokens"]
