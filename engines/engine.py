@@ -87,6 +87,10 @@ class Engine(Protocol):
     def draft_samplings(self) -> tuple[DraftSampling, ...]:
         """The ways of drafting that it has, its own default first."""
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """How it is set, for the record."""
+
     def serve(self, setting: Setting) -> AbstractContextManager[Server]:
         """Serves the pair until the context ends, whichever way it does.
 

@@ -40,6 +40,11 @@ class LlamaCpp:
     drafts_with_prompt: bool = False
     draft_samplings: tuple[DraftSampling, ...] = ("argmax", "sampled")
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """How it is set, for the record."""
+        return (f"threads={self.threads}", f"context={self.positions}", "p_min=0")
+
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[LlamaCppServer]:
         """Serves the pair on a free port of this machine; see `engines.engine.Engine`."""

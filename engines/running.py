@@ -36,6 +36,11 @@ class RunningPair:
         """Whether a block drafts γ tokens though fewer can still be emitted."""
         return self.name == "vllm"
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """How it is set, for the record: its owner knows."""
+        return ()
+
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[Server]:
         """Gives the server of the setting's kind; see `engines.engine.Engine`.
@@ -56,6 +61,10 @@ class RunningPair:
             raise ValueError(
                 "server and target-url must serve one model, got "
                 f"{server.model} and {VllmServer(self.target).model}"
+            )
+        if setting.model == "draft" and server.model == VllmServer(self.target).model:
+            raise ValueError(
+                f"draft-url must serve another model than target-url, got {server.model} at both"
             )
         yield server
 

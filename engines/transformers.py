@@ -29,6 +29,11 @@ class Transformers:
     draft_samplings: tuple[DraftSampling, ...] = ("sampled",)
     _loaded: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """How it is set, for the record."""
+        return ("num_assistant_tokens_schedule=constant", "assistant_confidence_threshold=0")
+
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[TransformersServer]:
         """Serves the pair in this process; see `engines.engine.Engine`."""

@@ -39,6 +39,11 @@ class Vllm:
     drafts_with_prompt: bool = False
     draft_samplings: tuple[DraftSampling, ...] = ("argmax", "sampled")
 
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """How it is set, for the record."""
+        return self.command
+
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[VllmServer]:
         """Serves the pair on a free port of this machine; see `engines.engine.Engine`."""

@@ -28,6 +28,7 @@ SUMMARIES: Mapping[str, str] = MappingProxyType(
         "validate": "Compare predicted with measured speed-up on real models.",
         "report": "Tell in one page what was measured.",
         "compare": "Compare two profiles or validations of the same prompts.",
+        "observe": "Tell what a running server accepts, and its best gamma.",
         "align": "Teach a draft model to say what its target would.",
         "generate": "Generate text speculatively and watch it work.",
         "figures": "Draw the papers' figures and tables.",

@@ -31,8 +31,8 @@ ROOMS: dict[str, list[str]] = {
         "bild",
     ],
     "engines": [
-        "counting", "engine", "scores", "serving", "llama_cpp_child", "llama_cpp", "transformers",
-        "vllm", "running", "trials",
+        "counting", "engine", "scores", "serving", "observing", "llama_cpp_child", "llama_cpp",
+        "transformers", "vllm", "running", "trials",
     ],
     "figures": ["drawing", "registry", "files", "leviathan", "bild", "blockwise", "own"],
     "specplan": ["reports", "options", "loading", "commands", "main", "__main__"],

@@ -25,6 +25,7 @@ from typing import IO, NoReturn
 
 LAST_LINES = 12
 GRACE_SECONDS = 10.0
+ENDING_SECONDS = 2.0
 POLL_SECONDS = 0.2
 PR_SET_PDEATHSIG = 1
 
@@ -58,7 +59,7 @@ def serving(
             yield
         except (OSError, EOFError) as error:
             # A request that fails because the engine died: its log says why.
-            if process.poll() is not None:
+            if _ended(process):
                 raise ValueError(
                     f"{name} must keep running, got exit status {process.returncode}: {_last(log)}"
                 ) from error
@@ -131,6 +132,15 @@ def _wait_healthy(
                 f"it said last: {_last(log)}"
             )
         time.sleep(POLL_SECONDS)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> bool:
+    """Returns whether a process has ended, or does now: its connections close before it is gone."""
+    try:
+        process.wait(timeout=ENDING_SECONDS)
+    except subprocess.TimeoutExpired:
+        return False
+    return True
 
 
 def _last(log: IO[bytes]) -> str:

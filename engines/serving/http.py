@@ -10,14 +10,18 @@ from typing import Any
 TIMEOUT_SECONDS = 600.0
 
 
-def get_text(url: str) -> str:
+def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
     """Returns a page.
+
+    Args:
+      url: http or https.
+      timeout_seconds: how long the server may be silent.
 
     Raises:
       ValueError: if the server refuses it.
       OSError: if nothing answers.
     """
-    return _answer(urllib.request.Request(url))
+    return _answer(urllib.request.Request(url), timeout_seconds)
 
 
 def post_json(url: str, body: dict[str, Any]) -> dict[str, Any]:
@@ -30,17 +34,17 @@ def post_json(url: str, body: dict[str, Any]) -> dict[str, Any]:
     request = urllib.request.Request(
         url, json.dumps(body).encode(), {"Content-Type": "application/json"}
     )
-    answer = json.loads(_answer(request))
+    answer = json.loads(_answer(request, TIMEOUT_SECONDS))
     if not isinstance(answer, dict):
         raise ValueError(f"{url} must answer with a JSON object, got {type(answer).__name__}")
     return answer
 
 
-def _answer(request: urllib.request.Request) -> str:
+def _answer(request: urllib.request.Request, timeout_seconds: float) -> str:
     if not request.full_url.startswith(("http://", "https://")):
         raise ValueError(f"a server must be an http:// or https:// URL, got {request.full_url}")
     try:
-        with urllib.request.urlopen(request, timeout=TIMEOUT_SECONDS) as answer:
+        with urllib.request.urlopen(request, timeout=timeout_seconds) as answer:
             return str(answer.read().decode())
     except urllib.error.HTTPError as error:
         reason = error.read().decode(errors="replace")[:500]

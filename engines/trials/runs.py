@@ -42,6 +42,19 @@ class Run:
         return self.decoded - (self.total.accepted_tokens - in_prompts)
 
     @property
+    def parts(self) -> tuple[Run, ...]:
+        """The texts one by one, where they are counted so; else all of them together."""
+        if len(self.counts) != len(self.completions):
+            return (self,)
+        return tuple(
+            Run((text,), (counted,))
+            for text, counted in zip(self.completions, self.counts, strict=True)
+        )
+
+    def __add__(self, other: Run) -> Run:
+        return Run(self.completions + other.completions, self.counts + other.counts)
+
+    @property
     def decoded(self) -> int:
         """Tokens after those that the passes over the prompts gave."""
         return sum(len(text.tokens) - text.first for text in self.completions)

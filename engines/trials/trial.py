@@ -18,7 +18,8 @@ class Trial:
     """What to run.
 
     prompts: what is predicted; other_prompts: what prices are taken from.
-    gammas: of the rows, at least 1 each; priced_gammas: those that prices are taken at.
+    gammas: of the rows, at least 1 each, besides the target alone.
+    priced_gammas: those that prices are taken at.
     temperatures, concurrencies: of the rows.
     synthetic: acceptance rates by position to feign, for the largest gamma.
     together: whether the servers of all γ run at once, all but one of them idle, or in turn.
@@ -38,7 +39,7 @@ class Trial:
     together: bool = False
 
     def __post_init__(self) -> None:
-        if min(self.gammas) < 1:
+        if min(self.gammas, default=1) < 1:
             raise ValueError(f"gamma must be at least 1 with --engine, got {min(self.gammas)}")
         if min(self.concurrencies) < 1:
             raise ValueError(f"concurrency must be at least 1, got {min(self.concurrencies)}")
@@ -79,6 +80,15 @@ class Trial:
     def cases(self) -> list[Case]:
         """Temperature and concurrency, every combination."""
         return [(t, c) for t in self.temperatures for c in self.concurrencies]
+
+    def turns(self, case: Case) -> list[slice]:
+        """Returns which prompts run before it is another's turn.
+
+        A turn is one prompt, or all of them where some run at once.
+        """
+        longest = max(len(self.prompts), len(self.other_prompts))
+        size = 1 if case[1] == 1 else longest
+        return [slice(start, start + size) for start in range(0, longest, size)]
 
     @property
     def texts(self) -> int:

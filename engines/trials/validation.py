@@ -16,8 +16,8 @@ from engines.trials.scoring import Pair, Scorer, Text
 from engines.trials.steps import Steps, step_seconds
 from engines.trials.trial import WARM_UP_PROMPTS, Case, Measured, Trial
 
-# The repeat that comes before the first.
-WARM_UP = -1
+# Seeds of texts that warm a server up come before all others.
+WARM_UP = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +31,8 @@ class Validation:
 def measure(engine: Engine, trial: Trial, *, progress: Callable[[], object]) -> Measured:
     """Returns runs of an engine, each γ on a server of its own.
 
-    Where servers run together, every repeat takes the γ in another order, so that a machine that
-    slows down slows all of them.
+    Prompts that are predicted and prompts that are priced take turns, so that a machine that slows
+    down slows both; where servers run together, so do the γ, in another order for each prompt.
     """
     measured = Measured()
     gammas = trial.served_gammas
@@ -45,33 +45,42 @@ def measure(engine: Engine, trial: Trial, *, progress: Callable[[], object]) -> 
             for gamma, server in servers.items():
                 measured.version = server.version
                 for case in trial.cases:
-                    _texts(server, trial, gamma, case, WARM_UP, progress)
+                    warming = trial.other_prompts[:WARM_UP_PROMPTS]
+                    _texts(server, trial, gamma, case, warming, WARM_UP, progress)
             for repeat in range(trial.repeats):
                 for case in trial.cases:
-                    for gamma in order.permutation(group).tolist():
-                        _measure_case(
-                            servers[gamma], trial, gamma, case, repeat, measured, progress
-                        )
+                    for turn in trial.turns(case):
+                        for gamma in order.permutation(group).tolist():
+                            _measure_turn(
+                                servers[gamma], trial, gamma, case, turn, repeat, measured, progress
+                            )
     return measured
 
 
-def _measure_case(
+def _measure_turn(
     server: Server,
     trial: Trial,
     gamma: int,
     case: Case,
+    turn: slice,
     repeat: int,
     measured: Measured,
     progress: Callable[[], object],
 ) -> None:
-    """Adds a repeat of one γ, temperature and concurrency."""
+    """Adds some prompts of a repeat of one γ, temperature and concurrency."""
     for prompts, wanted, kept in (
         (trial.other_prompts, (0, *trial.priced_gammas), measured.priced),
         (trial.prompts, (0, *trial.gammas), measured.rows),
     ):
-        if gamma in wanted:
-            own = _texts(server, trial, gamma, case, repeat, progress, prompts)
-            kept.setdefault((gamma, case), []).append(own)
+        if gamma not in wanted or not prompts[turn]:
+            continue
+        first = turn.start + (repeat + 1) * len(prompts)
+        own = _texts(server, trial, gamma, case, prompts[turn], first, progress)
+        runs = kept.setdefault((gamma, case), [])
+        if len(runs) <= repeat:
+            runs.append(own)
+        else:
+            runs[repeat] += own
 
 
 def _texts(
@@ -79,21 +88,20 @@ def _texts(
     trial: Trial,
     gamma: int,
     case: Case,
-    repeat: int,
+    prompts: Prompts,
+    first: int,
     progress: Callable[[], object],
-    prompts: Prompts | None = None,
 ) -> Run:
-    """Returns a run of prompts; without them, of a few that warm a server up."""
+    """Returns a run of prompts, seeds counted from `first` on."""
     temperature, concurrency = case
-    chosen = trial.other_prompts[:WARM_UP_PROMPTS] if prompts is None else prompts
     return run(
         server,
-        chosen,
+        prompts,
         speculative=gamma > 0,
         max_new_tokens=trial.max_new_tokens,
         temperature=temperature,
         concurrency=concurrency,
-        seed=trial.seed + (repeat - WARM_UP) * len(chosen),
+        seed=trial.seed + first,
         progress=progress,
     )
 

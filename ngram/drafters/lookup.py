@@ -9,15 +9,13 @@ from collections.abc import Sequence
 
 import torch
 
-from ngram.drafters.matches import MOST, Matches
+from ngram.drafters.matches import LONGEST, MOST, Matches
 from reference.drafter import Draft
 from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Scores, Stretch, score_laws
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
-
-LONGEST = 3
 
 
 class PromptLookupDrafter:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 # What an index may take a match to be: it keeps that many tuples for each word of the text, and the
 # memory of these grows with the square.
 MOST = 64
+# How many words a lookup's match may have unless it is said.
+LONGEST = 3
 
 
 class Matches:

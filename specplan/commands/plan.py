@@ -15,7 +15,7 @@ from specplan.options.choice import (
     output_options,
 )
 from specplan.options.cost import CostOptions, cost_options, pricings
-from specplan.options.drafter_names import served_draft
+from specplan.options.drafter_names import lookup_length, served_draft
 from specplan.options.load import (
     DeploymentOptions,
     LoadOptions,
@@ -26,6 +26,7 @@ from specplan.options.load import (
 )
 from specplan.reports.export import default_sampling, export
 from specplan.reports.load import machine, schedules, schedules_json
+from specplan.reports.lookup_export import export_lookup
 from specplan.reports.output import print_json, warn, write_json
 from specplan.reports.plan import Basis, plan_json, plan_text, row_json, rows_text
 
@@ -120,11 +121,10 @@ def plan_command(
     flags = None
     if output_options.server is not None:
         advised = plans[0].gamma if choice.gamma is not None else plans[0].gamma_near
-        draft = "DRAFT" if profile is None or advised == 0 else _draft_name(profile)
         if scheduled:
             flags = _exported_schedule(output_options.server, plans, prices)
         else:
-            flags = export(output_options.server, gamma=advised, draft=draft, sampling=sampling)
+            flags = _exported(output_options.server, advised, profile, sampling)
     _show(plans, basis, prices, flags=flags, options=output_options)
 
 
@@ -137,6 +137,17 @@ def _scheduled(priced: tuple[Pricing, ...], rows: int) -> bool:
     """Returns whether the rows are one schedule: several batch sizes, and nothing else varied."""
     contexts = {None if price.load is None else price.load.context for price in priced}
     return rows > 1 and rows == len(priced) and None not in contexts and len(contexts) == 1
+
+
+def _exported(
+    server: str, gamma: int, profile: Profile | None, sampling: DraftSampling | None
+) -> str:
+    """Returns the flags of one gamma: of a draft model, or of a lookup that a profile is of."""
+    longest = None if profile is None else lookup_length(profile.setup.draft)
+    if longest is not None:
+        return export_lookup(server, gamma=gamma, longest=longest)
+    draft = "DRAFT" if profile is None or gamma == 0 else _draft_name(profile)
+    return export(server, gamma=gamma, draft=draft, sampling=sampling)
 
 
 def _exported_schedule(server: str, plans: list[Plan], prices: list[Pricing]) -> str:

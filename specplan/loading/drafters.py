@@ -6,8 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ngram.drafters.lookup import LONGEST, PromptLookupDrafter
+from ngram.drafters.lookup import PromptLookupDrafter
 from ngram.drafters.lookup_then_ngram import LookupThenNgram
+from ngram.drafters.matches import LONGEST
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.files.cache import load_model as load_ngram
 from ngram.files.description import require_tokenizer

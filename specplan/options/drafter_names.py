@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ngram.drafters.matches import MOST
+from ngram.drafters.matches import LONGEST, MOST
 
 # Kind -> whether a value after the colon is refused (no), allowed (may) or needed (must).
 KINDS = {
@@ -116,6 +116,18 @@ def _parse_heads(text: str) -> DrafterName:
                 f"draft heads+RESCORER*P needs an n-gram to find the P best paths, got {text!r}"
             )
     return DrafterName("heads", value or None, rescored_by=rescorer, drafts=drafts)
+
+
+def lookup_length(text: str) -> int | None:
+    """Returns how many tokens a lookup matches at most; None for other drafters, mixtures too.
+
+    Raises:
+      ValueError: as parse_drafter.
+    """
+    parsed = parse_drafter(text)
+    if parsed.kind != "lookup" or parsed.otherwise is not None:
+        return None
+    return LONGEST if parsed.number is None else parsed.number
 
 
 def _kind(text: str) -> str:

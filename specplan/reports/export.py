@@ -16,7 +16,8 @@ def default_sampling(server: str) -> DraftSampling | None:
     """Returns how a server drafts unless told otherwise; None where its flags can say either.
 
     vLLM's `draft_sample_method` says it; transformers lets the assistant draw as the target does;
-    SGLang and llama.cpp draft the likeliest token.
+    SGLang and llama.cpp draft the likeliest token, unless llama.cpp's `--spec-draft-sampling` says
+    otherwise.
     """
     return _DRAFTS[server]
 
@@ -71,11 +72,12 @@ def _tensorrt_llm(gamma: int, draft: str, _sampling: DraftSampling | None) -> st
     )
 
 
-def _llama_cpp(gamma: int, draft: str, _sampling: DraftSampling | None) -> str:
+def _llama_cpp(gamma: int, draft: str, sampling: DraftSampling | None) -> str:
     # p-min 0: draft on however unsure the draft is. Builds before May 2026 say --draft-max.
+    drawn = " --spec-draft-sampling probabilistic" if sampling == "sampled" else ""
     return (
         f"--spec-type draft-simple --model-draft {shlex.quote(draft)}"
-        f" --spec-draft-n-max {gamma} --spec-draft-p-min 0"
+        f" --spec-draft-n-max {gamma} --spec-draft-p-min 0{drawn}"
     )
 
 

@@ -2,6 +2,10 @@
 
 from pathlib import Path
 
+import torch
+from programs import TEXT, bpe_tokenizer
+from transformers import LlamaConfig, LlamaForCausalLM
+
 from engines.llama_cpp import LlamaCpp
 from engines.serving.gguf_files import write_gguf
 from estimator.prompts import embedded_prompts
@@ -18,6 +22,38 @@ def embedded_ids(*, count: int, prompt_tokens: int = 16) -> list[tuple[int, ...]
     return [
         tuple(ids) for ids in embedded_prompts(tokenizer, count=count, prompt_tokens=prompt_tokens)
     ]
+
+
+def other_pair(folder: Path) -> tuple[str, str, list[tuple[int, ...]]]:
+    """Returns a tiny pair with a tokenizer of its own, and prompts; trained on the tests' text."""
+    tokenizer = bpe_tokenizer(tokens=320)
+    ids = torch.tensor(tokenizer(TEXT)["input_ids"])
+    sources = []
+    for seed, (name, width, steps) in enumerate((("target", 48, 60), ("draft", 16, 40))):
+        torch.manual_seed(seed)
+        model = LlamaForCausalLM(
+            LlamaConfig(
+                vocab_size=len(tokenizer),
+                hidden_size=width,
+                intermediate_size=2 * width,
+                num_hidden_layers=1,
+                num_attention_heads=2,
+                max_position_embeddings=128,
+            )
+        )
+        optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
+        for _ in range(steps):
+            starts = torch.randint(0, len(ids) - 33, (8, 1))
+            batch = ids[starts + torch.arange(33)]
+            loss = model(batch, labels=batch).loss
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        sources.append(str(folder / name))
+        model.save_pretrained(sources[-1])
+        tokenizer.save_pretrained(sources[-1])
+    prompts = [tuple(ids[100 * n : 100 * n + 12].tolist()) for n in range(4)]
+    return sources[0], sources[1], prompts
 
 
 def embedded_llama_cpp(folder: Path) -> LlamaCpp:

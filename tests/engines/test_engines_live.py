@@ -1,12 +1,17 @@
 """Engines started for real on the embedded pair: their texts, counters and steps are the laws'."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 from engine_pairs import DRAFT, TARGET, embedded_ids
 
 from engines.engine import Engine, Setting
-from engines.llama_cpp import LlamaCpp
+from engines.llama_cpp import LlamaCpp, LlamaCppServer
+from engines.observing.sources import observe
 from engines.scores.text_scores import acceptance
+from engines.serving.http import post_json
 from engines.transformers import Transformers
 from engines.trials.runs import Run, run
 from engines.trials.scoring import LocalScorer
@@ -84,6 +89,26 @@ def test_requests_at_once_write_the_texts_that_they_write_alone(llama_cpp: Llama
     assert [t.tokens for t in together.completions] == [t.tokens for t in alone.completions]
     assert together.total == alone.total
     assert len(together.counts) == 1
+
+
+def test_what_is_observed_of_a_live_server_is_what_it_counts(
+    llama_cpp: LlamaCpp, tmp_path: Path
+) -> None:
+    with llama_cpp.serve(Setting(3, "argmax")) as server:
+        assert isinstance(server, LlamaCppServer)
+        for prompt in PROMPTS:
+            server.complete(prompt, max_new_tokens=TOKENS, temperature=0.0, seed=0)
+        body = {"prompt": list(PROMPTS[0]), "n_predict": TOKENS, "temperature": 0.0}
+        before = observe([server.url], gamma=3)
+        answer = tmp_path / "answer.json"
+        answer.write_text(json.dumps(post_json(f"{server.url}/completion", body)))
+        found, counts = observe([server.url], gamma=3), server.counts()
+    assert (found.drafts, found.drafted) == (counts.drafts, counts.drafted)
+    assert found.hits == counts.accepted + (0,) * (3 - len(counts.accepted))
+    between, timed = found.since(before), observe([str(answer)], gamma=3)
+    assert (timed.drafted, timed.accepted) == (between.drafted, between.accepted)
+    # Where a single token is left to emit, the last pass drafts nothing.
+    assert timed.drafts - between.drafts in (0, 1)
 
 
 def test_gguf_and_folder_give_one_law(llama_cpp: LlamaCpp) -> None:

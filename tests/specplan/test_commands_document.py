@@ -1,4 +1,4 @@
-"""docs/commands.md names every command, and every key that `plan` and `validate` print."""
+"""docs/commands.md names every command, and every key of plans, observations and rows."""
 
 import json
 from dataclasses import fields
@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import pytest
 from click.testing import CliRunner
+from metrics_pages import vllm_page
 
 from engines.trials.row import Row as EngineRow
 from estimator.bild.row import BildRow
@@ -35,6 +36,15 @@ def test_every_key_of_a_plan_is_explained() -> None:
     result = CliRunner().invoke(main, ["plan", "--alpha", "0.8", "--c", "0.05", "--json"])
     unexplained = [key for key in json.loads(result.stdout) if f"`{key}`" not in section("plan")]
     assert unexplained == []
+
+
+def test_every_key_of_an_observation_is_explained(tmp_path: Path) -> None:
+    page = tmp_path / "page"
+    page.write_text(vllm_page(100, (60, 30)))
+    result = CliRunner().invoke(main, ["observe", str(page), "--c", "0.05", "--json"])
+    keys = json.loads(result.stdout)
+    assert "plan" in keys
+    assert [key for key in keys if f"`{key}`" not in section("observe")] == []
 
 
 @pytest.mark.parametrize("row", [Row, EngineRow, BildRow])

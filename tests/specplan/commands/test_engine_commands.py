@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from engine_pairs import TARGET
+from vllm_server import vllm_server
 
 from specplan.main import main
 
@@ -55,6 +57,22 @@ def test_the_table_names_engine_prices_and_audit() -> None:
     assert "transformers 5." in result.stdout
     assert "a step in ms by gamma 2:" in result.stdout
     assert "Audit: the engine accepts what its models' laws allow." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("served", "message"),
+    [
+        ("T", "metrics must have vllm:spec_decode_num_drafts, got none: speculation is off; "
+              "--speculative-config turns it on"),
+        ("U", "server and target-url must serve one model, got U and T"),
+    ],
+)  # fmt: skip
+def test_running_servers_of_another_kind_are_refused(served: str, message: str) -> None:
+    with vllm_server(TARGET, name="T") as target, vllm_server(TARGET, name=served) as server:
+        urls = ["--server", server, "--target-url", target]
+        result = validate("--engine", "vllm", "--laws", "local", *urls, "--gamma", "2", *SMALL)
+    assert result.exit_code == 2, result.output
+    assert f"Error: {message}" in result.stderr
 
 
 @pytest.mark.parametrize(

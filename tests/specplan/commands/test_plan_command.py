@@ -446,7 +446,8 @@ def test_the_json_object_is_written_to_a_file_too(tmp_path: Path) -> None:
         ("embedded", "weights/draft"),
         ("exit:4", None),
         ("ngram:m.arpa", None),
-        ("lookup", None),
+        ("lookup+ngram", None),
+        ("lookup:2", '"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 2'),
     ],
 )
 def test_a_profile_exports_drafts_that_servers_can_load(

@@ -1,12 +1,21 @@
 """The flags that set a planned gamma in other programs."""
 
 import json
+import os
+import re
 import shlex
+import subprocess
+from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
+from reference.models.embedded import weights_folder
+from simulator.choice.schedule import Range
 from specplan.reports.export import EXPORTS, export
+from specplan.reports.lookup_export import export_lookup
+from specplan.reports.schedule_export import export_schedule
 
 
 def test_vllm_reads_its_own_json_back() -> None:
@@ -59,3 +68,86 @@ def test_sglang_verifies_one_token_more_than_it_drafts() -> None:
 @pytest.mark.parametrize("server", EXPORTS)
 def test_gamma_zero_exports_no_flag(server: str) -> None:
     assert export(server, gamma=0, draft="D").startswith("# gamma is 0")
+
+
+def test_llama_cpp_is_told_to_draw_where_drawn_drafts_were_planned() -> None:
+    flags = export("llama.cpp", gamma=4, draft="D", sampling="sampled")
+    assert flags.endswith(" --spec-draft-sampling probabilistic")
+    assert "sampling" not in export("llama.cpp", gamma=4, draft="D", sampling="argmax")
+
+
+def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -> None:
+    # The wheel exposes no parser; its table of arguments is compiled in, each name a C string.
+    folder = Path(find_spec("xllamacpp").submodule_search_locations[0])
+    library = b"".join(path.read_bytes() for path in folder.glob("xllamacpp*.so"))
+    texts = [
+        export("llama.cpp", gamma=4, draft="D", sampling="sampled"),
+        export_lookup("llama.cpp", gamma=4, longest=3),
+    ]
+    flags = [word for text in texts for word in shlex.split(text) if word.startswith("--")]
+    assert len(flags) == 9
+    assert [flag for flag in flags if f"\0{flag}\0".encode() not in library] == []
+    assert b"\0--no-such-flag\0" not in library
+    values = ("draft-simple", "ngram-simple", "{greedy,probabilistic}")
+    assert [value for value in values if f"{value}\0".encode() not in library] == []
+
+
+def test_a_lookup_is_exported_as_one() -> None:
+    flag, value = shlex.split(export_lookup("vllm", gamma=4, longest=3))
+    assert flag == "--speculative-config"
+    assert json.loads(value) == {
+        "method": "ngram",
+        "num_speculative_tokens": 4,
+        "prompt_lookup_max": 3,
+        "prompt_lookup_min": 1,
+    }
+    text = export_lookup("tensorrt-llm", gamma=4, longest=3)
+    assert "  decoding_type: NGram\n  max_draft_len: 4\n  max_matching_ngram_size: 3" in text
+    assert export_lookup("vllm", gamma=0, longest=3).startswith("# gamma is 0")
+    with pytest.raises(ValueError, match=r"must be one of vllm, .*, got sglang"):
+        export_lookup("sglang", gamma=4, longest=3)
+
+
+def test_transformers_still_has_the_settings_of_a_lookup() -> None:
+    from transformers import GenerationConfig
+
+    text = export_lookup("transformers", gamma=4, longest=3)
+    given = dict(re.findall(r"(\w+)=(\d)", text))
+    assert given == {"prompt_lookup_num_tokens": "4", "max_matching_ngram_size": "3"}
+    assert set(given) <= set(vars(GenerationConfig()))
+
+
+@pytest.mark.skipif("SPECPLAN_VLLM" not in os.environ, reason="needs SPECPLAN_VLLM")
+def test_vllm_itself_takes_what_is_exported(tmp_path: Path) -> None:
+    draft = tmp_path / "draft"
+    draft.mkdir()
+    target = weights_folder("target")
+    for path in [*weights_folder("draft").iterdir(), *target.glob("tokenizer*.json")]:
+        (draft / path.name).symlink_to(path.resolve())
+    ranges = (Range(1, 4, 3), Range(5, 8, 0))
+    exported = [
+        export("vllm", gamma=3, draft=str(draft), sampling="argmax"),
+        export("vllm", gamma=3, draft=str(draft), sampling="sampled"),
+        export_lookup("vllm", gamma=3, longest=3),
+        export_schedule("vllm", ranges, draft=str(draft)),
+    ]
+    configs = [json.loads(shlex.split(text)[1]) for text in exported]
+    program = (
+        "import json, sys\n"
+        "from vllm.engine.arg_utils import EngineArgs\n"
+        "for config in json.loads(sys.argv[2]):\n"
+        "    args = EngineArgs(model=sys.argv[1], dtype='float32', max_model_len=512,\n"
+        "                      enforce_eager=True, speculative_config=config)\n"
+        "    made = args.create_engine_config().speculative_config\n"
+        "    print('made', made.method, made.num_speculative_tokens)\n"
+    )
+    ran = subprocess.run(
+        [os.environ["SPECPLAN_VLLM"], "-c", program, str(target), json.dumps(configs)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "HF_HUB_OFFLINE": "1", "VLLM_CPU_KVCACHE_SPACE": "1"},
+        check=False,
+    )
+    made = [line.split()[1:] for line in ran.stdout.splitlines() if line.startswith("made")]
+    expected = [["draft_model", "3"]] * 2 + [["ngram", "3"], ["draft_model", "3"]]
+    assert made == expected, ran.stderr[-2000:]

@@ -1,0 +1,75 @@
+"""A profile of what a deployment accepts: rates by position in place of traces."""
+
+from __future__ import annotations
+
+from datetime import date
+
+from engines.observing.observation import Observation
+from estimator.profiles.profile import (
+    SCHEMA,
+    VERSION,
+    Alpha,
+    Drafting,
+    Estimate,
+    Profile,
+    Setup,
+)
+from estimator.traces.traces import DraftSampling
+from simulator.acceptance.conversions import position_acceptance
+from simulator.cost.curves import CostModel
+
+UNKNOWN = "unknown"
+# What flags name a draft that only the deployment knows.
+PLACEHOLDER = "DRAFT"
+
+
+def observed_profile(
+    observation: Observation, *, draft_sampling: DraftSampling, cost: CostModel | None
+) -> Profile:
+    """Returns a profile to plan with.
+
+    Where positions are not counted, those of i.i.d. acceptances stand, without intervals.
+
+    Args:
+      observation: with drafts.
+      draft_sampling: how the deployment drafts, which its counters do not tell.
+      cost: of blocks, where the user states it in seconds.
+    """
+    alpha = observation.alpha_iid
+    if observation.hits:
+        rates = tuple(
+            Estimate(rate.value, rate.low, rate.high) for rate in observation.unconditional
+        )
+    else:
+        stands = position_acceptance(alpha.value, observation.gamma)
+        rates = tuple(Estimate(float(rate)) for rate in stands)
+    measured = Alpha(
+        alpha.value, alpha.low, alpha.high, confidence=0.95, tokens=observation.drafted
+    )
+    milliseconds = {} if cost is None else _milliseconds(cost)
+    return Profile(
+        schema=SCHEMA,
+        version=VERSION,
+        alpha=measured,
+        draft_sampling=draft_sampling,
+        draftings={draft_sampling: Drafting(measured, accepted_by_position=rates)},
+        setup=Setup(
+            target=UNKNOWN if observation.model is None else observation.model,
+            draft=PLACEHOLDER,
+            max_gamma=observation.gamma,
+            date=date.today().isoformat(),
+            engine=observation.kind,
+            engine_version=observation.version,
+        ),
+        target_ms=milliseconds,
+        draft_ms=None if cost is None else 1e3 * cost.draft_seconds,
+        drafting_ms=(
+            {} if cost is None else {g: 1e3 * s for g, s in cost.draft_curve.items()}
+        ),
+        overhead_ms=0.0 if cost is None else 1e3 * cost.overhead_seconds,
+        baseline_overhead_ms=0.0 if cost is None else 1e3 * cost.baseline_overhead_seconds,
+    )
+
+
+def _milliseconds(cost: CostModel) -> dict[int, float]:
+    return {n: 1e3 * seconds for n, seconds in cost.target_seconds.items()}

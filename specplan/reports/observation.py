@@ -1,0 +1,113 @@
+"""What a deployment accepts, as a reader sees it: by position, its alpha, a line a while."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from specplan.reports.output import table
+
+if TYPE_CHECKING:
+    from engines.counting.rates import Rate
+    from engines.observing.observation import Observation
+
+SHORT_OF_GAMMA = 0.01
+NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llama.cpp": "llama.cpp"}
+SINCE = {
+    "metrics": "since the server started, what warmed it up included",
+    "log": "in the lines of its log",
+    "bench": "in a run of vllm bench serve",
+    "timings": "in its answers",
+}
+
+
+def observation_json(observation: Observation, *, seconds: float | None) -> dict[str, Any]:
+    """Returns an observation with drafts as JSON knows it.
+
+    Args:
+      observation: what was counted.
+      seconds: over how long; None: since the counters began.
+    """
+    return {
+        "source": {
+            "kind": observation.kind,
+            "from": observation.origin,
+            "version": observation.version,
+            "model": observation.model,
+        },
+        "seconds": seconds,
+        "gamma": observation.gamma,
+        "drafts": observation.drafts,
+        "drafted": observation.drafted,
+        "accepted": observation.accepted,
+        "accepted_by_position": [asdict(rate) for rate in observation.unconditional],
+        "conditional": [
+            None if rate is None else asdict(rate) for rate in observation.conditional
+        ],
+        "block_efficiency": observation.block_efficiency,
+        "accepted_fraction": observation.accepted_fraction,
+        "alpha_iid": asdict(observation.alpha_iid),
+        "iid_consistent": observation.iid_consistent,
+        "iid_p_value": observation.iid_p_value,
+    }
+
+
+def observation_text(observation: Observation, *, seconds: float | None) -> str:
+    """Returns the readable form of the same."""
+    about = [NAMES[observation.kind]]
+    if observation.version is not None:
+        about.append(observation.version)
+    if observation.model is not None:
+        about.append(f"with {observation.model}")
+    when = SINCE[observation.origin] if seconds is None else f"in {seconds:g} s"
+    lines = [
+        f"{' '.join(about)}: {observation.drafts} drafts, {observation.drafted} tokens drafted, "
+        f"{observation.accepted} accepted {when}.",
+        "",
+    ]
+    if observation.hits:
+        cells = [
+            [str(position), str(whole), "-" if once is None else str(once)]
+            for position, (whole, once) in enumerate(
+                zip(observation.unconditional, observation.conditional, strict=True), start=1
+            )
+        ]
+        header = ["position", "accepted [95 %]", "once those before were [95 %]"]
+        lines += [table(cells, header=header), ""]
+    lines += [
+        f"Tokens per target call {observation.block_efficiency:.3f}; accepted over drafted "
+        f"{observation.accepted_fraction:.3f}, which falls with gamma.",
+        f"alpha_iid {observation.alpha_iid}{_iid(observation)}",
+    ]
+    if not observation.hits:
+        lines.append("Positions are not counted there: acceptances are taken as i.i.d.")
+    if observation.cut_short > SHORT_OF_GAMMA:
+        lines.append(
+            f"Blocks drafted {100 * observation.cut_short:.0f} % fewer tokens than gamma "
+            f"{observation.gamma}: rates of late positions are of fewer drafts, and higher than "
+            "they look."
+        )
+    return "\n".join(lines)
+
+
+def observation_line(observation: Observation, *, clock: str) -> str:
+    """Returns an interval in one line."""
+    rates = " ".join(f"{rate.value:.3f}" for rate in observation.unconditional)
+    by_position = f"  by position {rates}" if rates else ""
+    return (
+        f"{clock}  {observation.drafts} drafts  {observation.block_efficiency:.2f} tokens a call"
+        f"{by_position}  alpha_iid {_short(observation.alpha_iid)}"
+    )
+
+
+def _iid(observation: Observation) -> str:
+    consistent, p_value = observation.iid_consistent, observation.iid_p_value
+    if consistent is None or p_value is None:
+        return "."
+    if consistent:
+        return f"; positions differ by no more than chance (p = {p_value:.2g})."
+    return f"; positions differ by more than chance (p = {p_value:.1g}): not i.i.d."
+
+
+def _short(rate: Rate) -> str:
+    return f"{rate.value:.2f} [{rate.low:.2f}, {rate.high:.2f}]"

@@ -1,0 +1,79 @@
+"""Metrics pages as engines print them, with counts of one's choice."""
+
+from collections.abc import Sequence
+
+
+def vllm_page(
+    drafts: int, accepted: Sequence[int], *, engine: int = 0, began: float = 1.7953e9
+) -> str:
+    """Returns vLLM's page of a model whose γ is how many positions are given."""
+    labels = f'engine="{engine}",model_name="M"'
+    name = "vllm:spec_decode_num"
+    positions = "\n".join(
+        f'{name}_accepted_tokens_per_pos_total{{{labels},position="{position}"}} {hits}.0'
+        for position, hits in enumerate(accepted)
+    )
+    return (
+        "# HELP vllm:num_requests_running Number of requests in model execution batches.\n"
+        "# TYPE vllm:num_requests_running gauge\n"
+        f"vllm:num_requests_running{{{labels}}} 0.0\n"
+        f"# HELP {name}_drafts_total Number of spec decoding drafts.\n"
+        f"# TYPE {name}_drafts_total counter\n"
+        f"{name}_drafts_total{{{labels}}} {drafts}.0\n"
+        f"# TYPE {name}_drafts_created gauge\n"
+        f"{name}_drafts_created{{{labels}}} {began!r}\n"
+        f"# TYPE {name}_draft_tokens_total counter\n"
+        f"{name}_draft_tokens_total{{{labels}}} {drafts * len(accepted)}.0\n"
+        f"# TYPE {name}_accepted_tokens_total counter\n"
+        f"{name}_accepted_tokens_total{{{labels}}} {sum(accepted)}.0\n"
+        f"# TYPE {name}_accepted_tokens_per_pos_total counter\n"
+        f"{positions}\n"
+    )
+
+
+def llama_cpp_page(drafts: int, drafted: int, accepted: Sequence[int]) -> str:
+    """Returns llama.cpp's page, which lists positions that were accepted once."""
+    name = "llamacpp:spec_decode_num"
+    positions = "\n".join(
+        f'{name}_accepted_tokens_per_pos_total{{position="{position}"}} {hits}'
+        for position, hits in enumerate(accepted)
+    )
+    return (
+        f"# TYPE {name}_drafts_total counter\n{name}_drafts_total {drafts}\n"
+        f"# TYPE {name}_draft_tokens_total counter\n{name}_draft_tokens_total {drafted}\n"
+        f"# TYPE {name}_accepted_tokens_per_pos_total counter\n{positions}\n"
+    )
+
+
+def sglang_page(*, calls: int, generated: int, requests: int, steps: int | None = 3) -> str:
+    """Returns SGLang's page of chains of `steps` drafted tokens."""
+    labels = '{engine_type="unified",model_name="M",tp_rank="0"}'
+    told = "" if steps is None else f"sglang:spec_num_steps{labels} {steps}.0\n"
+    return (
+        f"# TYPE sglang:generation_tokens_total counter\n"
+        f"sglang:generation_tokens_total{labels} {generated}.0\n"
+        f"# TYPE sglang:num_requests_total counter\n"
+        f"sglang:num_requests_total{labels} {requests}.0\n"
+        f"# TYPE sglang:spec_verify_calls_total counter\n"
+        f"sglang:spec_verify_calls_total{labels} {calls}.0\n"
+        f"# TYPE sglang:spec_num_steps gauge\n{told}"
+    )
+
+
+LOG = """\
+(APIServer pid=1) INFO 11-21 22:41:29 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with x
+(APIServer pid=1) INFO 11-21 22:42:26 [loggers.py:9] Engine 000: Avg generation throughput: 38.5
+(APIServer pid=1) INFO 11-21 22:42:26 [metrics.py:120] SpecDecoding metrics: Mean acceptance \
+length: 2.00, Accepted throughput: 10.00 tokens/s, Drafted throughput: 30.00 tokens/s, Accepted: \
+100 tokens, Drafted: 300 tokens, Per-position acceptance rate: 0.600, 0.300, 0.100, Avg Draft \
+acceptance rate: 33.3%
+(APIServer pid=1) INFO 11-21 22:42:36 [metrics.py:120] SpecDecoding metrics: Mean acceptance \
+length: 1.50, Accepted throughput: 2.50 tokens/s, Drafted throughput: 15.00 tokens/s, Accepted: \
+25 tokens, Drafted: 150 tokens, Per-position acceptance rate: 0.400, 0.100, 0.000, Avg Draft \
+acceptance rate: 16.7%
+"""
+BENCH = """{"backend": "openai", "model_id": "M", "completed": 8,
+"spec_decode_acceptance_rate": 33.3, "spec_decode_acceptance_length": 2.0,
+"spec_decode_num_drafts": 200,
+"spec_decode_draft_tokens": 600, "spec_decode_accepted_tokens": 200,
+"spec_decode_per_position_acceptance_rates": [0.6, 0.3, 0.1]}"""

@@ -1,0 +1,144 @@
+"""Counts of drafts: their rates, the alpha of largest likelihood, whether i.i.d., a restart."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from engines.observing.observation import Observation
+
+
+def observation(drafts: int, by_position: tuple[int, ...], **others: object) -> Observation:
+    fields = {
+        "kind": "vllm",
+        "origin": "metrics",
+        "stated_gamma": len(by_position),
+        "drafts": drafts,
+        "drafted": drafts * len(by_position),
+        "accepted": sum(by_position),
+        "by_position": by_position,
+        **others,
+    }
+    return Observation(**fields)  # type: ignore[arg-type]
+
+
+def drawn(alphas: tuple[float, ...], drafts: int, generator: np.random.Generator) -> Observation:
+    """Returns counts of blocks whose positions stand with these conditional rates."""
+    stands = np.logical_and.accumulate(generator.random((drafts, len(alphas))) < alphas, axis=1)
+    return observation(drafts, tuple(int(hits) for hits in stands.sum(axis=0)))
+
+
+def test_rates_are_over_all_blocks_and_over_those_that_stood_so_far() -> None:
+    found = observation(100, (60, 30, 0))
+    assert [rate.value for rate in found.unconditional] == [0.6, 0.3, 0.0]
+    assert [rate and rate.value for rate in found.conditional] == [0.6, 0.5, 0.0]
+    assert observation(100, (60, 0, 0)).conditional[2] is None
+    assert found.block_efficiency == 1.9
+    assert found.accepted_fraction == 0.3
+
+
+def test_alpha_has_the_largest_likelihood() -> None:
+    found = observation(100, (60, 30, 10))
+    grid = np.linspace(0.001, 0.999, 9981)
+    # 90 blocks end in a rejection after 0, 1 or 2 successes, 10 in none.
+    likelihood = 100 * np.log(grid) + 90 * np.log(1 - grid)
+    assert found.alpha_iid.value == pytest.approx(grid[likelihood.argmax()], abs=1e-4)
+
+
+def test_intervals_of_alpha_hold_it_as_often_as_they_say() -> None:
+    generator = np.random.default_rng(3)
+    held = 0
+    totals = 0
+    for _ in range(400):
+        found = drawn((0.7,) * 4, 300, generator)
+        held += found.alpha_iid.low <= 0.7 <= found.alpha_iid.high
+        without = observation(300, (), stated_gamma=4, drafted=1200, accepted=found.accepted)
+        totals += without.alpha_iid.low <= 0.7 <= without.alpha_iid.high
+    # 95 % of 400, four standard deviations of 4.4 below: 3 false alarms in 100 000.
+    assert held >= 363
+    assert totals >= 363
+
+
+def test_totals_alone_give_the_alpha_of_their_accepted_fraction() -> None:
+    alpha, drafts = 0.6, 10**6
+    accepted = round(drafts * sum(alpha**i for i in range(1, 5)))
+    found = observation(drafts, (), stated_gamma=4, drafted=4 * drafts, accepted=accepted)
+    assert found.alpha_iid.value == pytest.approx(0.6, abs=1e-6)
+    assert found.unconditional == ()
+    assert found.iid_consistent is None
+    assert found.acceptance.kind == "iid"
+
+
+def test_iid_acceptances_are_told_from_others() -> None:
+    generator = np.random.default_rng(5)
+    alarms = sum(not drawn((0.7,) * 4, 500, generator).iid_consistent for _ in range(300))
+    # One in a hundred, so 3 of 300; four standard deviations of 1.7 above.
+    assert alarms <= 10
+    caught = sum(
+        not drawn((0.6, 0.7, 0.8, 0.8), 500, generator).iid_consistent for _ in range(20)
+    )
+    assert caught == 20
+
+
+def test_one_position_says_nothing_of_iid() -> None:
+    assert observation(100, (60,)).iid_p_value is None
+
+
+def test_rates_by_position_are_planned_with() -> None:
+    acceptance = observation(100, (60, 30, 10)).acceptance
+    assert acceptance.kind == "by_position"
+    assert acceptance.observed_gamma == 3
+    assert float(acceptance.tokens_per_call(3)) == pytest.approx(2.0)
+
+
+def test_gamma_is_the_least_that_explains_the_counts_where_nothing_tells_it() -> None:
+    assert observation(100, (60, 5), stated_gamma=None, drafted=330).gamma == 4
+    assert observation(100, (60, 5), stated_gamma=None, drafted=120).gamma == 2
+    assert observation(100, (60, 5), stated_gamma=None, drafted=330).hits == (60, 5, 0, 0)
+
+
+def test_a_later_reading_less_an_earlier_one_is_what_came_between() -> None:
+    between = observation(100, (60, 30)).since(observation(40, (20, 10)))
+    assert (between.drafts, between.drafted, between.hits) == (60, 120, (40, 20))
+
+
+def test_two_engines_count_together() -> None:
+    both = observation(100, (60, 30), model="M") + observation(40, (20, 10), model="N")
+    assert (both.drafts, both.accepted, both.hits, both.model) == (140, 120, (80, 40), None)
+
+
+@pytest.mark.parametrize(
+    ("refusal", "message"),
+    [
+        (
+            lambda: observation(40, (20, 10)).since(observation(100, (60, 30))),
+            "counters must not fall or begin anew between two readings, got 100 drafts, then 40: "
+            "the server was restarted",
+        ),
+        (
+            lambda: observation(100, (20, 10), began=2.0).since(
+                observation(40, (20, 10), began=1.0)
+            ),
+            "counters must not fall or begin anew",
+        ),
+        (
+            lambda: observation(100, (60, 30)) + observation(100, (60,)),
+            "sources must be of one gamma, got 2 and 1",
+        ),
+        (
+            lambda: observation(100, (60, 30)) + observation(100, (60, 30), kind="sglang"),
+            "sources must be of one engine, got vllm and sglang",
+        ),
+        (
+            lambda: observation(100, (60, 70)),
+            "accepted tokens by position must not rise from one to the next, got 60, 70 of 100",
+        ),
+        (
+            lambda: observation(100, (), drafted=3, accepted=4),
+            "accepted tokens must be among those drafted, got 4 of 3",
+        ),
+    ],
+)
+def test_refuses(refusal: Callable[[], object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        refusal()

@@ -1,0 +1,126 @@
+"""What servers print: metrics pages, logs, JSON; each read into the same counts."""
+
+import json
+from pathlib import Path
+
+import pytest
+from metrics_pages import BENCH, LOG, llama_cpp_page, sglang_page, vllm_page
+
+from engines.observing.observation import Observation
+from engines.observing.sources import observe
+
+
+@pytest.fixture
+def saved(tmp_path: Path):
+    """Returns what writes a text into a file and observes it."""
+
+    def write(*texts: str, gamma: int | None = None) -> Observation:
+        paths = []
+        for number, text in enumerate(texts):
+            paths.append(tmp_path / f"{number}.txt")
+            paths[-1].write_text(text, encoding="utf-8")
+        return observe([str(path) for path in paths], gamma=gamma)
+
+    return write
+
+
+def test_vllms_page_sums_its_engines(saved) -> None:
+    pages = vllm_page(100, (60, 30, 10)) + vllm_page(50, (20, 10, 0), engine=1)
+    found = saved(pages)
+    assert (found.kind, found.gamma, found.model) == ("vllm", 3, "M")
+    assert (found.drafts, found.drafted, found.hits) == (150, 450, (80, 40, 10))
+
+
+def test_llama_cpps_page_may_lack_late_positions(saved) -> None:
+    found = saved(llama_cpp_page(100, 390, (60, 30)))
+    assert (found.kind, found.gamma, found.hits) == ("llama.cpp", 4, (60, 30, 0, 0))
+    assert found.cut_short == pytest.approx(0.025)
+    assert saved(llama_cpp_page(100, 390, (60, 30)), gamma=5).hits == (60, 30, 0, 0, 0)
+
+
+def test_sglangs_page_gives_totals(saved) -> None:
+    # 10 requests, whose first tokens are the prompts'; 100 passes that emitted 190 tokens.
+    found = saved(sglang_page(calls=100, generated=200, requests=10))
+    assert (found.kind, found.gamma, found.drafts, found.drafted) == ("sglang", 3, 100, 300)
+    assert found.accepted == 90
+    assert found.block_efficiency == 1.9
+    assert found.unconditional == ()
+    unsaid = sglang_page(calls=100, generated=200, requests=10, steps=None)
+    assert saved(unsaid, gamma=4).gamma == 4
+
+
+def test_lines_of_vllms_log_are_summed(saved) -> None:
+    found = saved(LOG)
+    assert (found.kind, found.origin, found.version) == ("vllm", "log", "0.32.0")
+    assert (found.drafts, found.drafted, found.accepted) == (150, 450, 125)
+    assert found.hits == (80, 35, 10)
+
+
+def test_a_result_of_vllm_bench_serve_is_read(saved) -> None:
+    found = saved(BENCH)
+    assert (found.origin, found.model, found.gamma) == ("bench", "M", 3)
+    assert (found.drafts, found.accepted, found.hits) == (200, 200, (120, 60, 20))
+
+
+def test_llama_cpps_timings_are_summed_over_lines(saved) -> None:
+    answer = {"content": "x", "timings": {"predicted_n": 65, "draft_n": 90, "draft_n_accepted": 34}}
+    found = saved(f"{json.dumps(answer)}\n{json.dumps(answer)}\n")
+    # 64 tokens after the prompt's, 34 of them drafted: 30 passes.
+    assert (found.origin, found.drafts, found.drafted, found.accepted) == ("timings", 60, 180, 68)
+    assert found.gamma == 3
+
+
+def test_several_files_are_summed(saved) -> None:
+    both = saved(vllm_page(100, (60, 30)), vllm_page(50, (20, 10)))
+    assert (both.drafts, both.hits) == (150, (80, 40))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (
+            "# TYPE vllm:num_requests_running gauge\nvllm:num_requests_running 0.0\n",
+            "metrics must have vllm:spec_decode_num_drafts, got none: speculation is off; "
+            "--speculative-config turns it on",
+        ),
+        (
+            "# TYPE llamacpp:prompt_tokens_total counter\nllamacpp:prompt_tokens_total 5\n",
+            r"metrics must have llamacpp:spec_decode_num_drafts, got none: speculation is off; a "
+            r"draft model \(--model-draft, with --spec-type draft-simple\) turns it on",
+        ),
+        (
+            "# TYPE sglang:generation_tokens_total counter\nsglang:generation_tokens_total 5\n",
+            "metrics must have sglang:spec_verify_calls_total, got none: speculation is off; "
+            "--speculative-algorithm",
+        ),
+        (
+            "# TYPE sglang:spec_accept_length gauge\nsglang:spec_accept_length 2.8\n",
+            "its last block efficiency alone is known: plan --block-efficiency 2.8 --at-gamma G",
+        ),
+        (
+            sglang_page(calls=9, generated=20, requests=1, steps=None),
+            "gamma must be given where a page lacks sglang:spec_num_steps, got none",
+        ),
+        ("<html>not found</html>", "must be a metrics page of vLLM, llama.cpp or SGLang"),
+        ("SpecDecoding metrics: Mean", "a line of vLLM's log must tell accepted and drafted"),
+        (
+            LOG + LOG.replace(", 0.100, Avg", ", Avg").replace(", 0.000, Avg", ", Avg"),
+            "sources must be of one gamma, got 3 and 2",
+        ),
+        ('{"timings": {"predicted_n": 5}}', "timings must have draft_n, got none: speculation is"),
+        ('{"error": 1}', "must have spec_decode_num_drafts .* or timings .*, got error"),
+        ("{", "JSON of drafts must be JSON, got: "),
+        ("[1]", "JSON of drafts must be objects, got int"),
+        (
+            BENCH.replace("200,", '"many",', 1),
+            "spec_decode_num_drafts must be a whole number of at least 0, got 'many'",
+        ),
+        (
+            BENCH.replace("[0.6, 0.3, 0.1]", "[]"),
+            "vllm bench serve must tell spec_decode_per_position_acceptance_rates, got",
+        ),
+    ],
+)
+def test_refuses_a_text_by_name(saved, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=rf"0\.txt: .*{message}"):
+        saved(text)

@@ -1,0 +1,122 @@
+"""Servers as child processes: waited for, heard when they die, gone whatever happens."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from engines.serving.child import free_port, serving
+
+SERVER = """\
+import http.server, os, pathlib, sys
+pathlib.Path(sys.argv[2]).write_text(str(os.getpid()))
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        if self.path == "/die":
+            print("out of memory", flush=True)
+            os._exit(3)
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"""
+DYING = "import sys; print('loading'); print('no room for the cache'); sys.exit(7)"
+SILENT = "import time; print('still loading', flush=True); time.sleep(60)"
+
+
+def lives(process: int) -> bool:
+    """Returns whether a process runs; one that has ended and waits to be read does not."""
+    try:
+        state = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state != "Z"
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[tuple[str, int]]:
+    """Serves while the context lasts, and gives URL and process."""
+    port, noted = free_port(), folder / "process"
+    url = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-S", "-c", SERVER, str(port), str(noted)]
+    with serving(command, url=url, name="engine", start_seconds=30):
+        yield url, int(noted.read_text())
+
+
+def serve_until(start_seconds: float, program: str) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    command = [sys.executable, "-S", "-c", program]
+    with serving(command, url=url, name="engine", start_seconds=start_seconds):
+        raise AssertionError("never healthy")
+
+
+def test_a_server_is_gone_when_its_context_ends(tmp_path: Path) -> None:
+    with served(tmp_path) as (_, process):
+        assert lives(process)
+    assert not lives(process)
+
+
+def test_a_server_is_gone_when_its_user_fails(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError), served(tmp_path) as (_, process):
+        raise ZeroDivisionError
+    assert not lives(process)
+
+
+def test_a_server_that_dies_while_starting_says_why() -> None:
+    message = r"engine must start, got exit status 7 of .*it said last: loading \| no room for the"
+    with pytest.raises(ValueError, match=message):
+        serve_until(30, DYING)
+
+
+def test_a_server_that_starts_for_too_long_is_ended() -> None:
+    with pytest.raises(ValueError, match=r"engine must start within 1 s, .*still loading$"):
+        serve_until(1, SILENT)
+
+
+def test_a_server_that_dies_at_work_says_why(tmp_path: Path) -> None:
+    with (
+        pytest.raises(ValueError, match=r"must keep running, got exit status 3: out of memory"),
+        served(tmp_path) as (url, _),
+    ):
+        urllib.request.urlopen(f"{url}/die", timeout=10)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_what_was_started_ends_with_its_starter(number: int, tmp_path: Path) -> None:
+    port, noted = free_port(), tmp_path / "process"
+    program = (
+        "import time\n"
+        "from engines.serving.child import serving\n"
+        f"command = [{sys.executable!r}, '-S', '-c', {SERVER!r}, '{port}', {str(noted)!r}]\n"
+        f"with serving(command, url='http://127.0.0.1:{port}', name='e', start_seconds=30):\n"
+        "    print('up', flush=True)\n"
+        "    time.sleep(60)\n"
+    )
+    root = Path(__file__).parents[2]
+    starter = subprocess.Popen(
+        [sys.executable, "-c", program],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        cwd=root,
+        env={**os.environ, "PYTHONPATH": str(root)},
+    )
+    assert starter.stdout is not None
+    assert starter.stdout.readline() == b"up\n"
+    process = int(noted.read_text())
+    assert lives(process)
+    starter.send_signal(number)
+    starter.wait(timeout=30)
+    starter.stdout.close()
+    for _ in range(100):
+        if not lives(process):
+            break
+        time.sleep(0.05)
+    assert not lives(process)

@@ -1,0 +1,73 @@
+"""Counters read before and after a run: what came between, and a restart noticed."""
+
+from itertools import chain
+
+import pytest
+from metrics_pages import llama_cpp_page, vllm_page
+
+from engines.counting.counters import counters
+from engines.counting.counts import Counts
+from engines.engine import Completion
+from engines.trials.runs import Run, run
+
+
+class Counting:
+    """A server that writes three tokens and reports counts of one's choice."""
+
+    version = "0"
+
+    def __init__(self, *readings: Counts) -> None:
+        self._readings = chain(readings)
+
+    def complete(self, prompt: object, **_: object) -> Completion:
+        return Completion((1, 2, 3), 1, 0.5)
+
+    def counts(self) -> Counts:
+        return next(self._readings)
+
+
+def decoded(*readings: Counts) -> Run:
+    return run(
+        Counting(*readings),  # type: ignore[arg-type]
+        [(1,)] * (len(readings) - 1),
+        speculative=True,
+        max_new_tokens=3,
+        temperature=0.0,
+        concurrency=1,
+        seed=0,
+        progress=lambda: None,
+    )
+
+
+def test_a_run_counts_what_came_between_readings() -> None:
+    own = decoded(Counts(5, 10, (3, 1)), Counts(6, 12, (4, 1)), Counts(8, 16, (5, 2)))
+    assert own.counts == (Counts(1, 2, (1, 0)), Counts(2, 4, (1, 1)))
+    assert own.total == Counts(3, 6, (2, 1))
+    assert [part.total for part in own.parts] == list(own.counts)
+
+
+def test_a_restart_in_a_run_is_noticed() -> None:
+    with pytest.raises(ValueError, match=r"counters must not fall .* \(5, then 1\)"):
+        decoded(Counts(5, 10, (3, 1)), Counts(1, 2, (1, 0)))
+
+
+def test_runs_of_turns_are_one_run() -> None:
+    first, second = decoded(*[Counts(n, n, (0,)) for n in (0, 1)]), decoded(
+        *[Counts(n, n, (0,)) for n in (1, 3)]
+    )
+    both = first + second
+    assert (both.decoded, both.total.drafts, len(both.parts)) == (4, 3, 2)
+
+
+def test_pages_of_both_engines_count_alike() -> None:
+    page = vllm_page(10, (6, 3)) + vllm_page(5, (2, 1), engine=1)
+    assert counters(page, prefix="vllm", turns_on="x") == Counts(15, 30, (8, 4))
+    page = llama_cpp_page(10, 19, (6,))
+    assert counters(page, prefix="llamacpp", turns_on="x") == Counts(10, 19, (6,))
+
+
+def test_a_page_without_speculation_names_the_metric_and_what_turns_it_on() -> None:
+    page = "# TYPE vllm:x gauge\nvllm:x 1\n"
+    message = "metrics must have vllm:spec_decode_num_drafts, got none: speculation is off; --a"
+    with pytest.raises(ValueError, match=message):
+        counters(page, prefix="vllm", turns_on="--a")

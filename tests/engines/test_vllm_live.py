@@ -1,0 +1,82 @@
+"""vLLM started for real, where SPECPLAN_VLLM names its interpreter (scripts/install_vllm.sh)."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from engine_pairs import DRAFT, TARGET, embedded_ids
+
+from engines.engine import Setting
+from engines.observing.sources import observe
+from engines.scores.text_scores import acceptance
+from engines.trials.runs import Run, run
+from engines.trials.scoring import LocalScorer
+from engines.vllm import Vllm, VllmServer
+from simulator.acceptance.replay import expected_calls
+
+pytestmark = pytest.mark.skipif(
+    "SPECPLAN_VLLM" not in os.environ, reason="needs SPECPLAN_VLLM, an interpreter that has vLLM"
+)
+PROMPTS = embedded_ids(count=2)
+TOKENS, GAMMA = 24, 2
+
+
+@pytest.fixture(scope="module")
+def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vllm]:
+    """Returns vLLM with the embedded pair, whose draft has the tokenizer's files beside it."""
+    draft = tmp_path_factory.mktemp("draft")
+    for path in [*Path(DRAFT).iterdir(), *Path(TARGET).glob("tokenizer*.json")]:
+        (draft / path.name).symlink_to(path.resolve())
+    server = [os.environ["SPECPLAN_VLLM"], "-m", "vllm.entrypoints.openai.api_server"]
+    flags = ["--dtype", "float32", "--enforce-eager", "--max-model-len", "128"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        yield Vllm(TARGET, str(draft), (*server, *flags))
+
+
+def texts(server: VllmServer, *, speculative: bool) -> Run:
+    return run(
+        server,
+        PROMPTS,
+        speculative=speculative,
+        max_new_tokens=TOKENS,
+        temperature=0.0,
+        concurrency=1,
+        seed=0,
+        progress=lambda: None,
+    )
+
+
+def test_vllm_writes_the_targets_text_in_the_steps_that_replay_expects(vllm: Vllm) -> None:
+    with vllm.serve(Setting(0)) as server:
+        alone = texts(server, speculative=False)
+        scored = [
+            server.score(prompt, text.tokens)
+            for prompt, text in zip(PROMPTS, alone.completions, strict=True)
+        ]
+    with vllm.serve(Setting(GAMMA)) as server:
+        own = texts(server, speculative=True)
+        counts, found = server.counts(), observe([server.url], gamma=None)
+    pairs = [(prompt, text.tokens) for prompt, text in zip(PROMPTS, own.completions, strict=True)]
+    assert [text.tokens for text in own.completions] == [text.tokens for text in alone.completions]
+    local = LocalScorer(TARGET, DRAFT)(pairs, 1.0)
+    for (target, _), told in zip(local, scored, strict=True):
+        assert told.ranks.tolist() == target.ranks.tolist()
+        assert told.logprobs == pytest.approx(target.logprobs, abs=1e-3)
+    chances = [acceptance(*pair, draft_sampling="argmax", temperature=0)[1:] for pair in local]
+    steps = round(sum(float(expected_calls(a, GAMMA)) for a in chances))
+    assert own.steps(drafts_past_end=True) == steps
+    # The server counted nothing but these texts.
+    assert (found.gamma, found.drafts, found.drafted) == (GAMMA, counts.drafts, counts.drafted)
+    assert found.hits == counts.accepted == own.total.accepted
+    assert found.version == server.version
+
+
+def test_a_gamma_above_what_vllm_takes_is_said_in_its_own_words(vllm: Vllm) -> None:
+    with (
+        pytest.raises(ValueError, match="vllm must start, got exit status"),
+        vllm.serve(Setting(1000)),
+    ):
+        raise AssertionError("started")

@@ -1,0 +1,146 @@
+"""`measure --engine`: a profile of an engine's own steps, and of two log-probabilities a token."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+from engine_pairs import DRAFT, TARGET
+from programs import bpe_tokenizer
+from vllm_server import vllm_server
+
+from estimator.traces.trace_file import read_traces, traces_path
+from specplan.main import main
+
+SMALL = ["--num-prompts", "2", "--prompt-tokens", "12", "--max-new-tokens", "10", "--repeats", "1"]
+
+
+def measure(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["measure", *arguments, *SMALL])
+
+
+def profile_of(path: Path, *arguments: str) -> dict[str, Any]:
+    result = measure(*arguments, "-o", str(path), "--json")
+    assert result.exit_code == 0, result.output
+    stored: dict[str, Any] = json.loads(path.read_text())
+    assert json.loads(result.stdout) == stored
+    return stored
+
+
+def plan_of(path: Path) -> dict[str, Any]:
+    result = CliRunner().invoke(main, ["plan", "--profile", str(path), "--json"])
+    assert result.exit_code == 0, result.output
+    plan: dict[str, Any] = json.loads(result.stdout)
+    return plan
+
+
+def test_transformers_gives_a_profile_that_plans_read(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    profile = profile_of(path, "--engine", "transformers", "--max-gamma", "4")
+    assert profile["setup"]["engine"] == "transformers"
+    assert "assistant_confidence_threshold=0" in profile["setup"]["flags"]
+    # Of the target alone, and of blocks of 1 and 4, or 2 besides where a line does not fit.
+    assert {"1", "2", "5"} <= set(profile["target_ms"]) <= {"1", "2", "3", "5"}
+    _, traces = read_traces(traces_path(path))
+    sampled = np.concatenate([pair.sampled.acceptance for pair in traces.values()])
+    assert profile["alpha"]["value"] == pytest.approx(sampled.mean())
+    assert profile["alpha"]["tokens"] == len(sampled) == 20
+    plan = plan_of(path)
+    assert plan["acceptance"]["kind"] == "replay"
+    assert plan["optimal_gamma"] <= 4 or plan["curve"][4]["extrapolated"]
+    factors = [profile["improvement_factor"][str(g)]["replay"] for g in range(1, 5)]
+    curve = [row["improvement_factor"] for row in plan["curve"][:4]]
+    assert curve == pytest.approx(factors)
+
+
+def test_llama_cpp_counts_its_own_acceptance_and_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    arguments = ["--engine", "llama.cpp", "--threads", "1", "--max-gamma", "2"]
+    result = measure(*arguments, "-o", str(path))
+    assert result.exit_code == 0, result.output
+    words = " ".join(result.stdout.split())
+    assert "Acceptance is what the engine counted itself at gamma 2" in words
+    profile = json.loads(path.read_text())
+    assert profile["draft_sampling"] == "argmax"
+    assert profile["setup"]["draft_temperature"] == 0
+    assert len(profile["draftings"]["argmax"]["accepted_by_position"]) == 2
+    assert not traces_path(path).exists()
+    assert plan_of(path)["acceptance"]["kind"] == "by_position"
+
+
+def test_servers_that_run_are_measured_by_log_probabilities_alone(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    with vllm_server(TARGET, name="T") as target, vllm_server(DRAFT, name="D") as draft:
+        urls = ["--target-url", target, "--draft-url", draft]
+        profile = profile_of(path, "--engine", "vllm", *urls, "--draft-sampling", "sampled")
+        told = measure("--engine", "vllm", *urls).stdout
+    assert profile["setup"]["engine_version"] == "0.0-test"
+    _, traces = read_traces(traces_path(path))
+    assert 0 < profile["alpha"]["value"] < 1
+    for pair in traces.values():
+        assert set(pair.argmax.acceptance) <= {0.0, 1.0}
+        assert ((pair.sampled.acceptance > 0) & (pair.sampled.acceptance <= 1)).all()
+    assert list(profile["target_ms"]) == ["1"]
+    assert profile["c"]["value"] == pytest.approx(profile["draft_ms"] / profile["target_ms"]["1"])
+    assert "verification is taken to be free" in " ".join(told.split())
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("retokenised", "the server must decode the ids that it is sent, got 12 others for 12"),
+        ("nan", "log-probabilities of a text must be numbers of at most 0, got nan at its token 0"),
+        ("refused", "vllm must take the request, got: "),
+    ],
+)
+def test_servers_at_fault_are_refused(fault: str, message: str) -> None:
+    with (
+        vllm_server(TARGET, name="T", fault=fault) as target,
+        vllm_server(DRAFT, name="D") as draft,
+    ):
+        result = measure("--engine", "vllm", "--target-url", target, "--draft-url", draft)
+    assert result.exit_code == 2, result.output
+    assert f"Error: {message}" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+    if fault == "refused":
+        assert "greater than max allowed" in result.stderr
+
+
+def test_one_model_at_both_urls_is_refused() -> None:
+    with vllm_server(TARGET, name="T") as target:
+        result = measure("--engine", "vllm", "--target-url", target, "--draft-url", target)
+    assert result.exit_code == 2
+    assert "draft-url must serve another model than target-url, got T at both" in result.stderr
+
+
+def test_a_draft_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
+    bpe_tokenizer(tokens=300).save_pretrained(tmp_path)
+    result = measure("--engine", "vllm", "--target", TARGET, "--draft", str(tmp_path))
+    assert result.exit_code == 2, result.output
+    assert "tokenizer" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--batch-size", "2"], "batch-size cannot be given with --engine, got 2"),
+        (["--synthetic", "0.5"], "synthetic belongs to validate"),
+        (["--server", "http://127.0.0.1:1"], "server belongs to validate"),
+        (["--concurrency", "1,4"], "concurrency must be one number with measure"),
+        (
+            ["--target-url", "http://127.0.0.1:1"],
+            "target-url and draft-url must be given together, got one of them",
+        ),
+        (
+            ["--target-url", "http://127.0.0.1:1", "--draft-url", "http://127.0.0.1:1"],
+            "target-url must be up, got no answer of http://127.0.0.1:1",
+        ),
+    ],
+)
+def test_refuses(arguments: list[str], message: str) -> None:
+    result = measure("--engine", "vllm", *arguments)
+    assert result.exit_code == 2, result.output
+    assert f"Error: {message}" in result.stderr

@@ -1,0 +1,211 @@
+"""`observe`: from a server's counters to a gamma, and what it says where they say nothing."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from itertools import chain, repeat
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from click.testing import CliRunner, Result
+from metrics_pages import LOG, sglang_page, vllm_page
+
+from specplan.main import main
+
+
+def observe(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["observe", *arguments])
+
+
+@contextmanager
+def server(*pages: str) -> Iterator[str]:
+    """Serves metrics pages in turn, the last of them for ever, and a version; gives the URL."""
+    waiting = chain(pages, repeat(pages[-1]))
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            known = {"/metrics": lambda: next(waiting), "/version": lambda: '{"version": "0.32.0"}'}
+            found = known.get(self.path)
+            self.send_response(404 if found is None else 200)
+            self.end_headers()
+            self.wfile.write(b"" if found is None else found().encode())
+
+        def log_message(self, format: str, *args: Any) -> None:
+            """Says nothing."""
+
+    http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=http.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{http.server_port}"
+    finally:
+        http.shutdown()
+        http.server_close()
+
+
+def test_a_live_server_is_read_and_planned_for() -> None:
+    with server(vllm_page(1000, (700, 500, 300))) as url:
+        result = observe(url, "--c", "0.05", "--json")
+        text = observe(f"{url}/metrics", "--c", "0.05").stdout
+    data = json.loads(result.stdout)
+    assert data["source"] == {
+        "kind": "vllm", "from": "metrics", "version": "0.32.0", "model": "M",
+    }  # fmt: skip
+    assert (data["gamma"], data["drafts"], data["drafted"], data["accepted"]) == (
+        3, 1000, 3000, 1500,
+    )  # fmt: skip
+    assert [rate["value"] for rate in data["accepted_by_position"]] == [0.7, 0.5, 0.3]
+    assert data["conditional"][2]["value"] == pytest.approx(0.6)
+    assert data["conditional"][2]["low"] < 0.6 < data["conditional"][2]["high"]
+    assert data["block_efficiency"] == 2.5
+    assert data["alpha_iid"]["value"] == pytest.approx(1500 / 2200)
+    assert data["iid_consistent"] is False
+    plan = data["plan"]
+    assert plan["acceptance"]["observed_gamma"] == 3
+    assert [row["extrapolated"] for row in plan["curve"][:4]] == [False, False, False, True]
+    assert f"The best gamma is {plan['optimal_gamma']}" in text
+    words = " ".join(text.split())
+    assert "vLLM 0.32.0 with M: 1000 drafts, 3000 tokens drafted, 1500 accepted since" in words
+    assert "positions differ by more than chance" in words
+
+
+def test_an_interval_is_what_came_between_two_scrapes() -> None:
+    with server(vllm_page(1000, (700, 500)), vllm_page(1100, (760, 540))) as url:
+        result = observe(url, "--interval", "0.05", "--json")
+    data = json.loads(result.stdout)
+    assert (data["drafts"], data["accepted"], data["seconds"]) == (100, 100, 0.05)
+    assert [rate["value"] for rate in data["accepted_by_position"]] == [0.6, 0.4]
+
+
+def test_a_saved_scrape_is_subtracted(tmp_path: Path) -> None:
+    before, after = tmp_path / "before", tmp_path / "after"
+    before.write_text(vllm_page(1000, (700, 500)))
+    after.write_text(vllm_page(1100, (760, 540)))
+    data = json.loads(observe(str(after), "--since", str(before), "--json").stdout)
+    assert (data["drafts"], data["accepted"]) == (100, 100)
+
+
+def test_following_prints_a_line_an_interval_and_says_of_restarts() -> None:
+    pages = [vllm_page(n, (n // 2, n // 4)) for n in (100, 200, 300)]
+    with server(*pages, vllm_page(8, (4, 2)), vllm_page(48, (24, 12))) as url:
+        command = [sys.executable, "-m", "specplan", "observe", url, "--follow"]
+        process = subprocess.Popen(
+            [*command, "--interval", "0.2", "--c", "0.05"],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(4)]
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert "100 drafts  1.75 tokens a call  by position 0.500 0.250  alpha_iid 0.50 [" in lines[0]
+    assert "best gamma" in lines[0]
+    assert "100 drafts" in lines[1]
+    assert "40 drafts" in lines[2]
+    assert "no drafts" in lines[3]
+    assert process.returncode == 130
+    assert "the server was restarted" in said
+    assert said.endswith("Interrupted.\n")
+
+
+def test_a_profile_of_it_is_planned_with(tmp_path: Path) -> None:
+    profile = tmp_path / "observed.json"
+    log = tmp_path / "vllm.log"
+    log.write_text(LOG)
+    times = ["--target-ms", "19", "--draft-ms", "1.6", "--verify-ms", "4=33"]
+    seen = json.loads(observe(str(log), *times, "-o", str(profile), "--json").stdout)
+    planned = CliRunner().invoke(main, ["plan", "--profile", str(profile), "--json"])
+    plan = json.loads(planned.stdout)
+    assert plan["curve"] == seen["plan"]["curve"][:16] + plan["curve"][16:]
+    assert plan["optimal_gamma"] == seen["plan"]["optimal_gamma"]
+    assert plan["draft_sampling"] == "argmax"
+    stored = json.loads(profile.read_text())
+    assert (stored["setup"]["engine"], stored["setup"]["engine_version"]) == ("vllm", "0.32.0")
+    again = observe(str(log), "--profile", str(profile), "--json")
+    assert json.loads(again.stdout)["plan"]["curve"] == seen["plan"]["curve"]
+
+
+def test_a_profile_without_positions_holds_those_of_iid(tmp_path: Path) -> None:
+    page, profile = tmp_path / "page", tmp_path / "observed.json"
+    page.write_text(sglang_page(calls=100, generated=190 + 10, requests=10))
+    result = observe(str(page), "-o", str(profile))
+    assert "Positions are not counted there: acceptances are taken as i.i.d." in result.stdout
+    assert f"specplan plan --profile {profile} --c C" in result.stdout
+    rates = json.loads(profile.read_text())["draftings"]["argmax"]["accepted_by_position"]
+    assert sum(rate["value"] for rate in rates) == pytest.approx(0.9)
+
+
+def restarted(_folder: Path) -> Iterator[list[str]]:
+    with server(vllm_page(1000, (700, 500)), vllm_page(900, (650, 450))) as url:
+        yield [url, "--interval", "0.05"]
+
+
+def silent(_folder: Path) -> Iterator[list[str]]:
+    with server(vllm_page(0, (0, 0))) as url:
+        yield [url]
+
+
+def off(_folder: Path) -> Iterator[list[str]]:
+    with server("# TYPE vllm:x gauge\nvllm:x 1.0\n") as url:
+        yield [url]
+
+
+def missing(_folder: Path) -> Iterator[list[str]]:
+    with server("") as url:
+        yield [f"{url}/nowhere"]
+
+
+def two_costs(folder: Path) -> Iterator[list[str]]:
+    (folder / "log").write_text(LOG)
+    yield [str(folder / "log"), "--c", "0.05,0.1"]
+
+
+def saved_interval(folder: Path) -> Iterator[list[str]]:
+    (folder / "log").write_text(LOG)
+    yield [str(folder / "log"), "--interval", "1"]
+
+
+def gamma_of_other_engine(folder: Path) -> Iterator[list[str]]:
+    (folder / "log").write_text(LOG)
+    (folder / "page").write_text(sglang_page(calls=9, generated=20, requests=1))
+    yield [str(folder / "log"), str(folder / "page")]
+
+
+def constant(*arguments: str) -> Callable[[Path], Iterator[list[str]]]:
+    def case(_folder: Path) -> Iterator[list[str]]:
+        yield list(arguments)
+
+    return case
+
+
+@pytest.mark.parametrize(
+    ("case", "message"),
+    [
+        (restarted, "got 1000 drafts, then 900: the server was restarted"),
+        (silent, "drafts must be at least 1, got 0: no request was decoded in that time"),
+        (off, "metrics must have vllm:spec_decode_num_drafts, got none: speculation is off; "
+              "--speculative-config turns it on"),
+        (missing, "must answer, got status 404"),
+        (constant("http://127.0.0.1:1"), "nothing answers at http://127.0.0.1:1/metrics"),
+        (constant("no-such-file"), "no-such-file: No such file or directory"),
+        (constant("http://127.0.0.1:1", "--follow", "--json"),
+         "--follow cannot be combined with --json"),
+        (two_costs, "observe takes one cost, got 2: state one c, one load"),
+        (saved_interval, "--interval and --follow need a server's URL, got"),
+        (gamma_of_other_engine, "sources must be of one engine, got vllm and sglang"),
+    ],
+)  # fmt: skip
+def test_refuses_in_one_line(
+    case: Callable[[Path], Iterator[list[str]]], message: str, tmp_path: Path
+) -> None:
+    for arguments in case(tmp_path):
+        result = observe(*arguments)
+        assert result.exit_code == 2, result.output
+        assert message in result.stderr
+        assert len(result.stderr.splitlines()) == 1 or "Usage:" in result.stderr
