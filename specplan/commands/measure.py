@@ -118,9 +118,18 @@ def measure_command(
     if batch_size > 1:
         batch_module(loaded.target, [loaded.target.beginning(prompt) for prompt in prompts])
     loads = tuple(dict.fromkeys(batches or ()))
-    sides = (loaded.target, draft_model(subject.drafter))
-    if loads:
-        require_load(*sides, batches=loads, context=context, max_gamma=max_gamma, draft_name=name)
+    loaded_draft = (
+        require_load(
+            loaded.target,
+            draft_model(subject.drafter),
+            batches=loads,
+            context=context,
+            max_gamma=max_gamma,
+            draft_name=name,
+        )
+        if loads
+        else None
+    )
     bar = tqdm(
         total=len(prompts) * (1 + 3 * repeats) + len(loads) * repeats,
         desc="measure",
@@ -148,7 +157,8 @@ def measure_command(
         )
         under_load = [
             load_costs(
-                *sides,
+                loaded.target,
+                loaded_draft,
                 batch=batch,
                 context=context,
                 max_gamma=max_gamma,
@@ -156,6 +166,7 @@ def measure_command(
                 progress=bar.update,
             )
             for batch in loads
+            if loaded_draft is not None
         ]
     profile = make_profile(
         subject,

@@ -21,7 +21,7 @@ KEYS = {
     "draft_seconds", "verify_seconds", "other_seconds", "baseline_tokens_per_second",
     "tokens_per_second", "end_to_end_predicted", "end_to_end_measured",
     # beyond the contract
-    "rule", "lossless", "tie_gap",
+    "rule", "lossless", "tie_gap", "target", "prompts_hash", "measured_left_out",
 }  # fmt: skip
 
 
