@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specplan.options.bild_options import OneBild, given, one_bild_options, refuse_with_bild
-from specplan.options.model_options import MOST_GAMMA, ModelOptions, lenience_option, model_options
+from specplan.options.model_options import (
+    MOST_GAMMA,
+    ModelOptions,
+    compile_option,
+    lenience_option,
+    model_options,
+)
 from specplan.reports.detokenizing import Decode, TextStream, piece
 from specplan.reports.output import folded, print_json
 
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
 
 @click.command("generate")
 @model_options
+@compile_option
 @click.option("--prompt", help="Text to continue.  [default: the first of the prompts]")
 @click.option(
     "--gamma", type=click.IntRange(1, MOST_GAMMA), default=4, help="Drafted tokens per block."
@@ -66,6 +73,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def generate_command(
     options: ModelOptions,
+    compiling: str,
     prompt: str | None,
     gamma: int,
     policy_name: str,
@@ -119,7 +127,10 @@ def generate_command(
     names = () if decoder == "autoregressive" else draft_names(options)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
-    loaded = load(replace(options, num_prompts=1), names, prompt)
+    drafted = (gamma,) if policy_name == "fixed" else (gamma, max_gamma)
+    loaded = load(
+        replace(options, num_prompts=1), names, prompt, compiling=compiling, gammas=drafted
+    )
     [ids] = loaded.prompts
     text, prefill_seconds, stream = _begin(
         loaded, ids, policy, samplings, rule, stop_strings, max_gamma=max_gamma, seed=seed

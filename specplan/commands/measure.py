@@ -10,7 +10,7 @@ import click
 
 from specplan.commands.measure_on_engine import measure_on_engine
 from specplan.options.engine_options import engine_options
-from specplan.options.model_options import MOST_GAMMA, ModelOptions, model_options
+from specplan.options.model_options import MOST_GAMMA, ModelOptions, compile_option, model_options
 from specplan.options.ranges import integers
 from specplan.reports.kept import Kept
 from specplan.reports.output import folded, print_json, writable
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.command("measure")
 @model_options
 @engine_options(measure_on_engine)
+@compile_option
 @click.option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
 @click.option(
     "--max-gamma", type=click.IntRange(1, MOST_GAMMA), default=16, help="Longest draft to price."
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Print the profile as one JSON object.")
 def measure_command(
     options: ModelOptions,
+    compiling: str,
     temperature: float,
     max_gamma: int,
     repeats: int,
@@ -89,7 +91,12 @@ def measure_command(
     from estimator.costs.operations import c_hat
     from estimator.costs.under_load import require_load
     from estimator.draft_model import draft_model
-    from estimator.profiles.measurement import load_costs, make_profile, measure_costs
+    from estimator.profiles.measurement import (
+        load_costs,
+        make_profile,
+        measure_costs,
+        measured_gammas,
+    )
     from estimator.profiles.profile import profile_json, write_profile
     from estimator.runs.arms import Subject
     from estimator.runs.batched import batch_module
@@ -110,7 +117,7 @@ def measure_command(
         require_place(kept)
     sampling = sampling_at(temperature, options)
     draft_sampling = draft_sampling_at(sampling, options)
-    loaded = load(options, names)
+    loaded = load(options, names, compiling=compiling, gammas=measured_gammas(max_gamma))
     [(name, drafter_of)] = loaded.drafters.items()
     subject = Subject(loaded.target, drafter_of(draft_sampling), sampling, loaded.stopping)
     prompts = loaded.prompts
@@ -175,7 +182,7 @@ def measure_command(
         runs,
         max_gamma=max_gamma,
         c_hat=c_hat(loaded.target.module, subject.drafter),
-        setup=_setup(name, loaded, subject),
+        setup=_setup(name, loaded, subject, compiling=compiling),
         seed=seed,
         categories=loaded.categories,
         load=under_load,
@@ -190,7 +197,7 @@ def measure_command(
         click.echo(f"\nWrote {output}; plan with it: specplan plan --profile {output}")
 
 
-def _setup(name: str, loaded: Loaded, subject: Subject) -> Setup:
+def _setup(name: str, loaded: Loaded, subject: Subject, *, compiling: str) -> Setup:
     """Returns what the profile says of the models and the sampling."""
     from dataclasses import asdict
 
@@ -213,4 +220,5 @@ def _setup(name: str, loaded: Loaded, subject: Subject) -> Setup:
         dtype=str(loaded.target.module.dtype).removeprefix("torch."),
         sampling=asdict(subject.sampling),
         draft_temperature=None if own is None else own.temperature,
+        flags=() if compiling == "off" else (f"--compile {compiling}",),
     )

@@ -27,6 +27,7 @@ def measure_on_engine(
     options: ModelOptions,
     engine: EngineOptions,
     *,
+    compiling: str,
     temperature: float,
     max_gamma: int,
     repeats: int,
@@ -42,7 +43,7 @@ def measure_on_engine(
     Args:
       options, engine: models, prompts, and the engine.
       temperature, max_gamma, repeats, seed, output, as_json: as measure has them.
-      batch_size, batches, context: of specplan's own decoder: 1, none, and any.
+      compiling, batch_size, batches, context: of specplan's own decoder: off, 1, none, and any.
 
     Raises:
       ValueError: with the option's name, rule and value.
@@ -56,6 +57,8 @@ def measure_on_engine(
     from specplan.loading.engines import engine_pair
 
     _require(engine, batch_size)
+    if compiling != "off":
+        raise ValueError(f"compile cannot be given with --engine, got {compiling}")
     if batches is not None:
         raise ValueError("batch belongs to specplan's own decoder; with --engine, concurrency")
     lasting = output is not None and (output.is_file() or not output.exists())

@@ -103,13 +103,14 @@ def _require_own(others: dict[str, Any]) -> None:
         "lenience": [1.0],
         "figure": [None],
         "wide": [False],
+        "compiling": ["off"],
         "precision": [DEFAULT_PRECISION],
         "decoder": ["speculative"],
         **{name: [None] for name in ("fallback", "rollback", "windows", "certainty", "distance")},
     }
     for name, values in neutral.items():
         if name in others and others[name] not in values:
-            shown = name.removesuffix("_names")
+            shown = "compile" if name == "compiling" else name.removesuffix("_names")
             raise ValueError(f"{shown} cannot be given with --engine, got {others[name]}")
 
 

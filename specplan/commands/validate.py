@@ -12,7 +12,13 @@ import click
 from specplan.commands.on_engine import validate_on_engine
 from specplan.options.bild_options import BildOptions, bild_options, given, refuse_with_bild
 from specplan.options.engine_options import engine_options
-from specplan.options.model_options import MOST_GAMMA, ModelOptions, lenience_option, model_options
+from specplan.options.model_options import (
+    MOST_GAMMA,
+    ModelOptions,
+    compile_option,
+    lenience_option,
+    model_options,
+)
 from specplan.options.ranges import integers, numbers
 from specplan.options.timing import precision_option, repeats_option
 from specplan.reports.output import print_json, writable, write_json
@@ -39,6 +45,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 
 @click.command("validate")
 @model_options
+@compile_option
 @engine_options(validate_on_engine)
 @click.option(
     "--gamma", "gammas", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
@@ -94,6 +101,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def validate_command(
     options: ModelOptions,
+    compiling: str,
     gammas: tuple[int, ...],
     policy_names: tuple[str, ...],
     max_gamma: int,
@@ -125,7 +133,9 @@ def validate_command(
     if decoder == "bild":
         from specplan.commands.validate_bild import validate_bild
 
-        refuse_with_bild(["policy_names", "figure", "precision", "wide", "draft_temperature"])
+        refuse_with_bild(
+            ["policy_names", "figure", "precision", "wide", "draft_temperature", "compiling"]
+        )
         most = given("max_gamma", max_gamma)
         validate_bild(
             options,
@@ -160,7 +170,12 @@ def validate_command(
     replayed = rule.lossless or any(sampling.greedy for sampling in targets)
     if figure is not None and not (replayed and "fixed" in policy_names):
         raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
-    loaded = load(options, draft_names(options))
+    loaded = load(
+        options,
+        draft_names(options),
+        compiling=compiling,
+        gammas=gammas if set(policy_names) == {"fixed"} else (*gammas, max_gamma),
+    )
     prompts = loaded.prompts
     subjects = [
         Subject(loaded.target, drafter_of(draft_sampling), sampling, loaded.stopping, rule)

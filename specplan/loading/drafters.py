@@ -85,7 +85,12 @@ def require_tokenizer_of_target(
 
 
 def load_drafter(
-    name: DrafterName, target: CachedModel, tokenizer: Any, options: ModelOptions
+    name: DrafterName,
+    target: CachedModel,
+    tokenizer: Any,
+    options: ModelOptions,
+    *,
+    passes: Callable[[CachedModel], CachedModel] = lambda draft: draft,
 ) -> DrafterOf:
     """Returns what makes the named drafter for given sampling settings.
 
@@ -94,6 +99,7 @@ def load_drafter(
       target: loaded.
       tokenizer: the target's.
       options: how to load a model.
+      passes: gives a draft model the passes that it is to run with.
 
     Raises:
       ValueError: if there is no such drafter for this target.
@@ -114,6 +120,7 @@ def load_drafter(
             draft = early_exit(target, int(str(name.value)))
         case _:
             draft = _draft_model(name, target, options)
+    draft = passes(draft)
     return lambda sampling: ModelDrafter(draft, sampling, target.vocabulary)
 
 

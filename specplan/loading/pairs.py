@@ -22,6 +22,7 @@ from reference.rules.acceptance import Rule
 from reference.rules.lenience import Lenient
 from reference.speculative import STRICT
 from reference.stopping import Stopping
+from specplan.loading.compiling import DRAFT_WIDTHS, with_passes
 from specplan.loading.drafters import (
     EMBEDDED,
     DrafterOf,
@@ -106,7 +107,14 @@ def draft_names(options: ModelOptions) -> tuple[str, ...]:
     raise ValueError("draft must be given with a target, got none")
 
 
-def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None) -> Loaded:
+def load(
+    options: ModelOptions,
+    drafts: Sequence[str],
+    prompt: str | None = None,
+    *,
+    compiling: str = "off",
+    gammas: Sequence[int] = (),
+) -> Loaded:
     """Returns everything that the options name.
 
     What can be refused without a model is refused before one is read: names, prompts, device, then
@@ -116,6 +124,8 @@ def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None
       options: as the user gave them.
       drafts: names of drafters.
       prompt: text that takes the place of the options' prompts.
+      compiling: off, on or try (`specplan.loading.compiling`).
+      gammas: draft lengths whose passes are then compiled.
 
     Raises:
       ValueError: with the option's name, rule and value.
@@ -123,6 +133,10 @@ def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None
     target_name = EMBEDDED if options.target is None else options.target
     texts = _texts(options) if prompt is None else [_given(prompt)]
     names = {name: parse_drafter(name) for name in drafts}
+    if compiling != "off" and any(name.kind == "heads" for name in names.values()):
+        raise ValueError(
+            "compile cannot be given with draft heads, which read the states that passes leave"
+        )
     device = resolve_device(options.device)
     source = target_source(target_name)
     tokenizer = load_tokenizer(source, trust_remote_code=options.trust_remote_code)
@@ -133,16 +147,34 @@ def load(options: ModelOptions, drafts: Sequence[str], prompt: str | None = None
         source, device=device, dtype=options.dtype, trust_remote_code=options.trust_remote_code
     )
     target.name = target_name
+    longest = max(map(len, prompts)) + options.max_new_tokens
+    drafters = {
+        text: load_drafter(
+            name, target, tokenizer, options,
+            passes=lambda draft: with_passes(
+                draft, compiling, longest=longest, widths=DRAFT_WIDTHS
+            ),
+        )
+        for text, name in names.items()
+    }   # fmt: skip
+    widths = sorted({1, *(gamma + 1 for gamma in gammas)})
+    target = with_passes(target, compiling, longest=longest, widths=widths)
     _tell_of_unapplied_settings(target, options)
     return Loaded(
         target,
         tokenizer,
-        {text: load_drafter(name, target, tokenizer, options) for text, name in names.items()},
+        drafters,
         prompts,
         [None] * len(prompts) if texts is None else [text.category for text in texts],
         [None] * len(prompts) if texts is None else [text.reference for text in texts],
         Stopping(options.max_new_tokens, end_ids(target.module, tokenizer)),
-        [str(device), str(target.module.dtype), *model_files(target_name, names.values())],
+        [
+            str(device),
+            str(target.module.dtype),
+            *model_files(target_name, names.values()),
+            # Compiled passes round otherwise.
+            *([] if compiling == "off" else [f"compile {compiling}"]),
+        ],
     )
 
 

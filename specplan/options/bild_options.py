@@ -139,7 +139,8 @@ def refuse_with_bild(names: Sequence[str]) -> None:
     """
     for name in names:
         if given(name, True) is not None:
-            raise ValueError(f"{name.partition('_name')[0]} cannot be given with bild")
+            shown = "compile" if name == "compiling" else name.partition("_name")[0]
+            raise ValueError(f"{shown} cannot be given with bild")
 
 
 def given(name: str, value: Any) -> Any:

@@ -148,5 +148,16 @@ lenience_option = click.option(
     help="Accept more, lossily: no token above p/L (Leviathan et al. 2023, A.5). 1 is lossless.",
 )
 
+compile_option = click.option(
+    "--compile",
+    "compiling",
+    type=click.Choice(["off", "on", "try"]),
+    is_flag=False,
+    flag_value="on",
+    default="off",
+    help="Compile both models' short passes, before anything is timed (--compile alone: on); "
+    "try: go on without where that fails.",
+)
+
 
 model_options = option_group("options", ModelOptions, OPTIONS)

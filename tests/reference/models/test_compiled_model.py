@@ -1,0 +1,114 @@
+"""Compiled passes: the same laws as the model's own, whatever is padded or rolled back.
+
+Programs here are traced and run by PyTorch itself, not made into machine code, which takes minutes.
+"""
+
+from typing import Any
+
+import pytest
+import torch
+from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
+
+from reference.drafters.model_drafter import ModelDrafter
+from reference.generation import decode, decode_speculatively
+from reference.laws.sampling import Sampling
+from reference.models.compiled_model import CompiledModel, CompileError
+from reference.models.huggingface import CausalModel
+from reference.policies.policy import Fixed
+from reference.stopping import Stopping
+
+SMALL: dict[str, Any] = {
+    "vocab_size": 24, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 2,
+    "num_attention_heads": 2, "num_key_value_heads": 2, "max_position_embeddings": 64,
+    "initializer_range": 0.4, "bos_token_id": None, "eos_token_id": None,
+}  # fmt: skip
+
+
+def llama(*, noise: float = 0.0) -> CausalModel:
+    torch.manual_seed(0)
+    module = LlamaForCausalLM(LlamaConfig(**SMALL)).double()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter += noise * torch.randn_like(parameter)
+    return CausalModel(module, "llama")
+
+
+def broken(*_: Any) -> Any:
+    raise RuntimeError("no compiler")
+
+
+def compiled(model: CausalModel, *widths: int, longest: int = 40) -> CompiledModel:
+    return CompiledModel(model, longest=longest, widths=widths, backend="eager")
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[CompiledModel, CompiledModel]:
+    return compiled(llama(), 1, 5), compiled(llama(noise=0.05), 1, 2)
+
+
+def test_logits_are_the_models_own_through_padding_and_rollback(
+    pair: tuple[CompiledModel, CompiledModel],
+) -> None:
+    plain, made = llama(), pair[0]
+    for prompt in ([3, 1, 4, 1, 5], [2], [7, 7]):
+        for model in (plain, made):
+            model.start(prompt)
+        for length, tokens in (
+            (None, [9]), (None, [2, 6, 5]), (len(prompt), [1, 1, 1, 1, 1]), (len(prompt) + 2, [8]),
+            (None, [4, 4, 4, 4, 4, 4, 4]), (len(prompt), [3, 3]),
+        ):   # fmt: skip
+            if length is not None:
+                for model in (plain, made):
+                    model.rollback(length)
+            ours, own = (model.extend(torch.tensor(tokens)) for model in (made, plain))
+            assert ours.shape == own.shape
+            torch.testing.assert_close(ours, own, rtol=1e-9, atol=1e-9)
+            assert made.length == plain.length
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("gamma", [1, 3, 4])
+def test_decoding_through_it_is_decoding(
+    pair: tuple[CompiledModel, CompiledModel], temperature: float, gamma: int
+) -> None:
+    """In double precision the same draws give the same ids, block by block."""
+    sampling, stopping = Sampling(temperature=temperature), Stopping(20)
+    texts = []
+    for target, draft in (pair, (llama(), llama(noise=0.05))):
+        run = decode_speculatively(
+            target, ModelDrafter(draft, sampling, target.vocabulary), [3, 1, 4],
+            sampling=sampling, policy=Fixed(gamma), stopping=stopping,
+            generator=torch.Generator().manual_seed(1),
+        )   # fmt: skip
+        alone = decode(
+            target, [3, 1, 4], sampling=sampling, stopping=stopping,
+            generator=torch.Generator().manual_seed(1),
+        )   # fmt: skip
+        texts.append([[block.tokens for block in each.blocks] for each in (run, alone)])
+        if temperature == 0:
+            assert run.tokens == alone.tokens
+    assert texts[0] == texts[1]
+
+
+def test_a_text_beyond_what_was_compiled_for_is_refused(
+    pair: tuple[CompiledModel, CompiledModel],
+) -> None:
+    made = compiled(llama(), 1, longest=4)
+    made.start([1, 2, 3, 4])
+    made.extend(torch.tensor([1, 1]))
+    with pytest.raises(ValueError, match="must fit the 5 positions that llama was compiled for"):
+        made.extend(torch.tensor([1]))
+    with pytest.raises(ValueError, match=r"length must lie in \[0, 5\], got 6"):
+        made.rollback(6)
+
+
+def test_what_cannot_be_compiled_says_so() -> None:
+    with pytest.raises(CompileError, match=r"compiling llama failed: .*no compiler"):
+        CompiledModel(llama(), longest=8, widths=(1,), backend=broken)
+    windowed = MistralForCausalLM(MistralConfig(**SMALL, sliding_window=4))
+    with pytest.raises(ValueError, match=r"see the whole text, got m \(mistral\) with sliding"):
+        compiled(CausalModel(windowed, "m"), 1)
+    made = compiled(llama(), 2)
+    made.start([1])
+    with pytest.raises(ValueError, match="need a target that is not compiled, got llama"):
+        made.extend(torch.tensor([1, 2]), parents=[-1, 0])
