@@ -76,7 +76,7 @@ class CompiledModel(CausalModel):
         """Runs a pass of every width, and forgets them."""
         self._pass(*self._inputs(torch.zeros(1, dtype=torch.int64, device=self.device), 1))
         try:
-            with torch._dynamo.config.patch(  # type: ignore[no-untyped-call]
+            with torch._dynamo.config.patch(
                 recompile_limit=MOST_PROGRAMS, fail_on_recompile_limit_hit=True
             ):
                 for width in self._widths:
