@@ -83,6 +83,8 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
             Entry("leviathan-table5", _LEVIATHAN + ", Table 5, §A.5", "α and speed-up by lenience"),
             Entry("bild-fig8", _BILD + ", Figure 8", "operations, memory traffic, speed-up"),
             Entry("blockwise-table11", _BLOCKWISE + ", Table 11", "memory traffic per token"),
+            Entry("blockwise-table12", _BLOCKWISE + ", Table 12", "time of the N best paths"),
+            Entry("blockwise-table13", _BLOCKWISE + ", Table 13", "time of the best path"),
             Entry("speedup-map", _OURS, "best speed-up over (α, c), and where it ends"),
             Entry("verification-cost", _OURS, "optimal γ when verification is not free"),
             Entry(

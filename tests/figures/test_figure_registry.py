@@ -21,6 +21,8 @@ def test_names_are_those_promised() -> None:
         "leviathan-table5",
         "bild-fig8",
         "blockwise-table11",
+        "blockwise-table12",
+        "blockwise-table13",
         "speedup-map",
         "verification-cost",
         "batch-size",
