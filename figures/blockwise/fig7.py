@@ -1,0 +1,97 @@
+"""Kim et al. 2024 (blockwise drafts), Figure 7: block efficiency of p drafts in one call."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from figures.blockwise.measured import OURS, PAPER, analysis, said
+from figures.blockwise.table4 import COLUMNS, PUBLISHED
+from figures.drawing.table import Table, table_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+WAYS = ("parallel base", "parallel 4-gram")
+
+
+@dataclass(frozen=True, slots=True)
+class Parallel:
+    """Block efficiency of the p best paths; low, high: of ours, 95 %."""
+
+    dataset: str
+    way: str
+    p: int
+    block_efficiency: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Fig7:
+    """The paper's two points a data set and way (its Table 4), then ours."""
+
+    rows: tuple[Parallel, ...]
+
+    def table(self) -> Table:
+        return table_of(self.rows)
+
+
+def compute() -> Fig7:
+    """Returns block efficiencies by p."""
+    rows = []
+    for dataset, printed in PUBLISHED.items():
+        values = dict(zip(COLUMNS, printed, strict=True))
+        for way, single in zip(WAYS, ("base", "4-gram"), strict=True):
+            rows.append(Parallel(dataset, way, 1, values[single], None, None))
+            rows.append(Parallel(dataset, way, 16, values[way], None, None))
+    rows += [
+        Parallel(OURS, row["name"], row["p"], row["block_efficiency"], row["low"], row["high"])
+        for row in analysis()["parallel"]
+        if row["name"] in WAYS
+    ]
+    return Fig7(tuple(rows))
+
+
+def draw(data: Fig7) -> Figure:
+    """Returns the drawing: a panel for each data set, ours first."""
+    from figures.drawing import style
+
+    names = list(dict.fromkeys(row.dataset for row in data.rows))
+    datasets = [names[-1], *names[:-1]]
+    ours = {row.way: row for row in data.rows if row.dataset == OURS and row.p == 16}
+    figure, panels = style.canvas(
+        "Sixteen drafts in one call: ours reach "
+        + " and ".join(f"{row.block_efficiency:.2f} ({way})" for way, row in ours.items()),
+        source=f"{PAPER}, Figure 7, of whose curves Table 4 prints p = 1 and 16. {said()}",
+        columns=4,
+        rows=2,
+        width=10.5,
+        height=5.4,
+    )
+    for place, (dataset, axes) in enumerate(zip(datasets, panels, strict=True)):
+        for way, (mark, colour) in zip(WAYS, style.marks(), strict=False):
+            rows = [row for row in data.rows if (row.dataset, row.way) == (dataset, way)]
+            axes.plot(
+                [row.p for row in rows],
+                [row.block_efficiency for row in rows],
+                marker=mark,
+                markersize=5,
+                color=colour,
+                linestyle="-" if dataset == OURS else ":",
+                label=way,
+            )
+            for row in rows:
+                if row.low is not None:
+                    axes.plot([row.p] * 2, [row.low, row.high], color=colour, linewidth=1)
+        axes.set_xscale("log", base=2)
+        axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+        axes.margins(y=0.25 if dataset == OURS else 0.1)
+        style.name_axes(
+            axes,
+            x="p, drafts verified at once" if place >= 4 else "",
+            y="block efficiency" if place % 4 == 0 else "",
+            panel=dataset,
+        )
+    style.key(panels[0], anchor=(0.02, 0.8))
+    return figure
