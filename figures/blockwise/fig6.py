@@ -67,8 +67,8 @@ def draw(data: Fig6) -> Figure:
 
     ours = [row for row in data.rows if row.dataset == OURS]
     figure, (axes,) = style.canvas(
-        f"The best path among {ours[-1].k} arcs a head stands {ours[-1].relative:.2f} times as "
-        "long as the heads' own, in block efficiency",
+        f"The best path among {ours[-1].k} arcs a head has {ours[-1].relative:.2f} times the block "
+        "efficiency of the heads' own",
         source=f"{PAPER}, Figure 6, of whose curves Table 9 prints k = 1, 2 and 16. {said()}",
         width=8.0,
         height=4.8,

@@ -82,7 +82,7 @@ def draw(data: Fig7) -> Figure:
                 label=way,
             )
             for row in rows:
-                if row.low is not None:
+                if row.low is not None and row.high is not None:
                     axes.plot([row.p] * 2, [row.low, row.high], color=colour, linewidth=1)
         axes.set_xscale("log", base=2)
         axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])

@@ -60,7 +60,7 @@ def draw(data: Latencies) -> Figure:
                 label=f"{source}, {ngram}",
             )
             for row in rows:
-                if row.low is not None:
+                if row.low is not None and row.high is not None:
                     axes.plot([row.arcs] * 2, [row.low, row.high], color=colour, linewidth=1)
         axes.set_xscale("log", base=2)
         axes.set_xticks([2, 4, 8, 16], ["2", "4", "8", "16"])
