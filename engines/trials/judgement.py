@@ -12,10 +12,11 @@ from engines.engine import Completion, Engine
 from engines.scores.text_gap import text_gap
 from engines.scores.text_scores import acceptance
 from engines.trials.audit import Predicted, audit, feigned, predict
+from engines.trials.levels import Levels
 from engines.trials.row import Row
 from engines.trials.runs import Run
 from engines.trials.scoring import Pair
-from engines.trials.steps import Steps, step_seconds
+from engines.trials.steps import Steps
 from engines.trials.trial import Case, Measured, Trial
 from estimator.intervals import Interval, jackknife_interval, left_out, ratio
 from simulator.acceptance.replay import expected_calls
@@ -32,6 +33,7 @@ def judge(
     gamma: int,
     case: Case,
     steps: Steps,
+    timed: Levels,
     *,
     draft: str,
 ) -> Row:
@@ -42,6 +44,7 @@ def judge(
       pairs: scores of all rows' texts, by γ and case, repeat, prompt.
       gamma, case: of the row.
       steps: prices, from other prompts.
+      timed: what steps took.
       draft: its name.
     """
     temperature, concurrency = case
@@ -75,12 +78,12 @@ def judge(
     calls = sum(one.steps(drafts_past_end=engine.drafts_past_end) for one in own)
     replayed = _calls(engine, chances, source, gamma) if source is own else None
     tokens = sum(one.decoded for one in own)
-    measured_seconds = step_seconds(engine, own) * calls / tokens
+    measured_seconds = timed["rows", gamma] * calls / tokens
     step = float(steps.cost.block_seconds(gamma))
     by_replay = replayed is not None and found.explained
     predicted = (replayed if by_replay and replayed is not None else calls) * step / tokens
     alpha = float(np.concatenate([one for texts in chances for one in texts]).mean())
-    baseline = step_seconds(engine, alone)
+    baseline = timed["rows", 0]
     low, high = _speed_up_interval(alone, own)
     return Row(
         engine=engine.name,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 from engines.counting.counts import NOTHING
 from engines.engine import Engine, Setting
 from engines.observing.observation import Kind, Observation
 from engines.scores.text_scores import acceptance
+from engines.trials.levels import block_seconds, step_levels
 from engines.trials.runs import run
 from engines.trials.scoring import Pair, Scorer
-from engines.trials.steps import step_seconds
 from engines.trials.trial import Measured, Trial
 from engines.trials.validation import measure, steps_of
 from estimator.profiles.alphas import measured_alpha
@@ -79,13 +80,13 @@ def profile_on_engine(
     """
     measured = measure(engine, trial, progress=progress)
     [case] = trial.cases
-    line_error = None
+    line_error, timed = None, step_levels(engine, trial, measured, case)
     if trial.priced_gammas:
-        steps = steps_of(engine, trial, measured, case)
+        steps = steps_of(trial, timed)
         cost, line_error = steps.cost, steps.line_error
     else:
-        baseline = step_seconds(engine, measured.priced[0, case])
-        cost = CostModel({1: baseline}, draft_seconds=_draft_alone(engine, trial, progress))
+        alone = timed["priced", 0]
+        cost = CostModel({1: alone}, draft_seconds=_draft_alone(engine, trial, progress))
     if score is None:
         return Profiled(
             measured.version, (), {trial.draft_sampling: _counted(engine, trial, measured)}, cost,
@@ -209,4 +210,4 @@ def _draft_alone(engine: Engine, trial: Trial, progress: Callable[[], object]) -
             seed=trial.seed,
             progress=progress,
         )
-    return step_seconds(engine, [own])
+    return median(block_seconds(engine, [own]))

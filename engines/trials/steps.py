@@ -12,12 +12,9 @@ becomes a corner.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import fmean
 
-from engines.engine import Engine
-from engines.trials.runs import Run
 from simulator.cost.curves import CostModel
 
 LINE_TOLERANCE = 0.02
@@ -77,22 +74,3 @@ class Steps:
             target_seconds={1: self.baseline_seconds, **beside}, draft_seconds=self.slope
         )
 
-
-def step_seconds(engine: Engine, runs: Sequence[Run]) -> float:
-    """Returns the seconds of a target pass, drafting included: of texts, the middle half's mean.
-
-    Texts that ran at once are one. Those that the machine held up do not count; and where its speed
-    has two modes, a mean weighs both, of which a median would take either.
-    """
-    parts = [part for one in runs for part in one.parts]
-    steps = [part.steps(drafts_past_end=engine.drafts_past_end) for part in parts]
-    return middle(
-        [part.seconds / count for part, count in zip(parts, steps, strict=True) if count > 0]
-    )
-
-
-def middle(values: Sequence[float]) -> float:
-    """Returns the mean of the middle half; of three the median, of two their mean."""
-    ordered = sorted(values)
-    outer = (len(ordered) + 1) // 4
-    return fmean(ordered[outer : len(ordered) - outer])

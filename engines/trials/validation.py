@@ -10,10 +10,11 @@ import numpy as np
 
 from engines.engine import Engine, Server
 from engines.trials.judgement import judge
+from engines.trials.levels import Levels, step_levels
 from engines.trials.row import Row
 from engines.trials.runs import Prompts, Run, run
 from engines.trials.scoring import Pair, Scorer, Text
-from engines.trials.steps import Steps, step_seconds
+from engines.trials.steps import Steps
 from engines.trials.trial import WARM_UP_PROMPTS, Case, Measured, Trial
 
 # Seeds of texts that warm a server up come before all others.
@@ -106,14 +107,10 @@ def _texts(
     )
 
 
-def steps_of(engine: Engine, trial: Trial, measured: Measured, case: Case) -> Steps:
+def steps_of(trial: Trial, found: Levels) -> Steps:
     """Returns what steps cost on the other prompts."""
     return Steps(
-        step_seconds(engine, measured.priced[0, case]),
-        {
-            gamma: step_seconds(engine, measured.priced[gamma, case])
-            for gamma in trial.priced_gammas
-        },
+        found["priced", 0], {gamma: found["priced", gamma] for gamma in trial.priced_gammas}
     )
 
 
@@ -139,9 +136,12 @@ def validate(
     """
     measured = measure(engine, trial, progress=progress)
     pairs = _scores(trial, measured, score)
-    steps = {case: steps_of(engine, trial, measured, case) for case in trial.cases}
+    timed = {case: step_levels(engine, trial, measured, case) for case in trial.cases}
+    steps = {case: steps_of(trial, timed[case]) for case in trial.cases}
     rows = tuple(
-        judge(engine, trial, measured, pairs, gamma, case, steps[case], draft=draft)
+        judge(
+            engine, trial, measured, pairs, gamma, case, steps[case], timed[case], draft=draft
+        )
         for case in trial.cases
         for gamma in trial.gammas
     )

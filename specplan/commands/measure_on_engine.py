@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.commands.on_engine import runs_together
 from specplan.options.engine_options import EngineOptions
 from specplan.options.model_options import ModelOptions
 from specplan.reports.output import folded, print_json
@@ -83,6 +84,7 @@ def measure_on_engine(
             max_new_tokens=options.max_new_tokens,
             repeats=repeats,
             seed=seed,
+            together=runs_together(engine),
         )
         total = trial.texts + (0 if trial.priced_gammas else len(trial.other_prompts))
         with tqdm(total=total, desc="measure", unit="text", disable=not sys.stderr.isatty()) as bar:

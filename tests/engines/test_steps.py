@@ -2,7 +2,7 @@
 
 import pytest
 
-from engines.trials.steps import Steps, middle
+from engines.trials.steps import Steps
 from engines.trials.trial import priced_gammas
 
 
@@ -37,15 +37,6 @@ def test_one_gamma_is_priced_alone() -> None:
     steps = Steps(1.0, {4: 3.0})
     assert steps.line_error is None
     assert steps.cost.block_seconds(4) == pytest.approx(3.0)
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [([3.0], 3), ([1.0, 3.0], 2), ([9.0, 1.0, 3.0], 3), ([1.0, 1.0, 2.0, 2.0], 1.5),
-     ([1.0, 1.0, 1.0, 2.0, 2.0, 2.0, 90.0, 0.0], 1.5)],
-)  # fmt: skip
-def test_the_middle_half_counts(values: list[float], expected: float) -> None:
-    assert middle(values) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
