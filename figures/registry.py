@@ -104,6 +104,7 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
                 "best γ and speed-up against batch size, by roofline",
                 takes_load=True,
             ),
+            Entry("block-verification", _OURS, "what judging a draft as a whole adds, by γ and α"),
             Entry(
                 "predicted-measured",
                 _OURS,

@@ -65,7 +65,7 @@ def _joined(parts: Sequence[Scores]) -> Scores:
     lengths = [part.drafted for part in parts if part.drafted is not None]
     return Scores(
         beta=torch.cat([part.beta for part in parts]),
-        acceptance=torch.cat([part.acceptance for part in parts]),
+        ratio=torch.cat([part.ratio for part in parts]),
         drafted=torch.cat(lengths) if lengths else None,
         lenient_beta=torch.cat([part.lenient_beta for part in parts]),
     )

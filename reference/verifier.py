@@ -39,7 +39,7 @@ def verify(
     if isinstance(p, OneHot):
         # A token rejected under a one-hot p is not p's, so max(0, p - q) is p's token alone.
         return accepted, p.tokens[accepted]
-    row = accepted.clamp(max=gamma - 1)
-    replacement = rule.replacement(p.at(row), draft.q.at(row)).probabilities
+    place = accepted.clamp(max=gamma - 1)
+    replacement = rule.replacement(p.first(gamma), draft.q, draft.tokens, place).probabilities
     weights = torch.where(accepted[:, None] < gamma, replacement, p.probabilities[gamma:])
     return accepted, draw(weights, generator)

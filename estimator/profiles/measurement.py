@@ -31,7 +31,7 @@ from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, run_arms
 from estimator.runs.rates import noise
 from estimator.runs.repeats import probes, timed
 from estimator.traces.measured_traces import LIBRARIES
-from estimator.traces.scoring import LENIENCES, draft_sampling
+from estimator.traces.scoring import LENIENCES, draft_sampling, verification_of
 from estimator.traces.traces import (
     DRAFT_SAMPLINGS,
     Trace,
@@ -140,10 +140,12 @@ def make_profile(
       load: costs by batch.
     """
     own = draft_sampling(subject.drafter)
+    verification = verification_of(subject.rule)
     traces = [pair.under(own) for pair in pairs]
+    judged = [trace.judged(verification, max_gamma) for trace in traces]
     texts = timed(runs)
     cost, clock = priced(texts), noise(texts)
-    gained = speed_ups(traces, texts, measured_gammas(max_gamma))
+    gained = speed_ups(judged, texts, measured_gammas(max_gamma))
     mean_alpha = alpha(traces)
     c_low, c_high = gained.c_interval
     prefill = {
@@ -160,6 +162,7 @@ def make_profile(
         alpha=draftings[own].alpha,
         draft_sampling=own,
         draftings=draftings,
+        verification=verification,
         alpha_by_position_in_text=_alpha_by_position(traces),
         alpha_by_category=(
             {} if categories is None else alpha_by_category(traces, categories)
@@ -176,7 +179,7 @@ def make_profile(
             lag1_correlation_of_beta=_lag1_correlation(traces),
             block_efficiency={
                 gamma: TokensPerCall(
-                    replay=block_efficiency(traces, gamma),
+                    replay=block_efficiency(judged, gamma),
                     iid=float(expected_tokens(mean_alpha, gamma)),
                 )
                 for gamma in range(1, max_gamma + 1)
@@ -231,6 +234,7 @@ def _drafting(traces: Sequence[Trace], max_gamma: int) -> Drafting:
     return Drafting(
         alpha=measured_alpha(traces),
         blocks=replayed_blocks(traces, max_gamma),
+        blocks_jointly=replayed_blocks([t.judged("block", max_gamma) for t in traces], max_gamma),
         alpha_by_lenience={each: lenient_alpha(traces, each) for each in LENIENCES},
     )
 

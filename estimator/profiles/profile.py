@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final, Literal
 
 import msgspec
 
-from estimator.traces.traces import DraftSampling
+from estimator.traces.traces import DraftSampling, Verification
 from estimator.writing import write_whole
 from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.by_position import ByPosition
@@ -55,12 +55,14 @@ class Drafting:
     blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens for each token
       of the texts: the replay of the traces (`simulator.acceptance.recorded`). Empty where none
       was recorded.
+    blocks_jointly: the same where drafts are judged as a whole: block verification.
     accepted_by_position: unconditional rates that a server counted, in place of traces.
     alpha_by_lenience: α(l) by lenience l.
     """
 
     alpha: Alpha
     blocks: Mapping[Gamma, tuple[NotNegative, ...]] = field(default_factory=dict)
+    blocks_jointly: Mapping[Gamma, tuple[NotNegative, ...]] = field(default_factory=dict)
     accepted_by_position: tuple[Estimate, ...] = ()
     alpha_by_lenience: Mapping[float, Rate] = field(default_factory=dict)
 
@@ -76,6 +78,21 @@ class Drafting:
         if not self.accepted_by_position:
             raise ValueError("a profile must hold blocks or accepted_by_position, got neither")
         return ByPosition.of_unconditional([rate.value for rate in self.accepted_by_position])
+
+    def under(self, verification: Verification) -> Acceptance:
+        """Returns the acceptance where drafts are judged token by token, or as a whole.
+
+        Raises:
+          ValueError: if the profile does not tell, or the numbers contradict each other.
+        """
+        if verification == "token":
+            return self.acceptance
+        if not self.blocks_jointly:
+            raise ValueError(
+                "the profile must hold blocks_jointly to plan block verification, got none: "
+                "measure anew"
+            )
+        return Recorded(self.alpha.value, self.blocks_jointly)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +195,7 @@ class Profile:
 
     alpha, draft_sampling: of the way of drafting that was asked for.
     draftings: acceptance by way of drafting, that one at least.
+    verification: how drafts were judged where times and speed-ups were measured.
     target_ms: t_p(n) by n, milliseconds; this and the next four are CostModel's
       (`simulator.cost.curves`). Empty where only acceptance was observed.
     draft_ms, drafting_ms, overhead_ms, baseline_overhead_ms: t_q, t_d by γ, t_o, t_b.
@@ -199,6 +217,7 @@ class Profile:
     draft_sampling: DraftSampling
     draftings: Mapping[DraftSampling, Drafting]
     setup: Setup
+    verification: Verification = "token"
     target_ms: Mapping[Gamma, Positive] = field(default_factory=dict)
     draft_ms: NotNegative | None = None
     drafting_ms: Mapping[Count, NotNegative] = field(default_factory=dict)
@@ -289,6 +308,7 @@ def read_profile(path: Path) -> Profile:
         profile = msgspec.json.decode(text, type=Profile)
         for drafting in profile.draftings.values():
             _ = drafting.acceptance
+            _ = drafting.under("block") if drafting.blocks_jointly else None
         _ = profile.drafting()
         _ = profile.cost
         for load in profile.load:

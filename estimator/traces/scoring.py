@@ -6,11 +6,13 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.traces.traces import DraftSampling, Trace, TracePair
+from estimator.traces.traces import DraftSampling, Trace, TracePair, Verification
 from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Scores
 from reference.models.model import Model
+from reference.rules.acceptance import Rule
+from reference.rules.block_verification import BlockVerification
 from reference.scoring import score_text
 
 LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
@@ -20,6 +22,11 @@ def draft_sampling(drafter: Drafter) -> DraftSampling:
     """Returns how a drafter samples as it is set: "argmax" at temperature 0."""
     own = drafter.sampling
     return "argmax" if own is not None and own.greedy else "sampled"
+
+
+def verification_of(rule: Rule) -> Verification:
+    """Returns how an acceptance rule judges drafts; lenient ones and others, token by token."""
+    return "block" if isinstance(rule, BlockVerification) else "token"
 
 
 def sampled_setting(drafter: Drafter, sampling: Sampling) -> Sampling:
@@ -106,10 +113,10 @@ def trace_pair(
 
 
 def _trace(scores: Scores, limit: int, leniences: Sequence[float]) -> Trace:
-    acceptance: NDArray[np.float64] = scores.acceptance.numpy()
+    ratio: NDArray[np.float64] = scores.ratio.numpy()
     return Trace(
         beta=scores.beta.numpy(),
-        acceptance=acceptance if acceptance.ndim == 1 else _by_block(acceptance),
+        ratio=ratio if ratio.ndim == 1 else _by_block(ratio),
         drafted=None if scores.drafted is None else scores.drafted.numpy(),
         limit=limit,
         alpha_by_lenience=dict(
@@ -118,17 +125,17 @@ def _trace(scores: Scores, limit: int, leniences: Sequence[float]) -> Trace:
     )
 
 
-def _by_block(acceptance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns acceptances by the block's start instead of by position; 0 beyond the text.
+def _by_block(ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns ratios by the block's start instead of by position; 0 beyond the text.
 
     Args:
-      acceptance: shape (N, K), entry (i, k) being of position i in the block that began at i - k.
+      ratio: shape (N, K), entry (i, k) being of position i in the block that began at i - k.
 
     Returns:
       shape (N, K), entry (t, k) being of position t + k in the block that began at t.
     """
-    positions, offsets = acceptance.shape
+    positions, offsets = ratio.shape
     k = np.arange(offsets)
-    padded = np.concatenate([acceptance, np.zeros((offsets, offsets))])
+    padded = np.concatenate([ratio, np.zeros((offsets, offsets))])
     blocks: NDArray[np.float64] = padded[np.arange(positions)[:, None] + k, k]
     return blocks

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from estimator.runs.arms import BASELINE, Runs, Subject
-from estimator.traces.scoring import trace
+from estimator.traces.scoring import trace, verification_of
 from estimator.traces.ties import tie_gap
 from estimator.traces.traces import Trace, alpha, lenient_alpha
 from reference.records import Generation
@@ -30,7 +30,7 @@ class TextTraces:
     def _trace(self, prompt: int, tokens: tuple[int, ...]) -> Trace:
         key = (prompt, tokens)
         if key not in self._known:
-            self._known[key] = trace(
+            found = trace(
                 self.subject.target,
                 self.subject.drafter,
                 self.prompts[prompt],
@@ -40,6 +40,8 @@ class TextTraces:
                 max_gamma=self._max_gamma,
                 leniences=self._leniences,
             )
+            judged = verification_of(self.subject.rule)
+            self._known[key] = found.judged(judged, max(self._max_gamma, 1))
         return self._known[key]
 
     def alpha(self, texts: Sequence[Generation]) -> float:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from estimator.traces.traces import DRAFT_SAMPLINGS, DraftSampling, Trace, TracePair
 
-LAYOUT = "specplan traces 1"
+LAYOUT = "specplan traces 2"
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -37,7 +37,7 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
     for way in DRAFT_SAMPLINGS:
         of_way = [pair.under(way) for pair in pairs]
         arrays[f"{way}_beta"] = np.concatenate([trace.beta for trace in of_way])
-        arrays[f"{way}_acceptance"] = np.concatenate([trace.acceptance for trace in of_way])
+        arrays[f"{way}_ratio"] = np.concatenate([trace.ratio for trace in of_way])
         arrays[f"{way}_lenient_alpha"] = np.array(
             [[trace.alpha_by_lenience[lenience] for lenience in leniences] for trace in of_way]
         )
@@ -68,7 +68,7 @@ def _traces(
         traces.append(
             Trace(
                 beta=arrays[f"{way}_beta"][here],
-                acceptance=arrays[f"{way}_acceptance"][here],
+                ratio=arrays[f"{way}_ratio"][here],
                 drafted=arrays["drafted"][here] if "drafted" in arrays else None,
                 limit=int(arrays["limits"][text]),
                 alpha_by_lenience=dict(

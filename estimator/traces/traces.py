@@ -4,16 +4,18 @@ A trace answers every gamma by replay (`simulator.acceptance.replay`), with no i
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.acceptance.block_verification import block_acceptance
 from simulator.acceptance.replay import block_lengths, expected_calls
 
 DraftSampling = Literal["sampled", "argmax"]
 DRAFT_SAMPLINGS: tuple[DraftSampling, ...] = ("sampled", "argmax")
+Verification = Literal["token", "block"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +24,9 @@ class Trace:
 
     beta: sum over y of min(p(y), q(y)) at each position, shape (N,) (Leviathan et al. 2023,
       Theorem 5).
-    acceptance: min(1, q(x)/p(x)) for the text's own token x, shape (N,) or, where the draft
-      depends on the block's start, (N, K): entry (t, k) for position t + k of the block that
-      begins at t.
+    ratio: q(x)/p(x) for the text's own token x, at least 0, shape (N,) or, where the draft depends
+      on the block's start, (N, K): entry (t, k) for position t + k of the block that begins at t;
+      a one-hot q's may be cut to 1.
     drafted: how many tokens a block that begins at each position drafts, shape (N,), in that case;
       else None.
     limit: the most tokens that the text could have had; N unless the text ended by itself.
@@ -33,7 +35,7 @@ class Trace:
     """
 
     beta: NDArray[np.float64]
-    acceptance: NDArray[np.float64]
+    ratio: NDArray[np.float64]
     drafted: NDArray[np.int64] | None
     limit: int
     alpha_by_lenience: Mapping[float, float] = field(default_factory=dict)
@@ -42,6 +44,22 @@ class Trace:
     def tokens(self) -> int:
         """N, the text's length."""
         return len(self.beta)
+
+    @property
+    def acceptance(self) -> NDArray[np.float64]:
+        """The probability min(1, q(x)/p(x)) that the text's token, if drafted, is accepted."""
+        return np.minimum(self.ratio, 1.0)
+
+    def judged(self, verification: Verification, max_gamma: int) -> "Trace":
+        """Returns the trace whose tokens stand one by one as they do under a verification.
+
+        Args:
+          verification: "token" changes nothing.
+          max_gamma: the longest draft that replay will be asked about, at least 1.
+        """
+        if verification == "token":
+            return self
+        return replace(self, ratio=block_acceptance(self.ratio, max_gamma))
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,19 +94,19 @@ class PromptLookupDrafter:
         whole = [*stretch.text, *tokens]
         copies: list[list[int]] = []
         # A one-hot law at another token accepts nothing; at the text's own, 1/p is above 1.
-        acceptance = torch.zeros(len(tokens), max_gamma, dtype=torch.float64)
+        ratio = torch.zeros(len(tokens), max_gamma, dtype=torch.float64)
         for place, token in enumerate(tokens):
             copies.append(self._continuation(whole[: len(stretch.text) + place], max_gamma))
             self._recent = [copies[-1], *self._recent[: max_gamma - 1]]
             for offset, copied in enumerate(self._recent):
-                acceptance[place, offset] = float(copied[offset : offset + 1] == [token])
+                ratio[place, offset] = float(copied[offset : offset + 1] == [token])
         first = torch.tensor([copy[0] if copy else 0 for copy in copies], device=stretch.p.device)
         drafted = torch.tensor([len(copy) for copy in copies])
         begun = score_laws(stretch, OneHot(first), leniences)
         copying = drafted > 0
         scores = Scores(
             beta=begun.beta * copying,
-            acceptance=acceptance,
+            ratio=ratio,
             drafted=drafted,
             lenient_beta=begun.lenient_beta * copying[:, None],
         )

@@ -73,7 +73,7 @@ class LookupThenNgram:
         return [
             Scores(
                 beta=torch.where(copying, copy.beta, model.beta),
-                acceptance=torch.where(begun, copy.acceptance, model.acceptance[:, None]),
+                ratio=torch.where(begun, copy.ratio, model.ratio[:, None]),
                 drafted=torch.where(copying, drafted, max_gamma),
                 lenient_beta=torch.where(
                     copying[:, None], copy.lenient_beta, model.lenient_beta

@@ -137,5 +137,5 @@ class LatticeDrafter:
                 for offset, of_block in enumerate(going)
             ]
             agree = [float(len(of_block) > 0) for of_block in self._going]
-            scores.acceptance[place, : len(agree)] = torch.tensor(agree, dtype=torch.float64)
+            scores.ratio[place, : len(agree)] = torch.tensor(agree, dtype=torch.float64)
         return [scores for _ in samplings]

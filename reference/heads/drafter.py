@@ -128,7 +128,7 @@ class HeadsDrafter:
             for sampling, found in zip(samplings, scores, strict=True):
                 q = sampling.laws(logits, whole[:start])
                 of_block = score_laws(block, q.at(offsets), leniences)
-                found.acceptance[here, offsets.tolist()] = of_block.acceptance
+                found.ratio[here, offsets.tolist()] = of_block.ratio
                 if start >= first:
                     assert found.drafted is not None
                     found.drafted[here[0]] = reach

@@ -29,9 +29,9 @@ class Scores:
 
     beta: sum over y of min(p(y), q(y)) where a block begins at the position, shape (n,), float64
       (Leviathan et al. 2023, Theorem 5).
-    acceptance: min(1, q(x)/p(x)), the probability that the position, if drafted, is accepted and
-      is x, given that the text is x; shape (n,), float64. For a drafter whose law depends on where
-      the block began, shape (n, K): column k for a block that began k positions before.
+    ratio: q(x)/p(x), finite, shape (n,), float64; a one-hot q's may be cut to 1. For a drafter
+      whose law depends on where the block began, shape (n, K): column k for a block that began k
+      positions before.
     drafted: how many tokens such a drafter proposes in a block that begins at the position, shape
       (n,), int64; None: as many as it is asked for.
     lenient_beta: beta with lenience l in place of 1, sum over y of min(p(y)/l, q(y)), a column
@@ -39,16 +39,24 @@ class Scores:
     """
 
     beta: Tensor
-    acceptance: Tensor
+    ratio: Tensor
     drafted: Tensor | None
     lenient_beta: Tensor
+
+    @property
+    def acceptance(self) -> Tensor:
+        """min(1, q(x)/p(x)), the probability that the position, if drafted, is accepted and is x.
+
+        Given that the text is x; the shape of ratio.
+        """
+        return self.ratio.clamp(max=1.0)
 
 
 def nothing_drafted(positions: int, max_gamma: int, leniences: int) -> Scores:
     """Returns the scores of positions at which no block begins and that none reaches."""
     return Scores(
         beta=torch.zeros(positions, dtype=torch.float64),
-        acceptance=torch.zeros(positions, max_gamma, dtype=torch.float64),
+        ratio=torch.zeros(positions, max_gamma, dtype=torch.float64),
         drafted=torch.zeros(positions, dtype=torch.int64),
         lenient_beta=torch.zeros(positions, leniences, dtype=torch.float64),
     )
@@ -65,12 +73,12 @@ def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
     p = stretch.p
     tokens = torch.tensor(stretch.tokens, device=p.device)
     ratio = q.of(tokens).double() / p.of(tokens).double()
-    # 0/0 needs p(x) = 0 for a token drawn from p: only rounding between passes can do that.
-    acceptance = ratio.nan_to_num(nan=0.0, posinf=1.0).clamp(max=1.0)
+    # p(x) = 0 for a token drawn from p: only rounding between passes can do that.
+    ratio = ratio.nan_to_num(nan=0.0, posinf=torch.finfo(torch.float64).max)
     columns = [overlap(p, q), *lenient_overlaps(p, q, leniences)]
     # The rounding of a row's sum may reach beyond 1.
     betas = torch.stack(columns, dim=-1).double().clamp(max=1.0).cpu()
-    return Scores(betas[:, 0], acceptance.cpu(), None, betas[:, 1:])
+    return Scores(betas[:, 0], ratio.cpu(), None, betas[:, 1:])
 
 
 def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tensor]:

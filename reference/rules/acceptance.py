@@ -25,7 +25,8 @@ class Rule(Protocol):
         """Whether the target judges a draft that ends the text; if not, all of it stands."""
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
-        """Returns which tokens are accepted, shape (gamma,), bool.
+        """Returns which tokens are accepted, shape (gamma,), bool; those before the first that
+        is not stand.
 
         Args:
           p, q: the target's and the draft's laws at the drafted positions.
@@ -33,8 +34,13 @@ class Rule(Protocol):
           uniform: draws from [0, 1), shape (gamma,).
         """
 
-    def replacement(self, p: Dense, q: Laws) -> Dense:
-        """Returns the laws, not normalised, of what replaces tokens rejected at these positions."""
+    def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
+        """Returns the law, not normalised, of what replaces the first token that does not stand.
+
+        Args:
+          p, q, tokens: as for `accepts`.
+          place: that token's index, shape (1,), int64.
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,8 +63,8 @@ class Strict:
         # r < p/q without the division; strict, so that r = 0 never accepts where p = 0.
         return uniform * q.of(tokens) < p.of(tokens)
 
-    def replacement(self, p: Dense, q: Laws) -> Dense:
-        return Dense(residual(p.probabilities, q))
+    def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
+        return Dense(residual(p.at(place).probabilities, q.at(place)))
 
 
 def residual(p: Tensor, q: Laws) -> Tensor:

@@ -94,8 +94,8 @@ class Rollback:
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         return ~(self.distances(p, q, tokens) > self.threshold)
 
-    def replacement(self, p: Dense, q: Laws) -> Dense:
-        return p
+    def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
+        return p.at(place)
 
 
 def _soft(law: Laws, vocabulary: int | None = None) -> Tensor:

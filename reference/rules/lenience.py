@@ -61,5 +61,5 @@ class Lenient:
             return p.tokens == tokens
         return hidden.of(tokens) >= self.lenience * hidden.of(p.tokens)
 
-    def replacement(self, p: Dense, q: Laws) -> Dense:
-        return Dense(residual(p.probabilities, q))
+    def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
+        return Dense(residual(p.at(place).probabilities, q.at(place)))

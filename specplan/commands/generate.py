@@ -16,6 +16,7 @@ from specplan.options.model_options import (
     compile_option,
     lenience_option,
     model_options,
+    verification_option,
 )
 from specplan.reports.detokenizing import Decode, TextStream, piece
 from specplan.reports.output import folded, print_json
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     help="Longest draft of policies other than fixed.",
 )
 @lenience_option
+@verification_option
 @click.option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
 @click.option(
     "--stop",
@@ -79,6 +81,7 @@ def generate_command(
     policy_name: str,
     max_gamma: int,
     lenience: float,
+    verification: str,
     temperature: float,
     stop_strings: tuple[str, ...],
     decoder: str,
@@ -116,12 +119,12 @@ def generate_command(
     policy: Policy | None
     rule: Rule
     if decoder == "bild":
-        refuse_with_bild(["policy_name", "gamma", "lenience"])
+        refuse_with_bild(["policy_name", "gamma", "lenience", "verification"])
         policy, rule = bild.policy_and_rule(most=given("max_gamma", max_gamma))
     else:
         bild.require_absent()
         [policy] = parse_policies([policy_name], gammas=[gamma], max_gamma=max_gamma).values()
-        rule = acceptance_rule(lenience)
+        rule = acceptance_rule(lenience, verification)
     sampling = sampling_at(temperature, options)
     samplings = sampling, draft_sampling_at(sampling, options)
     names = () if decoder == "autoregressive" else draft_names(options)

@@ -10,7 +10,13 @@ import click
 
 from specplan.commands.measure_on_engine import measure_on_engine
 from specplan.options.engine_options import engine_options
-from specplan.options.model_options import MOST_GAMMA, ModelOptions, compile_option, model_options
+from specplan.options.model_options import (
+    MOST_GAMMA,
+    ModelOptions,
+    compile_option,
+    model_options,
+    verification_option,
+)
 from specplan.options.ranges import integers
 from specplan.reports.kept import Kept
 from specplan.reports.output import folded, print_json, writable
@@ -26,6 +32,7 @@ if TYPE_CHECKING:
 @model_options
 @engine_options(measure_on_engine)
 @compile_option
+@verification_option
 @click.option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
 @click.option(
     "--max-gamma", type=click.IntRange(1, MOST_GAMMA), default=16, help="Longest draft to price."
@@ -64,6 +71,7 @@ if TYPE_CHECKING:
 def measure_command(
     options: ModelOptions,
     compiling: str,
+    verification: str,
     temperature: float,
     max_gamma: int,
     repeats: int,
@@ -104,7 +112,13 @@ def measure_command(
     from estimator.traces.measured_traces import measure_traces
     from estimator.traces.trace_file import require_place, traces_path
     from reference.files.held import held
-    from specplan.loading.pairs import draft_names, draft_sampling_at, load, sampling_at
+    from specplan.loading.pairs import (
+        acceptance_rule,
+        draft_names,
+        draft_sampling_at,
+        load,
+        sampling_at,
+    )
 
     names = draft_names(options)
     if len(names) > 1:
@@ -119,7 +133,13 @@ def measure_command(
     draft_sampling = draft_sampling_at(sampling, options)
     loaded = load(options, names, compiling=compiling, gammas=measured_gammas(max_gamma))
     [(name, drafter_of)] = loaded.drafters.items()
-    subject = Subject(loaded.target, drafter_of(draft_sampling), sampling, loaded.stopping)
+    subject = Subject(
+        loaded.target,
+        drafter_of(draft_sampling),
+        sampling,
+        loaded.stopping,
+        acceptance_rule(1.0, verification),
+    )
     prompts = loaded.prompts
     require_room(subject, prompts)
     if batch_size > 1:

@@ -29,6 +29,7 @@ def measure_on_engine(
     engine: EngineOptions,
     *,
     compiling: str,
+    verification: str,
     temperature: float,
     max_gamma: int,
     repeats: int,
@@ -44,7 +45,8 @@ def measure_on_engine(
     Args:
       options, engine: models, prompts, and the engine.
       temperature, max_gamma, repeats, seed, output, as_json: as measure has them.
-      compiling, batch_size, batches, context: of specplan's own decoder: off, 1, none, and any.
+      compiling, verification, batch_size, batches, context: of specplan's own decoder: off, token,
+        1, none, and any.
 
     Raises:
       ValueError: with the option's name, rule and value.
@@ -60,6 +62,8 @@ def measure_on_engine(
     _require(engine, batch_size)
     if compiling != "off":
         raise ValueError(f"compile cannot be given with --engine, got {compiling}")
+    if verification != "token":
+        raise ValueError(f"verification cannot be given with --engine, got {verification}")
     if batches is not None:
         raise ValueError("batch belongs to specplan's own decoder; with --engine, concurrency")
     lasting = output is not None and (output.is_file() or not output.exists())

@@ -101,6 +101,7 @@ def _require_own(others: dict[str, Any]) -> None:
     neutral: dict[str, Sequence[Any]] = {
         "policy_names": [("fixed",), ["fixed"]],
         "lenience": [1.0],
+        "verification": ["token"],
         "figure": [None],
         "wide": [False],
         "compiling": ["off"],

@@ -24,7 +24,7 @@ from specplan.options.load import (
     measured_pricings,
     roofline_pricings,
 )
-from specplan.reports.export import default_sampling, export
+from specplan.reports.export import default_sampling, export, judges_blocks
 from specplan.reports.load import machine, schedules, schedules_json
 from specplan.reports.lookup_export import export_lookup
 from specplan.reports.output import print_json, warn, write_json
@@ -32,7 +32,7 @@ from specplan.reports.plan import Basis, plan_json, plan_text, row_json, rows_te
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
-    from estimator.traces.traces import DraftSampling
+    from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.plan import Plan
     from specplan.reports.pricing import Pricing
 
@@ -82,8 +82,9 @@ def plan_command(
     from simulator.choice.plan import plan
 
     profile = _read(acceptance.profile_path)
+    verification = _verification(acceptance, profile, output_options.server)
     sampling = _sampling(acceptance, profile, output_options.server)
-    drafts = acceptances(acceptance, profile, sampling)
+    drafts = acceptances(acceptance, profile, sampling, verification)
     under_load = measured_pricings(deployment, load, profile, also=cost.stated)
     priced = under_load or pricings(
         cost,
@@ -114,6 +115,7 @@ def plan_command(
         counted=acceptance.counted,
         c_hat_is_c=choice.c_hat is None and priced[0].c_hat is None,
         draft_sampling=sampling,
+        verification=verification,
         quiet=None if profile is None else profile.quiet,
         notes=_notes(priced[0], rows=rows, lenience=acceptance.lenience, profile=profile),
     )
@@ -124,7 +126,13 @@ def plan_command(
         if scheduled:
             flags = _exported_schedule(output_options.server, plans, prices)
         else:
-            flags = _exported(output_options.server, advised, profile, sampling)
+            flags = _exported(
+                output_options.server,
+                advised,
+                profile,
+                sampling=sampling,
+                verification=verification,
+            )
     _show(plans, basis, prices, flags=flags, options=output_options)
 
 
@@ -140,14 +148,21 @@ def _scheduled(priced: tuple[Pricing, ...], rows: int) -> bool:
 
 
 def _exported(
-    server: str, gamma: int, profile: Profile | None, sampling: DraftSampling | None
+    server: str,
+    gamma: int,
+    profile: Profile | None,
+    *,
+    sampling: DraftSampling | None,
+    verification: Verification | None,
 ) -> str:
     """Returns the flags of one gamma: of a draft model, or of a lookup that a profile is of."""
     longest = None if profile is None else lookup_length(profile.setup.draft)
     if longest is not None:
         return export_lookup(server, gamma=gamma, longest=longest)
     draft = "DRAFT" if profile is None or gamma == 0 else _draft_name(profile)
-    return export(server, gamma=gamma, draft=draft, sampling=sampling)
+    return export(
+        server, gamma=gamma, draft=draft, sampling=sampling, verification=verification
+    )
 
 
 def _exported_schedule(server: str, plans: list[Plan], prices: list[Pricing]) -> str:
@@ -216,6 +231,26 @@ def _sampling(
         return profile.draft_sampling
     click.echo(f"Planned with {served} drafts, as {server} makes them.", err=True)
     return served
+
+
+def _verification(
+    options: AcceptanceOptions, profile: Profile | None, server: str | None
+) -> Verification | None:
+    """Returns how drafts are judged in the plan; None without a profile.
+
+    What the user says, else the profile's where the server to export for can do so.
+
+    Raises:
+      ValueError: if the user says what that server cannot do.
+    """
+    if profile is None:
+        return None
+    able = server is None or judges_blocks(server)
+    if options.verification == "block" and not able:
+        raise ValueError(f"verification must be token for {server}, got block")
+    if options.verification is not None:
+        return options.verification
+    return profile.verification if able else "token"
 
 
 def _draft_name(profile: Profile) -> str:

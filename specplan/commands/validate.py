@@ -18,6 +18,7 @@ from specplan.options.model_options import (
     compile_option,
     lenience_option,
     model_options,
+    verification_option,
 )
 from specplan.options.ranges import integers, numbers
 from specplan.options.timing import precision_option, repeats_option
@@ -65,6 +66,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     help="Longest draft of policies other than fixed.",
 )
 @lenience_option
+@verification_option
 @click.option(
     "--temperature",
     "temperatures",
@@ -106,6 +108,7 @@ def validate_command(
     policy_names: tuple[str, ...],
     max_gamma: int,
     lenience: float,
+    verification: str,
     temperatures: tuple[float, ...],
     decoder: str,
     bild: BildOptions,
@@ -134,8 +137,11 @@ def validate_command(
         from specplan.commands.validate_bild import validate_bild
 
         refuse_with_bild(
-            ["policy_names", "figure", "precision", "wide", "draft_temperature", "compiling"]
-        )
+            [
+                "policy_names", "figure", "precision", "wide", "draft_temperature", "compiling",
+                "verification",
+            ]
+        )  # fmt: skip
         most = given("max_gamma", max_gamma)
         validate_bild(
             options,
@@ -164,7 +170,7 @@ def validate_command(
     from specplan.reports.validation import rows_table, summary_lines
 
     policies = parse_policies(policy_names, gammas=gammas, max_gamma=max_gamma)
-    rule = acceptance_rule(lenience)
+    rule = acceptance_rule(lenience, verification)
     targets = [sampling_at(temperature, options) for temperature in dict.fromkeys(temperatures)]
     samplings = [(sampling, draft_sampling_at(sampling, options)) for sampling in targets]
     replayed = rule.lossless or any(sampling.greedy for sampling in targets)

@@ -19,6 +19,7 @@ from reference.models.huggingface import (
     resolve_device,
 )
 from reference.rules.acceptance import Rule
+from reference.rules.block_verification import BlockVerification
 from reference.rules.lenience import Lenient
 from reference.speculative import STRICT
 from reference.stopping import Stopping
@@ -87,12 +88,16 @@ def draft_sampling_at(sampling: Sampling, options: ModelOptions) -> Sampling:
         raise ValueError(f"draft_{error}") from error
 
 
-def acceptance_rule(lenience: float) -> Rule:
-    """Returns the strict rule, or a lossy one where lenience is not 1.
+def acceptance_rule(lenience: float, verification: str = "token") -> Rule:
+    """Returns the strict rule or block verification, or a lossy rule where lenience is not 1.
 
     Raises:
-      ValueError: if lenience is out of range.
+      ValueError: if lenience is out of range, or given with block verification.
     """
+    if verification == "block":
+        if lenience != 1:
+            raise ValueError(f"lenience must be 1 under block verification, got {lenience}")
+        return BlockVerification()
     return STRICT if lenience == 1 else Lenient(lenience)
 
 

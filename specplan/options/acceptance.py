@@ -14,7 +14,7 @@ from specplan.options.stated import given
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
-    from estimator.traces.traces import DraftSampling
+    from estimator.traces.traces import DraftSampling, Verification
     from simulator.acceptance.acceptance import Acceptance
 
 
@@ -31,6 +31,7 @@ class AcceptanceOptions:
     profile_path: Path | None
     draft_sampling: DraftSampling | None
     lenience: float | None
+    verification: Verification | None
 
     @property
     def counted(self) -> bool:
@@ -90,12 +91,21 @@ acceptance_options = option_group(
             metavar="L",
             help="Accept leniently: l in (0, 1], 1 is lossless; with --profile.",
         ),
+        click.option(
+            "--verification",
+            type=click.Choice(["token", "block"]),
+            help="How the server judges drafts: token by token, or as a whole (Sun et al. 2024); "
+            "with --profile.  [default: the profile's, or what --export's server does]",
+        ),
     ],
 )
 
 
 def acceptances(
-    options: AcceptanceOptions, profile: Profile | None, sampling: DraftSampling | None
+    options: AcceptanceOptions,
+    profile: Profile | None,
+    sampling: DraftSampling | None,
+    verification: Verification | None,
 ) -> tuple[Acceptance, ...]:
     """Returns the acceptances that the options state, one for each alpha.
 
@@ -103,6 +113,7 @@ def acceptances(
       options: as the user gave them.
       profile: the file that they name.
       sampling: the way of drafting to take of it; None: its own.
+      verification: how drafts are judged; None without a profile.
 
     Raises:
       click.UsageError: if not exactly one source is given, or something goes with another.
@@ -124,12 +135,17 @@ def acceptances(
         return (ByPosition.of_unconditional(options.by_position),)
     if profile is not None:
         drafting = profile.drafting(sampling)
+        judged = drafting.under("token" if verification is None else verification)
         if options.lenience is None:
-            return (drafting.acceptance,)
+            return (judged,)
+        if verification == "block" and options.lenience != 1:
+            raise ValueError(
+                f"lenience must be 1 under block verification, got {options.lenience:g}"
+            )
         from simulator.acceptance.lenience_curve import interpolated_alpha
 
         alpha = interpolated_alpha(drafting.alpha_by_lenience, lenience=options.lenience)
-        return (drafting.acceptance if options.lenience == 1 else Iid(alpha),)
+        return (judged if options.lenience == 1 else Iid(alpha),)
     assert options.at_gamma is not None
     if options.accepted_fraction is not None:
         alpha = float(alpha_from_accepted_fraction(options.accepted_fraction, options.at_gamma))
@@ -167,3 +183,7 @@ def _require_one(options: AcceptanceOptions) -> None:
         raise click.UsageError("--lenience needs --profile: alpha alone does not tell alpha(l)")
     if options.profile_path is None and options.draft_sampling is not None:
         raise click.UsageError("--draft-sampling needs --profile, which holds both")
+    if options.profile_path is None and options.verification == "block":
+        raise click.UsageError(
+            "--verification block needs --profile: alpha alone does not tell what it gains"
+        )

@@ -141,6 +141,14 @@ OPTIONS = [
     ),
 ]
 
+verification_option = click.option(
+    "--verification",
+    type=click.Choice(["token", "block"]),
+    default="token",
+    help="How drafts are judged: token by token, or as a whole (Sun et al. 2024), of which more "
+    "stands. Both are lossless.",
+)
+
 lenience_option = click.option(
     "--lenience",
     type=float,

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from estimator.traces.traces import DraftSampling
+    from estimator.traces.traces import DraftSampling, Verification
 
 
 def default_sampling(server: str) -> DraftSampling | None:
@@ -22,8 +22,18 @@ def default_sampling(server: str) -> DraftSampling | None:
     return _DRAFTS[server]
 
 
+def judges_blocks(server: str) -> bool:
+    """Returns whether a server can judge a draft as a whole (Sun et al. 2024)."""
+    return server == "vllm"
+
+
 def export(
-    server: str, *, gamma: int, draft: str, sampling: DraftSampling | None = None
+    server: str,
+    *,
+    gamma: int,
+    draft: str,
+    sampling: DraftSampling | None = None,
+    verification: Verification | None = None,
 ) -> str:
     """Returns what makes a server draft exactly gamma tokens a block, ready to paste.
 
@@ -35,20 +45,29 @@ def export(
       gamma: drafted tokens per block; 0 gives a comment that says to leave the draft out.
       draft: name or folder of the draft model.
       sampling: the way of drafting that was planned with; None: not known, the server's default.
+      verification: how drafts are judged; "block" for those that `judges_blocks` names alone.
     """
     if gamma == 0:
         return "# gamma is 0: run the target without a draft"
-    return EXPORTS[server](gamma, draft, sampling)
+    return EXPORTS[server](gamma, draft, sampling, verification)
 
 
-def _vllm(gamma: int, draft: str, sampling: DraftSampling | None) -> str:
-    config = {"method": "draft_model", "model": draft, "num_speculative_tokens": gamma}
+def _vllm(
+    gamma: int, draft: str, sampling: DraftSampling | None, verification: Verification | None
+) -> str:
+    config: dict[str, object] = {
+        "method": "draft_model",
+        "model": draft,
+        "num_speculative_tokens": gamma,
+    }
     if sampling is not None:
         config["draft_sample_method"] = "greedy" if sampling == "argmax" else "probabilistic"
+    if verification == "block":
+        config["rejection_sample_method"] = "block"
     return f"--speculative-config {shlex.quote(json.dumps(config))}"
 
 
-def _transformers(gamma: int, _draft: str, _sampling: DraftSampling | None) -> str:
+def _transformers(gamma: int, _draft: str, *_: object) -> str:
     # Without the last two lines its own schedule changes gamma while it generates.
     return "\n".join(
         (
@@ -60,7 +79,7 @@ def _transformers(gamma: int, _draft: str, _sampling: DraftSampling | None) -> s
     )
 
 
-def _tensorrt_llm(gamma: int, draft: str, _sampling: DraftSampling | None) -> str:
+def _tensorrt_llm(gamma: int, draft: str, *_: object) -> str:
     return "\n".join(
         (
             "# in the file of --config:",
@@ -72,7 +91,7 @@ def _tensorrt_llm(gamma: int, draft: str, _sampling: DraftSampling | None) -> st
     )
 
 
-def _llama_cpp(gamma: int, draft: str, sampling: DraftSampling | None) -> str:
+def _llama_cpp(gamma: int, draft: str, sampling: DraftSampling | None, *_: object) -> str:
     # p-min 0: draft on however unsure the draft is. Builds before May 2026 say --draft-max.
     drawn = " --spec-draft-sampling probabilistic" if sampling == "sampled" else ""
     return (
@@ -81,7 +100,7 @@ def _llama_cpp(gamma: int, draft: str, sampling: DraftSampling | None) -> str:
     )
 
 
-def _sglang(gamma: int, draft: str, _sampling: DraftSampling | None) -> str:
+def _sglang(gamma: int, draft: str, *_: object) -> str:
     # top-k 1 makes the draft a chain, and what is verified is that chain and the token before it.
     return (
         f"--speculative-algorithm STANDALONE --speculative-draft-model-path {shlex.quote(draft)}"
@@ -90,7 +109,8 @@ def _sglang(gamma: int, draft: str, _sampling: DraftSampling | None) -> str:
     )
 
 
-EXPORTS: Mapping[str, Callable[[int, str, DraftSampling | None], str]] = MappingProxyType(
+Export = Callable[[int, str, "DraftSampling | None", "Verification | None"], str]
+EXPORTS: Mapping[str, Export] = MappingProxyType(
     {
         "vllm": _vllm,
         "transformers": _transformers,

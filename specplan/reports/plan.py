@@ -31,6 +31,7 @@ class Basis:
     counted: alpha was inferred from counts, under the i.i.d. assumption.
     c_hat_is_c: nobody stated c_hat, so c stands in for it.
     draft_sampling: how drafts are made, where a profile tells; None: not known.
+    verification: how drafts are judged; None: not known.
     quiet: whether the machine was while the profile was measured; None: not known, or no profile.
     notes: sentences for the reader of the text.
     """
@@ -38,6 +39,7 @@ class Basis:
     counted: bool
     c_hat_is_c: bool
     draft_sampling: str | None = None
+    verification: str | None = None
     quiet: bool | None = None
     notes: tuple[str, ...] = ()
 
@@ -60,6 +62,7 @@ def plan_json(plan: Plan, basis: Basis, price: Pricing) -> dict[str, Any]:
         **fields,
         "c_hat_is_c": basis.c_hat_is_c,
         "draft_sampling": basis.draft_sampling,
+        "verification": basis.verification,
         "quiet": basis.quiet,
         **load_json(plan, price),
         "curve": [dict(zip(columns, row, strict=True)) for row in rows],

@@ -24,6 +24,7 @@ def test_names_are_those_promised() -> None:
         *(f"blockwise-table{number}" for number in (3, 4, 5, 8, 9, 10, 11, 12, 13)),
         "blockwise-traffic",
         "speedup-map",
+        "block-verification",
         "verification-cost",
         "batch-size",
         "predicted-measured",

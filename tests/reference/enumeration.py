@@ -13,11 +13,13 @@ import pytest
 import torch
 from torch import Tensor
 
-from reference.laws.laws import Laws
+from reference.laws.laws import Dense, Laws
 from reference.rules.acceptance import Rule
 
 Text = tuple[int, ...]
 Acceptance = Callable[[float, float], float]
+Rows = Sequence[Sequence[float]]
+Beginnings = Callable[[Rows, Rows, Sequence[int]], Sequence[float]]
 
 
 class Walk:
@@ -52,7 +54,10 @@ class Walk:
 
 
 def walk_choices(
-    monkeypatch: pytest.MonkeyPatch, rules: dict[type[Rule], Acceptance]
+    monkeypatch: pytest.MonkeyPatch,
+    rules: dict[type[Rule], Acceptance],
+    *,
+    joint: dict[type[Rule], Beginnings] | None = None,
 ) -> Walk:
     """Returns a walk through whose choices all chance in the decoder now goes.
 
@@ -61,6 +66,8 @@ def walk_choices(
       rules: for each acceptance rule, the probability with which it should accept a token whose
         probabilities under target and draft are given. The rule's own code decides, given a
         uniform from the middle of either outcome's range, and must decide as it should.
+      joint: for each rule that judges a draft as a whole, the probability with which it should
+        accept each of its beginnings, given the laws and the tokens.
     """
     walk = Walk()
 
@@ -77,6 +84,8 @@ def walk_choices(
     monkeypatch.setattr(torch, "randint", randint)
     for rule, acceptance in rules.items():
         monkeypatch.setattr(rule, "accepts", chosen(walk, rule.accepts, acceptance))
+    for rule, beginnings in ({} if joint is None else joint).items():
+        monkeypatch.setattr(rule, "accepts", chosen_jointly(walk, rule.accepts, beginnings))
     return walk
 
 
@@ -103,6 +112,34 @@ def chosen(
         return decided
 
     return chosen_accepts
+
+
+def chosen_jointly(
+    walk: Walk, accepts: Callable[..., Tensor], beginnings: Beginnings
+) -> Callable[..., Tensor]:
+    """Returns a rule's `accepts` with uniforms that the walk chooses, the whole draft's first."""
+
+    def chosen_accepts(rule: Rule, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
+        width = max(1 + int(tokens.max()), least_vocabulary(p), least_vocabulary(q))
+        rows = [law.dense(width).double().tolist() for law in (p, q)]
+        uniform = torch.full((len(tokens),), 0.5, dtype=torch.float64)
+        stands = 0
+        for index, probability in reversed(list(enumerate(beginnings(*rows, tokens.tolist())))):
+            accepted = walk.choose([1 - probability, probability]) == 1
+            uniform[index] = probability / 2 if accepted else (1 + probability) / 2
+            if accepted:
+                stands = index + 1
+                break   # a shorter beginning's verdict changes nothing
+        decided = accepts(rule, p, q, tokens, uniform)
+        assert decided.tolist() == [True] * stands + [False] * (len(tokens) - stands)
+        return decided
+
+    return chosen_accepts
+
+
+def least_vocabulary(law: Laws) -> int:
+    """Returns how many tokens there are at least."""
+    return law.probabilities.shape[1] if isinstance(law, Dense) else 1 + int(law.tokens.max())
 
 
 def own_law(

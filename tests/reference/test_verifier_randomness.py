@@ -45,7 +45,7 @@ def test_as_many_stand_as_uniform_draws_of_the_generator_say(seed: int) -> None:
         following = (
             p.at(row)
             if expected == GAMMA
-            else Strict().replacement(p.at(row), draft.q.at(row))
+            else Strict().replacement(p.first(GAMMA), draft.q, draft.tokens, row)
         )
         assert token.tolist() == following.draw(again).tolist()
 

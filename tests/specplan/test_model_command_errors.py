@@ -134,6 +134,13 @@ def test_an_impossible_gamma_is_refused(run: Run, command: str, gamma: str) -> N
 
 
 @pytest.mark.parametrize("command", ["validate", "generate"])
+def test_lenience_is_refused_under_block_verification(run: Run, command: str) -> None:
+    message = "lenience must be 1 under block verification, got 0.5"
+    given = ("--lenience", "0.5", "--verification", "block")
+    assert_refused(run, message, command, *PAIR, *TEXT, *given)
+
+
+@pytest.mark.parametrize("command", ["validate", "generate"])
 @pytest.mark.parametrize("lenience", ["0", "1.1", "nan"])
 def test_an_impossible_lenience_is_refused(run: Run, command: str, lenience: str) -> None:
     message = f"lenience must lie in (0, 1], got {float(lenience)}"

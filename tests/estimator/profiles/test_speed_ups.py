@@ -33,7 +33,7 @@ def texts(verify: dict[int, list[float]]) -> Timed:
 def traces(shares: list[float]) -> list[Trace]:
     generator = np.random.default_rng(0)
     acceptances = [generator.beta(8 * share, 8 * (1 - share), TOKENS) for share in shares]
-    return [Trace(beta=a, acceptance=a, drafted=None, limit=TOKENS) for a in acceptances]
+    return [Trace(beta=a, ratio=a, drafted=None, limit=TOKENS) for a in acceptances]
 
 
 SHARES = [0.6, 0.7, 0.65, 0.75]

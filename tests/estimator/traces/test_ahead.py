@@ -36,7 +36,7 @@ def text(level: float, likeness: float, generator: np.random.Generator) -> Trace
     """
     own = generator.beta(likeness * level, likeness * (1 - level))
     acceptance = generator.beta(likeness * own / 6, likeness * (1 - own) / 6, TOKENS)
-    return Trace(beta=acceptance, acceptance=acceptance, drafted=None, limit=TOKENS)
+    return Trace(beta=acceptance, ratio=acceptance, drafted=None, limit=TOKENS)
 
 
 def run_seconds(acceptance: NDArray[np.float64], generator: np.random.Generator) -> float:
@@ -103,7 +103,7 @@ def test_the_interval_covers_runs_and_is_no_wider_than_it_must_be(
 def certain(shares: list[float], generator: np.random.Generator) -> list[Trace]:
     """Returns texts of which each acceptance is certain or impossible."""
     acceptances = [(generator.random(TOKENS) < share).astype(np.float64) for share in shares]
-    return [Trace(beta=a, acceptance=a, drafted=None, limit=TOKENS) for a in acceptances]
+    return [Trace(beta=a, ratio=a, drafted=None, limit=TOKENS) for a in acceptances]
 
 
 def test_of_one_outcome_the_clock_alone_is_uncertain() -> None:
@@ -130,7 +130,7 @@ def test_a_run_deviates_by_one_text_and_its_prediction_by_the_mean_of_two() -> N
     seconds = certain([0.6, 0.7, 0.7, 0.8], generator)
     # A text that ended early is compared by what as many tokens would have taken.
     short = firsts[0].acceptance[:30]
-    firsts[0] = Trace(beta=short, acceptance=short, drafted=None, limit=TOKENS)
+    firsts[0] = Trace(beta=short, ratio=short, drafted=None, limit=TOKENS)
     perfect = Noise(logarithm=0.0, error=0.0, prompts=4)
     pairs = list(zip(firsts, seconds, strict=True))
     low, high = ahead_interval(pairs, GAMMA, COST, noise=perfect, generator=generator)

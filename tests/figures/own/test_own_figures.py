@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from figures.drawing.load import ALPHA, CONTEXT, load_of
-from figures.own import batch_size, speedup_map, verification_cost
+from figures.own import batch_size, block_verification, speedup_map, verification_cost
 from simulator.choice.calibrated import calibrated_factor
 from simulator.choice.operations import operations_factor
 from simulator.choice.walltime import lower_bound
@@ -31,6 +31,18 @@ def test_the_map_rises_with_alpha_and_falls_with_c() -> None:
 
 def test_the_map_stops_at_the_cap_nowhere() -> None:
     assert max(max(row) for row in speedup_map.compute().gamma) < speedup_map.MAX_GAMMA
+
+
+def test_block_verification_gains_beyond_one_drafted_token_and_more_in_longer_drafts() -> None:
+    points = block_verification.compute().points
+    for point in points:
+        margin = 500 * point.error / point.by_token   # odds of a false alarm: 3e-7 a side
+        assert point.gain_percent > -margin
+        if point.gamma == 1:
+            assert abs(point.gain_percent) < margin
+    for alpha in {point.alpha for point in points}:
+        line = {point.gamma: point for point in points if point.alpha == alpha}
+        assert line[16].gain_percent > line[2].gain_percent > 0
 
 
 def test_dearer_verification_never_asks_for_longer_drafts() -> None:

@@ -134,6 +134,10 @@ def test_running_servers_of_another_kind_are_refused(served: str, message: str) 
             ["--engine", "llama.cpp", "--policy", "adaptive"],
             "policy cannot be given with --engine, got ('adaptive',)",
         ),
+        (
+            ["--engine", "llama.cpp", "--verification", "block"],
+            "verification cannot be given with --engine, got block",
+        ),
     ],
 )
 def test_refuses(arguments: list[str], message: str) -> None:

@@ -20,6 +20,7 @@ from estimator.profiles.profile import (
     Setup,
     write_profile,
 )
+from simulator.acceptance.block_verification import block_acceptance
 from simulator.acceptance.conversions import accepted_fraction
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.recorded import Recorded
@@ -46,6 +47,11 @@ RATES = {
     "sampled": np.random.default_rng(1).random(60) ** 0.5,
     "argmax": (np.random.default_rng(2).random(60) < 0.4).astype(float),
 }
+RATIOS = np.random.default_rng(3).exponential(size=60)
+JOINTLY = {
+    gamma: tuple((block_lengths(block_acceptance(RATIOS, 16), gamma) / 60).tolist())
+    for gamma in range(1, 17)
+}
 BLOCKS = {
     name: {
         gamma: tuple((block_lengths(rates, gamma) / 60).tolist()) for gamma in range(1, 17)
@@ -59,7 +65,10 @@ PROFILE = Profile(
     draft_sampling="sampled",
     draftings={
         "sampled": Drafting(
-            Alpha(0.62), BLOCKS["sampled"], alpha_by_lenience={1.0: 0.62, 0.5: 0.8}
+            Alpha(0.62),
+            BLOCKS["sampled"],
+            blocks_jointly=JOINTLY,
+            alpha_by_lenience={1.0: 0.62, 0.5: 0.8},
         ),
         "argmax": Drafting(Alpha(0.4), BLOCKS["argmax"]),
     },
@@ -480,6 +489,39 @@ def test_lenience_raises_alpha_and_says_that_it_is_not_lossless(profile: str) ->
     assert "not lossless" not in run("--profile", profile, "--lenience", "1").stdout
 
 
+def test_block_verification_is_planned_by_its_own_replay_and_exported(profile: str) -> None:
+    asked = ("--profile", profile, "--gamma", "4")
+    whole, single = run_json(*asked, "--verification", "block"), run_json(*asked)
+    assert (whole["verification"], single["verification"]) == ("block", "token")
+    assert whole["expected_tokens"] == pytest.approx(1 / sum(JOINTLY[4]))
+    assert single["expected_tokens"] == pytest.approx(1 / sum(BLOCKS["sampled"][4]))
+    exported = run(*asked, "--verification", "block", "--export", "vllm").stdout
+    assert '"rejection_sample_method": "block"' in exported
+    assert "rejection_sample_method" not in run(*asked, "--export", "vllm").stdout
+
+
+def test_block_verification_is_refused_where_it_cannot_be(profile: str) -> None:
+    asked = ("--profile", profile, "--verification", "block")
+    for more, message in (
+        (("--export", "sglang"), "verification must be token for sglang, got block"),
+        (("--lenience", "0.5"), "lenience must be 1 under block verification, got 0.5"),
+        (("--draft-sampling", "argmax"), "must hold blocks_jointly to plan block verification"),
+    ):
+        result = run(*asked, *more)
+        assert result.exit_code == 2
+        assert message in result.stderr
+        assert result.stderr.count("\n") == 1
+
+
+def test_a_profile_of_block_verification_is_planned_as_it_was_measured(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    write_profile(replace(PROFILE, verification="block"), path)
+    asked = ("--profile", str(path), "--draft-sampling", "sampled")
+    assert run_json(*asked)["verification"] == "block"
+    assert run_json(*asked, "--export", "vllm")["verification"] == "block"
+    assert run_json(*asked, "--export", "llama.cpp")["verification"] == "token"
+
+
 def test_roofline_gives_one_row_per_batch_size(gpu: list[str]) -> None:
     rows = run_json(*gpu, "--alpha", "0.7", "--batch", "1,8,512")["rows"]
     assert [row["batch"] for row in rows] == [1, 8, 512]
@@ -685,6 +727,8 @@ ONE_OF = (
          "Invalid value for '--verify-ms': N = 4 is given twice"),
         (["--alpha", "0.8", *MS, "--verify-ms", "4=nan"],
          "Invalid value for '--verify-ms': MS must be finite and above 0, got '4=nan'"),
+        ([*OK, "--verification", "block"],
+         "--verification block needs --profile: alpha alone does not tell what it gains"),
         ([*OK, "--lenience", "0.5"],
          "--lenience needs --profile: alpha alone does not tell alpha(l)"),
         (["--alpha", "0.7,0.8", "--c", "0.05", "--export", "vllm"],

@@ -78,6 +78,20 @@ def test_a_draft_by_argmax_is_predicted_and_measured_as_such(
     assert "temperature 1, draft 0: " in run(*asked, "--draft-temperature", "0").stdout
 
 
+def test_block_verification_is_predicted_and_measured(
+    run_json: RunJson, validate: list[str]
+) -> None:
+    asked = [*validate, "--gamma", "1,4", "--temperature", "0,1"]
+    rows = run_json(*asked, "--verification", "block")["rows"]
+    for row, plain in zip(rows, run_json(*asked)["rows"], strict=True):
+        assert (row["rule"], plain["rule"]) == ("block", "strict")
+        assert row["lossless"] is True
+        assert row["predicted_calibrated"] is not None
+        if row["temperature"] == 0:
+            assert row["identical_to_target"] is True
+            assert row["target_calls"] == plain["target_calls"] == row["predicted_target_calls"]
+
+
 def test_a_greedy_target_is_followed_by_a_draft_that_draws(
     run_json: RunJson, validate: list[str]
 ) -> None:

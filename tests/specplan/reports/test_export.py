@@ -13,7 +13,7 @@ import pytest
 
 from reference.models.embedded import weights_folder
 from simulator.choice.schedule import Range
-from specplan.reports.export import EXPORTS, export
+from specplan.reports.export import EXPORTS, export, judges_blocks
 from specplan.reports.lookup_export import export_lookup
 from specplan.reports.schedule_export import export_schedule
 
@@ -26,6 +26,12 @@ def test_vllm_reads_its_own_json_back() -> None:
         "model": "Qwen/Qwen3-0.6B",
         "num_speculative_tokens": 4,
     }
+
+
+def test_vllm_judges_drafts_as_a_whole_where_planned_so() -> None:
+    _, value = shlex.split(export("vllm", gamma=4, draft="D", verification="block"))
+    assert json.loads(value)["rejection_sample_method"] == "block"
+    assert [server for server in EXPORTS if judges_blocks(server)] == ["vllm"]
 
 
 def test_transformers_gets_a_constant_schedule_that_never_stops_early() -> None:

@@ -1,0 +1,79 @@
+"""Block verification replayed along a text is what the decoder does, text by text, exactly."""
+
+import random
+from collections import defaultdict
+
+import pytest
+import torch
+from combinations import DRAFT, PROMPT, TARGET, VOCABULARY, model_drafter
+from enumeration import walk_choices
+from plain_block_verification import beginnings
+
+from estimator.traces.scoring import trace, trace_pair, verification_of
+from estimator.traces.traces import block_efficiency, replayed_blocks, replayed_calls
+from reference.generation import decode_speculatively
+from reference.laws.sampling import Sampling
+from reference.models.tabular import TabularModel
+from reference.policies.policy import Fixed
+from reference.rules.acceptance import Strict
+from reference.rules.block_verification import BlockVerification
+from reference.rules.lenience import Lenient
+from reference.stopping import Stopping
+
+TOKENS = 4
+PLAIN = Sampling()
+
+
+@pytest.mark.parametrize("gamma", [1, 2, 3])
+def test_calls_along_each_text_are_replayed_exactly(
+    gamma: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    target, drafter = TabularModel(TARGET, VOCABULARY), model_drafter(DRAFT, PLAIN)
+
+    def run() -> tuple[int, ...]:
+        generation = decode_speculatively(
+            target,
+            drafter,
+            PROMPT,
+            sampling=PLAIN,
+            policy=Fixed(gamma),
+            stopping=Stopping(TOKENS),
+            generator=torch.Generator(),
+            rule=BlockVerification(),
+        )
+        return (generation.target_calls, *generation.tokens)
+
+    with monkeypatch.context() as patches:
+        law = walk_choices(patches, {}, joint={BlockVerification: beginnings}).law(run)
+    mass: dict[tuple[int, ...], float] = defaultdict(float)
+    calls: dict[tuple[int, ...], float] = defaultdict(float)
+    for (count, *tokens), probability in law.items():
+        mass[tuple(tokens)] += probability
+        calls[tuple(tokens)] += probability * count
+    assert len(mass) == VOCABULARY**TOKENS
+    differs = 0
+    for text, probability in mass.items():
+        recorded = trace(
+            target, drafter, PROMPT, text, sampling=PLAIN, limit=TOKENS, max_gamma=gamma
+        )
+        replayed = replayed_calls(recorded.judged("block", gamma), gamma)
+        assert replayed == pytest.approx(calls[text] / probability, abs=1e-9)
+        differs += abs(replayed - replayed_calls(recorded, gamma)) > 0.01
+    assert (differs > 0) is (gamma > 1)
+
+
+def test_the_rules_judge_by_token_or_by_block() -> None:
+    assert verification_of(BlockVerification()) == "block"
+    assert verification_of(Strict()) == verification_of(Lenient(0.5)) == "token"
+
+
+def test_drafts_by_argmax_gain_nothing_from_block_verification() -> None:
+    target, drafter = TabularModel(TARGET, VOCABULARY), model_drafter(DRAFT, PLAIN)
+    text = random.Random(0).choices(range(VOCABULARY), k=60)
+    pair = trace_pair(target, drafter, PROMPT, text, sampling=PLAIN, limit=60, max_gamma=4)
+    whole = [each.judged("block", 4) for each in (pair.sampled, pair.argmax)]
+    assert block_efficiency([whole[1]], 4) == pytest.approx(block_efficiency([pair.argmax], 4))
+    assert block_efficiency([whole[0]], 4) > block_efficiency([pair.sampled], 4)
+    assert pair.sampled.judged("token", 4) is pair.sampled
+    counts = replayed_blocks([whole[0]], 4)
+    assert sum(counts[4]) == pytest.approx(1 / block_efficiency([whole[0]], 4))
