@@ -105,6 +105,7 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
                 takes_load=True,
             ),
             Entry("block-verification", _OURS, "what judging a draft as a whole adds, by γ and α"),
+            Entry("tree-size", _OURS, "expected tokens by tree size, best tree and others"),
             Entry(
                 "predicted-measured",
                 _OURS,

@@ -3,10 +3,16 @@
 Kim et al. 2024 (blockwise drafts), 7.2, verify p drafts as a batch; a tree (Spector and Re 2023,
 which their appendix B.1 points to) reads each shared beginning once.
 
-Such a draft is chosen without chance, so the rule of Leviathan et al. 2023 for one-hot drafts
+Where such a draft is chosen without chance, the rule of Leviathan et al. 2023 for one-hot drafts
 holds at every token: x drawn from p is the child x, if there is one, else the block's last token.
 (The child c is accepted with probability p(c); else x has the law p without it.) Each token of
 the text is then a draw from p, whatever was drafted.
+
+Where the children of a token were drawn, each from its law given those before it, they are judged
+one after the other (SpecInfer, Miao et al. 2023, Algorithm 2; without replacement, Sequoia, Chen et
+al. 2024, Algorithm 2): the first against p by the strict rule, each next one against what its
+elders' rejections leave of p, norm(max(0, p - q)); if none stands the own token is drawn from what
+is left.
 """
 
 from collections.abc import Sequence
@@ -16,9 +22,12 @@ import torch
 from torch import Tensor
 
 from reference.drafter import Draft
-from reference.laws.laws import Laws, OneHot, concatenate
+from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, peaks, require_finite
+from reference.rules.acceptance import Strict
+
+STRICT = Strict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,9 +76,9 @@ def walk(
     logits = target.extend(torch.cat([unseen, draft.tokens]), parents)[before - 1 :]
     require_finite(peaks(logits).isfinite().tolist(), target.name, len(text))
     tokens = draft.tokens.tolist()
-    children: list[dict[int, int]] = [{} for _ in range(len(tokens) + 1)]
+    children: list[list[int]] = [[] for _ in range(len(tokens) + 1)]
     for place, parent in enumerate(draft.parents):
-        children[parent + 1].setdefault(tokens[place], place)
+        children[parent + 1].append(place)
 
     laws: list[Laws] = []
     accepted: list[int] = []
@@ -78,17 +87,46 @@ def walk(
         row = 1 + accepted[-1] if accepted else 0
         path = [draft.tokens[place : place + 1] for place in accepted]
         laws.append(sampling.laws(logits[row : row + 1], text, path))
-        own = int(laws[-1].draw(generator))
-        if own not in children[row]:
+        stands, own = judged(laws[-1], draft, children[row], generator)
+        if stands is None:
             break
-        accepted.append(children[row][own])
+        accepted.append(stands)
     target.keep(len(text), accepted)
     drafted = [tokens[place] for place in accepted]
     while children[row]:
-        place = next(iter(children[row].values()))
+        place = children[row][0]
         drafted.append(tokens[place])
         row = place + 1
     return Walked(tuple(drafted), tuple(accepted), own, concatenate(laws))
+
+
+def judged(
+    p: Laws, draft: Draft, children: Sequence[int], generator: torch.Generator
+) -> tuple[int | None, int]:
+    """Returns which child of a token stands, None if none does, and the id that follows the token.
+
+    Args:
+      p: the target's law there, of one position.
+      draft: that branches.
+      children: of the token, as places in the draft, the first drawn first.
+      generator: on the target's device.
+    """
+    if isinstance(draft.q, OneHot):
+        own = int(p.draw(generator))
+        tokens = draft.tokens.tolist()
+        return next((place for place in children if tokens[place] == own), None), own
+    first = draft.tokens.new_zeros(1)
+    for place in children:
+        token = draft.tokens[place : place + 1]
+        q = draft.q.at(first + place)
+        uniform = torch.rand(1, generator=generator, device=token.device)
+        if STRICT.accepts(p, q, token, uniform):
+            return place, int(token)
+        # A token rejected under a one-hot p is not p's, and p is left.
+        if isinstance(p, Dense):
+            left = STRICT.replacement(p, q, token, first).probabilities
+            p = Dense(left / left.sum(dim=-1, keepdim=True))
+    return None, int(p.draw(generator))
 
 
 def branching(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:

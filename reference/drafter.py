@@ -24,8 +24,9 @@ class Draft:
       the block's results, so that drafting need not wait.
     refused: whether a further law was computed, from which the policy refused to draw.
     parents: of a draft that branches, which token each one follows, an earlier one, or -1: the
-      text; None: each follows the one before it. A draft that branches is chosen without chance:
-      its laws are one-hot, and the children of one token differ.
+      text; None: each follows the one before it. In a draft that branches the children of one
+      token differ. Its laws are one-hot, where it is chosen without chance, or each child's is the
+      law that it was drawn from given the children before it.
     """
 
     tokens: Tensor

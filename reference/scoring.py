@@ -62,10 +62,12 @@ def score_text(
 
 def _joined(parts: Sequence[Scores]) -> Scores:
     """Returns the scores of consecutive stretches as those of one."""
+    ranks = [part.rank for part in parts if part.rank is not None]
     lengths = [part.drafted for part in parts if part.drafted is not None]
     return Scores(
         beta=torch.cat([part.beta for part in parts]),
         ratio=torch.cat([part.ratio for part in parts]),
         drafted=torch.cat(lengths) if lengths else None,
         lenient_beta=torch.cat([part.lenient_beta for part in parts]),
+        rank=torch.cat(ranks) if ranks else None,
     )

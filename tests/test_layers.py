@@ -21,8 +21,8 @@ ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "chance", "schemes"],
     "reference": [
         "files", "laws", "models", "records", "stopping", "policies", "drafter", "rules",
-        "verifier", "branches", "speculative", "autoregressive", "generation", "drafters",
-        "scoring", "training", "heads",
+        "verifier", "branches", "speculative", "autoregressive", "generation", "beams",
+        "speculative_beams", "drafters", "scoring", "training", "heads",
     ],
     "ngram": ["rows", "files", "training", "drafters", "lattice"],
     "estimator": [

@@ -36,6 +36,7 @@ from estimator.traces.traces import (
     DRAFT_SAMPLINGS,
     Trace,
     TracePair,
+    acceptance_by_rank,
     alpha,
     block_efficiency,
     lenient_alpha,
@@ -46,6 +47,8 @@ from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.calibrated import calibrated_factor
 
 POSITIONS_PER_BIN = 16
+# Choices told apart: a tree's children are seldom more.
+RANKS = 16
 
 
 def measured_gammas(max_gamma: int) -> list[int]:
@@ -236,6 +239,7 @@ def _drafting(traces: Sequence[Trace], max_gamma: int) -> Drafting:
         blocks=replayed_blocks(traces, max_gamma),
         blocks_jointly=replayed_blocks([t.judged("block", max_gamma) for t in traces], max_gamma),
         alpha_by_lenience={each: lenient_alpha(traces, each) for each in LENIENCES},
+        acceptance_by_rank=acceptance_by_rank(traces, RANKS),
     )
 
 

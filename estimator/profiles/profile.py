@@ -58,6 +58,8 @@ class Drafting:
     blocks_jointly: the same where drafts are judged as a whole: block verification.
     accepted_by_position: unconditional rates that a server counted, in place of traces.
     alpha_by_lenience: α(l) by lenience l.
+    acceptance_by_rank: how often the text's token is the draft's first, second, … choice: what
+      trees are planned with. Empty where the draft makes one choice alone.
     """
 
     alpha: Alpha
@@ -65,6 +67,7 @@ class Drafting:
     blocks_jointly: Mapping[Gamma, tuple[NotNegative, ...]] = field(default_factory=dict)
     accepted_by_position: tuple[Estimate, ...] = ()
     alpha_by_lenience: Mapping[float, Rate] = field(default_factory=dict)
+    acceptance_by_rank: tuple[Rate, ...] = ()
 
     @property
     def acceptance(self) -> Acceptance:

@@ -122,6 +122,7 @@ def _trace(scores: Scores, limit: int, leniences: Sequence[float]) -> Trace:
         alpha_by_lenience=dict(
             zip(leniences, scores.lenient_beta.mean(dim=0).tolist(), strict=True)
         ),
+        rank=None if scores.rank is None else scores.rank.numpy(),
     )
 
 

@@ -38,6 +38,9 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
         of_way = [pair.under(way) for pair in pairs]
         arrays[f"{way}_beta"] = np.concatenate([trace.beta for trace in of_way])
         arrays[f"{way}_ratio"] = np.concatenate([trace.ratio for trace in of_way])
+        ranks = [trace.rank for trace in of_way if trace.rank is not None]
+        if len(ranks) == len(of_way):
+            arrays[f"{way}_rank"] = np.concatenate(ranks)
         arrays[f"{way}_lenient_alpha"] = np.array(
             [[trace.alpha_by_lenience[lenience] for lenience in leniences] for trace in of_way]
         )
@@ -74,6 +77,7 @@ def _traces(
                 alpha_by_lenience=dict(
                     zip(leniences, arrays[f"{way}_lenient_alpha"][text].tolist(), strict=True)
                 ),
+                rank=arrays[f"{way}_rank"][here] if f"{way}_rank" in arrays else None,
             )
         )
     return traces

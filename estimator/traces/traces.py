@@ -32,6 +32,8 @@ class Trace:
     limit: the most tokens that the text could have had; N unless the text ended by itself.
     alpha_by_lenience: mean of sum min(p/l, q) by lenience l (Leviathan et al. 2023, A.5), for
       those asked for.
+    rank: which of the draft's choices the text's own token is, from 0, the likeliest, shape (N,);
+      None where the draft makes one alone.
     """
 
     beta: NDArray[np.float64]
@@ -39,6 +41,7 @@ class Trace:
     drafted: NDArray[np.int64] | None
     limit: int
     alpha_by_lenience: Mapping[float, float] = field(default_factory=dict)
+    rank: NDArray[np.int64] | None = None
 
     @property
     def tokens(self) -> int:
@@ -91,6 +94,24 @@ def alpha(traces: Sequence[Trace]) -> float:
     A mean over tokens: long texts weigh more than short ones.
     """
     return float(np.concatenate([trace.beta for trace in traces]).mean())
+
+
+def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ...]:
+    """Returns how often the text's token is the draft's first, second, … choice.
+
+    Over the tokens of all texts: the acceptance vector of Sequoia (Chen et al. 2024), section 3.1,
+    for trees of likeliest tokens. Empty where a draft makes one choice alone.
+
+    Args:
+      traces: at least one.
+      choices: how many are told apart.
+    """
+    known = [trace.rank for trace in traces if trace.rank is not None]
+    if len(known) < len(traces):
+        return ()
+    ranks = np.concatenate(known)
+    counts = np.bincount(np.minimum(ranks, choices), minlength=choices + 1)[:choices]
+    return tuple((counts / len(ranks)).tolist())
 
 
 def replayed_calls(trace: Trace, gamma: int) -> float:

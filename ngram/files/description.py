@@ -6,11 +6,12 @@ import hashlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from ngram.files.content_hash import content_hash
 from reference.files.whole_file import whole_file
 
+Smoothing = Literal["kneser-ney", "katz"]
 FORMAT = "specplan n-gram description 1"
 
 
@@ -26,6 +27,7 @@ class Description:
     fallback_orders: where the corpus was too thin to estimate discounts.
     texts, tokens: of the corpus.
     ngrams: how many the model has, by order.
+    smoothing: Kneser and Ney's, or Katz's back-off.
     """
 
     arpa: str
@@ -38,6 +40,7 @@ class Description:
     texts: int
     tokens: int
     ngrams: tuple[int, ...]
+    smoothing: Smoothing = "kneser-ney"
 
 
 def fingerprint(tokenizer: Any) -> str:

@@ -24,12 +24,12 @@ class Estimate:
     """A smoothed model.
 
     grams: what it keeps of each order, from 1 up.
-    discounts: of counts 1, 2 and 3 or more, by order.
+    discounts: by order: of counts 1, 2 and 3 or more; of Katz's, what is left of counts 1 to 5.
     fallback_orders: where the corpus was too thin to estimate them.
     """
 
     grams: tuple[Grams, ...]
-    discounts: tuple[tuple[float, float, float], ...]
+    discounts: tuple[tuple[float, ...], ...]
     fallback_orders: tuple[int, ...]
 
 

@@ -11,10 +11,11 @@ from tqdm import tqdm
 from ngram.files.arpa_reader import read_counts
 from ngram.files.arpa_writer import write_arpa
 from ngram.files.content_hash import content_hash
-from ngram.files.description import Description, fingerprint, write_description
+from ngram.files.description import Description, Smoothing, fingerprint, write_description
 from ngram.rows.words import check_order
 from ngram.training.corpus import Corpus
 from ngram.training.counts import count_ngrams
+from ngram.training.katz import estimate_katz
 from ngram.training.kneser_ney import estimate, prune_thresholds
 from ngram.training.lmplz import run_lmplz
 
@@ -25,6 +26,7 @@ def train(
     *,
     order: int,
     prune: Sequence[int] = (),
+    smoothing: Smoothing = "kneser-ney",
     tokenizer: Any,
     tokenizer_name: str,
     lmplz: str | None = None,
@@ -32,7 +34,7 @@ def train(
     """Returns the description of a model that it trains and writes, as is the description.
 
     Interpolated modified Kneser-Ney smoothing, by KenLM's `lmplz` or by our own estimator, which
-    agree. Both files appear only when complete.
+    agree, or Katz's back-off by our own. Both files appear only when complete.
 
     Args:
       corpus: in the tokenizer's ids.
@@ -40,21 +42,25 @@ def train(
       order: 1 to 6.
       prune: n-grams that occur so often or less are dropped, by order; the last count holds for
         the orders above.
+      smoothing: Katz's has no lmplz.
       tokenizer: that the ids are of.
       tokenizer_name: what it was loaded by.
       lmplz: the program's path; None for our own estimator.
 
     Raises:
-      ValueError: if order or prune are out of range.
+      ValueError: if order or prune are out of range, or lmplz is given with Katz's smoothing.
       OSError: if the file cannot be written; an old one is then intact.
       RuntimeError: if `lmplz` fails.
     """
     check_order(order)
+    if smoothing == "katz" and lmplz is not None:
+        raise ValueError("smoothing must be kneser-ney with lmplz, got katz")
     thresholds = prune_thresholds(prune, order)
     if lmplz is None:
         with tqdm(total=2 * order, desc="train", unit="order", disable=None) as bar:
             counts = count_ngrams(corpus.sentences, order, bar.update)
-            estimated = estimate(counts, prune=thresholds)
+            smoothed = estimate_katz if smoothing == "katz" else estimate
+            estimated = smoothed(counts, prune=thresholds)
             write_arpa(path, estimated.grams, bar.update)
         fallback_orders = estimated.fallback_orders
     else:
@@ -66,6 +72,7 @@ def train(
         order=order,
         prune=thresholds,
         estimator="own" if lmplz is None else "lmplz",
+        smoothing=smoothing,
         fallback_orders=fallback_orders,
         texts=corpus.texts,
         tokens=corpus.tokens,

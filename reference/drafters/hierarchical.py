@@ -1,7 +1,8 @@
 """Hierarchical drafting: a draft model that a cheaper drafter speeds up in its turn.
 
 Leviathan et al. 2023, section 6: "a hierarchical version of the algorithm, where the approximation
-model is itself accelerated by an even faster model". Two stages.
+model is itself accelerated by an even faster model". The faster drafter may be a hierarchy in its
+turn, of any depth.
 """
 
 from collections.abc import Sequence

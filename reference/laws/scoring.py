@@ -34,6 +34,8 @@ class Scores:
       positions before.
     drafted: how many tokens such a drafter proposes in a block that begins at the position, shape
       (n,), int64; None: as many as it is asked for.
+    rank: which of the drafter's choices x is, from 0, the likeliest; shape (n,), int64. None where
+      the drafter makes one choice alone, or its law depends on where the block began.
     lenient_beta: beta with lenience l in place of 1, sum over y of min(p(y)/l, q(y)), a column
       for each l; shape (n, leniences), float64 (A.5).
     """
@@ -42,6 +44,7 @@ class Scores:
     ratio: Tensor
     drafted: Tensor | None
     lenient_beta: Tensor
+    rank: Tensor | None = None
 
     @property
     def acceptance(self) -> Tensor:
@@ -78,7 +81,27 @@ def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
     columns = [overlap(p, q), *lenient_overlaps(p, q, leniences)]
     # The rounding of a row's sum may reach beyond 1.
     betas = torch.stack(columns, dim=-1).double().clamp(max=1.0).cpu()
-    return Scores(betas[:, 0], ratio.cpu(), None, betas[:, 1:])
+    rank = ranks(q, tokens)
+    return Scores(
+        betas[:, 0], ratio.cpu(), None, betas[:, 1:], None if rank is None else rank.cpu()
+    )
+
+
+def ranks(q: Laws, tokens: Tensor) -> Tensor | None:
+    """Returns which of a drafter's choices each token is, shape (n,), int64, from 0.
+
+    The likeliest is the first, and of tokens equally likely that of the smallest id.
+
+    Args:
+      q: laws at n positions; one-hot ones with their logits, without which there is None.
+      tokens: shape (n,), int64.
+    """
+    odds = q.logits if isinstance(q, OneHot) else q.probabilities
+    if odds is None:
+        return None
+    own = odds.gather(-1, tokens[:, None])
+    smaller = torch.arange(odds.shape[-1], device=odds.device) < tokens[:, None]
+    return ((odds > own) | ((odds == own) & smaller)).sum(dim=-1)
 
 
 def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tensor]:

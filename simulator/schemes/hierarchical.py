@@ -9,6 +9,7 @@ Verification is free at both levels, as in Theorem 8. The paper leaves this to f
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -99,6 +100,55 @@ def hierarchical_improvement_factor(
     rate = probability("alpha", alpha)
     same_shape({"alpha": rate, "the arguments of drafting_cost": np.asarray(cost)})
     return expected_tokens(rate, gamma) / (1 + cost)
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One drafter of a hierarchy of any depth, as the stage before it has it.
+
+    alpha: how likely that stage accepts its tokens, in [0, 1]; the first stage's is the target.
+    gamma: tokens that it drafts in a block of that stage, at least 0.
+    c: time of one of its own steps over one of that stage's, at least 0.
+    """
+
+    alpha: float
+    gamma: int
+    c: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", float(probability("alpha", self.alpha)))
+        object.__setattr__(self, "gamma", integer("gamma", self.gamma))
+        object.__setattr__(self, "c", float(non_negative("c", self.c)))
+
+
+def staged_drafting_cost(stages: Sequence[Stage]) -> float:
+    """Returns the expected time of a draft for the target, in steps of the target.
+
+    The first stage's tokens are a text of finite length that it decodes in blocks which the second
+    drafts, those of the third, and so on; the last decodes alone. Of two stages it is
+    `drafting_cost`.
+
+    Args:
+      stages: from the target's own draft down, at least one.
+
+    Raises:
+      ValueError: if there is none.
+    """
+    if not stages:
+        raise ValueError("stages must be at least one, got none")
+    costs = np.arange(stages[-1].gamma + 1, dtype=np.float64)
+    for stage, inner in zip(stages[-2::-1], stages[:0:-1], strict=True):
+        costs = remaining_costs(np.asarray(inner.alpha), 1 + inner.c * costs, stage.gamma)
+    return float(stages[0].c * costs[-1])
+
+
+def staged_improvement_factor(stages: Sequence[Stage]) -> float:
+    """Returns the expected speed-up of a hierarchy over the target alone (Theorem 8 with §6).
+
+    Verification is free at every level. Arguments and errors as in staged_drafting_cost.
+    """
+    cost = staged_drafting_cost(stages)
+    return float(expected_tokens(stages[0].alpha, stages[0].gamma)) / (1 + cost)
 
 
 def optimal_gammas(

@@ -61,9 +61,18 @@ if TYPE_CHECKING:
 )
 @click.option(
     "--decoder",
-    type=click.Choice(["autoregressive", "speculative", "bild"]),
+    type=click.Choice(["autoregressive", "speculative", "bild", "beam"]),
     default="speculative",
-    help="autoregressive: the target alone; bild: lossy, by thresholds (Kim et al. 2023).",
+    help="autoregressive: the target alone; bild: lossy, by thresholds (Kim et al. 2023); beam: "
+    "beam search, drafted --gamma steps ahead (Leviathan et al. 2023, A.4).",
+)
+@click.option(
+    "--beams", type=click.IntRange(min=1), help="Width of --decoder beam.  [default: 4]"
+)
+@click.option(
+    "--draft-beams",
+    type=click.IntRange(min=1),
+    help="Width of the draft's search, at least --beams.  [default: twice --beams]",
 )
 @one_bild_options
 @click.option(
@@ -85,6 +94,8 @@ def generate_command(
     temperature: float,
     stop_strings: tuple[str, ...],
     decoder: str,
+    beams: int | None,
+    draft_beams: int | None,
     bild: OneBild,
     show: bool,
     seed: int,
@@ -99,6 +110,7 @@ def generate_command(
       specplan generate --prompt "def fib(n):" --gamma 4 --show
       specplan generate --target T --draft D --chat --prompt "Why is the sky blue?" --stop "."
       specplan generate --decoder bild --fallback 0.6 --rollback 2 --temperature 0 --show
+      specplan generate --decoder beam --beams 4 --prompt "def fib(n):"
     """
     from reference.records import Generation
     from specplan.loading.pairs import (
@@ -110,6 +122,17 @@ def generate_command(
     )
     from specplan.options.policy_names import parse_policies
 
+    if decoder == "beam":
+        from specplan.commands.generate_beams import generate_beams
+
+        bild.require_absent()
+        generate_beams(
+            options, prompt, width=beams, draft_width=draft_beams, gamma=gamma, as_json=as_json
+        )
+        return
+    for name, value in (("beams", beams), ("draft_beams", draft_beams)):
+        if value is not None:
+            raise ValueError(f"{name} needs --decoder beam, got it without")
     if prompt is not None and not prompt.strip():
         raise ValueError("prompt must not be empty, got an empty one")
     if prompt is not None and options.prompts is not None:

@@ -11,6 +11,7 @@ import click
 from specplan.reports.output import print_json, table, warn, writable
 
 if TYPE_CHECKING:
+    from ngram.files.description import Smoothing
     from ngram.training.corpus import Corpus
 
 existing = click.Path(exists=True, dir_okay=False, path_type=Path)
@@ -69,6 +70,12 @@ def ngram_command() -> None:
     default="auto",
     help="KenLM's lmplz or our own, which agree; auto: lmplz if it is given or on PATH.",
 )
+@click.option(
+    "--smoothing",
+    type=click.Choice(["kneser-ney", "katz"]),
+    default="kneser-ney",
+    help="Interpolated modified Kneser-Ney, or Katz's back-off with Good-Turing discounts.",
+)
 @click.option("--lmplz", metavar="PATH", help="KenLM's lmplz, if it is not on PATH.")
 @json_option
 def train_command(
@@ -79,6 +86,7 @@ def train_command(
     output: Path,
     prune: str,
     estimator: str,
+    smoothing: Smoothing,
     lmplz: str | None,
     as_json: bool,
 ) -> None:
@@ -98,7 +106,9 @@ def train_command(
     check_order(order)
     counts = _prune_counts(prune)
     prune_thresholds(counts, order)
-    program = None if estimator == "own" else find_lmplz(lmplz)
+    if smoothing == "katz" and (estimator == "lmplz" or lmplz is not None):
+        raise ValueError("smoothing must be kneser-ney with lmplz, got katz")
+    program = None if estimator == "own" or smoothing == "katz" else find_lmplz(lmplz)
     if estimator == "own" and lmplz is not None:
         raise ValueError("lmplz cannot be given with --estimator own")
     if estimator == "lmplz" and program is None:
@@ -110,6 +120,7 @@ def train_command(
         output,
         order=order,
         prune=counts,
+        smoothing=smoothing,
         tokenizer=tokenizer,
         tokenizer_name=_tokenizer_name(tokenizer_name),
         lmplz=program,
@@ -117,7 +128,7 @@ def train_command(
     for thin in description.fallback_orders:
         warn(
             f"the corpus is too small or too regular to estimate discounts of {thin}-grams; "
-            "0.5, 1 and 1.5 are used"
+            + ("none are used" if smoothing == "katz" else "0.5, 1 and 1.5 are used")
         )
     report = {"file": output, "bytes": output.stat().st_size, **asdict(description)}
     if as_json:

@@ -17,6 +17,7 @@ from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import vocabulary_of
 from reference.drafter import Drafter
 from reference.drafters.early_exit import early_exit
+from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
@@ -79,7 +80,7 @@ def require_tokenizer_of_target(
             f"draft heads needs the embedded target, got {target_name}; train its own with: "
             "specplan heads train"
         )
-    for further in (name.otherwise, name.rescored_by):
+    for further in (name.otherwise, name.rescored_by, name.via):
         if further is not None:
             require_tokenizer_of_target(further, tokenizer, options, target_name=target_name)
 
@@ -121,7 +122,12 @@ def load_drafter(
         case _:
             draft = _draft_model(name, target, options)
     draft = passes(draft)
-    return lambda sampling: ModelDrafter(draft, sampling, target.vocabulary)
+    if name.via is None:
+        return lambda sampling: ModelDrafter(draft, sampling, target.vocabulary)
+    inner = load_drafter(name.via, target, tokenizer, options, passes=passes)
+    return lambda sampling: HierarchicalDrafter(
+        ModelDrafter(draft, sampling, target.vocabulary), inner(sampling), name.via_gamma
+    )
 
 
 def _heads(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 from ngram.drafters.matches import LONGEST, MOST
 
@@ -18,6 +19,11 @@ KINDS = {
 }
 # What may rescore the drafts of heads.
 RESCORERS = frozenset({"ngram", "embedded", "hf"})
+# Kinds that are models, which a drafter can draft for.
+MODELS = frozenset({"embedded", "hf", "exit"})
+# Tokens of a hierarchy's inner blocks where nothing else is said.
+VIA_GAMMA = 4
+_VIA = re.compile(r"\s+via(?::(\S*))?\s+")
 INTEGERS = frozenset({"lookup", "exit"})
 
 
@@ -30,6 +36,8 @@ class DrafterName:
     otherwise: the drafter of the blocks for which this one proposes nothing; None: nobody.
     rescored_by: the n-gram or model that chooses from the lattice of heads; None: the heads.
     drafts: how many drafts of heads are verified in parallel.
+    via: the drafter that drafts for this one, a model; None: nobody.
+    via_gamma: how many tokens that one drafts per block.
     """
 
     kind: str
@@ -37,6 +45,8 @@ class DrafterName:
     otherwise: DrafterName | None = None
     rescored_by: DrafterName | None = None
     drafts: int = 1
+    via: DrafterName | None = None
+    via_gamma: int = VIA_GAMMA
 
     @property
     def number(self) -> int | None:
@@ -50,10 +60,24 @@ def parse_drafter(text: str) -> DrafterName:
     `lookup+ngram` is a lookup, and an n-gram where it finds nothing; both may have their value.
     `heads+ngram` are heads whose drafts an n-gram rescores (or a model: `heads+embedded`,
     `heads+hf:NAME`), and `heads+ngram*16` the 16 best of these, verified in parallel.
+    `A via B` is a hierarchy (Leviathan et al. 2023, section 6): the model A drafts, sped up by B,
+    which may have one of its own, `A via B via C`; `via:N` has B draft N tokens a block.
 
     Raises:
-      ValueError: if a value is missing, superfluous or not a positive integer where one is due.
+      ValueError: if a value is missing, superfluous or not a positive integer where one is due, or
+        what comes before `via` is no model.
     """
+    stage = _VIA.search(text)
+    if stage is not None:
+        model, inner = parse_drafter(text[: stage.start()]), parse_drafter(text[stage.end() :])
+        if model.kind not in MODELS:
+            raise ValueError(f"draft A via B needs a model as A, got {text[: stage.start()]!r}")
+        if inner.kind == "heads":
+            raise ValueError(f"draft A via B takes no heads as B, the target's own, got {text!r}")
+        gamma = stage.group(1)
+        if gamma is not None and not (gamma.isdecimal() and int(gamma) > 0):
+            raise ValueError(f"draft via:N needs a positive integer N, got {text!r}")
+        return replace(model, via=inner, via_gamma=VIA_GAMMA if gamma is None else int(gamma))
     if _kind(text.partition("+")[0].partition("*")[0]) == "heads":
         return _parse_heads(text)
     first, plus, second = text.partition("+")

@@ -54,8 +54,9 @@ OPTIONS = [
         multiple=True,
         metavar="DRAFTER",
         help="embedded, hf:NAME, ngram, ngram:FILE.arpa, lookup, lookup:N, lookup+ngram, exit:L, "
-        "heads, heads:FOLDER, heads+ngram, heads+embedded, heads+ngram*P, "
-        "random, or a Hugging Face name or folder.  [default: embedded, without --target]",
+        "heads, heads:FOLDER, heads+ngram, heads+embedded, heads+ngram*P, random, A via B (the "
+        "model A, sped up by B), or a Hugging Face name or folder.  [default: embedded, without "
+        "--target]",
     ),
     click.option(
         "--force",

@@ -25,6 +25,7 @@ def test_names_are_those_promised() -> None:
         "blockwise-traffic",
         "speedup-map",
         "block-verification",
+        "tree-size",
         "verification-cost",
         "batch-size",
         "predicted-measured",

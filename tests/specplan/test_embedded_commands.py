@@ -47,6 +47,19 @@ def test_heads_rescored_in_every_way_write_what_the_target_would(run_json: RunJs
         assert row["predicted_target_calls"] == row["target_calls"]
 
 
+def test_three_stages_of_a_hierarchy_are_named_and_give_the_targets_own_text(
+    run_json: RunJson,
+) -> None:
+    drafts = ("--draft", "embedded via:2 ngram", "--draft", "exit:8 via embedded via lookup")
+    rows = run_json("validate", *drafts, *BRIEF, "--gamma", "3", "--temperature", "0")["rows"]
+    assert [row["draft"] for row in rows] == [
+        "embedded via ngram", "exit:8 via embedded via lookup",
+    ]  # fmt: skip
+    for row in rows:
+        assert row["identical_to_target"] is True
+        assert row["predicted_target_calls"] == row["target_calls"]
+
+
 def test_an_ngram_drafter_is_measured(run_json: RunJson) -> None:
     profile = run_json("measure", "--draft", "ngram", *BRIEF, "--max-gamma", "2")
     assert 0 < profile["alpha"]["value"] < 1

@@ -24,10 +24,11 @@ def pair(seed: int, *, tokens: int = 5, blocks: bool = False) -> TracePair:
     def one() -> Trace:
         return Trace(
             generator.random(tokens),
-            generator.random((tokens, 3) if blocks else tokens),
+            2 * generator.random((tokens, 3) if blocks else tokens),
             np.arange(tokens) % 4 if blocks else None,
             tokens + seed,
             {0.5: generator.random(), 1.0: generator.random()},
+            None if blocks else generator.integers(0, 9, tokens),
         )
 
     return TracePair(one(), one())
@@ -36,7 +37,8 @@ def pair(seed: int, *, tokens: int = 5, blocks: bool = False) -> TracePair:
 def require_equal(one: TracePair, other: TracePair) -> None:
     for mine, yours in ((one.sampled, other.sampled), (one.argmax, other.argmax)):
         np.testing.assert_array_equal(mine.beta, yours.beta)
-        np.testing.assert_array_equal(mine.acceptance, yours.acceptance)
+        np.testing.assert_array_equal(mine.ratio, yours.ratio)
+        np.testing.assert_array_equal(mine.rank, yours.rank)
         np.testing.assert_array_equal(mine.drafted, yours.drafted)
         assert (mine.limit, mine.alpha_by_lenience) == (yours.limit, yours.alpha_by_lenience)
 

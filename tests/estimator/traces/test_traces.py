@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 import torch
 from pairs import PROMPTS, tiny_pair
+from plain_laws import random_table
 
 from estimator.traces.ahead import REPLICATES, simulated_seconds
-from estimator.traces.scoring import LENIENCES, trace
+from estimator.traces.scoring import LENIENCES, trace, trace_pair
 from estimator.traces.traces import (
     Trace,
+    acceptance_by_rank,
     alpha,
     block_efficiency,
     lenient_alpha,
@@ -18,6 +20,7 @@ from estimator.traces.traces import (
 )
 from ngram.drafters.lookup import PromptLookupDrafter
 from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.trees import TreeDrafter
 from reference.generation import decode_speculatively
 from reference.laws.laws import Dense
 from reference.laws.sampling import Sampling
@@ -27,6 +30,7 @@ from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 from simulator.acceptance.replay import expected_seconds
 from simulator.cost.curves import CostModel
+from simulator.schemes.trees import tree_calls
 
 TOKENS = 40
 
@@ -136,6 +140,50 @@ def test_beta_and_acceptance_are_those_of_the_laws() -> None:
     assert recorded.alpha_by_lenience[1.0] == pytest.approx(0.4)
     # sum min(p/l, q) by hand: .2 + .2 + 0 + 0 for every l, as q has no mass where p/l would help
     assert recorded.alpha_by_lenience[0.1] == pytest.approx(0.4)
+
+
+def test_ranks_are_of_the_texts_own_tokens_and_their_shares_add_up() -> None:
+    sampling = Sampling(temperature=1)
+    drafter = ModelDrafter(TabularModel(lambda text: [0.2, 0.5, 0.3], 3), sampling, 3)
+    target = TabularModel(lambda text: [0.4, 0.3, 0.3], 3)
+    pair = trace_pair(target, drafter, [0], [0, 1, 1, 2], sampling=sampling, limit=4, max_gamma=1)
+    for recorded in (pair.sampled, pair.argmax):
+        assert recorded.rank is not None
+        assert recorded.rank.tolist() == [2, 0, 0, 1]
+        assert acceptance_by_rank([recorded], 3) == (0.5, 0.25, 0.25)
+        assert acceptance_by_rank([recorded, recorded], 2) == (0.5, 0.25)
+    lookup = PromptLookupDrafter(device=torch.device("cpu"))
+    copied = trace(target, lookup, [0], [0, 1], sampling=sampling, limit=2, max_gamma=1)
+    assert copied.rank is None
+    assert acceptance_by_rank([pair.sampled, copied], 2) == ()
+
+
+def test_trees_of_likeliest_tokens_are_replayed_call_by_call() -> None:
+    """Given the text every acceptance is known, at any temperature: no tolerance is needed."""
+    target, law = TabularModel(random_table(1, 4), 4), random_table(2, 4)
+    parents = (-1, -1, 0, 0, 1, 2)
+    for temperature in (0.0, 1.0):
+        sampling = Sampling(temperature)
+        model = ModelDrafter(TabularModel(law, 4), sampling, 4)
+        longest = 0
+        for seed in range(10):
+            run = decode_speculatively(
+                target,
+                TreeDrafter(model, parents),
+                [0],
+                sampling=sampling,
+                policy=Fixed(6),
+                stopping=Stopping(30),
+                generator=torch.Generator().manual_seed(seed),
+            )
+            rank = trace(
+                target, model, [0], run.tokens, sampling=sampling, limit=30, max_gamma=1
+            ).rank
+            assert rank is not None
+            calls = tree_calls(rank, parents, limit=30).tolist()
+            assert calls == [len(block.tokens) for block in run.blocks]
+            longest = max(longest, *calls)
+        assert longest > 2
 
 
 def test_a_row_that_rounding_lifts_above_one_is_accepted_for_sure() -> None:

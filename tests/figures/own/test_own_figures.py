@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from figures.drawing.load import ALPHA, CONTEXT, load_of
-from figures.own import batch_size, block_verification, speedup_map, verification_cost
+from figures.own import batch_size, block_verification, speedup_map, tree_size, verification_cost
 from simulator.choice.calibrated import calibrated_factor
 from simulator.choice.operations import operations_factor
 from simulator.choice.walltime import lower_bound
@@ -43,6 +43,17 @@ def test_block_verification_gains_beyond_one_drafted_token_and_more_in_longer_dr
     for alpha in {point.alpha for point in points}:
         line = {point.gamma: point for point in points if point.alpha == alpha}
         assert line[16].gain_percent > line[2].gain_percent > 0
+
+
+def test_the_best_tree_is_never_below_another_shape_and_goes_on_gaining() -> None:
+    sizes = tree_size.compute().sizes
+    for size in sizes:
+        assert size.best >= max(size.sequences, size.binary, size.single) - 1e-12
+    best, single = [size.best for size in sizes], [size.single for size in sizes]
+    assert all(later > earlier + 0.02 for earlier, later in pairwise(best))
+    # A chain's tokens end at 1 / (1 - a_1), however long it is.
+    assert single[-1] == pytest.approx(1 / (1 - tree_size.RATES[0]))
+    assert best[-1] > 1.5 * single[-1]
 
 
 def test_dearer_verification_never_asks_for_longer_drafts() -> None:

@@ -234,3 +234,45 @@ def test_name_and_seconds_are_those_of_both_stages() -> None:
     drafter = hierarchy(near(3), 2, Sampling())
     assert drafter.name == "draft via second"
     assert drafter.forward_seconds == 0.0
+
+
+def three_stages(sampling: Sampling, gammas: tuple[int, int] = (3, 2)) -> HierarchicalDrafter:
+    """Returns a draft of law near(2), drafted by one of near(3), drafted by a table of zeros."""
+    inner = HierarchicalDrafter(
+        model_drafter(near(3), "second", sampling),
+        model_drafter(table(5, zeros=True), "third", sampling),
+        gammas[1],
+    )
+    return HierarchicalDrafter(model_drafter(near(2), "draft", sampling), inner, gammas[0])
+
+
+def test_three_stages_draft_with_the_joint_law_of_the_first() -> None:
+    drafter = three_stages(Sampling())
+    generator = torch.Generator().manual_seed(4)
+    counts: Counter[tuple[int, ...]] = Counter()
+    for _ in range(800):
+        drafter.start(PROMPT, PROMPT)
+        counts[tuple(drafter.propose(PROMPT, 3, Fixed(3), generator).tokens.tolist())] += 1
+    require_law(counts, own_law(near(2), PROMPT, new_tokens=3))
+    assert drafter.name == "draft via second via third"
+
+
+@pytest.mark.parametrize("policy", [Fixed(4), Rotating(), UntilZero()])
+def test_every_stage_of_three_carries_the_laws_of_the_text_before_it(policy: Policy) -> None:
+    sampling = Sampling()
+    third = Checked(model_drafter(table(5, zeros=True), "third", sampling), table(5, zeros=True))
+    middle = HierarchicalDrafter(model_drafter(near(3), "second", sampling), third, 2)
+    second = Checked(middle, near(3))
+    first = Checked(
+        HierarchicalDrafter(model_drafter(near(2), "draft", sampling), second, 3), near(2)
+    )
+    generation = run(first, policy, 120, torch.Generator().manual_seed(5), 1.0)
+    assert 0 < generation.accepted < generation.drafted
+
+
+def test_greedy_texts_of_three_stages_are_the_targets_own() -> None:
+    generator = torch.Generator()
+    own = run(RandomDrafter(VOCABULARY, torch.device("cpu")), Fixed(0), 40, generator, 0.0)
+    for gammas in ((1, 1), (3, 2), (2, 5)):
+        drafter = three_stages(Sampling(0.0), gammas)
+        assert run(drafter, Fixed(5), 40, generator, 0.0).tokens == own.tokens

@@ -9,9 +9,12 @@ from simulator.chance.monte_carlo import simulate_texts
 from simulator.choice.optimum import optimal_gamma
 from simulator.choice.walltime import improvement_factor
 from simulator.schemes.hierarchical import (
+    Stage,
     drafting_cost,
     hierarchical_improvement_factor,
     optimal_gammas,
+    staged_drafting_cost,
+    staged_improvement_factor,
 )
 
 
@@ -125,3 +128,56 @@ def test_bad_arguments_are_refused() -> None:
         optimal_gammas(0.5, max_gamma=3, max_inner_gamma=0, **good)
     with pytest.raises(ValueError, match="alpha and the arguments of drafting_cost must have"):
         hierarchical_improvement_factor([0.5, 0.6], [1, 2, 3], inner_gamma=1, **good)
+
+
+def test_two_stages_are_the_pair_and_one_is_theorem_8() -> None:
+    stages = [Stage(0.8, 6, 0.2), Stage(0.6, 3, 0.1)]
+    pair = {"inner_alpha": 0.6, "inner_gamma": 3, "c": 0.2, "inner_c": 0.1}
+    assert staged_drafting_cost(stages) == pytest.approx(drafting_cost(6, **pair))
+    factor = hierarchical_improvement_factor(0.8, 6, **pair)
+    assert staged_improvement_factor(stages) == pytest.approx(factor)
+    assert staged_improvement_factor(stages[:1]) == pytest.approx(improvement_factor(0.8, 6, 0.2))
+
+
+def three_stage_cost(stages: list[Stage]) -> float:
+    """Longhand: each block of the middle stage is a text that the last stage's blocks make up."""
+    first, middle, last = stages
+
+    def middle_block(drafted: int) -> float:
+        return 1 + middle.c * plain_cost(drafted, last.alpha, last.gamma, last.c)
+
+    def steps(left: int) -> float:
+        if left == 0:
+            return 0.0
+        drafted = min(middle.gamma, left - 1)
+        law = tokens_distribution(middle.alpha, drafted)
+        later = sum(odds * steps(left - tokens) for tokens, odds in enumerate(law, start=1))
+        return middle_block(drafted) + later
+
+    return first.c * steps(first.gamma)
+
+
+def test_three_stages_are_the_recursion_longhand() -> None:
+    for gammas in ((7, 3, 2), (5, 5, 1), (4, 0, 3), (6, 2, 0), (0, 2, 2)):
+        stages = [
+            Stage(alpha, gamma, c)
+            for alpha, gamma, c in zip((0.8, 0.7, 0.5), gammas, (0.3, 0.2, 0.1), strict=True)
+        ]
+        assert staged_drafting_cost(stages) == pytest.approx(three_stage_cost(stages))
+
+
+def test_a_third_stage_that_is_always_right_and_free_makes_a_middle_block_two_steps() -> None:
+    """The middle stage's draft is then one step of its own, beside the step that judges it."""
+    stages = [Stage(0.8, 8, 1.0), Stage(1.0, 7, 0.5), Stage(1.0, 7, 0.0)]
+    assert staged_drafting_cost(stages) == pytest.approx(1.5)
+
+
+def test_bad_stages_are_refused() -> None:
+    with pytest.raises(ValueError, match="stages must be at least one, got none"):
+        staged_drafting_cost([])
+    with pytest.raises(ValueError, match=r"alpha must lie in \[0, 1\], got 1.1"):
+        Stage(1.1, 2, 0.1)
+    with pytest.raises(ValueError, match="gamma must be at least 0, got -1"):
+        Stage(0.5, -1, 0.1)
+    with pytest.raises(ValueError, match=r"c must be finite and at least 0, got -0\.1"):
+        Stage(0.5, 1, -0.1)

@@ -94,6 +94,16 @@ def test_a_thin_corpus_is_a_warning_for_each_order(place: Path) -> None:
         assert re.search(warning, " ".join(result.stderr.split()))
 
 
+def test_katz_is_trained_and_said_in_the_description(place: Path) -> None:
+    katz, plain = trained(place, "--smoothing", "katz"), place / "plain.arpa"
+    told = report(run("info", katz, "--json"))
+    assert told["description"]["smoothing"] == "katz"
+    run(*("train", "--order", "2", "--corpus", place / "text", "--tokenizer", place / "tok"),
+        *("-o", plain))
+    assert report(run("info", plain, "--json"))["description"]["smoothing"] == "kneser-ney"
+    assert katz.read_bytes() != plain.read_bytes()
+
+
 def test_unreadable_bytes_are_a_warning(place: Path) -> None:
     (place / "text" / "bad.txt").write_bytes(b"def \xff\xfe x")
     result = run(
@@ -206,6 +216,8 @@ def test_the_embedded_tokenizer_is_taken_by_name(place: Path) -> None:
         (["--estimator", "lmplz"], "lmplz must be on PATH or given by --lmplz, got neither"),
         (["--lmplz", "missing"], "lmplz must be a program that can be run, got missing"),
         (["--lmplz", "x", "--estimator", "own"], "lmplz cannot be given with --estimator own"),
+        (["--smoothing", "katz", "--lmplz", "x"], "smoothing must be kneser-ney with lmplz, got"),
+        (["--smoothing", "katz", "--estimator", "lmplz"], "smoothing must be kneser-ney with lm"),
         (["-o", "missing/model.arpa"], "folder missing does not exist"),
     ],
 )

@@ -35,6 +35,23 @@ from specplan.options.drafter_names import DrafterName, parse_drafter
             "heads:x+ngram:4.arpa*16",
             DrafterName("heads", "x", rescored_by=DrafterName("ngram", "4.arpa"), drafts=16),
         ),
+        ("a via lookup", DrafterName("hf", "a", via=DrafterName("lookup", None))),
+        (
+            "exit:8 via:3 embedded  via lookup:2",
+            DrafterName(
+                "exit",
+                "8",
+                via=DrafterName("embedded", None, via=DrafterName("lookup", "2")),
+                via_gamma=3,
+            ),
+        ),
+        (
+            "embedded via lookup+ngram",
+            DrafterName(
+                "embedded", None, via=DrafterName("lookup", None, DrafterName("ngram", None))
+            ),
+        ),
+        ("via", DrafterName("hf", "via")),
     ],
 )
 def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
@@ -66,6 +83,13 @@ def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
         ("heads+", "must name a drafter, got an empty name"),
         ("heads+lookup", "needs ngram, ngram:FILE, embedded or hf:NAME, got 'heads+lookup'"),
         ("heads+hf:N*4", "needs an n-gram to find the P best paths, got 'heads+hf:N*4'"),
+        ("lookup via ngram", "A via B needs a model as A, got 'lookup'"),
+        ("embedded via ngram via lookup", "A via B needs a model as A, got 'ngram'"),
+        ("embedded via:0 lookup", "via:N needs a positive integer N, got 'embedded via:0 lookup'"),
+        ("embedded via: lookup", "via:N needs a positive integer N"),
+        ("embedded via heads", "takes no heads as B, the target's own, got 'embedded via heads'"),
+        ("heads via lookup", "A via B needs a model as A, got 'heads'"),
+        ("embedded via exit", "exit: needs a value after the colon, got 'exit'"),
     ],
 )
 def test_unusable_names_are_refused(text: str, message: str) -> None:

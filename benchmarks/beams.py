@@ -1,0 +1,58 @@
+"""Speculative beam search on the embedded pair: calls foretold and measured.
+
+    python benchmarks/beams.py
+
+Counts how often the draft's u beams hold the target's w on some prompts, foretells from that how
+many calls other prompts take (steps per call as if every step were alike), and counts them.
+"""
+
+import argparse
+
+from estimator.intervals import ratio_interval
+from estimator.prompts import embedded_prompts
+from reference.beams import Search
+from reference.models.embedded import weights_folder
+from reference.models.huggingface import load_model, load_tokenizer, resolve_device
+from reference.speculative_beams import beam_search
+from simulator.schemes.beams import budget, steps_per_call
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Measure speculative beam search.")
+    parser.add_argument("--width", type=int, default=4)
+    parser.add_argument("--draft-widths", type=int, nargs="+", default=[4, 8, 16])
+    parser.add_argument("--gamma", type=int, default=4)
+    parser.add_argument("--prompts", type=int, default=6)
+    parser.add_argument("--tokens", type=int, default=24)
+    arguments = parser.parse_args()
+    folders = [str(weights_folder(role)) for role in ("target", "draft")]
+    cpu = resolve_device("cpu")
+    target, draft = (load_model(folder, device=cpu, dtype="float32") for folder in folders)
+    prompts = embedded_prompts(
+        load_tokenizer(folders[0]), count=2 * arguments.prompts, prompt_tokens=64
+    )
+    search = Search(arguments.width, arguments.tokens)
+    print("| u | budget w + uγ | P(top_w ⊆ top_u) | steps a call: foretold | measured [95 %] |")
+    print("|---|---|---|---|---|")
+    for wide in arguments.draft_widths:
+        found = [
+            beam_search(
+                target, prompt, search=search, draft=draft, draft_width=wide,
+                gamma=arguments.gamma,
+            )
+            for prompt in prompts
+        ]  # fmt: skip
+        others, own = found[: arguments.prompts], found[arguments.prompts :]
+        covered = sum(each.covered for each in others) / sum(each.judged for each in others)
+        steps = [each.steps for each in own]
+        calls = [each.target_calls for each in own]
+        low, high = ratio_interval(steps, calls)
+        print(
+            f"| {wide} | {budget(arguments.width, wide, arguments.gamma)} | {covered:.3f} "
+            f"| {steps_per_call(covered, arguments.gamma):.2f} "
+            f"| {sum(steps) / sum(calls):.2f} [{low:.2f}, {high:.2f}] |"
+        )
+
+
+if __name__ == "__main__":
+    main()

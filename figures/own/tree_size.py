@@ -1,0 +1,98 @@
+"""Ours: expected tokens by tree size, the best tree against other shapes, as in Sequoia."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from figures.drawing.table import Table, table_of
+from simulator.schemes.trees import best_trees, chain, tree_tokens
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+# How often the target's token is the draft's first, second, ... choice: the case drawn.
+RATES = (0.6, 0.14, 0.07, 0.04, 0.03, 0.02, 0.015, 0.01)
+SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+MAX_DEPTH = 24
+SEQUENCES = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """Expected tokens per call of drafts of one size.
+
+    nodes: drafted tokens.
+    best: of the best tree (Sequoia, section 3.1).
+    sequences: of up to SEQUENCES chains side by side, which part at the first token.
+    binary: of a tree with two children at each node, level by level.
+    single: of one chain.
+    """
+
+    nodes: int
+    best: float
+    sequences: float
+    binary: float
+    single: float
+
+
+@dataclass(frozen=True, slots=True)
+class TreeSize:
+    """The sizes in ascending order."""
+
+    sizes: tuple[Size, ...]
+
+    def table(self) -> Table:
+        return table_of(self.sizes)
+
+
+def compute() -> TreeSize:
+    """Returns the expected tokens of each shape and size."""
+    trees = best_trees(RATES, max_nodes=SIZES[-1], max_depth=MAX_DEPTH)
+    return TreeSize(
+        tuple(
+            Size(
+                nodes=nodes,
+                best=float(trees.tokens[MAX_DEPTH, nodes]),
+                sequences=tree_tokens(_sequences(nodes), RATES),
+                binary=tree_tokens([(place - 2) // 2 for place in range(nodes)], RATES),
+                single=tree_tokens(chain(nodes), RATES),
+            )
+            for nodes in SIZES
+        )
+    )
+
+
+def _sequences(nodes: int) -> list[int]:
+    """Returns the parents of chains side by side, as long as each other or one longer."""
+    return [-1 if place < SEQUENCES else place - SEQUENCES for place in range(nodes)]
+
+
+def draw(data: TreeSize) -> Figure:
+    """Returns the drawing: a line for each shape."""
+    from figures.drawing import style
+
+    figure, (axes,) = style.canvas(
+        "The best tree goes on gaining with its size; chains, and chains side by side, do not",
+        source="Ours, after Sequoia (Chen et al. 2024), section 3.1: expected tokens per call by "
+        f"its recursion, acceptance by rank {', '.join(f'{rate:g}' for rate in RATES)}",
+    )
+    nodes = [size.nodes for size in data.sizes]
+    labels = style.plot_lines(
+        axes,
+        nodes,
+        [
+            ("best tree", [size.best for size in data.sizes]),
+            ("binary tree", [size.binary for size in data.sizes]),
+            (f"{SEQUENCES} chains", [size.sequences for size in data.sizes]),
+            ("one chain", [size.single for size in data.sizes]),
+        ],
+    )
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(
+        [2**octave for octave in range(8)], [str(2**octave) for octave in range(8)]
+    )
+    axes.set_xlim(1, SIZES[-1])
+    style.name_axes(axes, x="drafted tokens per call (tree size)", y="tokens per call")
+    style.label_right(axes, labels)
+    return figure

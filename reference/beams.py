@@ -1,0 +1,154 @@
+"""Beam search over any model's log-probabilities, step by step as transformers has it.
+
+A second loop beside the one of sampling: a step chooses among all continuations of several texts at
+once by their sums of log-probabilities, so there is neither a single text that grows nor a law to
+verify.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+Tokens = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Beam:
+    """A continuation of the prompt.
+
+    tokens: its ids.
+    score: the sum of their log-probabilities; of a finished beam over length**length_penalty.
+    """
+
+    tokens: Tokens
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """How a beam search is done; transformers' names, `early_stopping=False`.
+
+    width: w, beams that run, at least 1.
+    max_new_tokens: at least 1.
+    end_ids: end a beam.
+    length_penalty: exponent of the length by which finished scores are divided.
+
+    Raises:
+      ValueError: if a number is out of range.
+    """
+
+    width: int
+    max_new_tokens: int
+    end_ids: frozenset[int] = frozenset()
+    length_penalty: float = 1.0
+
+    def __post_init__(self) -> None:
+        if self.width < 1:
+            raise ValueError(f"beams must be at least 1, got {self.width}")
+        if self.max_new_tokens < 1:
+            raise ValueError(f"max_new_tokens must be at least 1, got {self.max_new_tokens}")
+
+    @property
+    def candidates(self) -> int:
+        """How many continuations a step looks at: enough that w of them go on."""
+        return max(2, 1 + len(self.end_ids)) * self.width
+
+
+@dataclass(frozen=True, slots=True)
+class Beams:
+    """Where a beam search stands.
+
+    running: the w best beams that go on (one, the prompt's, at the beginning), the best first.
+    finished: the best beams that have ended, at most w, the best first.
+    ended: whether the search is over.
+    """
+
+    running: tuple[Beam, ...] = (Beam((), 0.0),)
+    finished: tuple[Beam, ...] = ()
+    ended: bool = False
+
+    @property
+    def length(self) -> int:
+        """Tokens of the running beams."""
+        return len(self.running[0].tokens)
+
+
+def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: Search) -> Beams:
+    """Returns the beams after one more token.
+
+    Args:
+      beams: that have not ended.
+      log_probs: of what follows each running beam, float32, shape (vocabulary,).
+      search: how.
+
+    Raises:
+      ValueError: if there are fewer continuations than a step looks at.
+    """
+    rows = torch.stack([log_probs[beam.tokens] for beam in beams.running])
+    sums = torch.tensor([beam.score for beam in beams.running], device=rows.device)
+    best = _best(rows + sums[:, None], search.candidates)
+    length = beams.length + 1
+    last = length == search.max_new_tokens
+    grown = [
+        Beam((*beams.running[row].tokens, token), score) for row, token, score in best
+    ]
+    ends = [last or beam.tokens[-1] in search.end_ids for beam in grown]
+    # Only what ends among the w best counts as finished.
+    ended = [
+        Beam(beam.tokens, beam.score / length**search.length_penalty)
+        for beam, end in zip(grown[: search.width], ends, strict=False)
+        if end
+    ]
+    finished = sorted([*beams.finished, *ended], key=lambda beam: -beam.score)[: search.width]
+    if last:
+        return Beams(beams.running, tuple(finished), ended=True)
+    running = [beam for beam, end in zip(grown, ends, strict=True) if not end][: search.width]
+    # The heuristic of early_stopping=False: the best running beam as if it ended now.
+    hopeless = (
+        len(finished) == search.width
+        and running[0].score / length**search.length_penalty <= finished[-1].score
+    )
+    return Beams(tuple(running), tuple(finished), ended=hopeless)
+
+
+def draft_step(
+    running: Sequence[Beam],
+    log_probs: Mapping[Tokens, Tensor],
+    *,
+    width: int,
+    end_ids: frozenset[int],
+) -> tuple[Beam, ...]:
+    """Returns the u beams that a draft expects to run after one more token: none that has ended.
+
+    Args:
+      running: the beams before.
+      log_probs: of what follows each of them, float32, shape (vocabulary,).
+      width: u.
+      end_ids: that no running beam has.
+    """
+    rows = torch.stack([log_probs[beam.tokens] for beam in running])
+    if end_ids:
+        rows = rows.index_fill(1, torch.tensor(sorted(end_ids), device=rows.device), -torch.inf)
+    sums = torch.tensor([beam.score for beam in running], device=rows.device)
+    return tuple(
+        Beam((*running[row].tokens, token), score)
+        for row, token, score in _best(rows + sums[:, None], min(width, rows.numel()))
+        if score > -torch.inf
+    )
+
+
+def _best(scores: Tensor, count: int) -> list[tuple[int, int, float]]:
+    """Returns row, column and value of the largest entries, the largest first."""
+    if scores.numel() < count:
+        raise ValueError(
+            f"beams must leave {count} continuations to choose among, got {scores.numel()} of "
+            f"{scores.shape[1]} tokens"
+        )
+    values, places = scores.flatten().topk(count)
+    columns = scores.shape[1]
+    return [
+        (place // columns, place % columns, value)
+        for place, value in zip(places.tolist(), values.tolist(), strict=True)
+    ]

@@ -1,0 +1,181 @@
+"""A draft model that drafts a tree: at each of its tokens several choices of what follows.
+
+SpecInfer (Miao et al. 2023) and Sequoia (Chen et al. 2024). Either a token's children are the
+likeliest that may follow it, chosen without chance, or they are drawn without replacement; either
+way the verifier (`reference.branches`) keeps the target's law.
+"""
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from reference.drafter import Draft
+from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.laws import Dense, Laws, OneHot, concatenate
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores, Stretch
+from reference.models.model import peaks
+from reference.policies.policy import Policy
+
+Choice = tuple[Tensor, Laws]
+"""Tokens that may follow a text, shape (n,), int64, and the law of each given those before it."""
+Choose = Callable[[Laws, int, torch.Generator], Choice]
+
+
+def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
+    """Returns the likeliest tokens; of those equally likely, the smallest ids first.
+
+    Args:
+      law: of one position; a one-hot one with its logits, without which it has one choice.
+      count: how many are wanted; there are fewer where the law has fewer.
+      generator: not advanced.
+    """
+    odds = law.logits if isinstance(law, OneHot) else law.probabilities
+    if odds is None:
+        return law.draw(generator), law
+    order = odds.sort(dim=-1, descending=True, stable=True)
+    possible = int((order.values[0, :count] > (0 if isinstance(law, Dense) else -torch.inf)).sum())
+    tokens = order.indices[0, :possible]
+    return tokens, OneHot(tokens)
+
+
+def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Choice:
+    """Returns tokens drawn one after the other, none twice (Sequoia, Algorithm 2).
+
+    Under a one-hot law, where nothing is drawn, they are the likeliest.
+
+    Args:
+      law: of one position.
+      count: how many are wanted; there are fewer where the law has fewer.
+      generator: on the law's device.
+    """
+    if isinstance(law, OneHot):
+        return likeliest(law, count, generator)
+    odds = law.probabilities
+    tokens: list[Tensor] = []
+    rows: list[Laws] = []
+    while len(tokens) < count and bool(odds.sum() > 0):
+        rows.append(Dense(odds / odds.sum(dim=-1, keepdim=True)))
+        tokens.append(rows[-1].draw(generator))
+        odds = odds.scatter(1, tokens[-1][:, None], 0.0)
+    return torch.cat(tokens), concatenate(rows)
+
+
+class TreeDrafter:
+    """Drafts a tree of one shape with a model, a pass of the model for each of its levels.
+
+    A pass reads all of the tree so far that goes on, since the model's cache is that of a text.
+    No policy ends a tree; its gamma cuts the tree's depth.
+    """
+
+    def __init__(
+        self, model: ModelDrafter, parents: Sequence[int], choose: Choose = likeliest
+    ) -> None:
+        """Shapes a model's drafts.
+
+        Args:
+          model: drafts, and must read trees (`reference.models.tree_mask.require_branching`).
+          parents: which earlier node each one follows, -1 the text; the children of one node are
+            its choices in their order.
+          choose: the tokens that follow a token.
+
+        Raises:
+          ValueError: if a parent is no earlier node, or there are more nodes than the model has
+            positions.
+        """
+        for place, parent in enumerate(parents):
+            if not -1 <= parent < place:
+                raise ValueError(
+                    f"parents must be earlier nodes or -1, got {parent} for node {place}"
+                )
+        positions = model.draft.max_length
+        if positions is not None and len(parents) > positions:
+            raise ValueError(
+                f"a tree must have at most {positions} nodes, the positions of {model.name}, "
+                f"got {len(parents)}"
+            )
+        self.model = model
+        self.parents = tuple(parents)
+        self.choose = choose
+        self._children: dict[int, list[int]] = {}
+        for place, parent in enumerate(self.parents):
+            self._children.setdefault(parent, []).append(place)
+
+    @property
+    def name(self) -> str:
+        return f"{self.model.name}, tree of {len(self.parents)}"
+
+    @property
+    def sampling(self) -> Sampling:
+        return self.model.sampling
+
+    @property
+    def forward_seconds(self) -> float:
+        return self.model.forward_seconds
+
+    def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
+        self.model.start(prompt, text)
+
+    def propose(
+        self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
+    ) -> Draft:
+        self.model.catch_up(text)
+        draft = self.model.draft
+        depths = min(limit, self.model.room(text))
+        tokens = torch.empty(0, dtype=torch.int64, device=draft.device)
+        if depths <= 0 or not self.parents:
+            return Draft(tokens, OneHot(tokens))
+        feed = torch.tensor(text[draft.length :], device=draft.device)
+        logits = draft.extend(feed)[-1:]
+        largest = [peaks(logits)]
+        parents: list[int] = []
+        laws: list[Laws] = []
+        paths: list[list[Tensor]] = []
+        # Of the tree's shape, by where its nodes stand in the draft; -1 is the text.
+        level = {-1: -1}
+        for depth in range(1, depths + 1):
+            grown: dict[int, int] = {}
+            for row, (node, place) in enumerate(level.items()):
+                path = [] if place < 0 else paths[place]
+                law = self.model.sampling.laws(logits[row : row + 1], text, path)
+                children = self._children[node]
+                chosen, q = self.choose(law, len(children), generator)
+                laws.append(q)
+                for child, token in zip(children, chosen.split(1), strict=False):
+                    grown[child] = len(parents)
+                    parents.append(place)
+                    paths.append([*path, token])
+                tokens = torch.cat([tokens, chosen])
+            level = {node: place for node, place in grown.items() if node in self._children}
+            if not level or depth == depths:
+                break
+            read = sorted({above for place in level.values() for above in _line(place, parents)})
+            feeding = [-1 if parents[at] < 0 else read.index(parents[at]) for at in read]
+            logits = draft.extend(tokens[read], feeding)
+            draft.keep(len(text), [])
+            largest.append(peaks(logits))
+            logits = logits[[read.index(place) for place in level.values()]]
+        return Draft(
+            tokens, concatenate(laws), torch.cat(largest).isfinite(), parents=tuple(parents)
+        )
+
+    def score(
+        self,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
+        max_gamma: int,
+    ) -> list[Scores]:
+        """Returns the model's scores; their ranks tell what a tree of likeliest choices accepts."""
+        return self.model.score(stretch, samplings, leniences=leniences, max_gamma=max_gamma)
+
+
+def _line(place: int, parents: Sequence[int]) -> list[int]:
+    """Returns a node and all above it."""
+    line = []
+    while place >= 0:
+        line.append(place)
+        place = parents[place]
+    return line

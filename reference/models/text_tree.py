@@ -1,0 +1,97 @@
+"""Reads a tree of texts with a model whose cache is that of one text."""
+
+from collections.abc import Collection, Sequence
+
+import torch
+from torch import Tensor
+
+from reference.models.model import Model, peaks, require_finite
+from reference.models.tree_mask import require_branching
+
+Tokens = tuple[int, ...]
+
+
+class TextTree:
+    """What follows each of several continuations of one text.
+
+    What they share stays in the cache; the rest is read anew each time: in one pass where the model
+    reads a tree by a mask, else path by path, with the same results.
+
+    branches: whether it does.
+    fed: tokens read so far, the prompt's apart.
+    """
+
+    def __init__(self, model: Model) -> None:
+        """Finds out how the model can be read; its cache is overwritten."""
+        self.model = model
+        self.fed = 0
+        try:
+            require_branching(model)
+        except ValueError:
+            self.branches = False
+        else:
+            self.branches = True
+        self._text: list[int] = []
+
+    def start(self, prompt: Sequence[int]) -> None:
+        """Begins anew."""
+        self._text = self.model.start(prompt)
+        self.fed = 0
+
+    def log_probs(
+        self, shared: Tokens, continuations: Collection[Tokens]
+    ) -> dict[Tokens, Tensor]:
+        """Returns the log-probabilities of what follows each continuation, float32.
+
+        Args:
+          shared: what all of them begin with, and all that are asked for later.
+          continuations: of the text, at least one.
+
+        Raises:
+          FloatingPointError: if the model returns logits that are NaN or infinite.
+        """
+        text = [*self._text, *shared]
+        self.model.rollback(min(self.model.length, len(text) - 1))
+        kept = self.model.length
+        unseen = text[kept:]
+        logits = (self._tree if self.branches else self._paths)(unseen, shared, continuations)
+        found = {path: logits[path] for path in continuations}
+        finite = peaks(torch.stack(list(found.values()))).isfinite()
+        require_finite(finite.tolist(), self.model.name, len(text))
+        return {path: row.float().log_softmax(dim=-1) for path, row in found.items()}
+
+    def _tree(
+        self, unseen: Sequence[int], shared: Tokens, continuations: Collection[Tokens]
+    ) -> dict[Tokens, Tensor]:
+        base = self.model.length
+        places = {shared: len(unseen) - 1}
+        tokens, parents = list(unseen), list(range(-1, len(unseen) - 1))
+        for path in sorted(continuations, key=len):
+            for end in range(len(shared) + 1, len(path) + 1):
+                if path[:end] not in places:
+                    places[path[:end]] = len(tokens)
+                    parents.append(places[path[: end - 1]])
+                    tokens.append(path[end - 1])
+        feed = torch.tensor(tokens, device=self.model.device)
+        chain = len(tokens) == len(unseen)
+        logits = self.model.extend(feed, None if chain else parents)
+        self.model.keep(base, range(len(unseen)))
+        self.fed += len(tokens)
+        return {path: logits[place] for path, place in places.items()}
+
+    def _paths(
+        self, unseen: Sequence[int], shared: Tokens, continuations: Collection[Tokens]
+    ) -> dict[Tokens, Tensor]:
+        rows = self.model.extend(torch.tensor(unseen, device=self.model.device))
+        found = {shared: rows[-1]}
+        self.fed += len(unseen)
+        base = self.model.length
+        for path in sorted(continuations, key=len, reverse=True):
+            if path not in found:
+                tail = path[len(shared) :]
+                rows = self.model.extend(torch.tensor(tail, device=self.model.device))
+                self.model.rollback(base)
+                self.fed += len(tail)
+                for end, row in enumerate(rows, start=1):
+                    found.setdefault((*shared, *tail[:end]), row)
+        return found

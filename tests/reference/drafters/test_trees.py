@@ -1,0 +1,204 @@
+"""Trees drafted by a model: lossless by enumeration, and each token has its law."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+import torch
+from combinations import DRAFT, PROMPT, SETTINGS, TARGET, VOCABULARY, covering, model_drafter
+from enumeration import own_law, require_equal, walk_choices
+from plain_laws import plain_law, random_table
+from test_decoder_architectures import random_prompt, saved_pair
+
+from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.trees import Choose, TreeDrafter, likeliest, without_replacement
+from reference.generation import decode, decode_speculatively
+from reference.laws.laws import Dense, OneHot
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import ranks
+from reference.models.tabular import TabularModel
+from reference.policies.policy import Fixed
+from reference.rules.acceptance import Strict
+from reference.rules.lenience import Lenient
+from reference.stopping import Stopping
+
+CHOICES: dict[str, Choose] = {"likeliest": likeliest, "drawn": without_replacement}
+# Two and two; a chain beside a leaf; as wide as the vocabulary, and wider than it.
+SHAPES = {
+    "two and two": (-1, -1, 0, 0, 1, 1),
+    "chain and leaf": (-1, 0, -1),
+    "whole": (-1, -1, -1, 0),
+    "too wide": (-1, -1, -1, -1, 3),
+    "chain": (-1, 0),
+}
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+@pytest.mark.parametrize(
+    ("shape", "setting"), covering(list(SHAPES), list(SETTINGS))
+)
+def test_law_of_texts_is_the_targets(
+    shape: str, setting: str, choice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sampling = SETTINGS[setting]
+
+    def run() -> tuple[int, ...]:
+        return decode_speculatively(
+            TabularModel(TARGET, VOCABULARY),
+            TreeDrafter(model_drafter(DRAFT, sampling), SHAPES[shape], CHOICES[choice]),
+            PROMPT,
+            sampling=sampling,
+            policy=Fixed(2),
+            stopping=Stopping(3),
+            generator=torch.Generator(),
+        ).tokens
+
+    walk = walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)})
+    expected = own_law(
+        lambda text: plain_law(TARGET(text), sampling, text), PROMPT, new_tokens=3
+    )
+    require_equal(walk.law(run), expected, tolerance=1e-12)
+
+
+def test_judging_each_child_against_the_whole_target_is_seen(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The error that recursive rejection avoids: what an elder's rejection leaves is forgotten."""
+    monkeypatch.setattr(Strict, "replacement", lambda _, p, q, tokens, place: p.at(place))
+
+    def run() -> tuple[int, ...]:
+        return decode_speculatively(
+            TabularModel(TARGET, VOCABULARY),
+            TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement),
+            PROMPT,
+            sampling=Sampling(),
+            policy=Fixed(1),
+            stopping=Stopping(2),
+            generator=torch.Generator(),
+        ).tokens
+
+    law = walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)}).law(run)
+    with pytest.raises(AssertionError):
+        require_equal(law, own_law(TARGET, PROMPT, new_tokens=2), tolerance=1e-3)
+
+
+def path_of(place: int, parents: Sequence[int], tokens: Sequence[int]) -> list[int]:
+    path: list[int] = []
+    while place >= 0:
+        path.insert(0, tokens[place])
+        place = parents[place]
+    return path
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_children_are_the_likeliest_after_what_leads_to_them(shape: str) -> None:
+    draft = random_table(7, VOCABULARY)
+    drafter = TreeDrafter(model_drafter(draft, Sampling()), SHAPES[shape])
+    drafter.start(PROMPT, PROMPT)
+    for text in ([*PROMPT], [*PROMPT, 2], [*PROMPT, 2, 1, 0]):
+        made = drafter.propose(text, 3, Fixed(3), torch.Generator())
+        assert made.parents is not None
+        tokens = made.tokens.tolist()
+        for parent in {-1, *made.parents}:
+            own = [place for place, above in enumerate(made.parents) if above == parent]
+            law = draft([*text, *path_of(parent, made.parents, tokens)])
+            order = sorted(range(VOCABULARY), key=lambda token: -law[token])
+            assert [tokens[place] for place in own] == order[: len(own)]
+        assert isinstance(made.q, OneHot)
+
+
+def test_drawn_children_differ_and_carry_their_laws() -> None:
+    drafter = TreeDrafter(
+        model_drafter(TARGET, Sampling()), (-1, -1, -1, 0, 0), without_replacement
+    )
+    generator = torch.Generator().manual_seed(0)
+    drafter.start(PROMPT, PROMPT)
+    for _ in range(50):
+        made = drafter.propose(PROMPT, 2, Fixed(2), generator)
+        tokens = made.tokens.tolist()
+        assert sorted(tokens[:3]) == [0, 1, 2]
+        law = list(TARGET(PROMPT))
+        for place in range(3):
+            expected = [mass / sum(law) for mass in law]
+            assert made.q.dense(VOCABULARY)[place].tolist() == pytest.approx(expected, abs=1e-12)
+            law[tokens[place]] = 0.0
+
+
+@pytest.mark.parametrize("architecture", ["Llama", "GPT2", "Qwen3", "GPTNeoX"])
+def test_greedy_texts_of_models_are_the_targets_own(architecture: str, tmp_path: Path) -> None:
+    target, draft = saved_pair(architecture, tmp_path, 1)
+    greedy = Sampling(0.0)
+    drafter = TreeDrafter(
+        ModelDrafter(draft, greedy, target.vocabulary), (-1, -1, -1, 0, 0, 1, 3, 3, 6)
+    )
+    prompt = random_prompt(6, 2)
+    generator = torch.Generator()
+    made = decode_speculatively(
+        target, drafter, prompt, sampling=greedy, policy=Fixed(4), stopping=Stopping(20),
+        generator=generator,
+    )  # fmt: skip
+    own = decode(
+        target, prompt, sampling=greedy, stopping=Stopping(20), generator=generator
+    )
+    assert made.tokens == own.tokens
+    assert sum(block.accepted for block in made.blocks) > 0
+
+
+def test_ranks_count_the_likelier_tokens_and_equal_ones_of_smaller_id() -> None:
+    odds = torch.tensor([[0.1, 0.4, 0.4, 0.1], [0.7, 0.1, 0.1, 0.1]])
+    for law in (Dense(odds), OneHot(odds.argmax(dim=-1), odds.log())):
+        assert [
+            ranks(law, torch.tensor([token, token])).tolist()  # type: ignore[union-attr]
+            for token in range(4)
+        ] == [[2, 0], [0, 1], [1, 2], [3, 3]]
+        tokens, _ = likeliest(
+            law.at(torch.tensor([0])), 4, torch.Generator()
+        )
+        assert tokens.tolist() == [1, 2, 0, 3]
+    assert ranks(OneHot(torch.tensor([1])), torch.tensor([1])) is None
+
+
+def test_a_chain_of_likeliest_tokens_accepts_what_argmax_drafts_do() -> None:
+    target = TabularModel(TARGET, VOCABULARY)
+    calls = []
+    for drafter in (
+        TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, 0, 1)),
+        model_drafter(DRAFT, Sampling(0.0)),
+    ):
+        texts = [
+            decode_speculatively(
+                target,
+                drafter,
+                PROMPT,
+                sampling=Sampling(),
+                policy=Fixed(3),
+                stopping=Stopping(12),
+                generator=torch.Generator().manual_seed(seed),
+            )
+            for seed in range(200)
+        ]
+        counts = [text.target_calls for text in texts]
+        calls.append((sum(counts) / 200, sum(count**2 for count in counts) / 200))
+    spread = math.sqrt(sum(second - first**2 for first, second in calls) / 200)
+    assert abs(calls[0][0] - calls[1][0]) < 5 * spread   # odds of a false alarm: 6e-7
+
+
+def test_bad_trees_are_refused(tmp_path: Path) -> None:
+    model = model_drafter(DRAFT, Sampling())
+    with pytest.raises(ValueError, match="parents must be earlier nodes or -1, got 1 for node 1"):
+        TreeDrafter(model, (-1, 1))
+    with pytest.raises(ValueError, match="parents must be earlier nodes or -1, got -2 for node 0"):
+        TreeDrafter(model, (-2,))
+    short = TabularModel(DRAFT, VOCABULARY, "short")
+    short.max_length = 3   # type: ignore[assignment]
+    with pytest.raises(
+        ValueError, match="a tree must have at most 3 nodes, the positions of short, got 4"
+    ):
+        TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1, 0))
+    with pytest.raises(ValueError, match="a draft that branches needs a lossless rule"):
+        decode_speculatively(
+            TabularModel(TARGET, VOCABULARY), TreeDrafter(model, (-1, -1)), PROMPT,
+            sampling=Sampling(), policy=Fixed(1), stopping=Stopping(3),
+            generator=torch.Generator(), rule=Lenient(0.5),
+        )  # fmt: skip

@@ -1,0 +1,204 @@
+"""Speculative beam search finds what transformers' beam search finds, scores included."""
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from plain_laws import random_table
+from test_decoder_architectures import random_prompt, saved_pair
+
+from reference.beams import Beams, Search, step
+from reference.models.cached_model import CachedModel
+from reference.models.huggingface import load_model
+from reference.models.tabular import TabularModel
+from reference.models.text_tree import TextTree
+from reference.speculative_beams import BeamSearch, beam_search
+
+CPU = torch.device("cpu")
+# The sums of up to 12 float32 log-probabilities, in another order of passes.
+TOLERANCE = 1e-4
+
+
+def generated(target: CachedModel, prompt: Sequence[int], search: Search) -> list[tuple[Any, Any]]:
+    """Returns the sequences and scores of transformers' own beam search."""
+    ids = torch.tensor([list(prompt)])
+    output = target.module.generate(
+        ids,
+        attention_mask=torch.ones_like(ids),
+        num_beams=search.width,
+        num_return_sequences=search.width,
+        do_sample=False,
+        max_new_tokens=search.max_new_tokens,
+        eos_token_id=sorted(search.end_ids) or None,
+        pad_token_id=0,
+        length_penalty=search.length_penalty,
+        early_stopping=False,
+        return_dict_in_generate=True,
+        output_scores=True,
+    )
+    begun = len(target.beginning(prompt))
+    found = []
+    for sequence, score in zip(output.sequences, output.sequences_scores.tolist(), strict=True):
+        tokens = sequence[begun:].tolist()
+        # What follows an end of text is filling.
+        ends = [place for place, token in enumerate(tokens) if token in search.end_ids]
+        found.append((tuple(tokens[: ends[0] + 1] if ends else tokens), score))
+    return found
+
+
+def require_same(found: BeamSearch, expected: list[tuple[Any, Any]]) -> None:
+    assert len(found.beams) == len(expected)
+    for beam, (tokens, score) in zip(found.beams, expected, strict=True):
+        assert beam.tokens == tokens
+        assert beam.score == pytest.approx(score, abs=TOLERANCE)
+
+
+SEARCHES = {
+    "plain": Search(3, 10),
+    "ends": Search(3, 12),
+    "long favoured": Search(2, 12, length_penalty=2.0),
+}
+
+
+BRANCHING = ["Llama", "GPT2", "GPTNeoX", "Qwen3"]
+
+
+@pytest.mark.parametrize(
+    ("architecture", "name"),
+    [*itertools.product(BRANCHING, SEARCHES), ("Mistral", "plain")],
+)
+def test_beams_are_those_of_generate(architecture: str, name: str, tmp_path: Path) -> None:
+    search = SEARCHES[name]
+    target, draft = saved_pair(architecture, tmp_path, 1)
+    assert TextTree(target).branches is (architecture in BRANCHING)
+    ended = 0
+    fewer = False
+    for length in (1, 9):
+        prompt = random_prompt(length, 3)
+        if name != "plain":
+            # Ends of text that the best beams come to.
+            going = beam_search(target, prompt, search=SEARCHES[name])
+            ends = {token for beam in going.beams for token in beam.tokens[2:4]}
+            search = replace(search, end_ids=frozenset(ends))
+        expected = generated(target, prompt, search)
+        alone = beam_search(target, prompt, search=search)
+        require_same(alone, expected)
+        assert alone.target_calls == alone.steps
+        for wide, gamma in ((search.width, 1), (2 * search.width, 3), (4 * search.width, 6)):
+            found = beam_search(
+                target, prompt, search=search, draft=draft, draft_width=wide, gamma=gamma
+            )
+            require_same(found, expected)
+            assert found.steps == alone.steps
+            fewer = fewer or found.target_calls < alone.target_calls
+        ended += sum(len(beam.tokens) < search.max_new_tokens for beam in alone.beams)
+    assert fewer
+    if name == "ends":
+        assert ended > 0
+
+
+def test_beams_of_t5_are_those_of_generate(tmp_path: Path) -> None:
+    """An encoder-decoder reads no tree: path by path, with the same result."""
+    from transformers import T5Config, T5ForConditionalGeneration
+
+    torch.manual_seed(0)
+    module = T5ForConditionalGeneration(
+        T5Config(
+            vocab_size=50, d_model=16, d_kv=8, d_ff=24, num_layers=2, num_heads=2,
+            initializer_factor=1.5, decoder_start_token_id=0, pad_token_id=0, eos_token_id=1,
+        )
+    )  # fmt: skip
+    module.save_pretrained(tmp_path / "target")
+    with torch.no_grad():
+        for parameter in module.parameters():
+            parameter.add_(0.004 * torch.randn_like(parameter))
+    module.save_pretrained(tmp_path / "draft")
+    target, draft = (load_model(str(tmp_path / role), device=CPU) for role in ("target", "draft"))
+    assert not TextTree(target).branches
+    for search in (Search(3, 10, frozenset({1})), Search(2, 12, frozenset({1, 8, 30}))):
+        prompt = random_prompt(7, 1)
+        expected = generated(target, prompt, search)
+        found = beam_search(
+            target, prompt, search=search, draft=draft, draft_width=6, gamma=3
+        )
+        require_same(found, expected)
+        require_same(beam_search(target, prompt, search=search), expected)
+        assert found.target_calls < found.steps
+
+
+def exhaustive(model: TabularModel, prompt: Sequence[int], tokens: int) -> list[tuple[Any, float]]:
+    """Returns all continuations with their mean log-probabilities, the best first."""
+    found = []
+    for text in itertools.product(range(model.vocabulary), repeat=tokens):
+        rows = [torch.tensor(model.table([*prompt, *text[:at]])).log() for at in range(tokens)]
+        found.append((text, sum(float(row[x]) for row, x in zip(rows, text, strict=True)) / tokens))
+    return sorted(found, key=lambda each: -each[1])
+
+
+def test_wide_beams_find_the_likeliest_texts_of_all() -> None:
+    model = TabularModel(random_table(1, 4), 4)
+    search = Search(2, 2)
+    found = beam_search(
+        model, [0, 1], search=search, draft=TabularModel(random_table(2, 4), 4), draft_width=4,
+        gamma=2,
+    )  # fmt: skip
+    # Two of the four first tokens run on; in this table they lead to the two best texts.
+    best = exhaustive(model, [0, 1], 2)[:2]
+    assert [beam.tokens for beam in found.beams] == [text for text, _ in best]
+    assert [beam.score for beam in found.beams] == pytest.approx([score for _, score in best])
+
+
+def test_a_perfect_draft_is_covered_at_every_step() -> None:
+    table = random_table(3, 6)
+    found = beam_search(
+        TabularModel(table, 6), [1], search=Search(3, 13), draft=TabularModel(table, 6),
+        draft_width=3, gamma=3,
+    )  # fmt: skip
+    assert [block.steps for block in found.blocks] == [4, 4, 4, 1]
+    assert found.covered == found.judged == 9
+    assert [block.drafted for block in found.blocks] == [3, 3, 3, 0]
+
+
+def test_a_call_reads_the_beams_and_what_was_drafted() -> None:
+    """w + u gamma tokens where the beams part at the last token, and what is not yet read."""
+    table = random_table(3, 6)
+    found = beam_search(
+        TabularModel(table, 6), [1], search=Search(2, 9), draft=TabularModel(table, 6),
+        draft_width=4, gamma=2,
+    )  # fmt: skip
+    assert found.blocks[0].fed == 1 + 4 + 4
+    assert all(block.fed >= 2 + 4 * block.drafted for block in found.blocks[1:])
+
+
+def test_what_a_draft_proposes_changes_calls_alone() -> None:
+    target = TabularModel(random_table(4, 5), 5)
+    searches = [
+        beam_search(
+            target, [0], search=Search(2, 10, frozenset({3})), draft=draft, draft_width=wide,
+            gamma=4,
+        )
+        for draft in (TabularModel(random_table(seed, 5), 5) for seed in (4, 5, 6))
+        for wide in (2, 4)
+    ]  # fmt: skip
+    assert len({tuple(beam.tokens for beam in found.beams) for found in searches}) == 1
+    assert len({found.target_calls for found in searches}) > 1
+
+
+def test_bad_searches_are_refused() -> None:
+    model = TabularModel(random_table(1, 4), 4)
+    with pytest.raises(ValueError, match="draft_beams must be at least beams, 3, got 2"):
+        beam_search(model, [0], search=Search(3, 4), draft=model, draft_width=2, gamma=1)
+    with pytest.raises(ValueError, match="gamma must be at least 0, got -1"):
+        beam_search(model, [0], search=Search(1, 4), draft=model, draft_width=2, gamma=-1)
+    with pytest.raises(ValueError, match="beams must be at least 1, got 0"):
+        Search(0, 4)
+    with pytest.raises(ValueError, match="max_new_tokens must be at least 1, got 0"):
+        Search(1, 0)
+    with pytest.raises(
+        ValueError, match="beams must leave 6 continuations to choose among, got 4 of 4 tokens"
+    ):
+        step(Beams(), {(): torch.zeros(4)}, Search(3, 4))

@@ -1,0 +1,73 @@
+"""`specplan generate --decoder beam` on a tiny pair."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from programs import Run
+
+RunJson = Callable[..., Any]
+ASKED = ("generate", "--target", "target", "--draft", "draft", "--prompt", "import sys, os")
+BRIEF = ("--max-new-tokens", "8", "--decoder", "beam")
+
+
+def test_wider_drafts_and_longer_ones_change_calls_alone(run_json: RunJson) -> None:
+    results = [
+        run_json(*ASKED, *BRIEF, "--beams", "2", "--draft-beams", wide, "--gamma", gamma)
+        for wide, gamma in (("2", "1"), ("4", "3"), ("8", "5"))
+    ]
+    for result in results:
+        assert set(result) == {"beams", "steps", "target_calls", "judged", "covered", "blocks"}
+        assert [set(beam) for beam in result["beams"]] == [{"text", "tokens", "score"}] * 2
+        assert result["steps"] == sum(block["steps"] for block in result["blocks"])
+        assert result["covered"] <= result["judged"]
+        assert result["target_calls"] == len(result["blocks"])
+        assert [beam["tokens"] for beam in result["beams"]] == [
+            beam["tokens"] for beam in results[0]["beams"]
+        ]
+    perfect = run_json(*ASKED[:3], "--draft", "target", *ASKED[5:], *BRIEF, "--beams", "2")
+    for one, other in zip(perfect["beams"], results[0]["beams"], strict=True):
+        assert one["tokens"] == other["tokens"]
+        assert one["score"] == pytest.approx(other["score"], abs=1e-4)
+    assert perfect["target_calls"] == -(-perfect["steps"] // 5)
+    assert perfect["covered"] == perfect["judged"]
+
+
+def test_text_has_a_line_a_beam_and_says_how_often_the_draft_sufficed(run: Run) -> None:
+    result = run(*ASKED, *BRIEF, "--beams", "3")
+    assert result.exit_code == 0, result.output
+    assert len([line for line in result.stdout.splitlines() if line]) == 3
+    assert "the draft's 6 beams held the target's 3 at" in " ".join(result.stderr.split())
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--beams", "4", "--draft-beams", "2"), "draft_beams must be at least beams, 4, got 2"),
+        (("--temperature", "0.5"), "temperature cannot be given with --decoder beam"),
+        (("--show",), "show cannot be given with --decoder beam"),
+        (("--policy", "heuristic"), "policy cannot be given with --decoder beam"),
+        (("--draft", "lookup"), "draft must be given once, got draft, lookup"),
+        (("--max-new-tokens", "90"), "prompt and new tokens must fit the"),
+    ],
+)
+def test_bad_input_is_one_line(run: Run, more: tuple[str, ...], message: str) -> None:
+    result = run(*ASKED, *BRIEF, *more)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+def test_a_draft_that_is_no_model_is_refused(run: Run) -> None:
+    result = run(
+        "generate", "--target", "target", "--draft", "lookup", "--prompt", "import", *BRIEF
+    )
+    assert result.exit_code == 2
+    assert "draft must be a model for --decoder beam, got lookup" in result.stderr
+
+
+def test_widths_without_beam_search_are_refused(run: Run) -> None:
+    for name in ("beams", "draft_beams"):
+        result = run(*ASKED, f"--{name.replace('_', '-')}", "2")
+        assert result.exit_code == 2
+        assert f"{name} needs --decoder beam, got it without" in result.stderr
