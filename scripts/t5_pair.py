@@ -7,7 +7,13 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 from tqdm import tqdm
-from transformers import PreTrainedTokenizerFast, T5Config, T5ForConditionalGeneration
+from transformers import (
+    DynamicCache,
+    EncoderDecoderCache,
+    PreTrainedTokenizerFast,
+    T5Config,
+    T5ForConditionalGeneration,
+)
 
 from reference.files.whole_file import whole_file
 
@@ -87,6 +93,8 @@ def greedy_texts(
             attention_mask=given.attention_mask,
             max_new_tokens=max_new_tokens,
             do_sample=False,
+            # Made by itself, `generate` would count the layers of the encoder.
+            past_key_values=EncoderDecoderCache(DynamicCache(), DynamicCache()),
         )
         outputs += tokenizer.batch_decode(ids, skip_special_tokens=True)
     return outputs

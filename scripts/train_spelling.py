@@ -108,6 +108,7 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder for the pair")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--steps", type=int, default=STEPS, help="for each of the two models")
+    parser.add_argument("--smaller-steps", type=int, help="for the smaller one, if others")
     arguments = parser.parse_args()
     output: Path = arguments.output
     output.mkdir(parents=True, exist_ok=True)
@@ -121,6 +122,9 @@ def main() -> None:
         write_prompts(
             output / f"{name}.jsonl", [str(n) for n in long_ones], [spelled(n) for n in long_ones]
         )
+    steps = dict.fromkeys(LAYERS, arguments.steps)
+    if arguments.smaller_steps is not None:
+        steps["smaller"] = arguments.smaller_steps
     for name, layers in LAYERS.items():
         folder = output / name
         if folder.exists():
@@ -151,7 +155,7 @@ def main() -> None:
             name=name,
             batch=lambda step: numbers_of(step, arguments.seed + 1),
             loss=loss,
-            schedule=Schedule(arguments.steps, PEAK_RATE),
+            schedule=Schedule(steps[name], PEAK_RATE),
             optimizers=[torch.optim.AdamW(model.parameters(), weight_decay=0.01)],
             checkpoint=checkpoint,
             seed=arguments.seed,
@@ -164,7 +168,7 @@ def main() -> None:
             "task": f"spell out numbers of 1 to {DIGITS} digits",
             "layers": layers,
             "parameters": model.num_parameters(),
-            "steps": arguments.steps,
+            "steps": steps[name],
             "numbers_per_step": BATCH,
             "seed": arguments.seed,
             "seconds_since_last_resumed": round(trained.seconds, 1),

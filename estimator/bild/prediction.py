@@ -1,19 +1,16 @@
-"""BiLD's calls and latency at any thresholds, from one recorded run."""
+"""BiLD's calls and latency at any thresholds, from a run of each model alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from estimator.traces.text_laws import bild_trace
+from estimator.traces.text_laws import BildTrace, bild_trace
 from reference.models.model import Model
 from reference.policies.fallback import Fallback
 from reference.rules.distance import Rollback
 from simulator.cost.cost import Cost
 from simulator.schemes.bild import BildCalls, count_calls, relative_latency
-
-Trace = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,36 +34,65 @@ def record(
     *,
     fallback: Fallback,
     rollback: Rollback,
-) -> list[Trace]:
-    """Returns certainties and distances along each text; see `bild_trace`."""
+) -> list[BildTrace]:
+    """Returns the trace along each text; see `bild_trace`."""
     return [
         bild_trace(large, small, prompt, text, fallback=fallback, rollback=rollback)
         for prompt, text in zip(prompts, texts, strict=True)
     ]
 
 
-def predict(
-    traces: Sequence[Trace], *, fallback: float, rollback: float, most: int, cost: Cost
-) -> Predicted:
-    """Returns what BiLD takes at thresholds other than those of the recorded run.
+def spliced(
+    large: BildTrace, small: BildTrace, *, fallback: float, rollback: float
+) -> BildTrace:
+    """Returns what BiLD's policies would look at: the trace along its text at these thresholds.
 
-    The recorded text stands for the one that these thresholds would give (`count_calls`).
+    BiLD writes the large model's own text until a token of the small model's stands that the large
+    one would not have written. What follows is unlike that text and easier for the small model: its
+    own text stands for it, place by place.
 
     Args:
-      traces: of each text.
+      large, small: along the texts of either model alone, after one prompt.
+      fallback, rollback: thresholds.
+    """
+    stands = ~large.same & (large.certainty >= fallback) & (large.distance <= rollback)
+    if not stands.any():
+        return large
+    place = int(stands.argmax()) + 1
+    return BildTrace(
+        np.concatenate([large.certainty[:place], small.certainty[place:]]),
+        np.concatenate([large.distance[:place], small.distance[place:]]),
+        np.concatenate([large.same[:place], small.same[place:]]),
+    )
+
+
+def predict(
+    large_traces: Sequence[BildTrace],
+    small_traces: Sequence[BildTrace],
+    *,
+    fallback: float,
+    rollback: float,
+    most: int,
+    cost: Cost,
+) -> Predicted:
+    """Returns what BiLD takes at any thresholds, from runs of the two models alone.
+
+    Args:
+      large_traces, small_traces: along the texts of either model alone, after the same prompts.
       fallback, rollback: thresholds.
       most: the most tokens in a row that the small model writes.
       cost: measured apart.
     """
     counted = [
         count_calls(
-            certainty,
-            distance=distance,
+            trace.certainty,
+            distance=trace.distance,
             fallback_threshold=fallback,
             rollback_threshold=rollback,
             max_draft=most,
         )
-        for certainty, distance in traces
+        for large, small in zip(large_traces, small_traces, strict=True)
+        for trace in [spliced(large, small, fallback=fallback, rollback=rollback)]
     ]
     total = BildCalls(
         tokens=np.sum([calls.tokens for calls in counted], axis=0),

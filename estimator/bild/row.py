@@ -14,7 +14,7 @@ class BildRow:
     quality: by metric.
     speedup, _low, _high: the large model's seconds per token over this one's, with
       its 95 % interval over prompts.
-    predicted: the speed-up from a trace of another text and costs of other runs; BiLD's, at
+    predicted: the speed-up from texts of the two models alone and costs of other runs; BiLD's, at
       temperature 0.
     predicted_large_calls, predicted_small_calls: for as many tokens as were emitted.
     large_calls, small_calls: forward passes, prompts apart.

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from estimator.bild.grid import LARGE, SMALL, Arm, Grid, probed_lengths
 from estimator.bild.prediction import Predicted, predict, record
 from estimator.bild.row import BildRow
 from estimator.costs.blocks import fit_costs
@@ -12,100 +13,19 @@ from estimator.quality.metrics import own_metrics, reference_metrics
 from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
 from estimator.runs.rates import decode_rate, measured_interval, noise
 from estimator.runs.repeats import Timed, probes, timed
+from estimator.seeding import seeded
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
+from reference.generation import decode
 from reference.policies.fallback import Fallback
 from reference.policies.policy import Fixed, Policy
+from reference.records import Generation
 from reference.rules.acceptance import Rule
 from reference.rules.distance import Rollback
-from reference.rules.lenience import Lenient
-from reference.speculative import STRICT
 from simulator.cost.curves import CostModel
 
-LARGE, SMALL = "large", "small"
 NO_LOSS = 0.1
 """How much of its metric, in points, the paper's tables let "no loss" lose (Table 1)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """What is tried.
-
-    fallbacks, rollbacks: thresholds, at least one of each; a rollback may be infinite.
-    most: the most tokens that the small model writes in a row.
-    measure, distance: names of those that the thresholds are of.
-    windows: draft lengths without a fallback (Figure 5's ablation).
-    gammas: of speculative decoding.
-    leniences: of speculative decoding beside the strict rule.
-
-    Raises:
-      ValueError: if the grid is empty.
-    """
-
-    fallbacks: tuple[float, ...]
-    rollbacks: tuple[float, ...]
-    most: int
-    measure: str
-    distance: str
-    windows: tuple[int, ...] = ()
-    gammas: tuple[int, ...] = (1, 2, 4, 8)
-    leniences: tuple[float, ...] = (0.5,)
-
-    def __post_init__(self) -> None:
-        if not self.fallbacks or not self.rollbacks:
-            raise ValueError(
-                "a sweep must have at least one fallback and one rollback, got "
-                f"{len(self.fallbacks)} and {len(self.rollbacks)}"
-            )
-
-    def arms(self, end_ids: frozenset[int], max_new_tokens: int) -> list["Arm"]:
-        """Returns every way to decode but the large model alone."""
-
-        def fallback(threshold: float, most: int) -> Fallback:
-            return Fallback(threshold, most, self.measure, end_ids)
-
-        def rollback(threshold: float) -> Rollback:
-            return Rollback(threshold, self.distance)
-
-        arms = [Arm(SMALL, fallback(0.0, max_new_tokens), rollback(np.inf), None)]
-        pairs = [(own, other) for other in self.rollbacks for own in self.fallbacks]
-        arms += [Arm("bild", fallback(own, self.most), rollback(other), own)
-                 for own, other in pairs]
-        arms += [Arm("bild", fallback(0.0, window), rollback(other), 0.0)
-                 for other in self.rollbacks for window in self.windows]
-        arms += [Arm("strict", Fixed(gamma), STRICT, None) for gamma in self.gammas]
-        arms += [Arm("lenient", Fixed(gamma), Lenient(lenience), None)
-                 for lenience in self.leniences for gamma in self.gammas]
-        return arms
-
-
-@dataclass(frozen=True, slots=True)
-class Arm:
-    """A way to decode.
-
-    fallback: the threshold, of BiLD alone.
-    """
-
-    decoder: str
-    policy: Fallback | Fixed
-    rule: Rule
-    fallback: float | None
-
-    @property
-    def rollback(self) -> float | None:
-        """BiLD's threshold; None where nothing is rolled back by distance."""
-        finite = isinstance(self.rule, Rollback) and np.isfinite(self.rule.threshold)
-        return self.rule.threshold if isinstance(self.rule, Rollback) and finite else None
-
-    @property
-    def most(self) -> int:
-        """The longest draft."""
-        return self.policy.value if isinstance(self.policy, Fixed) else self.policy.most
-
-    @property
-    def name(self) -> str:
-        """Tells the arms of a sweep apart."""
-        return f"{self.decoder} {self.rule.name} {self.fallback} {self.most}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,8 +113,10 @@ def sweep(
     cost = fit_costs(texts[AGAIN], probes(texts))
     predictions = _predictions(subject, drafter, prompts, texts, arms, cost)
 
+    own = texts[BASELINE] if subject.sampling.greedy else _greedy_texts(subject, prompts)
+
     def quality(arm: str) -> dict[str, float]:
-        metrics = own_metrics(subject.target, prompts, texts[arm], texts[BASELINE])
+        metrics = own_metrics(subject.target, prompts, texts[arm], own)
         if references is None:
             return metrics
         written = [texts_of(text.tokens) for text in texts[arm]]
@@ -219,10 +141,18 @@ def drafting_model(drafter: Drafter) -> ModelDrafter:
     return drafter
 
 
-def probed_lengths(grid: Grid) -> list[int]:
-    """Returns the draft lengths whose costs are measured: powers of 2 up to the longest."""
-    powers = [2**power for power in range(8) if 2**power < grid.most]
-    return [0, *powers, grid.most]
+def _greedy_texts(subject: Subject, prompts: Sequence[Sequence[int]]) -> list[Generation]:
+    """Returns what the large model writes after each prompt at temperature 0."""
+    return [
+        decode(
+            subject.target,
+            prompt,
+            sampling=replace(subject.sampling, temperature=0.0),
+            stopping=subject.stopping,
+            generator=seeded(subject.target.device, 0),   # nothing is drawn
+        )
+        for prompt in prompts
+    ]
 
 
 def _predictions(
@@ -233,20 +163,29 @@ def _predictions(
     arms: Mapping[str, Arm],
     cost: CostModel,
 ) -> dict[str, Predicted]:
-    """Returns BiLD's predictions by arm, from one trace along the large model's own texts."""
+    """Returns BiLD's predictions by arm, from traces along the two models' own texts."""
     bild = {name: arm for name, arm in arms.items() if arm.decoder == "bild"}
     policy, rule = next((arm.policy, arm.rule) for arm in bild.values())
     if not (
         subject.sampling.greedy and isinstance(policy, Fallback) and isinstance(rule, Rollback)
     ):
         return {}
-    texts = [text.tokens for text in best[BASELINE]]
-    traces = record(
-        subject.target, drafter.draft, prompts, texts, fallback=policy, rollback=rule
+    [small] = [name for name, arm in arms.items() if arm.decoder == SMALL]
+    large_traces, small_traces = (
+        record(
+            subject.target,
+            drafter.draft,
+            prompts,
+            [text.tokens for text in best[name]],
+            fallback=policy,
+            rollback=rule,
+        )
+        for name in (BASELINE, small)
     )
     return {
         name: predict(
-            traces,
+            large_traces,
+            small_traces,
             fallback=arm.fallback,
             rollback=np.inf if arm.rollback is None else arm.rollback,
             most=arm.most,

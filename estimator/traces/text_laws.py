@@ -1,6 +1,7 @@
 """What models think of a given text: from one parallel pass each."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -52,6 +53,20 @@ def overlaps(
     return np.asarray(overlap(p, q).double().clamp(max=1.0).cpu().numpy())
 
 
+@dataclass(frozen=True, slots=True)
+class BildTrace:
+    """What BiLD's policies look at along one text; all of shape (tokens,).
+
+    certainty: of the small model's law at each token.
+    distance: of what the small model would have written there.
+    same: whether that is the text's own token.
+    """
+
+    certainty: NDArray[np.float64]
+    distance: NDArray[np.float64]
+    same: NDArray[np.bool_]
+
+
 @torch.inference_mode()
 def bild_trace(
     large: Model,
@@ -61,18 +76,14 @@ def bild_trace(
     *,
     fallback: Fallback,
     rollback: Rollback,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns what BiLD's policies look at along a text: greedy certainties and distances.
+) -> BildTrace:
+    """Returns what BiLD's policies look at along a text, greedily decoded.
 
     Args:
       large, small: begin a new text; the small one's rows are as wide as the large one's.
       prompt: ids.
       continuation: the ids after it, at least 1.
       fallback, rollback: which measure and which distance; their thresholds are not looked at.
-
-    Returns:
-      certainty of the small model's law at each token, and the distance of what it would have
-      written there, both of shape (tokens,).
     """
     greedy = [Sampling(0.0)]
     [p], [q] = (
@@ -82,4 +93,7 @@ def bild_trace(
     places = torch.arange(len(continuation), device=p.device).split(1)
     certainty = np.array([fallback.certainty(q.at(at)) for at in places])
     distance = rollback.distances(p, q, q.tokens)
-    return certainty, np.asarray(distance.double().cpu().numpy())
+    same = q.tokens == torch.tensor(continuation, device=q.device)
+    return BildTrace(
+        certainty, np.asarray(distance.double().cpu().numpy()), np.asarray(same.cpu().numpy())
+    )

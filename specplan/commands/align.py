@@ -92,6 +92,10 @@ def align_command(
     from reference.training.schedule import Schedule
     from specplan.loading.pairs import draft_names, load, sampling_at
 
+    if options.draft_temperature is not None:
+        raise ValueError(
+            f"draft_temperature cannot be given with align, got {options.draft_temperature}"
+        )
     if output.exists():
         raise ValueError(f"output must not exist yet, got {output}")
     Fallback(fallback)

@@ -14,7 +14,8 @@ from specplan.options.model_options import ModelOptions
 from specplan.reports.output import print_json, warn, write_json
 
 if TYPE_CHECKING:
-    from estimator.bild.sweep import Grid, Sweep
+    from estimator.bild.grid import Grid
+    from estimator.bild.sweep import Sweep
 
 
 def validate_bild(
@@ -34,7 +35,8 @@ def validate_bild(
     """
     from tqdm import tqdm
 
-    from estimator.bild.sweep import probed_lengths, sweep
+    from estimator.bild.grid import probed_lengths
+    from estimator.bild.sweep import sweep
     from estimator.prompt_files import whole_references
     from estimator.runs.arms import Subject
     from estimator.runs.room import require_room
@@ -69,7 +71,11 @@ def validate_bild(
             )
             for subject in subjects
         ]
-    result = as_data(subjects, sweeps, grid)
+    result = as_data(subjects, sweeps, grid) | {
+        "prompts": len(loaded.prompts),
+        "repeats": repeats,
+        "top_p": options.top_p,
+    }
     if output is not None:
         write_json(result, output)
     if as_json:
@@ -77,7 +83,7 @@ def validate_bild(
     else:
         from specplan.reports.bild import report
 
-        click.echo(report(result, len(loaded.prompts), repeats))
+        click.echo(report(result))
 
 
 def warn_of_size(target_module: Any, drafter: Any) -> None:

@@ -12,7 +12,7 @@ from click.core import ParameterSource
 from specplan.options.ranges import integers, numbers
 
 if TYPE_CHECKING:
-    from estimator.bild.sweep import Grid
+    from estimator.bild.grid import Grid
     from reference.policies.fallback import Fallback
     from reference.rules.distance import Rollback
 
@@ -56,7 +56,7 @@ class BildOptions:
         Raises:
           ValueError: if a threshold is out of range.
         """
-        from estimator.bild.sweep import Grid
+        from estimator.bild.grid import Grid
         from reference.policies.fallback import Fallback
         from reference.rules.distance import Rollback
 

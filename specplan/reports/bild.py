@@ -12,7 +12,7 @@ HEADER = [
 ]  # fmt: skip
 
 
-def report(result: dict[str, Any], prompts: int, repeats: int) -> str:
+def report(result: dict[str, Any]) -> str:
     """Returns a table for each draft and temperature, and what is best in it."""
     parts = []
     for summary in result["summaries"]:
@@ -36,14 +36,15 @@ def report(result: dict[str, Any], prompts: int, repeats: int) -> str:
         ]
         if summary["mean_abs_error_percent"] is not None:
             lines.append(
-                "Latency predicted from one trace of the large model's own texts: "
+                "Latency predicted from runs of the two models alone: "
                 f"{summary['mean_abs_error_percent']:.1f} % off on average; the baseline against "
                 f"itself: {summary['noise_percent']:.1f} %."
             )
         parts.append("\n".join(lines))
     parts.append(
-        f"Speed-ups are of decoding, per token, over the large model alone; {prompts} prompts, "
-        f"the fastest of {repeats} timings. BiLD is lossy: it changes the large model's output law."
+        f"Speed-ups are of decoding, per token, over the large model alone; "
+        f"{result['prompts']} prompts, the fastest of {result['repeats']} timings. BiLD is lossy: "
+        "it changes the large model's output law."
     )
     return "\n\n".join(parts)
 

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from pairs import PROMPTS, tiny_pair
 
-from estimator.bild.prediction import predict, record
+from estimator.bild.grid import LARGE, SMALL, Grid, probed_lengths
+from estimator.bild.prediction import predict, record, spliced
 from estimator.bild.row import BildRow
-from estimator.bild.sweep import LARGE, SMALL, Grid, Sweep, probed_lengths, sweep
+from estimator.bild.sweep import Sweep, sweep
 from estimator.runs.arms import Subject
+from estimator.traces.text_laws import BildTrace
 from reference.laws.sampling import Sampling
 from reference.policies.fallback import Fallback
 from reference.rules.distance import Rollback
@@ -49,6 +51,11 @@ def swept(temperature: float, references: list[str] | None = None) -> Sweep:
 @pytest.fixture(scope="module")
 def greedy() -> Sweep:
     return swept(0.0)
+
+
+@pytest.fixture(scope="module")
+def sampled() -> Sweep:
+    return swept(1.0)
 
 
 def bild(result: Sweep, fallback: float, rollback: float | None, most: int = 3) -> BildRow:
@@ -99,16 +106,21 @@ def test_where_nothing_departs_from_the_large_models_text_calls_are_predicted_ex
     assert row.predicted_small_calls == pytest.approx(row.small_calls, abs=3 * len(PROMPTS))
 
 
-def test_only_bild_at_temperature_0_is_predicted(greedy: Sweep) -> None:
+def test_only_bild_at_temperature_0_is_predicted(greedy: Sweep, sampled: Sweep) -> None:
     for row in greedy.rows:
         assert (row.predicted is None) == (row.decoder != "bild")
         assert (row.error_percent is None) == (row.predicted is None)
     assert greedy.mean_abs_error_percent == pytest.approx(
         np.mean([abs(row.error_percent) for row in greedy.rows if row.error_percent is not None])
     )
-    sampled = swept(1.0)
     assert all(row.predicted is None for row in sampled.rows)
     assert sampled.mean_abs_error_percent is None
+
+
+def test_sampled_texts_are_compared_with_the_greedy_one(greedy: Sweep, sampled: Sweep) -> None:
+    # The large model alone agrees with itself at temperature 0; what it draws does not.
+    assert sampled.rows[0].quality["agreement"] < 100
+    assert greedy.rows[0].quality["agreement"] == 100
 
 
 def test_no_row_of_the_front_is_beaten_and_every_other_is(greedy: Sweep) -> None:
@@ -163,12 +175,35 @@ def test_prediction_at_other_thresholds_prices_what_the_trace_says() -> None:
         fallback=Fallback(0.5),
         rollback=Rollback(1.0),
     )
-    assert [part.shape for part in trace] == [(4,), (4,)]
+    assert {part.shape for part in (trace.certainty, trace.distance, trace.same)} == {(4,)}
     cost = CostModel(target_seconds={1: 1.0, 2: 1.5, 3: 2.0}, draft_seconds=0.25)
-    certainty, distance = np.array([0.9, 0.2, 0.9, 0.9, 0.9]), np.array([0.0, 9.0, 3.0, 0.0, 0.0])
+    trace = BildTrace(
+        certainty=np.array([0.9, 0.2, 0.9, 0.9, 0.9]),
+        distance=np.array([0.0, 9.0, 3.0, 0.0, 0.0]),
+        same=np.array([True, False, False, True, True]),
+    )
     # A draft of one, refused at the second; then two, the first rolled back; then two, unread.
-    predicted = predict([(certainty, distance)], fallback=0.5, rollback=1.0, most=2, cost=cost)
+    predicted = predict([trace], [trace], fallback=0.5, rollback=1.0, most=2, cost=cost)
     seconds = (0.25 + 0.25 + 1.5) + (2 * 0.25 + 2.0) + 2 * 0.25
     assert predicted.speedup == pytest.approx(5 / seconds)
     assert predicted.large_calls == 2 / 5
     assert predicted.small_calls == 6 / 5
+
+
+@pytest.mark.parametrize(
+    ("fallback", "rollback", "departs_at"),
+    [(0.5, 1.0, None), (0.5, 4.0, 2), (0.1, 4.0, 1), (0.1, 1.0, 1), (0.5, 2.0, 2)],
+)
+def test_a_text_departs_where_a_token_stands_that_is_not_the_large_models(
+    fallback: float, rollback: float, departs_at: int | None
+) -> None:
+    same = np.array([True, False, False, True])
+    large = BildTrace(np.array([0.9, 0.2, 0.8, 0.9]), np.array([0.0, 0.5, 2.0, 0.0]), same)
+    small = BildTrace(np.full(6, 0.6), np.full(6, 1.5), np.full(6, True))
+    trace = spliced(large, small, fallback=fallback, rollback=rollback)
+    if departs_at is None:
+        assert trace is large
+        return
+    for name in ("certainty", "distance", "same"):
+        before, after, got = (getattr(each, name).tolist() for each in (large, small, trace))
+        assert got == before[: departs_at + 1] + after[departs_at + 1 :]

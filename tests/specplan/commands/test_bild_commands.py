@@ -253,6 +253,7 @@ def test_a_killed_alignment_resumes_with_nothing_lost(
     [
         (("--draft", "draft", "--held-out", "4"), "a calibration set must have at least one text"),
         (("--draft", "lookup"), "draft must be a model to be trained, got lookup"),
+        (("--draft", "draft", "--draft-temperature", "0"), "draft_temperature cannot be given"),
         (("--draft", "draft", "--rate", "0"), "peak must be finite and above 0, got 0.0"),
         (("--draft", "draft", "--fallback", "nan"), "fallback must be finite and at least 0"),
         (("--draft", "draft", "-o", "target"), "target is a folder"),

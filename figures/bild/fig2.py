@@ -1,0 +1,101 @@
+"""Kim et al. 2023 (BiLD), Figure 2: quality against the large model's share of the text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from figures.bild.measured import measured
+from figures.bild.trade_off import METRICS
+from figures.drawing.table import Table, table_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+PUBLISHED_SHARE = 20
+"""Per cent of tokens at which the small model "can retain the large model's quality" (3.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One way to decode.
+
+    large_percent: tokens that the large model wrote, 0 for the small one alone, 100 for itself.
+    rollback: BiLD's threshold; None without one.
+    """
+
+    task: str
+    metric: str
+    decoder: str
+    rollback: float | None
+    large_percent: float
+    quality: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fig2:
+    """The points of our unaligned pairs at temperature 0."""
+
+    points: tuple[Point, ...]
+    source: str
+
+    def table(self) -> Table:
+        return table_of(self.points)
+
+
+def compute() -> Fig2:
+    """Returns BiLD's rows and both models alone.
+
+    The paper runs both models at every step and lets the large one replace unlikely tokens; here
+    the large model writes one token at each of its calls, so its share is calls over tokens.
+    """
+    ours = measured()
+    return Fig2(
+        points=tuple(
+            Point(sweep.task, sweep.metric, row.decoder, row.rollback, row.large_percent,
+                  row.quality)
+            for sweep in ours.sweeps
+            if (sweep.draft, sweep.sampling) == ("unaligned", "greedy")
+            for row in sweep.rows
+            if row.decoder in ("large", "small", "bild")
+        ),
+        source=ours.source,
+    )
+
+
+def draw(data: Fig2) -> Figure:
+    """Returns the drawing: a panel for each task."""
+    from figures.drawing import style
+
+    tasks = list(dict.fromkeys(point.task for point in data.points))
+    figure, panels = style.canvas(
+        "How much of the text the large model must write to reach its own quality",
+        source="As Kim et al. 2023 (BiLD), Figure 2, which replaces single tokens; the line at "
+        f"{PUBLISHED_SHARE} % is where they find the large model's quality retained; "
+        f"{data.source}",
+        columns=len(tasks),
+        width=3.9 * len(tasks) + 1.0,
+    )
+    for axes, task in zip(panels, tasks, strict=True):
+        points = [point for point in data.points if point.task == task]
+        [large] = [point for point in points if point.decoder == "large"]
+        axes.axhline(large.quality, color=style.GREY, linewidth=1)
+        axes.axvline(PUBLISHED_SHARE, color=style.ORANGE, linewidth=1, linestyle="--",
+                     label=f"paper: {PUBLISHED_SHARE} %")
+        alone = [point for point in points if point.decoder != "bild"]
+        axes.plot([p.large_percent for p in alone], [p.quality for p in alone], "X",
+                  color=style.INK, markersize=9, label="either alone")
+        bild = [point for point in points if point.decoder == "bild"]
+        thresholds = list(dict.fromkeys(point.rollback for point in bild))
+        for threshold, (mark, colour) in zip(thresholds, style.marks(), strict=False):
+            own = sorted(
+                (p for p in bild if p.rollback == threshold), key=lambda p: p.large_percent
+            )
+            axes.plot([p.large_percent for p in own], [p.quality for p in own], mark,
+                      color=colour, markersize=5.5,
+                      label="no rollback" if threshold is None else f"rollback {threshold:g}")
+        axes.set_xlim(-4, 104)
+        style.name_axes(axes, x="tokens written by the large model, %", y=METRICS[points[0].metric],
+                        panel=task)
+    style.key(panels[-1], anchor=(1.03, 0.0))
+    return figure

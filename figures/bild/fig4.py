@@ -1,0 +1,114 @@
+"""Kim et al. 2023 (BiLD), Figure 4: quality against latency, speculative decoding beside it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from figures.bild.measured import Sweep, measured
+from figures.bild.published import TABLE1
+from figures.bild.trade_off import draw_rows, prepare
+from figures.drawing.table import Table, table_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One way to decode; latency is seconds per token over the large model's alone."""
+
+    whose: str
+    dataset: str
+    method: str
+    latency: float
+    low: float | None
+    high: float | None
+    quality: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fig4:
+    """The paper's points that are printed (Table 1), and ours.
+
+    drawn: for each of our tasks the unaligned sweep, and the aligned one if it was measured.
+    """
+
+    points: tuple[Point, ...]
+    drawn: tuple[tuple[Sweep, Sweep | None], ...]
+    source: str
+
+    def table(self) -> Table:
+        return table_of(self.points)
+
+
+def compute() -> Fig4:
+    """Returns Table 1 as latencies, and our sweeps at temperature 0."""
+    ours = measured()
+    points = [
+        Point("paper", dataset, method, 1 / speedup, None, None, quality)
+        for dataset, methods in TABLE1.items()
+        for method, (quality, speedup) in methods.items()
+    ]
+    for sweep in ours.sweeps:
+        if sweep.sampling == "greedy":
+            points += [
+                Point(
+                    "ours",
+                    f"{sweep.task}, {sweep.draft}",
+                    row.decoder,
+                    row.latency,
+                    None if row.high is None else 1 / row.high,
+                    None if row.low is None else 1 / row.low,
+                    row.quality,
+                )
+                for row in sweep.rows
+            ]
+    drawn = tuple(
+        (sweep, ours.sweep(sweep.task, "aligned"))
+        for sweep in ours.sweeps
+        if (sweep.draft, sweep.sampling) == ("unaligned", "greedy")
+    )
+    return Fig4(tuple(points), drawn, ours.source)
+
+
+def draw(data: Fig4) -> Figure:
+    """Returns the drawing: the paper's IWSLT first, then a panel for each of our tasks."""
+    from figures.drawing import style
+
+    columns = 1 + len(data.drawn)
+    figure, panels = style.canvas(
+        "Quality against latency: BiLD and speculative decoding",
+        source="Kim et al. 2023 (BiLD), Figure 4 (left: the points of IWSLT that Table 1 prints, "
+        "1 / speed-up); lines: the large model's quality and one point below; a line follows each "
+        f"method's front; {data.source}",
+        columns=columns,
+        width=3.7 * columns + 1.4,
+    )
+    paper = panels[0]
+    quality = TABLE1["IWSLT"]["vanilla"][0]
+    for height, dashes in ((quality, "-"), (quality - 1, ":")):
+        paper.axhline(height, color=style.GREY, linewidth=1, linestyle=dashes)
+    paper.plot(1, quality, "X", color=style.INK, markersize=9)
+    for draft, colour, mark in (("unaligned", style.GREEN, "o"), ("aligned", style.BLUE, "s")):
+        numbers = [TABLE1["IWSLT"][f"{draft}, {loss}"] for loss in ("no loss", "1 point")]
+        paper.plot(
+            [1 / speedup for _, speedup in numbers],
+            [score for score, _ in numbers],
+            f"{mark}-",
+            color=colour,
+        )
+    style.name_axes(
+        paper, x="latency over the large model's", y="BLEU", panel="IWSLT, the paper"
+    )
+    for axes, (sweep, aligned) in zip(panels[1:], data.drawn, strict=True):
+        prepare(axes, sweep, panel=sweep.task)
+        draw_rows(axes, sweep.bild, name="BiLD, unaligned", colour=style.GREEN, mark="o")
+        if any(other is not None for _, other in data.drawn):
+            rows = [] if aligned is None else aligned.bild
+            draw_rows(axes, rows, name="BiLD, aligned", colour=style.BLUE, mark="s")
+        draw_rows(axes, sweep.of("strict"), name="speculative", colour=style.VERMILION, mark="D")
+        draw_rows(axes, sweep.of("lenient"), name="lenient", colour=style.PURPLE, mark="^")
+        draw_rows(axes, sweep.of("small"), name="small model alone", colour=style.INK, mark="P")
+    style.key(panels[-1], anchor=(1.03, 0.0))
+    return figure

@@ -1,0 +1,135 @@
+"""Our own BiLD sweeps, as `benchmarks/bild.py` measured them and keeps them in measured.json."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+NO_LOSS = 0.1
+"""Points of the metric that "no loss" may lose: what Table 1 of Kim et al. 2023 lets it lose."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One way to decode.
+
+    decoder: "large" or "small" (alone), "bild", "strict" or "lenient".
+    fallback, rollback: BiLD's thresholds; a rollback of None: none.
+    most: the longest draft.
+    quality: by the sweep's metric.
+    speedup, low, high: over the large model alone, with the 95 % interval over prompts.
+    large_percent, rollback_percent: large calls, and those that replaced a drafted token, over
+      emitted tokens.
+    """
+
+    decoder: str
+    fallback: float | None
+    rollback: float | None
+    most: int | None
+    quality: float
+    speedup: float
+    low: float | None
+    high: float | None
+    large_percent: float
+    rollback_percent: float
+
+    @property
+    def latency(self) -> float:
+        """Seconds per token over the large model's alone."""
+        return 1 / self.speedup
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One sweep of a pair.
+
+    task: "translation", "code" or "spelling".
+    draft: "unaligned" or "aligned".
+    sampling: "greedy" or "nucleus 0.8".
+    metric: of quality.
+    prompts: how many.
+    """
+
+    task: str
+    draft: str
+    sampling: str
+    metric: str
+    prompts: int
+    rows: tuple[Row, ...]
+
+    @property
+    def large(self) -> Row:
+        """The large model alone."""
+        return self.of("large")[0]
+
+    def of(self, decoder: str) -> list[Row]:
+        """Returns a decoder's rows, in the order of the sweep."""
+        return [row for row in self.rows if row.decoder == decoder]
+
+    @property
+    def bild(self) -> list[Row]:
+        """BiLD's rows that have a fallback."""
+        return [row for row in self.of("bild") if row.fallback != 0]
+
+    def fastest(self, rows: list[Row], *, loss: float) -> Row | None:
+        """Returns the fastest of the rows that lose at most so many points; None: all lose more."""
+        able = [row for row in rows if row.quality >= self.large.quality - loss]
+        return max(able, key=lambda row: row.speedup, default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """All sweeps, and where and when they ran."""
+
+    machine: str
+    date: str
+    sweeps: tuple[Sweep, ...]
+
+    def sweep(self, task: str, draft: str = "unaligned", sampling: str = "greedy") -> Sweep | None:
+        """Returns the sweep of that name; None if none was measured."""
+        for sweep in self.sweeps:
+            if (sweep.task, sweep.draft, sweep.sampling) == (task, draft, sampling):
+                return sweep
+        return None
+
+    @property
+    def source(self) -> str:
+        """Names the measurement in small print."""
+        return f"ours: {self.machine}, {self.date}, figures/bild/measured.json"
+
+
+@cache
+def measured() -> Measured:
+    """Returns what measured.json holds."""
+    document = json.loads((files(__package__) / "measured.json").read_text(encoding="utf-8"))
+    return Measured(
+        machine=document["machine"],
+        date=document["date"],
+        sweeps=tuple(
+            Sweep(
+                task=sweep["task"],
+                draft=sweep["draft"],
+                sampling=sweep["sampling"],
+                metric=sweep["metric"],
+                prompts=sweep["prompts"],
+                rows=tuple(
+                    Row(
+                        decoder=row["decoder"],
+                        fallback=row["fallback"],
+                        rollback=row["rollback"],
+                        most=row["most"],
+                        quality=row["quality"][sweep["metric"]],
+                        speedup=row["speedup"],
+                        low=row["speedup_low"],
+                        high=row["speedup_high"],
+                        large_percent=row["fallback_percent"],
+                        rollback_percent=row["rollback_percent"],
+                    )
+                    for row in sweep["rows"]
+                ),
+            )
+            for sweep in document["sweeps"]
+        ),
+    )

@@ -1,0 +1,92 @@
+"""Our sweeps beside the paper's tables: what is chosen from them, and that it is the file's."""
+
+import json
+from dataclasses import replace
+from importlib.resources import files
+
+import pytest
+
+from figures.bild import fig4, fig5, fig10, table1, table3, table4, table5
+from figures.bild.measured import NO_LOSS, Row, Sweep, measured
+from figures.bild.tables import PAPER, cell, measured_line
+from figures.bild.trade_off import front
+
+LARGE = Row("large", None, None, None, 20.0, 1.0, 1.0, 1.0, 100.0, 0.0)
+BILD = replace(LARGE, decoder="bild", fallback=0.5, rollback=2.0, most=10)
+SWEEP = Sweep(
+    "translation",
+    "unaligned",
+    "greedy",
+    "bleu",
+    4,
+    (
+        LARGE,
+        replace(BILD, quality=19.9, speedup=1.2),
+        replace(BILD, quality=19.89, speedup=1.3),
+        replace(BILD, quality=19.0, speedup=1.4, low=1.3, high=1.5),
+        replace(BILD, quality=25.0, speedup=9.0, fallback=0.0),
+    ),
+)
+
+
+def test_the_fastest_row_loses_no_more_than_it_may() -> None:
+    assert [
+        row.speedup
+        for loss in (0.0, NO_LOSS + 1e-9, 1.0)
+        if (row := SWEEP.fastest(SWEEP.bild, loss=loss)) is not None
+    ] == [1.2, 1.4]
+
+
+def test_a_window_has_no_fallback() -> None:
+    assert [row.speedup for row in SWEEP.bild] == [1.2, 1.3, 1.4]
+
+
+def test_a_front_has_no_row_that_another_beats() -> None:
+    rows = [replace(BILD, quality=q, speedup=s) for q, s in [(3, 1.0), (2, 2.0), (2, 1.5), (1, 1)]]
+    assert [(row.quality, row.speedup) for row in front(rows)] == [(2, 2.0), (3, 1.0)]
+
+
+def test_a_cell_tells_quality_speed_and_interval() -> None:
+    row = SWEEP.rows[3]
+    text = cell(measured_line(SWEEP, "BiLD", row), percentages=True)
+    assert text == "19.00  1.40× [1.30, 1.50]  100.0 / 0.0 %"
+    assert cell(measured_line(SWEEP, "BiLD", None), percentages=False) == "none"
+
+
+@pytest.mark.parametrize("module", [table1, table3, table4, table5])
+def test_tables_have_the_papers_lines_and_ours(module: object) -> None:
+    lines = module.compute().lines  # type: ignore[attr-defined]
+    assert {line.whose for line in lines} == {PAPER, "ours"}
+
+
+def test_published_numbers_are_the_printed_ones() -> None:
+    paper = [line for line in table1.compute().lines if line.whose == PAPER]
+    assert len(paper) == 20
+    # "an average speedup of 1.50x ... without any degradation"; "1.70x" with 1 point (4.2).
+    for method, mean in (("unaligned, no loss", 1.49), ("unaligned, 1 point", 1.695)):
+        factors = [line.speedup for line in paper if line.method == method]
+        assert sum(f for f in factors if f is not None) / 4 == pytest.approx(mean)
+
+
+def test_numbers_of_ours_are_those_of_the_file() -> None:
+    document = json.loads((files("figures.bild") / "measured.json").read_text(encoding="utf-8"))
+    rows = [row for sweep in document["sweeps"] for row in sweep["rows"]]
+    ours = [line for line in table1.compute().lines if line.whose != PAPER and line.speedup]
+    assert ours
+    assert {line.speedup for line in ours} <= {row["speedup"] for row in rows}
+    assert len(rows) == sum(len(sweep.rows) for sweep in measured().sweeps)
+    drawn = [point for point in fig4.compute().points if point.whose == "ours"]
+    greedy = [row for sweep in measured().sweeps if sweep.sampling == "greedy"
+              for row in sweep.rows]
+    assert [point.quality for point in drawn] == [row.quality for row in greedy]
+
+
+def test_ablations_are_told_apart() -> None:
+    assert [
+        fig5.ablation(fallback, rollback)
+        for fallback, rollback in [(0.5, 2.0), (0.5, None), (0.0, 2.0), (0.0, None)]
+    ] == ["BiLD", "no rollback", "no fallback", "neither"]
+
+
+def test_curves_by_threshold_leave_windows_out() -> None:
+    assert all(point.fallback > 0 for point in fig10.compute().points)
