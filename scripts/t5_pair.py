@@ -1,7 +1,7 @@
-"""What the scripts that train T5 pairs share: the model, its loss, greedy texts, prompts."""
+"""What the scripts that train T5 pairs share: tokenizer, model, loss, texts, prompts."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import torch
@@ -50,6 +50,22 @@ def t5(
             decoder_start_token_id=tokenizer.pad_token_id,
         )
     )
+
+
+def kept_tokenizer(
+    folder: Path, train: Callable[[], PreTrainedTokenizerFast]
+) -> PreTrainedTokenizerFast:
+    """Returns the tokenizer that the folder holds, after training it if there is none.
+
+    Trained again it may number pieces of equal likelihood otherwise, and a run that goes on would
+    go on with other ids.
+    """
+    if not folder.exists():
+        unfinished = folder.with_name(f"{folder.name}.unfinished")
+        train().save_pretrained(unfinished)
+        unfinished.rename(folder)
+    loaded: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder)
+    return loaded
 
 
 def padded(rows: Sequence[Sequence[int]], filler: int) -> Tensor:

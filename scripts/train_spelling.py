@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from t5_pair import greedy_texts, pair_loss, t5, write_prompts
+from t5_pair import greedy_texts, kept_tokenizer, pair_loss, t5, write_prompts
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
@@ -116,7 +116,9 @@ def main() -> None:
     generator = np.random.default_rng(arguments.seed)
     known = numbers(5000, held_out=False, generator=generator)
     checked = numbers(CHECKED, held_out=True, generator=generator)
-    tokenizer = train_tokenizer([spelled(n) for n in known])
+    tokenizer = kept_tokenizer(
+        output / "tokenizer", lambda: train_tokenizer([spelled(n) for n in known])
+    )
     for name, held in (("prompts", checked), ("calibration", known)):
         long_ones = [n for n in dict.fromkeys(held) if n >= 10 ** (DIGITS - 2)][:PROMPTS[name]]
         write_prompts(

@@ -29,7 +29,7 @@ from pathlib import Path
 import numpy as np
 import sacrebleu
 import torch
-from t5_pair import greedy_texts, pair_loss, t5, write_prompts
+from t5_pair import greedy_texts, kept_tokenizer, pair_loss, t5, write_prompts
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
@@ -62,7 +62,7 @@ class Shape:
     steps: int
 
 
-SHAPES = {"smaller": Shape(96, 4, 2, 1, 1600), "larger": Shape(160, 4, 2, 6, 1600)}
+SHAPES = {"smaller": Shape(96, 4, 2, 1, 1600), "larger": Shape(160, 4, 2, 6, 2000)}
 
 Ids = list[list[int]]
 
@@ -123,7 +123,9 @@ def main() -> None:
     tested, references = (
         sentences(arguments.data, "test_2016_flickr", name) for name in ("de", "en")
     )
-    tokenizer = train_tokenizer(german + english)
+    tokenizer = kept_tokenizer(
+        output / "tokenizer", lambda: train_tokenizer(german + english)
+    )
     given: Ids = tokenizer(german)["input_ids"]
     wanted: Ids = tokenizer(english)["input_ids"]
     lengths = np.array([len(row) for row in wanted])
