@@ -18,10 +18,12 @@ class Predicted:
     """Of a run at given thresholds.
 
     speedup: seconds per token of the large model alone over BiLD's.
+    seconds: per token.
     large_calls, small_calls: per emitted token.
     """
 
     speedup: float
+    seconds: float
     large_calls: float
     small_calls: float
 
@@ -101,8 +103,10 @@ def predict(
         unread_lengths=np.sum([calls.unread_lengths for calls in counted], axis=0),
     )
     tokens = float(total.tokens)
+    latency = float(relative_latency(total, cost))
     return Predicted(
-        speedup=1 / float(relative_latency(total, cost)),
+        speedup=1 / latency,
+        seconds=latency * cost.baseline_seconds,
         large_calls=float(total.large_calls) / tokens,
         small_calls=float(total.small_calls) / tokens,
     )

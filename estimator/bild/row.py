@@ -16,6 +16,7 @@ class BildRow:
       its 95 % interval over prompts.
     predicted: the speed-up from texts of the two models alone and costs of other runs; BiLD's, at
       temperature 0.
+    seconds, predicted_seconds: per token.
     predicted_large_calls, predicted_small_calls: for as many tokens as were emitted.
     large_calls, small_calls: forward passes, prompts apart.
     fallback_percent: large calls, rollback_percent: those that replaced a drafted token, both over
@@ -35,6 +36,8 @@ class BildRow:
     speedup_low: float | None
     speedup_high: float | None
     predicted: float | None
+    seconds: float
+    predicted_seconds: float | None
     predicted_large_calls: float | None
     predicted_small_calls: float | None
     large_calls: int
@@ -50,9 +53,9 @@ class BildRow:
     @property
     def error_percent(self) -> float | None:
         """How far the predicted seconds per token are off those measured."""
-        if self.predicted is None:
+        if self.predicted_seconds is None:
             return None
-        return 100 * (self.speedup / self.predicted - 1)
+        return 100 * (self.predicted_seconds / self.seconds - 1)
 
     @property
     def fallback_percent(self) -> float:

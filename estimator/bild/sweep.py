@@ -219,6 +219,8 @@ def _row(
         speedup_low=low,
         speedup_high=high,
         predicted=None if predicted is None else predicted.speedup,
+        seconds=seconds[1] / total,
+        predicted_seconds=None if predicted is None else predicted.seconds,
         predicted_large_calls=None if predicted is None else predicted.large_calls * total,
         predicted_small_calls=None if predicted is None else predicted.small_calls * total,
         large_calls=sum(text.target_calls for text in own),

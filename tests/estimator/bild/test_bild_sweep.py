@@ -186,6 +186,7 @@ def test_prediction_at_other_thresholds_prices_what_the_trace_says() -> None:
     predicted = predict([trace], [trace], fallback=0.5, rollback=1.0, most=2, cost=cost)
     seconds = (0.25 + 0.25 + 1.5) + (2 * 0.25 + 2.0) + 2 * 0.25
     assert predicted.speedup == pytest.approx(5 / seconds)
+    assert predicted.seconds == pytest.approx(seconds / 5)
     assert predicted.large_calls == 2 / 5
     assert predicted.small_calls == 6 / 5
 
