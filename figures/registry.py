@@ -133,5 +133,6 @@ def find_figure(name: str) -> Entry:
     """
     if name in FIGURES:
         return FIGURES[name]
-    near = difflib.get_close_matches(name, FIGURES, n=1, cutoff=0.0)
+    ending = [known for known in FIGURES if known.endswith(f"-{name}")]
+    near = ending or difflib.get_close_matches(name, FIGURES, n=1, cutoff=0.0)
     raise ValueError(f"unknown figure {name!r}; did you mean {near[0]!r}? --list names them all")
