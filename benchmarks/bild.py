@@ -2,7 +2,7 @@
 
     specplan validate --decoder bild ... --json > sweep.json
     specplan align ... --json > align.json
-    python benchmarks/bild.py --machine "two cores of ..." -o figures/bild/measured.json \
+    python benchmarks/bild.py --machine "two cores of ..." -o figures/results/bild.json \
         --sweep translation:unaligned=sweep.json --alignment translation=align.json
 
 docs/bild.md has the commands of the file that is there. Sweeps at temperature 0 count as greedy,

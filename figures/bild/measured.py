@@ -1,4 +1,4 @@
-"""Our own BiLD sweeps, as `benchmarks/bild.py` measured them and keeps them in measured.json."""
+"""Our own BiLD sweeps: what `benchmarks/bild.py` gathered in figures/results/bild.json."""
 
 from __future__ import annotations
 
@@ -97,13 +97,13 @@ class Measured:
     @property
     def source(self) -> str:
         """Names the measurement in small print."""
-        return f"ours: {self.machine}, {self.date}, figures/bild/measured.json"
+        return f"ours: {self.machine}, {self.date}, figures/results/bild.json"
 
 
 @cache
 def measured() -> Measured:
-    """Returns what measured.json holds."""
-    document = json.loads((files(__package__) / "measured.json").read_text(encoding="utf-8"))
+    """Returns what the file holds."""
+    document = json.loads((files("figures") / "results" / "bild.json").read_text(encoding="utf-8"))
     return Measured(
         machine=document["machine"],
         date=document["date"],

@@ -72,7 +72,7 @@ def test_published_numbers_are_the_printed_ones() -> None:
 
 
 def test_numbers_of_ours_are_those_of_the_file() -> None:
-    document = json.loads((files("figures.bild") / "measured.json").read_text(encoding="utf-8"))
+    document = json.loads((files("figures") / "results" / "bild.json").read_text(encoding="utf-8"))
     rows = [row for sweep in document["sweeps"] for row in sweep["rows"]]
     ours = [line for line in table1.compute().lines if line.whose != PAPER and line.speedup]
     assert ours
