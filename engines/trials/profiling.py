@@ -113,7 +113,7 @@ def traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ..
 
     def one(pair: Pair, way: DraftSampling) -> Trace:
         chances = acceptance(*pair, draft_sampling=way, temperature=temperature)
-        return Trace(beta=chances, acceptance=chances, drafted=None, limit=len(chances))
+        return Trace(beta=chances, ratio=chances, drafted=None, limit=len(chances))
 
     return tuple(TracePair(*(one(pair, way) for way in DRAFT_SAMPLINGS)) for pair in scores)
 
