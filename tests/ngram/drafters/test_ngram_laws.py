@@ -220,7 +220,7 @@ def test_the_lookups_scores_are_by_block_start() -> None:
 
 
 def test_both_score_as_the_one_that_drafts() -> None:
-    prompt, continuation = [0, 1, 2], [3, 0, 1, 1, 2]
+    prompt, continuation = [0, 1], [2, 0, 1, 1, 2]
     greedy = Sampling(0.0)
     both = LookupThenNgram(lookup(), ngram_drafter(2, greedy))
     mixed = scores(both, prompt, continuation, 3)

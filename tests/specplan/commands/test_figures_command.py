@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from figures.registry import FIGURES
 from specplan.main import main
 
 
@@ -19,7 +20,7 @@ def test_list_names_every_figure_with_its_source() -> None:
     assert "leviathan-fig3      optimal γ against α, by cost c (Leviathan et al. 2023" in (
         result.stdout
     )
-    assert len(result.stdout.splitlines()) == 14
+    assert len(result.stdout.splitlines()) == len(FIGURES)
 
 
 def test_list_as_json_is_one_object() -> None:
@@ -53,7 +54,7 @@ def test_json_prints_the_files_and_nothing_else(tmp_path: Path) -> None:
 def test_all_figures_are_the_default(tmp_path: Path) -> None:
     result = run("-o", str(tmp_path), "--format", "csv")
     assert result.exit_code == 0, result.output
-    assert len(list(tmp_path.iterdir())) == 14
+    assert len(list(tmp_path.iterdir())) == len(FIGURES)
 
 
 def test_results_reach_the_figures_that_take_them(tmp_path: Path) -> None:
