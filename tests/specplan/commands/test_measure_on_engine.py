@@ -126,6 +126,7 @@ def test_a_draft_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["--verification", "block"], "verification cannot be given with --engine, got block"),
         (["--batch-size", "2"], "batch-size cannot be given with --engine, got 2"),
         (["--synthetic", "0.5"], "synthetic belongs to validate"),
         (["--server", "http://127.0.0.1:1"], "server belongs to validate"),
