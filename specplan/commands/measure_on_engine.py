@@ -189,10 +189,7 @@ def _notes(profiled: Profiled, trial: Trial, *, counted: bool) -> str:
     else:
         where = "Acceptance is of two log-probabilities for each token of the target's own texts."
     if not trial.priced_gammas:
-        prices = (
-            "Prices are of target and draft served alone: verification is taken to be free, and "
-            "c as Theorem 8 has it."
-        )
+        prices = "Prices are of target and draft served alone: verification is taken to be free."
     elif profiled.line_error is None:
         prices = "Prices are of other prompts."
     else:
