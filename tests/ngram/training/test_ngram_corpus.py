@@ -87,7 +87,9 @@ def test_bad_json_lines_are_refused(content: str, message: str, tmp_path: Path) 
         texts_of(path)
 
 
-@pytest.mark.parametrize("content", [b"plain", gzip.compress(b"whole")[:-6]])
+@pytest.mark.parametrize(
+    "content", [b"plain", gzip.compress(b"whole")[:-6]], ids=["plain", "cut short"]
+)
 def test_bad_gzip_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "a.txt.gz"
     path.write_bytes(content)
