@@ -12,13 +12,13 @@ from engines.engine import Completion, Engine
 from engines.scores.text_gap import text_gap
 from engines.scores.text_scores import acceptance
 from engines.trials.audit import Predicted, audit, feigned, predict
-from engines.trials.levels import Levels
+from engines.trials.levels import Timed, unit_axis
 from engines.trials.row import Row
 from engines.trials.runs import Run
 from engines.trials.scoring import Pair
 from engines.trials.steps import Steps
 from engines.trials.trial import Case, Measured, Trial
-from estimator.intervals import Interval, jackknife_interval, left_out, ratio
+from estimator.intervals import jackknife_interval, left_out, ratio
 from simulator.acceptance.replay import expected_calls
 from simulator.choice.walltime import improvement_factor
 
@@ -33,7 +33,7 @@ def judge(
     gamma: int,
     case: Case,
     steps: Steps,
-    timed: Levels,
+    timed: Timed,
     *,
     draft: str,
 ) -> Row:
@@ -66,11 +66,6 @@ def judge(
         for texts in pairs[gamma if source is own else 0, case]
     ]
     total = sum((one.total for one in own), NOTHING)
-    if engine.drafts_past_end and total.drafted != gamma * total.drafts:
-        raise ValueError(
-            f"gamma must be what the server drafts, {total.drafted / total.drafts:.1f} tokens a "
-            f"block, got {gamma}"
-        )
     allowed = _allowed(
         engine, trial, chances, source, gamma, drafts=total.drafts, resample=source is alone
     )
@@ -78,13 +73,16 @@ def judge(
     calls = sum(one.steps(drafts_past_end=engine.drafts_past_end) for one in own)
     replayed = _calls(engine, chances, source, gamma) if source is own else None
     tokens = sum(one.decoded for one in own)
-    measured_seconds = timed["rows", gamma] * calls / tokens
+    measured_seconds = timed.levels["rows", gamma] * calls / tokens
     step = float(steps.cost.block_seconds(gamma))
     by_replay = replayed is not None and found.explained
     predicted = (replayed if by_replay and replayed is not None else calls) * step / tokens
     alpha = float(np.concatenate([one for texts in chances for one in texts]).mean())
-    baseline = timed["rows", 0]
-    low, high = _speed_up_interval(alone, own)
+    baseline = timed.levels["rows", 0]
+    measured_speed_up = baseline / measured_seconds
+    low, high = jackknife_interval(
+        measured_speed_up, _without(engine, timed, own, gamma, case), scale=ratio
+    )
     return Row(
         engine=engine.name,
         engine_version=measured.version,
@@ -103,7 +101,7 @@ def judge(
         predicted_from="replay" if by_replay else "counts",
         predicted_theorem8=float(improvement_factor(alpha, gamma, steps.cost.c)),
         predicted_calibrated=steps.baseline_seconds / predicted,
-        measured=baseline / measured_seconds,
+        measured=measured_speed_up,
         measured_low=low,
         measured_high=high,
         predicted_seconds_per_token=predicted,
@@ -169,23 +167,23 @@ def _identical(own: Sequence[Run], alone: Sequence[Run]) -> bool:
     )
 
 
-def _speed_up_interval(alone: Sequence[Run], own: Sequence[Run]) -> Interval:
-    """Returns the interval of the measured speed-up over prompts."""
-    prompts = len(own[0].completions)
-    sums = np.array(
+def _without(
+    engine: Engine, timed: Timed, own: Sequence[Run], gamma: int, case: Case
+) -> NDArray[np.float64]:
+    """Returns the measured speed-up with each prompt, or repeat, left out in turn."""
+    if not timed.without:
+        return np.zeros(0)
+    counts = np.array(
         [
             [
-                sum(one.completions[prompt].seconds for one in runs),
-                sum(
-                    len(one.completions[prompt].tokens) - one.completions[prompt].first
-                    for one in runs
-                ),
+                (part.steps(drafts_past_end=engine.drafts_past_end), part.decoded)
+                for part in one.parts
             ]
-            for runs in (alone, own)
-            for prompt in range(prompts)
+            for one in own
         ]
-    ).reshape(2, prompts, 2)
-    whole, without = sums.sum(axis=1), np.array([left_out(way) for way in sums])
-    value, others = ((way[0, ..., 0] / way[0, ..., 1]) / (way[1, ..., 0] / way[1, ..., 1])
-                     for way in (whole, without))
-    return jackknife_interval(float(value), others, scale=ratio)
+    )
+    calls, tokens = left_out(counts.sum(axis=1 - unit_axis(case))).T
+    alone, step = np.array(
+        [(other["rows", 0], other["rows", gamma]) for other in timed.without]
+    ).T
+    return np.asarray(alone * tokens / (step * calls))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from statistics import median
+
+import numpy as np
 
 from engines.counting.counts import NOTHING
 from engines.engine import Engine, Setting
 from engines.observing.observation import Kind, Observation
 from engines.scores.text_scores import acceptance
-from engines.trials.levels import block_seconds, step_levels
+from engines.trials.levels import block_seconds, timed_steps
 from engines.trials.runs import run
 from engines.trials.scoring import Pair, Scorer
 from engines.trials.trial import Measured, Trial
@@ -80,7 +81,7 @@ def profile_on_engine(
     """
     measured = measure(engine, trial, progress=progress)
     [case] = trial.cases
-    line_error, timed = None, step_levels(engine, trial, measured, case)
+    line_error, timed = None, timed_steps(engine, trial, measured, case).levels
     if trial.priced_gammas:
         steps = steps_of(trial, timed)
         cost, line_error = steps.cost, steps.line_error
@@ -210,4 +211,4 @@ def _draft_alone(engine: Engine, trial: Trial, progress: Callable[[], object]) -
             seed=trial.seed,
             progress=progress,
         )
-    return median(block_seconds(engine, [own]))
+    return float(np.nanmedian(block_seconds(engine, [own])))

@@ -41,6 +41,23 @@ class Run:
         in_prompts = sum(text.first - 1 for text in self.completions)
         return self.decoded - (self.total.accepted_tokens - in_prompts)
 
+    def require_gamma(self, gamma: int, *, drafts_past_end: bool) -> None:
+        """Refuses a run whose blocks drafted another number of tokens than γ.
+
+        Blocks that draft no further than a text's end fall short of it, at most once by each of 1,
+        …, γ-1 tokens a text.
+
+        Raises:
+          ValueError: if so: a server has a γ of its own, and an engine may take no larger one.
+        """
+        most = gamma * self.total.drafts
+        short = 0 if drafts_past_end else len(self.completions) * gamma * (gamma - 1) // 2
+        if not most - short <= self.total.drafted <= most:
+            raise ValueError(
+                "gamma must be what the server drafts, "
+                f"{self.total.drafted / self.total.drafts:.1f} tokens a block, got {gamma}"
+            )
+
     @property
     def parts(self) -> tuple[Run, ...]:
         """The texts one by one, where they are counted so; else all of them together."""

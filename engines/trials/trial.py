@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from engines.engine import Setting
 from engines.trials.runs import Prompts, Run
@@ -10,6 +12,8 @@ from estimator.traces.traces import DraftSampling
 
 # Temperature and concurrency.
 Case = tuple[float, int]
+# Whether a prompt is one that prices are taken from, or one that is predicted.
+Kind = Literal["priced", "rows"]
 WARM_UP_PROMPTS = 2
 
 
@@ -81,6 +85,17 @@ class Trial:
         """Temperature and concurrency, every combination."""
         return [(t, c) for t in self.temperatures for c in self.concurrencies]
 
+    def cells(self, gammas: Sequence[int]) -> list[tuple[Kind, int]]:
+        """Returns what a turn runs of these γ: a kind of prompts and a γ each."""
+        return [
+            *(("priced", gamma) for gamma in gammas if gamma in (0, *self.priced_gammas)),
+            *(("rows", gamma) for gamma in gammas if gamma in (0, *self.gammas)),
+        ]
+
+    def prompts_of(self, kind: Kind) -> Prompts:
+        """Returns the prompts of a kind."""
+        return self.prompts if kind == "rows" else self.other_prompts
+
     def turns(self, case: Case) -> list[slice]:
         """Returns which prompts run before it is another's turn.
 
@@ -91,15 +106,23 @@ class Trial:
         return [slice(start, start + size) for start in range(0, longest, size)]
 
     @property
+    def all_turns(self) -> list[tuple[int, Case, slice]]:
+        """Repeat, case and prompts of every turn, in their order."""
+        return [
+            (repeat, case, turn)
+            for repeat in range(self.repeats)
+            for case in self.cases
+            for turn in self.turns(case)
+        ]
+
+    @property
     def texts(self) -> int:
         """How many texts are written in all."""
         runs = len(self.cases) * self.repeats
         warm = len(self.cases) * len(self.other_prompts[:WARM_UP_PROMPTS])
         total = warm * len(self.served_gammas)
-        for gamma in self.served_gammas:
-            rows = gamma in (0, *self.gammas)
-            priced = gamma in (0, *self.priced_gammas)
-            total += runs * (rows * len(self.prompts) + priced * len(self.other_prompts))
+        for kind, _ in self.cells(self.served_gammas):
+            total += runs * len(self.prompts_of(kind))
         return total
 
 
@@ -110,6 +133,10 @@ class Measured:
     version: str = ""
     rows: dict[tuple[int, Case], list[Run]] = field(default_factory=dict)
     priced: dict[tuple[int, Case], list[Run]] = field(default_factory=dict)
+
+    def of(self, kind: Kind) -> dict[tuple[int, Case], list[Run]]:
+        """Returns the runs of a kind of prompts."""
+        return self.rows if kind == "rows" else self.priced
 
 
 def priced_gammas(gammas: tuple[int, ...]) -> tuple[int, ...]:

@@ -10,12 +10,12 @@ import numpy as np
 
 from engines.engine import Engine, Server
 from engines.trials.judgement import judge
-from engines.trials.levels import Levels, step_levels
+from engines.trials.levels import Levels, timed_steps
 from engines.trials.row import Row
 from engines.trials.runs import Prompts, Run, run
 from engines.trials.scoring import Pair, Scorer, Text
 from engines.trials.steps import Steps
-from engines.trials.trial import WARM_UP_PROMPTS, Case, Measured, Trial
+from engines.trials.trial import WARM_UP_PROMPTS, Case, Kind, Measured, Trial
 
 # Seeds of texts that warm a server up come before all others.
 WARM_UP = 0
@@ -33,7 +33,11 @@ def measure(engine: Engine, trial: Trial, *, progress: Callable[[], object]) -> 
     """Returns runs of an engine, each γ on a server of its own.
 
     Prompts that are predicted and prompts that are priced take turns, so that a machine that slows
-    down slows both; where servers run together, so do the γ, in another order for each prompt.
+    down slows both; where servers run together, so do the γ. Each turn has another order: a text
+    may profit from the one before it on the same server.
+
+    Raises:
+      ValueError: if the engine does not start, or drafts at another γ than it is asked to.
     """
     measured = Measured()
     gammas = trial.served_gammas
@@ -47,20 +51,23 @@ def measure(engine: Engine, trial: Trial, *, progress: Callable[[], object]) -> 
                 measured.version = server.version
                 for case in trial.cases:
                     warming = trial.other_prompts[:WARM_UP_PROMPTS]
-                    _texts(server, trial, gamma, case, warming, WARM_UP, progress)
-            for repeat in range(trial.repeats):
-                for case in trial.cases:
-                    for turn in trial.turns(case):
-                        for gamma in order.permutation(group).tolist():
-                            _measure_turn(
-                                servers[gamma], trial, gamma, case, turn, repeat, measured, progress
-                            )
+                    warm = _texts(server, trial, gamma, case, warming, WARM_UP, progress)
+                    if gamma > 0:
+                        warm.require_gamma(gamma, drafts_past_end=engine.drafts_past_end)
+            cells = trial.cells(group)
+            for repeat, case, turn in trial.all_turns:
+                for number in order.permutation(len(cells)):
+                    kind, gamma = cells[number]
+                    _measure_turn(
+                        servers[gamma], trial, kind, gamma, case, turn, repeat, measured, progress
+                    )
     return measured
 
 
 def _measure_turn(
     server: Server,
     trial: Trial,
+    kind: Kind,
     gamma: int,
     case: Case,
     turn: slice,
@@ -68,20 +75,17 @@ def _measure_turn(
     measured: Measured,
     progress: Callable[[], object],
 ) -> None:
-    """Adds some prompts of a repeat of one γ, temperature and concurrency."""
-    for prompts, wanted, kept in (
-        (trial.other_prompts, (0, *trial.priced_gammas), measured.priced),
-        (trial.prompts, (0, *trial.gammas), measured.rows),
-    ):
-        if gamma not in wanted or not prompts[turn]:
-            continue
-        first = turn.start + (repeat + 1) * len(prompts)
-        own = _texts(server, trial, gamma, case, prompts[turn], first, progress)
-        runs = kept.setdefault((gamma, case), [])
-        if len(runs) <= repeat:
-            runs.append(own)
-        else:
-            runs[repeat] += own
+    """Adds some prompts of a repeat of one kind, γ, temperature and concurrency."""
+    prompts, kept = trial.prompts_of(kind), measured.of(kind)
+    if not prompts[turn]:
+        return
+    first = turn.start + (repeat + 1) * len(prompts)
+    own = _texts(server, trial, gamma, case, prompts[turn], first, progress)
+    runs = kept.setdefault((gamma, case), [])
+    if len(runs) <= repeat:
+        runs.append(own)
+    else:
+        runs[repeat] += own
 
 
 def _texts(
@@ -136,8 +140,8 @@ def validate(
     """
     measured = measure(engine, trial, progress=progress)
     pairs = _scores(trial, measured, score)
-    timed = {case: step_levels(engine, trial, measured, case) for case in trial.cases}
-    steps = {case: steps_of(trial, timed[case]) for case in trial.cases}
+    timed = {case: timed_steps(engine, trial, measured, case) for case in trial.cases}
+    steps = {case: steps_of(trial, timed[case].levels) for case in trial.cases}
     rows = tuple(
         judge(
             engine, trial, measured, pairs, gamma, case, steps[case], timed[case], draft=draft

@@ -93,7 +93,8 @@ class Drafting:
         if not self.blocks_jointly:
             raise ValueError(
                 "the profile must hold blocks_jointly to plan block verification, got none: "
-                "measure anew"
+                "measure anew with specplan's own decoder (an engine tells how likely a text's own "
+                "tokens are, not the whole laws that block verification compares)"
             )
         return Recorded(self.alpha.value, self.blocks_jointly)
 

@@ -165,7 +165,11 @@ def _setup(pair: EnginePair, trial: Trial, profiled: Profiled, max_gamma: int) -
         date=date.today().isoformat(),
         engine=pair.engine.name,
         engine_version=profiled.version,
-        flags=(*pair.engine.flags, f"concurrency={concurrency}"),
+        flags=(
+            *pair.engine.flags,
+            f"concurrency={concurrency}",
+            *(() if trial.priced_gammas else ("prices=target and draft alone",)),
+        ),
     )
 
 
@@ -189,7 +193,11 @@ def _notes(profiled: Profiled, trial: Trial, *, counted: bool) -> str:
     else:
         where = "Acceptance is of two log-probabilities for each token of the target's own texts."
     if not trial.priced_gammas:
-        prices = "Prices are of target and draft served alone: verification is taken to be free."
+        prices = (
+            "Prices are of target and draft served alone: verification is taken to be free, since "
+            "what a pass over several tokens takes does not show from outside. Without the URLs, "
+            "whole steps are priced."
+        )
     elif profiled.line_error is None:
         prices = "Prices are of other prompts."
     else:

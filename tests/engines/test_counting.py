@@ -71,3 +71,23 @@ def test_a_page_without_speculation_names_the_metric_and_what_turns_it_on() -> N
     message = "metrics must have vllm:spec_decode_num_drafts, got none: speculation is off; --a"
     with pytest.raises(ValueError, match=message):
         counters(page, prefix="vllm", turns_on="--a")
+
+
+@pytest.mark.parametrize(
+    ("drafted", "past_end", "taken"),
+    # Five blocks of a text, of which γ = 3 may fall short by 2 and by 1 where they end with it.
+    [
+        (15, True, True), (14, True, False), (12, False, True), (11, False, False),
+        (16, False, False),
+    ],
+)
+def test_blocks_of_another_length_than_gamma_are_refused(
+    drafted: int, past_end: bool, taken: bool
+) -> None:
+    own = decoded(Counts(0, 0, ()), Counts(5, drafted, (2,)))
+    if taken:
+        own.require_gamma(3, drafts_past_end=past_end)
+        return
+    message = rf"gamma must be what the server drafts, {drafted / 5:.1f} tokens a block, got 3"
+    with pytest.raises(ValueError, match=message):
+        own.require_gamma(3, drafts_past_end=past_end)

@@ -38,5 +38,6 @@ def test_what_held_up_one_text_moves_nothing() -> None:
     assert found["short"] / found["alone"] == pytest.approx(3.5 / 1.3, rel=0.015)
 
 
-def test_turns_beyond_the_shortest_are_left_out() -> None:
-    assert levels({"a": [1.0, 1.0, 9.0], "b": [2.0, 2.0]})["a"] == pytest.approx(1.0)
+def test_a_turn_that_lacks_a_cell_counts_for_the_others() -> None:
+    found = levels({"a": [1.0, 1.0, 9.0], "b": [2.0, 2.0, np.nan]})
+    assert found == pytest.approx({"a": 1.0, "b": 2.0})

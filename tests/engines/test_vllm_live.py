@@ -1,19 +1,24 @@
 """vLLM started for real, where SPECPLAN_VLLM names its interpreter (scripts/install_vllm.sh)."""
 
+import json
 import os
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
+from click.testing import CliRunner
 from engine_pairs import DRAFT, TARGET, embedded_ids
 
 from engines.engine import Setting
 from engines.observing.sources import observe
 from engines.scores.text_scores import acceptance
 from engines.trials.runs import Run, run
-from engines.trials.scoring import LocalScorer
+from engines.trials.scoring import EngineScorer, LocalScorer
 from engines.vllm import Vllm, VllmServer
 from simulator.acceptance.replay import expected_calls
+from specplan.main import main
 
 pytestmark = pytest.mark.skipif(
     "SPECPLAN_VLLM" not in os.environ, reason="needs SPECPLAN_VLLM, an interpreter that has vLLM"
@@ -72,6 +77,45 @@ def test_vllm_writes_the_targets_text_in_the_steps_that_replay_expects(vllm: Vll
     assert (found.gamma, found.drafts, found.drafted) == (GAMMA, counts.drafts, counts.drafted)
     assert found.hits == counts.accepted == own.total.accepted
     assert found.version == server.version
+
+
+def test_what_vllm_observed_before_a_restart_is_not_subtracted(vllm: Vllm) -> None:
+    observed = []
+    for _ in range(2):
+        with vllm.serve(Setting(GAMMA)) as server:
+            texts(server, speculative=True)
+            observed.append(observe([server.url], gamma=None))
+    # The same texts: no counter fell, but they began anew.
+    assert observed[0].hits == observed[1].hits
+    with pytest.raises(ValueError, match="the server was restarted"):
+        observed[1].since(observed[0])
+
+
+def test_two_log_probabilities_of_vllm_give_the_acceptance_of_full_rows(vllm: Vllm) -> None:
+    with vllm.serve(Setting(0)) as server:
+        sampled = [
+            (prompt, server.complete(prompt, max_new_tokens=64, temperature=1.0, seed=0).tokens)
+            for prompt in PROMPTS
+        ]
+    told, local = EngineScorer(vllm)(sampled, 1.0), LocalScorer(TARGET, DRAFT)(sampled, 1.0)
+    for way in ("argmax", "sampled"):
+        for pair, own in zip(told, local, strict=True):
+            chances, expected = (
+                acceptance(*scores, draft_sampling=way, temperature=1.0) for scores in (pair, own)
+            )
+            np.testing.assert_allclose(chances, expected, atol=1e-3)
+
+
+def test_a_validation_on_vllm_predicts_the_steps_that_it_counts(vllm: Vllm) -> None:
+    small = ["--num-prompts", "2", "--prompt-tokens", "16", "--max-new-tokens", "16"]
+    command = ["--engine", "vllm", "--engine-command", shlex.join(vllm.command), "--laws", "local"]
+    rows = ["--gamma", str(GAMMA), "--temperature", "0", "--repeats", "1", *small]
+    result = CliRunner().invoke(main, ["validate", *command, *rows, "--json"])
+    assert result.exit_code == 0, result.output
+    [row] = json.loads(result.stdout)["rows"]
+    assert row["identical_to_target"] is True
+    assert row["acceptance_explained"] is True
+    assert row["predicted_target_calls"] == pytest.approx(row["target_calls"], abs=1e-6)
 
 
 def test_a_gamma_above_what_vllm_takes_is_said_in_its_own_words(vllm: Vllm) -> None:

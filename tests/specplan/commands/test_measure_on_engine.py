@@ -84,7 +84,18 @@ def test_servers_that_run_are_measured_by_log_probabilities_alone(tmp_path: Path
         assert ((pair.sampled.acceptance > 0) & (pair.sampled.acceptance <= 1)).all()
     assert list(profile["target_ms"]) == ["1"]
     assert profile["c"]["value"] == pytest.approx(profile["draft_ms"] / profile["target_ms"]["1"])
-    assert "verification is taken to be free" in " ".join(told.split())
+    assert "verification is taken to be free, since" in " ".join(told.split())
+    assert profile["setup"]["flags"] == ["concurrency=1", "prices=target and draft alone"]
+
+
+def test_block_verification_cannot_be_planned_with_what_an_engine_tells(tmp_path: Path) -> None:
+    path = tmp_path / "profile.json"
+    profile_of(path, "--engine", "transformers", "--max-gamma", "1")
+    asked = ["plan", "--profile", str(path), "--verification", "block"]
+    result = CliRunner().invoke(main, asked)
+    assert result.exit_code == 2, result.output
+    assert "an engine tells how likely a text's own tokens are, not the whole laws" in result.stderr
+    assert len(result.stderr.splitlines()) == 1
 
 
 @pytest.mark.parametrize(
