@@ -11,7 +11,7 @@ from reference.rules.distance import Rollback
 from reference.rules.lenience import Lenient
 from reference.speculative import STRICT
 
-LARGE, SMALL = "large", "small"
+LARGE, SMALL, BILD, WINDOW = "large", "small", "bild", "window"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +56,9 @@ class Grid:
 
         arms = [Arm(SMALL, fallback(0.0, max_new_tokens), rollback(np.inf), None)]
         pairs = [(own, other) for other in self.rollbacks for own in self.fallbacks]
-        arms += [Arm("bild", fallback(own, self.most), rollback(other), own)
+        arms += [Arm(BILD, fallback(own, self.most), rollback(other), own)
                  for own, other in pairs]
-        arms += [Arm("bild", fallback(0.0, window), rollback(other), 0.0)
+        arms += [Arm(WINDOW, fallback(0.0, window), rollback(other), 0.0)
                  for other in self.rollbacks for window in self.windows]
         arms += [Arm("strict", Fixed(gamma), STRICT, None) for gamma in self.gammas]
         arms += [Arm("lenient", Fixed(gamma), Lenient(lenience), None)
@@ -70,7 +70,7 @@ class Grid:
 class Arm:
     """A way to decode.
 
-    fallback: the threshold, of BiLD alone.
+    fallback: the threshold, of BiLD alone; 0 of a fixed window.
     """
 
     decoder: str

@@ -1,4 +1,8 @@
-"""What alignment changes on held-out prompts: alpha, fallbacks and rollbacks, with intervals."""
+"""What alignment changes on held-out prompts: alpha, fallbacks and rollbacks, with intervals.
+
+A model that was taught is surer of itself, so one threshold no longer means as many large calls;
+rollbacks are also compared where these are as many as before.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -50,6 +54,33 @@ class HeldOut:
     alpha: Share
     fallbacks: Share
     rollbacks: Share
+
+HALVINGS = 7
+"""Of the range of thresholds, in search of one: to a hundredth and less."""
+
+
+def with_as_many_calls(
+    fallbacks: float, judge: Callable[[float], HeldOut]
+) -> tuple[float, HeldOut]:
+    """Returns the fallback threshold with the nearest share of large calls, and what it gives.
+
+    Certainties are at most 1 and a higher threshold is undercut more often, so halving finds it.
+
+    Args:
+      fallbacks: the share of large calls that is looked for.
+      judge: what a fallback threshold gives.
+    """
+    low, high = 0.0, 1.0
+    tried: list[tuple[float, HeldOut]] = []
+    for _ in range(HALVINGS):
+        threshold = (low + high) / 2
+        given = judge(threshold)
+        tried.append((threshold, given))
+        if given.fallbacks.value < fallbacks:
+            low = threshold
+        else:
+            high = threshold
+    return min(tried, key=lambda one: abs(one[1].fallbacks.value - fallbacks))
 
 
 def held_out(

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 class BildRow:
     """What came of one way to decode, and what was predicted of it.
 
-    decoder: "large" (alone), "small" (alone), "bild", "strict" or "lenient".
+    decoder: "large" (alone), "small" (alone), "bild", "window" (BiLD without its fallback),
+      "strict" or "lenient".
     fallback, rollback: BiLD's thresholds; rollback is None without one (infinite).
     most: the most tokens that the small model writes in a row; gamma of strict and lenient.
     quality: by metric.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from estimator.bild.grid import LARGE, SMALL, Arm, Grid, probed_lengths
+from estimator.bild.grid import BILD, LARGE, SMALL, WINDOW, Arm, Grid, probed_lengths
 from estimator.bild.prediction import Predicted, predict, record
 from estimator.bild.row import BildRow
 from estimator.costs.blocks import fit_costs
@@ -42,10 +42,13 @@ class Sweep:
     cost: CostModel
     noise_percent: float
 
-    @property
-    def mean_abs_error_percent(self) -> float | None:
-        """Of the predicted seconds per token; None where nothing was predicted."""
-        errors = [abs(e) for row in self.rows if (e := row.error_percent) is not None]
+    def mean_abs_error_percent(self, *decoders: str) -> float | None:
+        """Of the predicted seconds per token of decoders; None where nothing was predicted."""
+        errors = [
+            abs(error)
+            for row in self.rows
+            if row.decoder in decoders and (error := row.error_percent) is not None
+        ]
         return float(np.mean(errors)) if errors else None
 
     def fastest(self, decoder: str, *, loss: float) -> BildRow | None:
@@ -164,7 +167,7 @@ def _predictions(
     cost: CostModel,
 ) -> dict[str, Predicted]:
     """Returns BiLD's predictions by arm, from traces along the two models' own texts."""
-    bild = {name: arm for name, arm in arms.items() if arm.decoder == "bild"}
+    bild = {name: arm for name, arm in arms.items() if arm.decoder in (BILD, WINDOW)}
     policy, rule = next((arm.policy, arm.rule) for arm in bild.values())
     if not (
         subject.sampling.greedy and isinstance(policy, Fallback) and isinstance(rule, Rollback)

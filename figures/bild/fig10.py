@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from figures.bild.measured import Sweep, measured
-from figures.bild.trade_off import prepare
-from figures.drawing.table import Table, table_of
+from figures.bild.measured import measured
+from figures.bild.trade_off import TradeOff, panels, trade_off
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -15,94 +13,52 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 3.0, 9.0   # marks, in points
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
-    """One run; a rollback of None: none."""
-
-    task: str
-    draft: str
-    rollback: float | None
-    fallback: float
-    latency: float
-    quality: float
-
-
-@dataclass(frozen=True, slots=True)
-class Fig10:
-    """BiLD's runs at temperature 0: of a task the aligned ones, as in the paper, if there are."""
-
-    points: tuple[Point, ...]
-    sweeps: tuple[Sweep, ...]
-    source: str
-
-    def table(self) -> Table:
-        return table_of(self.points)
-
-
-def compute() -> Fig10:
-    """Returns BiLD's rows that have a fallback."""
+def compute() -> TradeOff:
+    """Returns BiLD's runs at temperature 0: of a task the aligned ones, as in the paper, if any."""
     ours = measured()
-    tasks = dict.fromkeys(sweep.task for sweep in ours.sweeps)
-    sweeps = tuple(
+    sweeps = [
         sweep
-        for task in tasks
+        for task in dict.fromkeys(sweep.task for sweep in ours.sweeps)
         if (sweep := ours.sweep(task, "aligned") or ours.sweep(task)) is not None
-    )
-    return Fig10(
-        points=tuple(
-            Point(sweep.task, sweep.draft, row.rollback, row.fallback, row.latency, row.quality)
-            for sweep in sweeps
-            for row in sweep.bild
-            if row.fallback is not None
-        ),
-        sweeps=sweeps,
-        source=ours.source,
-    )
+    ]
+    return trade_off(ours, sweeps, decoders=("bild",))
 
 
-def draw(data: Fig10) -> Figure:
+def draw(data: TradeOff) -> Figure:
     """Returns the drawing: larger marks are larger fallback thresholds."""
     from figures.drawing import style
 
-    figure, panels = style.canvas(
-        "Each curve a rollback threshold, each mark a fallback threshold",
+    figure, prepared = panels(
+        data,
+        title="Each curve a rollback threshold, each mark a fallback threshold",
         source="As Kim et al. 2023 (BiLD), Figure 10, which prints no numbers; larger marks: "
-        "larger fallback thresholds; lines: the large model's quality and one point below; "
-        f"{data.source}",
-        columns=len(data.sweeps),
-        width=3.9 * len(data.sweeps) + 1.6,
+        "larger fallback thresholds",
     )
     thresholds = list(dict.fromkeys(point.rollback for point in data.points))
-    looks = dict(zip(thresholds, style.CYCLE, strict=False))
-    fallbacks = sorted({point.fallback for point in data.points})
+    fallbacks = sorted({point.fallback for point in data.points if point.fallback is not None})
     step = (LARGEST - SMALLEST) / max(len(fallbacks) - 1, 1)
-    for axes, sweep in zip(panels, data.sweeps, strict=True):
-        prepare(axes, sweep, panel=f"{sweep.task}, {sweep.draft}")
-        for threshold, colour in looks.items():
+    for axes, sweep in prepared:
+        for threshold, colour in zip(thresholds, style.CYCLE, strict=False):
             own = sorted(
-                (
-                    point
-                    for point in data.points
-                    if (point.task, point.draft, point.rollback)
-                    == (sweep.task, sweep.draft, threshold)
-                ),
-                key=lambda point: point.fallback,
+                (row.fallback, row.latency, row.quality)
+                for row in sweep.of("bild")
+                if row.rollback == threshold and row.fallback is not None
             )
             name = "no rollback" if threshold is None else f"rollback {threshold:g}"
             axes.plot(
-                [point.latency for point in own],
-                [point.quality for point in own],
+                [latency for _, latency, _ in own],
+                [quality for _, _, quality in own],
                 color=colour,
                 linewidth=1.5,
                 label=name,
             )
-            for point in own:
+            for fallback, latency, quality in own:
                 axes.plot(
-                    point.latency,
-                    point.quality,
+                    latency,
+                    quality,
                     "o",
                     color=colour,
-                    markersize=SMALLEST + step * fallbacks.index(point.fallback),
+                    markersize=SMALLEST + step * fallbacks.index(fallback),
                 )
-    style.key(panels[-1], anchor=(1.03, 0.0))
+    style.key(prepared[-1][0], anchor=(1.03, 0.0))
     return figure

@@ -57,7 +57,7 @@ def compute() -> Fig2:
             for sweep in ours.sweeps
             if (sweep.draft, sweep.sampling) == ("unaligned", "greedy")
             for row in sweep.rows
-            if row.decoder in ("large", "small", "bild")
+            if row.decoder in ("large", "small", "bild", "window")
         ),
         source=ours.source,
     )
@@ -82,10 +82,10 @@ def draw(data: Fig2) -> Figure:
         axes.axhline(large.quality, color=style.GREY, linewidth=1)
         axes.axvline(PUBLISHED_SHARE, color=style.ORANGE, linewidth=1, linestyle="--",
                      label=f"paper: {PUBLISHED_SHARE} %")
-        alone = [point for point in points if point.decoder != "bild"]
+        alone = [point for point in points if point.decoder in ("large", "small")]
         axes.plot([p.large_percent for p in alone], [p.quality for p in alone], "X",
                   color=style.INK, markersize=9, label="either alone")
-        bild = [point for point in points if point.decoder == "bild"]
+        bild = [point for point in points if point.decoder in ("bild", "window")]
         thresholds = list(dict.fromkeys(point.rollback for point in bild))
         for threshold, (mark, colour) in zip(thresholds, style.marks(), strict=False):
             own = sorted(

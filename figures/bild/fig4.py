@@ -103,9 +103,9 @@ def draw(data: Fig4) -> Figure:
     )
     for axes, (sweep, aligned) in zip(panels[1:], data.drawn, strict=True):
         prepare(axes, sweep, panel=sweep.task)
-        draw_rows(axes, sweep.bild, name="BiLD, unaligned", colour=style.GREEN, mark="o")
+        draw_rows(axes, sweep.of("bild"), name="BiLD, unaligned", colour=style.GREEN, mark="o")
         if any(other is not None for _, other in data.drawn):
-            rows = [] if aligned is None else aligned.bild
+            rows = [] if aligned is None else aligned.of("bild")
             draw_rows(axes, rows, name="BiLD, aligned", colour=style.BLUE, mark="s")
         draw_rows(axes, sweep.of("strict"), name="speculative", colour=style.VERMILION, mark="D")
         draw_rows(axes, sweep.of("lenient"), name="lenient", colour=style.PURPLE, mark="^")

@@ -15,7 +15,8 @@ NO_LOSS = 0.1
 class Row:
     """One way to decode.
 
-    decoder: "large" or "small" (alone), "bild", "strict" or "lenient".
+    decoder: "large" or "small" (alone), "bild", "window" (BiLD without its fallback), "strict" or
+      "lenient".
     fallback, rollback: BiLD's thresholds; a rollback of None: none.
     most: the longest draft.
     quality: by the sweep's metric.
@@ -67,11 +68,6 @@ class Sweep:
     def of(self, decoder: str) -> list[Row]:
         """Returns a decoder's rows, in the order of the sweep."""
         return [row for row in self.rows if row.decoder == decoder]
-
-    @property
-    def bild(self) -> list[Row]:
-        """BiLD's rows that have a fallback."""
-        return [row for row in self.of("bild") if row.fallback != 0]
 
     def fastest(self, rows: list[Row], *, loss: float) -> Row | None:
         """Returns the fastest of the rows that lose at most so many points; None: all lose more."""

@@ -50,7 +50,7 @@ def _of(ours: Measured, task: str) -> list[Line]:
         if not lines:
             lines.append(measured_line(sweep, "vanilla", sweep.large))
         for name, loss in LOSSES.items():
-            row = sweep.fastest(sweep.bild, loss=loss)
+            row = sweep.fastest(sweep.of("bild"), loss=loss)
             lines.append(measured_line(sweep, f"{draft}, {name}", row))
     return lines
 

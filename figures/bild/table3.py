@@ -41,9 +41,9 @@ def compute() -> Table3:
 
 def _of(sweep: Sweep) -> list[Line]:
     strict = max(sweep.of("strict"), key=lambda row: row.speedup)
-    as_fast = [row for row in sweep.bild if row.speedup >= strict.speedup]
+    as_fast = [row for row in sweep.of("bild") if row.speedup >= strict.speedup]
     best: Row | None = max(as_fast, key=lambda row: row.quality, default=None)
-    as_good = [row for row in sweep.bild if row.quality >= strict.quality]
+    as_good = [row for row in sweep.of("bild") if row.quality >= strict.quality]
     fastest: Row | None = max(as_good, key=lambda row: row.speedup, default=None)
     return [
         measured_line(sweep, "vanilla", sweep.large),

@@ -37,7 +37,7 @@ def compute() -> Table4:
         if (sweep.draft, sweep.sampling) == ("unaligned", "greedy"):
             strict = max(sweep.of("strict"), key=lambda row: row.speedup)
             lines.append(measured_line(sweep, "rejection sampling", strict))
-            row = sweep.fastest(sweep.bild, loss=NO_LOSS)
+            row = sweep.fastest(sweep.of("bild"), loss=NO_LOSS)
             lines.append(measured_line(sweep, "BiLD", row))
     return Table4(tuple(lines), ours.source)
 

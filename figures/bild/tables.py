@@ -72,7 +72,7 @@ def measured_line(sweep: Sweep, method: str, row: Row | None) -> Line:
 
 def setting_of(row: Row) -> str:
     """Returns the thresholds of BiLD or the γ of speculative decoding, in words."""
-    if row.decoder == "bild":
+    if row.decoder in ("bild", "window"):
         rollback = "∞" if row.rollback is None else f"{row.rollback:g}"
         return f"α_FB {row.fallback:g}, α_RB {rollback}"
     return "" if row.most is None else f"{row.decoder}, γ = {row.most}"

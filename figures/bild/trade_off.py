@@ -3,18 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from figures.bild.measured import Row, Sweep
+from figures.bild.measured import Measured, Row, Sweep
+from figures.drawing.table import Table, table_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 METRICS = {
     "bleu": "BLEU",
     "agreement": "agreement with the large model, %",
     "rouge_l": "ROUGE-L",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One run of BiLD.
+
+    decoder: "bild", or "window": drafts of `most` tokens without a fallback.
+    rollback: None: none.
+    latency: seconds per token over the large model's alone.
+    """
+
+    task: str
+    draft: str
+    decoder: str
+    fallback: float | None
+    rollback: float | None
+    most: int | None
+    latency: float
+    quality: float
+
+
+@dataclass(frozen=True, slots=True)
+class TradeOff:
+    """Runs of BiLD, the sweeps that they are of, and where those are from."""
+
+    points: tuple[Point, ...]
+    sweeps: tuple[Sweep, ...]
+    source: str
+
+    def table(self) -> Table:
+        return table_of(self.points)
+
+
+def trade_off(ours: Measured, sweeps: Sequence[Sweep], *, decoders: Sequence[str]) -> TradeOff:
+    """Returns the sweeps' runs of these decoders."""
+    return TradeOff(
+        points=tuple(
+            Point(
+                sweep.task,
+                sweep.draft,
+                row.decoder,
+                row.fallback,
+                row.rollback,
+                row.most,
+                row.latency,
+                row.quality,
+            )
+            for sweep in sweeps
+            for decoder in decoders
+            for row in sweep.of(decoder)
+        ),
+        sweeps=tuple(sweeps),
+        source=ours.source,
+    )
+
+
+def panels(
+    data: TradeOff, *, title: str, source: str
+) -> tuple[Figure, list[tuple[Axes, Sweep]]]:
+    """Returns a canvas with a prepared panel for each sweep."""
+    from figures.drawing import style
+
+    figure, axes = style.canvas(
+        title,
+        source=f"{source}; lines: the large model's quality and one point below; {data.source}",
+        columns=len(data.sweeps),
+        width=3.9 * len(data.sweeps) + 1.6,
+    )
+    prepared = list(zip(axes, data.sweeps, strict=True))
+    for panel, sweep in prepared:
+        prepare(panel, sweep, panel=f"{sweep.task}, {sweep.draft}")
+    return figure, prepared
 
 
 def front(rows: Sequence[Row]) -> list[Row]:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from reference.training.checkpoint import load_checkpoint, save_checkpoint
-from reference.training.processes import this_process
+from reference.training.processes import require_equal_shares, this_process
 from reference.training.schedule import Schedule
 
 SMOOTHING = 0.98
@@ -95,11 +95,7 @@ def train(
     for step in progress:
         torch.manual_seed((seed * 1_000_003 + step) * 1_009 + process.process_index)
         whole = batch(step)
-        if len(whole) % process.num_processes != 0:
-            raise ValueError(
-                f"a batch must have as many rows for each of {process.num_processes} processes, "
-                f"got {len(whole)}"
-            )
+        require_equal_shares(len(whole), processes=process.num_processes)
         share = whole[process.process_index :: process.num_processes]
         value = loss(share, step)
         value.backward()

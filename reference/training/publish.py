@@ -22,14 +22,14 @@ def publish(
       module: a `PreTrainedModel`.
       tokenizer: its own.
       note: how it was trained; JSON.
-      instead_of: files that only an unfinished run needs; removed, and then the folder is there: a
-        kill in between leaves the whole work to do, and never both.
+      instead_of: files that only an unfinished run needs; removed once the folder is there, so that
+        a kill in between loses nothing, and leaves both.
     """
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)
     module.save_pretrained(unfinished)
     tokenizer.save_pretrained(unfinished)
     (unfinished / "training.json").write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
+    unfinished.rename(folder)
     for file in instead_of:
         file.unlink(missing_ok=True)
-    unfinished.rename(folder)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from specplan.commands.validate_bild import warn_of_size
 from specplan.options.model_options import ModelOptions, model_options
 from specplan.reports.output import bounds, print_json, table, writable
 
@@ -15,6 +16,31 @@ if TYPE_CHECKING:
     from estimator.bild.held_out import HeldOut, Share
 
 MEASURES = ("alpha", "fallbacks", "rollbacks")
+
+
+def unfinished_files(output: Path) -> tuple[Path, Path]:
+    """Returns where an unfinished run keeps the large model's texts and its checkpoint."""
+    texts, checkpoint = (
+        output.with_name(f"{output.name}.{kind}") for kind in ("texts.json", "checkpoint")
+    )
+    return texts, checkpoint
+
+
+def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path | None:
+    """Returns the path of a folder to come; refuses it at once if it cannot be.
+
+    Beside a folder that is whole, what a run left that was killed as it ended is removed.
+
+    Raises:
+      click.BadParameter: as writable.
+    """
+    if (value / "training.json").is_file():
+        from reference.files.held import held
+
+        with held(value):
+            for file in unfinished_files(value):
+                file.unlink(missing_ok=True)
+    return writable(ctx, param, value)
 
 
 @click.command("align")
@@ -42,7 +68,7 @@ MEASURES = ("alpha", "fallbacks", "rollbacks")
     "-o",
     "--output",
     type=click.Path(path_type=Path),
-    callback=writable,
+    callback=new_folder,
     required=True,
     help="Folder for the trained model; an interrupted run resumes from what stands beside it.",
 )
@@ -67,8 +93,8 @@ def align_command(
     the held-out ones and written to a folder that --draft takes. With --draft exit:L it is the
     target that is trained, to be left after L layers as well as after all (section 4.4).
 
-    Several GPUs: accelerate launch $(which specplan) align ...; several processes without one:
-    torchrun --nproc-per-node 2 $(which specplan) align ...
+    Several GPUs: accelerate launch $(which specplan) align ...; several processes, with or without
+    one: accelerate launch --multi_gpu --num_processes 2 $(which specplan) align ...
 
     \b
     Example:
@@ -79,6 +105,7 @@ def align_command(
 
     from estimator.bild.calibration import large_texts
     from estimator.bild.held_out import held_out as judged
+    from estimator.bild.held_out import with_as_many_calls
     from estimator.draft_model import draft_model
     from estimator.runs.arms import Subject
     from reference.files.held import held
@@ -87,7 +114,7 @@ def align_command(
     from reference.policies.fallback import Fallback
     from reference.rules.distance import Rollback
     from reference.training.alignment import Course, align, train_exits
-    from reference.training.processes import this_process
+    from reference.training.processes import require_equal_shares, this_process
     from reference.training.publish import publish
     from reference.training.schedule import Schedule
     from specplan.loading.pairs import draft_names, load, sampling_at
@@ -96,8 +123,6 @@ def align_command(
         raise ValueError(
             f"draft_temperature cannot be given with align, got {options.draft_temperature}"
         )
-    if output.exists():
-        raise ValueError(f"output must not exist yet, got {output}")
     Fallback(fallback)
     Rollback(rollback)
     schedule = Schedule(steps, rate, warmup=max(steps // 10, 1))
@@ -105,7 +130,9 @@ def align_command(
     names = draft_names(options)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
+    texts_file, checkpoint = unfinished_files(output)
     process = this_process()
+    require_equal_shares(batch, processes=process.num_processes)
     if process.is_main_process:
         click.get_current_context().with_resource(held(output))
     if process.num_processes > 1:
@@ -118,14 +145,13 @@ def align_command(
     small = drafted_with.model if isinstance(drafted_with, FittedModel) else drafted_with
     if drafted_with is None or not isinstance(small, CachedModel):
         raise ValueError(f"draft must be a model to be trained, got {name}")
+    if process.is_main_process:
+        warn_of_size(loaded.target.module, subject.drafter)
     if len(loaded.prompts) <= held_out:
         raise ValueError(
             f"a calibration set must have at least one text beside the {held_out} held out, got "
             f"{len(loaded.prompts)} prompts in all"
         )
-    texts_file, checkpoint = (
-        output.with_name(f"{output.name}.{kind}") for kind in ("texts.json", "checkpoint")
-    )
     with (
         process.main_process_first(),
         tqdm(total=len(loaded.prompts), desc="large texts", unit="text", disable=None) as bar,
@@ -135,27 +161,30 @@ def align_command(
         )
     taught, judging = lessons[:-held_out], lessons[-held_out:]
 
-    def judge() -> HeldOut:
-        with tqdm(total=held_out, desc="held out", unit="text", disable=None) as bar:
+    def judge(threshold: float) -> HeldOut:
+        with tqdm(
+            total=held_out, desc="held out", unit="text", leave=False, disable=None
+        ) as bar:
             return judged(
                 subject,
                 drafted_with,
                 [lesson.prompt for lesson in judging],
                 [lesson.output for lesson in judging],
-                fallback=fallback,
+                fallback=threshold,
                 rollback=rollback,
                 seed=seed,
                 progress=bar.update,
             )
 
-    before = judge()
+    before = judge(fallback)
     course = Course(schedule, batch, checkpoint, seed)
     exits = name.startswith("exit:")
     if exits:
         trained = train_exits(loaded.target, small, taught, course)
     else:
         trained = align(loaded.target, small, taught, course, loss=loss)
-    after = judge()
+    after = judge(fallback)
+    equal_fallback, equal = with_as_many_calls(before.fallbacks.value, judge)
     result = {
         "target": loaded.target.name,
         "draft": name,
@@ -172,6 +201,13 @@ def align_command(
         **{
             measure: compared(getattr(before, measure), getattr(after, measure))
             for measure in MEASURES
+        },
+        "as_many_calls": {
+            "fallback": equal_fallback,
+            **{
+                measure: compared(getattr(before, measure), getattr(equal, measure))
+                for measure in MEASURES[1:]
+            },
         },
         "output": str(output),
     }
@@ -204,22 +240,28 @@ def compared(before: Share, after: Share) -> dict[str, Any]:
 
 def report(result: dict[str, Any]) -> str:
     """Returns what training changed, as a table."""
+    equal = result["as_many_calls"]
+    shown = {measure: result[measure] for measure in MEASURES} | {
+        f"{measure} at {equal['fallback']:.3g}": equal[measure] for measure in MEASURES[1:]
+    }
     rows = [
         [
-            measure,
+            name,
             *(
                 f"{part['value']:.3f} {bounds(part['low'], part['high'], digits=3)}"
-                for part in (result[measure][when] for when in ("before", "after", "change"))
+                for part in (parts[when] for when in ("before", "after", "change"))
             ),
         ]
-        for measure in MEASURES
+        for name, parts in shown.items()
     ]
     return "\n".join(
         [
             table(rows, header=["on held-out prompts", "before", "after", "change"]),
             "",
             "alpha: mean of sum min(p, q) along the large model's texts; fallbacks (large calls) "
-            "and rollbacks over BiLD's tokens;",
+            f"and rollbacks over BiLD's tokens, at fallback {result['fallback']:g}, and after at "
+            f"{equal['fallback']:.3g}, where the",
+            "large calls are as many as before;",
             f"95 % intervals over {result['held_out']} prompts. Trained on "
             f"{result['texts']} texts, {result['steps']} steps, loss {result['loss']}, "
             f"{result['seconds']:.0f} s since last resumed.",

@@ -101,6 +101,7 @@ def warn_of_size(target_module: Any, drafter: Any) -> None:
 
 def as_data(subjects: Sequence[Any], sweeps: Sequence[Sweep], grid: Grid) -> dict[str, Any]:
     """Returns rows and summaries as JSON knows them."""
+    from estimator.bild.grid import BILD, WINDOW
     from estimator.bild.sweep import NO_LOSS
 
     rows = [
@@ -119,7 +120,7 @@ def as_data(subjects: Sequence[Any], sweeps: Sequence[Sweep], grid: Grid) -> dic
     for subject, swept in zip(subjects, sweeps, strict=True):
         best = {
             f"{decoder}_{name}": None if row is None else asdict(row)
-            for decoder in ("bild", "strict", "lenient")
+            for decoder in (BILD, WINDOW, "strict", "lenient")
             for name, loss in (("no_loss", NO_LOSS), ("one_point", 1.0))
             for row in [swept.fastest(decoder, loss=loss)]
         }
@@ -128,7 +129,9 @@ def as_data(subjects: Sequence[Any], sweeps: Sequence[Sweep], grid: Grid) -> dic
                 "draft": subject.drafter.name,
                 "temperature": subject.sampling.temperature,
                 "metric": swept.metric,
-                "mean_abs_error_percent": swept.mean_abs_error_percent,
+                "mean_abs_error_percent": swept.mean_abs_error_percent(BILD, WINDOW),
+                "bild_mean_abs_error_percent": swept.mean_abs_error_percent(BILD),
+                "window_mean_abs_error_percent": swept.mean_abs_error_percent(WINDOW),
                 "noise_percent": swept.noise_percent,
                 "c": swept.cost.c,
                 "best": best,

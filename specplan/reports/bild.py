@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from specplan.reports.output import bounds, table
@@ -22,6 +23,8 @@ def report(result: dict[str, Any]) -> str:
             if (row["draft"], row["temperature"]) == (summary["draft"], summary["temperature"])
         ]
         metric = summary["metric"]
+        tried = {row["decoder"] for row in rows}
+        decoders = [name for name in ("bild", "window", "strict", "lenient") if name in tried]
         front = [number for number, row in enumerate(rows) if row["pareto"]]
         lines = [
             f"{summary['draft']}, temperature {summary['temperature']:g}; quality: {metric}, per "
@@ -32,14 +35,10 @@ def report(result: dict[str, Any]) -> str:
                 notes=dict.fromkeys(front, "<- front"),
             ),
             "",
-            *(_best(summary, loss) for loss in ("no_loss", "one_point")),
+            *(_best(summary, loss, decoders) for loss in ("no_loss", "one_point")),
         ]
         if summary["mean_abs_error_percent"] is not None:
-            lines.append(
-                "Latency predicted from runs of the two models alone: "
-                f"{summary['mean_abs_error_percent']:.1f} % off on average; the baseline against "
-                f"itself: {summary['noise_percent']:.1f} %."
-            )
+            lines.append(_prediction(summary))
         parts.append("\n".join(lines))
     parts.append(
         f"Speed-ups are of decoding, per token, over the large model alone; "
@@ -49,11 +48,25 @@ def report(result: dict[str, Any]) -> str:
     return "\n\n".join(parts)
 
 
-def _best(summary: dict[str, Any], loss: str) -> str:
+def _prediction(summary: dict[str, Any]) -> str:
+    """Returns how far predicted latencies are off."""
+    apart = ""
+    if summary["window_mean_abs_error_percent"] is not None:
+        apart = ", ".join(
+            f"{name} {summary[f'{name}_mean_abs_error_percent']:.1f}" for name in ("bild", "window")
+        )
+        apart = f" ({apart})"
+    return (
+        f"Predicted latency: {summary['mean_abs_error_percent']:.1f} % off on average{apart}; the "
+        f"baseline against itself: {summary['noise_percent']:.1f} %."
+    )
+
+
+def _best(summary: dict[str, Any], loss: str, decoders: Sequence[str]) -> str:
     """Returns each decoder's fastest row that keeps the quality."""
     words = {"no_loss": "At most 0.1 points lost", "one_point": "At most 1 point lost"}
     found = []
-    for decoder in ("bild", "strict", "lenient"):
+    for decoder in decoders:
         row = summary["best"][f"{decoder}_{loss}"]
         found.append(
             f"{decoder} none"
@@ -70,7 +83,7 @@ def _cells(row: dict[str, Any], metric: str) -> list[str]:
     def shown(name: str, form: str) -> str:
         return "-" if row[name] is None else format(row[name], form)
 
-    is_bild = row["decoder"] == "bild"
+    is_bild = row["decoder"] in ("bild", "window")
     seconds = [row[f"{part}_seconds"] for part in ("draft", "verify", "other")]
     return [
         row["decoder"],

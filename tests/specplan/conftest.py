@@ -26,7 +26,12 @@ PROMPTS = ["def fib(n):", "class Tiny:\n    pass", "import sys, os", "for x in r
 
 
 def llama(
-    *, seed: int, vocabulary: int, noise: float = 0.0, positions: int = POSITIONS
+    *,
+    seed: int,
+    vocabulary: int,
+    noise: float = 0.0,
+    positions: int = POSITIONS,
+    layers: int = 2,
 ) -> LlamaForCausalLM:
     """Returns a random model; the same seed with noise gives one that is close to it."""
     torch.manual_seed(seed)
@@ -35,7 +40,7 @@ def llama(
             vocab_size=vocabulary,
             hidden_size=32,
             intermediate_size=48,
-            num_hidden_layers=2,
+            num_hidden_layers=layers,
             num_attention_heads=2,
             num_key_value_heads=2,
             max_position_embeddings=positions,

@@ -70,7 +70,7 @@ def bild(result: Sweep, fallback: float, rollback: float | None, most: int = 3) 
 
 def test_every_way_to_decode_has_a_row(greedy: Sweep) -> None:
     decoders = [row.decoder for row in greedy.rows]
-    assert decoders == [LARGE, SMALL, *["bild"] * 12, "strict", "lenient"]
+    assert decoders == [LARGE, SMALL, *["bild"] * 9, *["window"] * 3, "strict", "lenient"]
     assert greedy.metric == "agreement"
 
 
@@ -108,13 +108,18 @@ def test_where_nothing_departs_from_the_large_models_text_calls_are_predicted_ex
 
 def test_only_bild_at_temperature_0_is_predicted(greedy: Sweep, sampled: Sweep) -> None:
     for row in greedy.rows:
-        assert (row.predicted is None) == (row.decoder != "bild")
+        assert (row.predicted is None) == (row.decoder not in ("bild", "window"))
         assert (row.error_percent is None) == (row.predicted is None)
-    assert greedy.mean_abs_error_percent == pytest.approx(
-        np.mean([abs(row.error_percent) for row in greedy.rows if row.error_percent is not None])
-    )
+    errors = {
+        decoder: [abs(row.error_percent or 0.0) for row in greedy.rows if row.decoder == decoder]
+        for decoder in ("bild", "window")
+    }
+    for decoder, own in errors.items():
+        assert greedy.mean_abs_error_percent(decoder) == pytest.approx(np.mean(own))
+    both = errors["bild"] + errors["window"]
+    assert greedy.mean_abs_error_percent("bild", "window") == pytest.approx(np.mean(both))
     assert all(row.predicted is None for row in sampled.rows)
-    assert sampled.mean_abs_error_percent is None
+    assert sampled.mean_abs_error_percent("bild", "window") is None
 
 
 def test_sampled_texts_are_compared_with_the_greedy_one(greedy: Sweep, sampled: Sweep) -> None:

@@ -1,6 +1,7 @@
 """The one training loop: it learns, and it resumes as if it had never stopped."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -115,6 +116,17 @@ def test_a_loss_that_is_not_a_number_stops_the_training(tmp_path: Path) -> None:
     with pytest.raises(FloatingPointError, match="the loss of task became nan at step 0"):
         other.run(4)
     assert not other.checkpoint.exists()
+
+
+def test_a_batch_that_processes_cannot_share_equally_stops_the_training(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = SimpleNamespace(num_processes=2, process_index=0, is_main_process=True)
+    monkeypatch.setattr("reference.training.loop.this_process", lambda: two)
+    task = Task(tmp_path)   # of batches of 5
+    with pytest.raises(ValueError, match="as many rows for each of 2 processes, got 5"):
+        task.run(4)
+    assert task.seen == []
 
 
 def test_parameters_that_are_not_trained_stay_out_of_the_checkpoint(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from reference.training.processes import this_process
 from reference.training.schedule import Schedule
 
 STEPS = 8
-# For several GPUs `accelerate launch` does the same; on CPUs it starts one process.
+# As `accelerate launch --multi_gpu` does (tests/specplan/commands/test_align_by_two.py).
 LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
 
 

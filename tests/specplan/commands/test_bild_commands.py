@@ -3,10 +3,12 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import PROMPTS, Run
+from conftest import PROMPTS, Run, llama
+from transformers import AutoTokenizer
 
 from reference.generation import decode
 from reference.training import loop
@@ -21,7 +23,7 @@ def test_a_sweep_prints_quality_and_latency(
     result = run_json("validate", *small, *BILD, *THRESHOLDS, "--gamma", "2", "--windows", "3")
     rows = result["rows"]
     assert [row["decoder"] for row in rows] == [
-        "large", "small", *["bild"] * 6, "strict", "lenient"
+        "large", "small", *["bild"] * 4, *["window"] * 2, "strict", "lenient"
     ]  # fmt: skip
     thresholds = [(row["fallback"], row["rollback"], row["most"]) for row in rows[2:8]]
     assert thresholds == [
@@ -189,6 +191,10 @@ def test_an_aligned_draft_is_a_folder_that_draft_takes(
         change = parts["after"]["value"] - parts["before"]["value"]
         assert parts["change"]["value"] == change
         assert parts["change"]["low"] <= change <= parts["change"]["high"]
+    equal = result["as_many_calls"]
+    assert 0 < equal["fallback"] < 1
+    assert equal["rollbacks"]["before"] == result["rollbacks"]["before"]
+    assert abs(equal["fallbacks"]["change"]["value"]) <= 0.5
     assert [path.name for path in tmp_path.iterdir()] == ["aligned"]
     assert json.loads((output / "training.json").read_text())["steps"] == 6
     options = [str(output) if option == "draft" else option for option in small]
@@ -246,6 +252,48 @@ def test_a_killed_alignment_resumes_with_nothing_lost(
     assert (output / "model.safetensors").read_bytes() == (
         tmp_path / "whole" / "model.safetensors"
     ).read_bytes()
+
+
+def test_what_a_run_killed_as_it_ended_left_is_removed(run: Run, tmp_path: Path) -> None:
+    output, stranger = tmp_path / "aligned", tmp_path / "stranger"
+    left = {}
+    for folder in (output, stranger):
+        folder.mkdir()
+        left[folder] = [tmp_path / f"{folder.name}.{kind}" for kind in ("texts.json", "checkpoint")]
+        for file in left[folder]:
+            file.touch()
+    (output / "training.json").touch()
+    (tmp_path / ".aligned.lock").touch()
+    for folder in (output, stranger):
+        refused = run(*ALIGN, "--draft", "draft", "-o", str(folder))
+        assert (refused.exit_code, refused.stdout) == (2, "")
+        assert f"{folder} is a folder" in refused.stderr
+    names = {path.name for path in tmp_path.iterdir()}
+    assert names == {"aligned", "stranger", "stranger.texts.json", "stranger.checkpoint"}
+
+
+def test_a_batch_that_processes_cannot_share_equally_is_refused_before_a_model_is_read(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    two = SimpleNamespace(num_processes=2, process_index=0, is_main_process=True)
+    monkeypatch.setattr("reference.training.processes.this_process", lambda: two)
+    monkeypatch.setattr("specplan.loading.pairs.load", lambda *_: pytest.fail("a model was read"))
+    output = ("-o", str(tmp_path / "aligned"))
+    refused = run(*ALIGN, "--draft", "draft", "--batch", "3", *output)
+    assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
+    assert "a batch must have as many rows for each of 2 processes, got 3" in refused.stderr
+
+
+def test_a_draft_that_is_larger_than_its_target_is_warned_of(
+    run: Run, folders: Path, tmp_path: Path
+) -> None:
+    module = llama(seed=1, vocabulary=300, layers=1)
+    module.save_pretrained(tmp_path / "shallow")
+    AutoTokenizer.from_pretrained(folders / "target").save_pretrained(tmp_path / "shallow")
+    arguments = [str(tmp_path / "shallow") if word == "target" else word for word in ALIGN]
+    warned = run(*arguments, "--draft", "draft", "-o", str(tmp_path / "aligned"))
+    assert warned.exit_code == 0, warned.output
+    assert "Warning: the small model draft has" in warned.stderr
 
 
 @pytest.mark.parametrize(

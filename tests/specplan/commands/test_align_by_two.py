@@ -1,0 +1,56 @@
+"""`specplan align` in two processes, started by accelerate's own launcher, ends as in one."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from conftest import Run
+from safetensors.torch import load_file
+from torch import testing
+
+ROOT = Path(__file__).parents[3]
+ALIGN = (
+    *("align", "--target", "target", "--draft", "draft", "--prompts", "prompts.txt"),
+    *("--num-prompts", "4", "--max-new-tokens", "6", "--held-out", "2", "--steps", "6"),
+    *("--batch", "4", "--loss", "tv", "--device", "cpu"),
+)
+# --multi_gpu starts several processes where there is no GPU, too; without it accelerate starts one.
+LAUNCH = (
+    *(sys.executable, "-m", "accelerate.commands.launch", "--multi_gpu", "--num_processes", "2"),
+    *("--num_machines", "1", "--main_process_port", "0", "--mixed_precision", "no"),
+    *("--dynamo_backend", "no", "--module", "specplan"),
+)
+
+
+def test_two_processes_align_as_one_does(run: Run, folders: Path, tmp_path: Path) -> None:
+    alone = run(*ALIGN, "-o", str(tmp_path / "alone"))
+    assert alone.exit_code == 0, alone.output
+    launched = subprocess.run(
+        [*LAUNCH, *ALIGN, "--json", "-o", str(tmp_path / "two")],
+        cwd=folders,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(ROOT),
+            "HF_HUB_OFFLINE": "1",
+            "CUDA_VISIBLE_DEVICES": "",
+            "OMP_NUM_THREADS": "1",
+        },
+    )
+    assert launched.returncode == 0, launched.stderr
+    result = json.loads(launched.stdout)   # of the main process alone
+    assert (result["resumed_at_step"], result["steps"]) == (0, 6)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["alone", "two"]
+    first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("alone", "two"))
+    untrained = load_file(folders / "draft" / "model.safetensors")
+    moved = 0.0
+    for name, weight in first.items():
+        # The mean of two halves' gradients is the whole's, up to the rounding of sums.
+        testing.assert_close(second[name], weight, rtol=1e-3, atol=1e-5)
+        moved = max(moved, float((weight - untrained[name]).abs().max()))
+    assert moved > 1e-4
