@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from ngram.files.arpa_writer import write_arpa
 from ngram.rows.words import END
 from ngram.training.counts import count_ngrams
-from ngram.training.kneser_ney import estimate
+from ngram.training.estimate import estimate
+from ngram.training.kneser_ney import KneserNey
 from ngram.training.lmplz import find_lmplz, run_lmplz
 
 TEXT_TOKENS = 500
@@ -42,7 +43,7 @@ def zipf_corpus(tokens: int, vocabulary: int) -> NDArray[np.int32]:
 
 
 def train_own(sentences: NDArray[np.int32], order: int, path: Path) -> None:
-    write_arpa(path, estimate(count_ngrams(sentences, order)).grams)
+    write_arpa(path, estimate(count_ngrams(sentences, order), KneserNey()).grams)
 
 
 def peak_bytes() -> int:

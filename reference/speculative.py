@@ -65,13 +65,13 @@ def verify_draft(
       generator: on the target's device.
 
     Raises:
-      ValueError: if the draft branches and the rule is not lossless.
+      ValueError: if the draft branches and the rule is not the strict one.
       FloatingPointError: if a model returned logits that are NaN or infinite.
     """
     unseen = torch.tensor(text[target.length :], device=target.device)
     if draft.parents is not None:
-        if not rule.lossless:
-            raise ValueError(f"a draft that branches needs a lossless rule, got {rule.name}")
+        if not isinstance(rule, Strict):
+            raise ValueError(f"a draft that branches needs the strict rule, got {rule.name}")
         walked = walk(target, draft, text, unseen, sampling=sampling, generator=generator)
         return Verified(walked.drafted, len(walked.accepted), walked.own, walked.p)
     logits = target.extend(torch.cat([unseen, draft.tokens]))[len(unseen) - 1 :]

@@ -41,8 +41,11 @@ SUBJECTS = {
         ("tests/simulator/acceptance/test_conversions*.py",),
     ),
     "replay": Subject(
-        ("simulator/acceptance/replay.py",),
-        ("tests/simulator/acceptance/test_replay*.py",),
+        ("simulator/acceptance/replay.py", "simulator/acceptance/block_verification.py"),
+        (
+            "tests/simulator/acceptance/test_replay*.py",
+            "tests/simulator/acceptance/test_block_acceptance.py",
+        ),
     ),
     "curves": Subject(
         ("simulator/cost/curves.py",),
@@ -56,12 +59,17 @@ SUBJECTS = {
             "tests/reference/test_decoder_lenience.py",
             "tests/reference/test_devices.py",
             "tests/reference/rules/*.py",
+            "tests/reference/test_decoder_bild.py",
             "tests/reference/test_verifier_randomness.py",
         ),
     ),
     "policies": Subject(
-        ("reference/policies/policy.py",),
-        ("tests/reference/test_decoder_policies.py", "tests/reference/policies/*.py"),
+        ("reference/policies/*.py",),
+        (
+            "tests/reference/test_decoder_policies.py",
+            "tests/reference/policies/*.py",
+            "tests/reference/test_decoder_bild.py",
+        ),
     ),
     "laws": Subject(
         ("reference/laws/laws.py", "reference/laws/sampling.py"),
@@ -81,9 +89,21 @@ SUBJECTS = {
             "tests/reference/test_decoder_timing.py",
         ),
     ),
+    "branches": Subject(
+        ("reference/branches.py", "reference/drafters/trees.py"),
+        ("tests/reference/test_branches.py", "tests/reference/drafters/test_trees.py"),
+    ),
+    "trees": Subject(
+        ("simulator/schemes/trees.py", "simulator/schemes/tree_choice.py"),
+        ("tests/simulator/schemes/test_tree_schemes.py",),
+    ),
+    "intervals": Subject(
+        ("estimator/intervals.py",),
+        ("tests/estimator/test_intervals.py",),
+    ),
     "costs": Subject(
-        ("estimator/costs/*.py",),
-        ("tests/estimator/costs/*.py",),
+        ("estimator/costs/blocks.py",),
+        ("tests/estimator/costs/test_costs.py",),
     ),
 }
 

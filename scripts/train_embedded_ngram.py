@@ -24,7 +24,8 @@ from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import vocabulary_of
 from ngram.training.corpus import Corpus, encode_texts, read_texts
 from ngram.training.counts import count_ngrams
-from ngram.training.kneser_ney import estimate
+from ngram.training.estimate import estimate
+from ngram.training.kneser_ney import KneserNey
 from reference.files.whole_file import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
@@ -44,7 +45,7 @@ def main() -> None:
         return encode_texts(read_texts(library_files(held=held)), tokenizer)
 
     corpus, held_out = library(held=False), library(held=True)
-    estimated = estimate(count_ngrams(corpus.sentences, ORDER), prune=PRUNE)
+    estimated = estimate(count_ngrams(corpus.sentences, ORDER), KneserNey(), prune=PRUNE)
     model = build(estimated.grams, source="the embedded trigram")
     score = score_rows(Rows(model, vocabulary_of(tokenizer)), held_out.sentences)
     with whole_file(output / "trigram.npz") as partial, partial.open("wb") as file:

@@ -42,7 +42,7 @@ class LoadTimes:
     spread: float
 
 
-class _Batch:
+class Batch:
     """A model with a batch of sequences in its cache."""
 
     def __init__(self, model: CachedModel, batch: int, context: int) -> None:
@@ -96,7 +96,7 @@ def load_times(
       repeats: turns of each γ, at least 1.
       progress: called after each turn of all γ.
     """
-    both = _Batch(target, batch, context), _Batch(draft, batch, context)
+    both = Batch(target, batch, context), Batch(draft, batch, context)
     verifying: dict[int, list[float]] = {length: [] for length in (0, *gammas)}
     drafting: dict[int, list[float]] = {length: [] for length in (0, *gammas)}
     for _ in range(repeats):

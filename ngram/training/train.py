@@ -15,8 +15,9 @@ from ngram.files.description import Description, Smoothing, fingerprint, write_d
 from ngram.rows.words import check_order
 from ngram.training.corpus import Corpus
 from ngram.training.counts import count_ngrams
-from ngram.training.katz import estimate_katz
-from ngram.training.kneser_ney import estimate, prune_thresholds
+from ngram.training.estimate import estimate, prune_thresholds
+from ngram.training.katz import Katz
+from ngram.training.kneser_ney import KneserNey
 from ngram.training.lmplz import run_lmplz
 
 
@@ -59,8 +60,8 @@ def train(
     if lmplz is None:
         with tqdm(total=2 * order, desc="train", unit="order", disable=None) as bar:
             counts = count_ngrams(corpus.sentences, order, bar.update)
-            smoothed = estimate_katz if smoothing == "katz" else estimate
-            estimated = smoothed(counts, prune=thresholds)
+            smoother = Katz() if smoothing == "katz" else KneserNey()
+            estimated = estimate(counts, smoother, prune=thresholds)
             write_arpa(path, estimated.grams, bar.update)
         fallback_orders = estimated.fallback_orders
     else:

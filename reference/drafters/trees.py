@@ -101,6 +101,9 @@ class TreeDrafter:
         self._children: dict[int, list[int]] = {}
         for place, parent in enumerate(self.parents):
             self._children.setdefault(parent, []).append(place)
+        lines = (_line(place, self.parents) for place in range(len(self.parents)))
+        self._depth = max(map(len, lines), default=0)
+        self._ranks: dict[Sampling, list[int]] = {}   # scoring: of the text so far
 
     @property
     def name(self) -> str:
@@ -116,6 +119,7 @@ class TreeDrafter:
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
         self.model.start(prompt, text)
+        self._ranks = {}
 
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
@@ -168,8 +172,54 @@ class TreeDrafter:
         leniences: Sequence[float],
         max_gamma: int,
     ) -> list[Scores]:
-        """Returns the model's scores; their ranks tell what a tree of likeliest choices accepts."""
-        return self.model.score(stretch, samplings, leniences=leniences, max_gamma=max_gamma)
+        """Returns what trees of likeliest tokens accept: where the text is a path of one.
+
+        beta is that of the text's own token: 1 where it is among the first choices of the tree.
+
+        Raises:
+          ValueError: under settings that draw (what such a tree accepts depends on both laws), or
+            with leniences.
+        """
+        if leniences or not all(sampling.greedy for sampling in samplings):
+            raise ValueError(
+                "a tree to score must be of likeliest tokens under the strict rule: set the "
+                "draft temperature to 0"
+            )
+        found = self.model.score(stretch, samplings, leniences=(), max_gamma=max_gamma)
+        positions = len(stretch.tokens)
+        scores = []
+        for sampling, of_model in zip(samplings, found, strict=True):
+            assert of_model.rank is not None   # a model's one-hot laws have their logits
+            ranks = self._ranks.setdefault(sampling, [])
+            ranks += of_model.rank.tolist()
+            stands = self._stands(ranks, len(ranks) - positions, max_gamma)
+            scores.append(
+                Scores(
+                    beta=stands[:, :1].sum(dim=1),
+                    ratio=stands,
+                    drafted=torch.full((positions,), min(self._depth, max_gamma)),
+                    lenient_beta=torch.zeros(positions, 0, dtype=torch.float64),
+                )
+            )
+        return scores
+
+    def _stands(self, ranks: Sequence[int], first: int, max_gamma: int) -> Tensor:
+        """Returns `Scores.ratio` of all positions of a text from the first wanted one.
+
+        Args:
+          ranks: which of the model's choices the text's tokens are, from its beginning.
+        """
+        stands = torch.zeros(len(ranks) - first, max_gamma, dtype=torch.float64)
+        for start in range(max(first - max_gamma + 1, 0), len(ranks)):
+            node = -1
+            for offset, rank in enumerate(ranks[start : start + max_gamma]):
+                children = self._children.get(node, [])
+                if rank >= min(len(children), self.model.draft.vocabulary):
+                    break
+                node = children[rank]
+                if start + offset >= first:
+                    stands[start + offset - first, offset] = 1.0
+        return stands
 
 
 def _line(place: int, parents: Sequence[int]) -> list[int]:

@@ -90,7 +90,8 @@ def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
 def ranks(q: Laws, tokens: Tensor) -> Tensor | None:
     """Returns which of a drafter's choices each token is, shape (n,), int64, from 0.
 
-    The likeliest is the first, and of tokens equally likely that of the smallest id.
+    The likeliest is the first, and of tokens equally likely that of the smallest id. A token that q
+    never draws is none of its choices: its rank is the vocabulary's size.
 
     Args:
       q: laws at n positions; one-hot ones with their logits, without which there is None.
@@ -101,7 +102,9 @@ def ranks(q: Laws, tokens: Tensor) -> Tensor | None:
         return None
     own = odds.gather(-1, tokens[:, None])
     smaller = torch.arange(odds.shape[-1], device=odds.device) < tokens[:, None]
-    return ((odds > own) | ((odds == own) & smaller)).sum(dim=-1)
+    rank = ((odds > own) | ((odds == own) & smaller)).sum(dim=-1)
+    never = -torch.inf if isinstance(q, OneHot) else 0
+    return rank.masked_fill(own.squeeze(-1) <= never, odds.shape[-1])
 
 
 def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tensor]:

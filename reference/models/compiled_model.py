@@ -122,7 +122,7 @@ class CompiledModel(CausalModel):
     ) -> Tensor:
         if parents is not None:
             raise ValueError(
-                f"drafts verified in parallel need a target that is not compiled, got {self.name}"
+                f"drafts that branch need a model that is not compiled, got {self.name}"
             )
         count = len(tokens)
         width = next((each for each in self._widths if each >= count), None)

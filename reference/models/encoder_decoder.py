@@ -74,7 +74,7 @@ class EncoderDecoderModel(CachedModel):
     def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
         if parents is not None:
             raise ValueError(
-                "drafts verified in parallel need a decoder-only target, got "
+                "drafts that branch need a decoder-only model, got "
                 f"{self.name} ({self.module.config.model_type})"
             )
         output = self.module(

@@ -97,7 +97,7 @@ class CausalModel(CachedModel):
         if self._windowed or not self._takes_positions:
             lacks = "sliding windows" if self._windowed else "positions of its own counting"
             raise ValueError(
-                "drafts verified in parallel need a target that reads a tree by an attention mask, "
+                "drafts that branch need a model that reads a tree by an attention mask, "
                 f"got {self.name} ({self.module.config.model_type}) with {lacks}"
             )
 

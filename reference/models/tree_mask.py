@@ -66,6 +66,6 @@ def require_branching(model: Model) -> None:
     apart = float((whole[1:].float() - expected).abs().max())
     if not apart <= TRIAL_TOLERANCE * spread:
         raise ValueError(
-            f"drafts verified in parallel need a target that reads a tree by an attention mask, "
+            f"drafts that branch need a model that reads a tree by an attention mask, "
             f"got {model.name}, whose logits then change by {apart:.2g}"
         )

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -18,7 +17,7 @@ from specplan.options.model_options import (
     model_options,
     verification_option,
 )
-from specplan.reports.detokenizing import Decode, TextStream, piece
+from specplan.reports.generation import generation_data, print_blocks
 from specplan.reports.output import folded, print_json
 
 if TYPE_CHECKING:
@@ -118,6 +117,7 @@ def generate_command(
         draft_names,
         draft_sampling_at,
         load,
+        require_rule,
         sampling_at,
     )
     from specplan.options.policy_names import parse_policies
@@ -153,6 +153,7 @@ def generate_command(
     names = () if decoder == "autoregressive" else draft_names(options)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
+    require_rule(names, rule)
     drafted = (gamma,) if policy_name == "fixed" else (gamma, max_gamma)
     loaded = load(
         replace(options, num_prompts=1), names, prompt, compiling=compiling, gammas=drafted
@@ -165,10 +166,10 @@ def generate_command(
         blocks = list(stream)
     else:
         before = [] if options.chat or text != ids else ids
-        blocks = _print_blocks(stream, loaded.tokenizer, before, show)
+        blocks = print_blocks(stream, loaded.tokenizer, before, show)
     generation = Generation(tuple(text), tuple(blocks), prefill_seconds)
     if as_json:
-        print_json(_as_data(generation, loaded.tokenizer) | {"lossless": rule.lossless})
+        print_json(generation_data(generation, loaded.tokenizer) | {"lossless": rule.lossless})
         return
     counts = (
         f"\n{len(generation.tokens)} tokens in {generation.target_calls} target calls, "
@@ -248,83 +249,3 @@ def _begin(
         generator=generator,
         rule=rule,
     )
-
-
-def _print_blocks(
-    stream: Iterator[Block], tokenizer: Any, given: Sequence[int], show: bool
-) -> list[Block]:
-    """Prints blocks as they come, as running text or a line for each, and returns them."""
-    colour = False if os.environ.get("NO_COLOR") else None
-    text = TextStream(_plain(tokenizer), given)
-    ids = list(given)
-    blocks = []
-    click.echo(_plain(tokenizer)(ids), nl=show)
-    for block in stream:
-        blocks.append(block)
-        if show:
-            click.echo(coloured(block, tokenizer.decode, ids), color=colour)
-        else:
-            click.echo(text.add(block.tokens), nl=False)
-        ids += block.tokens
-    if not show:
-        click.echo(text.rest())
-    return blocks
-
-
-def _plain(tokenizer: Any) -> Decode:
-    """Returns what turns ids into text without marks such as the end of text."""
-    return lambda ids: str(tokenizer.decode(list(ids), skip_special_tokens=True))
-
-
-def coloured(block: Block, decode: Decode, before: Sequence[int]) -> str:
-    """Returns one line for a block, coloured as Figure 1 of Leviathan et al. 2023.
-
-    Accepted draft tokens green, rejected ones red and in brackets, the target's own token blue;
-    brackets and a bar tell them apart where there is no colour.
-
-    Args:
-      block: to show.
-      decode: the text of ids.
-      before: the ids before the block.
-    """
-
-    def shown(tokens: tuple[int, ...], context: Sequence[int]) -> str:
-        return piece(decode, context, tokens).replace("\n", "\\n")
-
-    accepted = block.tokens[: block.accepted]
-    kept = [*before, *accepted]
-    own = block.tokens[block.accepted :]
-    rejected = block.drafted[block.accepted :]
-    line = click.style(shown(accepted, before), fg="green") if accepted else ""
-    if rejected:
-        line += "[" + click.style(shown(rejected, kept), fg="red") + "]"
-    return line + ("|" + click.style(shown(own, kept), fg="blue") if own else "")
-
-
-def _as_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
-    return {
-        "text": _plain(tokenizer)(generation.tokens),
-        "tokens": list(generation.tokens),
-        "target_calls": generation.target_calls,
-        "drafted": generation.drafted,
-        "accepted": generation.accepted,
-        "accepted_fraction": generation.accepted_fraction,
-        "block_efficiency": generation.block_efficiency,
-        "prefill_seconds": generation.prefill_seconds,
-        "draft_calls": generation.draft_calls,
-        "rollbacks": generation.rollbacks,
-        "discarded": generation.discarded,
-        "decode_seconds": generation.decode_seconds,
-        "draft_seconds": generation.draft_seconds,
-        "verify_seconds": generation.verify_seconds,
-        "other_seconds": generation.other_seconds,
-        "ending": generation.ending,
-        "blocks": [
-            {
-                "drafted": list(block.drafted),
-                "tokens": list(block.tokens),
-                "accepted": block.accepted,
-            }
-            for block in generation.blocks
-        ],
-    }

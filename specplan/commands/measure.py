@@ -119,10 +119,16 @@ def measure_command(
         load,
         sampling_at,
     )
+    from specplan.options.drafter_names import parse_drafter
 
     names = draft_names(options)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
+    if parse_drafter(names[0]).tree is not None:
+        raise ValueError(
+            f"draft must not be a tree, got {names[0]}: measure its model, whose profile then says "
+            "which choices stand, and plan with: specplan tree --profile FILE"
+        )
     # A device has nothing beside it.
     lasting = output is not None and (output.is_file() or not output.exists())
     kept = traces_path(output) if output is not None and lasting else None

@@ -99,7 +99,7 @@ def train_command(
     from dataclasses import asdict
 
     from ngram.rows.words import check_order
-    from ngram.training.kneser_ney import prune_thresholds
+    from ngram.training.estimate import prune_thresholds
     from ngram.training.lmplz import find_lmplz
     from ngram.training.train import train
 

@@ -79,7 +79,9 @@ tree_options = option_group(
             help="The most tokens that follow each other, which is the draft's passes.",
         ),
         click.option(
-            "--export", type=click.Choice(["sglang"]), help="Print only what sets the best there."
+            "--export",
+            type=click.Choice(["sglang", "specplan"]),
+            help="Print only what sets the best there.",
         ),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
     ],
@@ -104,6 +106,7 @@ def tree_command(
     Example:
       specplan tree --acceptance-by-rank 0.7,0.12,0.05,0.03 --c 0.05
       specplan tree --profile profile.json --export sglang
+      specplan tree --profile profile.json --export specplan
       specplan tree --acceptance-by-rank 0.7,0.12,0.05,0.03 --target-config T/config.json \\
         --draft-config D/config.json --gpu h100 --batch 1,8,64
     """
@@ -122,7 +125,7 @@ def tree_command(
         if len(choices) > 1:
             raise click.UsageError("--export needs a single batch size")
         [choice] = choices.values()
-        click.echo(tree_export(choice.best))
+        click.echo(tree_export(choice.best, options.export))
         return
     by_roofline = deployment.target_config is not None
     speeds = {batch: batch / price.baseline_seconds for batch, price in costs.items()}

@@ -25,7 +25,9 @@ from specplan.options.timing import precision_option, repeats_option
 from specplan.reports.output import print_json, writable, write_json
 
 if TYPE_CHECKING:
+    from estimator.runs.arms import Subject
     from estimator.validation.validation import Validation
+    from reference.policies.policy import Policy
 
 
 def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
@@ -131,6 +133,7 @@ def validate_command(
       specplan validate --target T --draft D --gamma 2,4,8 --temperature 0,1
       specplan validate --draft embedded --draft lookup --policy fixed --policy adaptive
       specplan validate --engine llama.cpp --gamma 1,2,4,8
+      specplan validate --draft 'embedded tree:-1,-1,0,0' --draft-temperature 0 --gamma 2
       specplan validate --decoder bild --fallback 0.3,0.6,0.9 --rollback 1,2,4
     """
     if decoder == "bild":
@@ -164,6 +167,7 @@ def validate_command(
         draft_names,
         draft_sampling_at,
         load,
+        require_rule,
         sampling_at,
     )
     from specplan.options.policy_names import parse_policies
@@ -176,9 +180,11 @@ def validate_command(
     replayed = rule.lossless or any(sampling.greedy for sampling in targets)
     if figure is not None and not (replayed and "fixed" in policy_names):
         raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
+    names = draft_names(options)
+    require_rule(names, rule)
     loaded = load(
         options,
-        draft_names(options),
+        names,
         compiling=compiling,
         gammas=gammas if set(policy_names) == {"fixed"} else (*gammas, max_gamma),
     )
@@ -189,6 +195,7 @@ def validate_command(
         for sampling, draft_sampling in samplings
     ]
     for subject in subjects:
+        require_foretold(subject, list(policies.values()))
         require_room(subject, prompts)
     planned = generations(prompts, policies, max_gamma=max_gamma, repeats=repeats)
     validations: list[Validation] = []
@@ -227,6 +234,30 @@ def validate_command(
 
         save(result, figure)
         click.echo(f"Wrote {figure}", err=True)
+
+
+def require_foretold(subject: Subject, policies: Sequence[Policy | None]) -> None:
+    """Refuses trees of which replay cannot tell the calls.
+
+    Raises:
+      ValueError: naming what must be.
+    """
+    from reference.drafters.trees import TreeDrafter
+    from reference.policies.policy import Fixed
+
+    drafter = subject.drafter
+    if not isinstance(drafter, TreeDrafter):
+        return
+    if len(policies) > 1 or not isinstance(policies[0], Fixed):
+        raise ValueError(
+            f"gamma must be one number for {drafter.name}, its depth, got {len(policies)} policies"
+        )
+    if not drafter.sampling.greedy:
+        raise ValueError(
+            f"draft_temperature must be 0 for {drafter.name}, got "
+            f"{drafter.sampling.temperature:g}: what trees of drawn tokens accept cannot be "
+            "foretold; specplan generate runs them"
+        )
 
 
 def as_data(validations: Sequence[Validation]) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from reference.drafters.early_exit import early_exit
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
+from reference.drafters.trees import TreeDrafter, without_replacement
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.embedded import weights_folder
@@ -29,6 +30,7 @@ from reference.models.huggingface import (
     require_same_kind,
     require_same_tokenizer,
 )
+from reference.models.tree_mask import require_branching
 from specplan.loading.heads import heads_drafter
 from specplan.options.drafter_names import DrafterName
 from specplan.options.model_options import ModelOptions
@@ -122,11 +124,20 @@ def load_drafter(
         case _:
             draft = _draft_model(name, target, options)
     draft = passes(draft)
+
+    def alone(sampling: Sampling) -> ModelDrafter:
+        return ModelDrafter(draft, sampling, target.vocabulary)
+
+    if name.tree is not None:
+        parents = name.tree
+        for model in (target, draft):
+            require_branching(model)
+        return lambda sampling: TreeDrafter(alone(sampling), parents, without_replacement)
     if name.via is None:
-        return lambda sampling: ModelDrafter(draft, sampling, target.vocabulary)
+        return alone
     inner = load_drafter(name.via, target, tokenizer, options, passes=passes)
     return lambda sampling: HierarchicalDrafter(
-        ModelDrafter(draft, sampling, target.vocabulary), inner(sampling), name.via_gamma
+        alone(sampling), inner(sampling), name.via_gamma
     )
 
 

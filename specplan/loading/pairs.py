@@ -18,7 +18,7 @@ from reference.models.huggingface import (
     load_tokenizer,
     resolve_device,
 )
-from reference.rules.acceptance import Rule
+from reference.rules.acceptance import Rule, Strict
 from reference.rules.block_verification import BlockVerification
 from reference.rules.lenience import Lenient
 from reference.speculative import STRICT
@@ -101,6 +101,20 @@ def acceptance_rule(lenience: float, verification: str = "token") -> Rule:
     return STRICT if lenience == 1 else Lenient(lenience)
 
 
+def require_rule(drafts: Sequence[str], rule: Rule) -> None:
+    """Refuses drafts that branch under another rule than the strict one, by which they are judged.
+
+    Raises:
+      ValueError: naming both.
+    """
+    for draft in drafts:
+        name = parse_drafter(draft)
+        if (name.tree is not None or name.drafts > 1) and not isinstance(rule, Strict):
+            raise ValueError(
+                f"draft {draft} branches and must be verified by the strict rule, got {rule.name}"
+            )
+
+
 def draft_names(options: ModelOptions) -> tuple[str, ...]:
     """Returns the drafters' names: as given, else the embedded one.
 
@@ -141,6 +155,10 @@ def load(
     if compiling != "off" and any(name.kind == "heads" for name in names.values()):
         raise ValueError(
             "compile cannot be given with draft heads, which read the states that passes leave"
+        )
+    if compiling != "off" and any(name.tree is not None for name in names.values()):
+        raise ValueError(
+            "compile cannot be given with a tree, whose passes have shapes of their own"
         )
     device = resolve_device(options.device)
     source = target_source(target_name)

@@ -24,6 +24,11 @@ MODELS = frozenset({"embedded", "hf", "exit"})
 # Tokens of a hierarchy's inner blocks where nothing else is said.
 VIA_GAMMA = 4
 _VIA = re.compile(r"\s+via(?::(\S*))?\s+")
+# A tree is named by its parents.
+_TREE = re.compile(r"(.*\S)\s+tree:(\S*)")
+_PARENTS = re.compile(r"-?\d+(,-?\d+)*")
+# The most tokens of a tree.
+MOST_NODES = 256
 INTEGERS = frozenset({"lookup", "exit"})
 
 
@@ -38,6 +43,7 @@ class DrafterName:
     drafts: how many drafts of heads are verified in parallel.
     via: the drafter that drafts for this one, a model; None: nobody.
     via_gamma: how many tokens that one drafts per block.
+    tree: of a model, the parents of the tree that it drafts; None: a chain.
     """
 
     kind: str
@@ -47,6 +53,7 @@ class DrafterName:
     drafts: int = 1
     via: DrafterName | None = None
     via_gamma: int = VIA_GAMMA
+    tree: tuple[int, ...] | None = None
 
     @property
     def number(self) -> int | None:
@@ -62,15 +69,20 @@ def parse_drafter(text: str) -> DrafterName:
     `heads+hf:NAME`), and `heads+ngram*16` the 16 best of these, verified in parallel.
     `A via B` is a hierarchy (Leviathan et al. 2023, section 6): the model A drafts, sped up by B,
     which may have one of its own, `A via B via C`; `via:N` has B draft N tokens a block.
+    `A tree:PARENTS` has the model A draft a tree, given by which earlier token each one follows, -1
+    the text: `tree:-1,-1,0` are two choices of the next token and one of what follows the first.
 
     Raises:
       ValueError: if a value is missing, superfluous or not a positive integer where one is due, or
-        what comes before `via` is no model.
+        what comes before `via` or `tree` is no model, or parents are no tree.
     """
+    tree = _TREE.fullmatch(text)
+    if tree is not None:
+        return _parse_tree(tree.group(1), tree.group(2))
     stage = _VIA.search(text)
     if stage is not None:
         model, inner = parse_drafter(text[: stage.start()]), parse_drafter(text[stage.end() :])
-        if model.kind not in MODELS:
+        if model.kind not in MODELS or model.tree is not None:
             raise ValueError(f"draft A via B needs a model as A, got {text[: stage.start()]!r}")
         if inner.kind == "heads":
             raise ValueError(f"draft A via B takes no heads as B, the target's own, got {text!r}")
@@ -98,6 +110,28 @@ def parse_drafter(text: str) -> DrafterName:
     if kind == "lookup" and value and int(value) > MOST:
         raise ValueError(f"draft lookup:N needs an N of at most {MOST}, got {text!r}")
     return DrafterName(kind, value or None)
+
+
+def _parse_tree(model: str, parents: str) -> DrafterName:
+    """Returns a model that drafts a tree.
+
+    Raises:
+      ValueError: if it is none.
+    """
+    from simulator.schemes.trees import nodes_of
+
+    parsed = parse_drafter(model)
+    if parsed.kind not in MODELS or parsed.via is not None or parsed.tree is not None:
+        raise ValueError(f"draft A tree:PARENTS needs a model as A, got {model!r}")
+    if _PARENTS.fullmatch(parents) is None:
+        raise ValueError(f"draft A tree:PARENTS needs integers as PARENTS, got {parents!r}")
+    tree = tuple(map(int, parents.split(",")))
+    if len(tree) > MOST_NODES:
+        raise ValueError(
+            f"draft A tree:PARENTS takes at most {MOST_NODES} of them, got {len(tree)}"
+        )
+    nodes_of(tree)
+    return replace(parsed, tree=tree)
 
 
 def served_draft(name: str) -> str | None:

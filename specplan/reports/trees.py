@@ -153,14 +153,21 @@ def _depths(parents: Sequence[int]) -> list[int]:
     return depths
 
 
-def tree_export(best: TreePlan) -> str:
-    """Returns SGLang's flags of a tree.
+def tree_export(best: TreePlan, program: str) -> str:
+    """Returns the flags that run a tree.
 
-    It grows its tree by the draft's own probabilities within these bounds, so that its shape varies
-    from call to call; the token before the tree counts among those that are verified.
+    SGLang grows its tree by the draft's own probabilities within these bounds, so that its shape
+    varies from call to call; the token before the tree counts among those that are verified.
+
+    Args:
+      best: the tree.
+      program: "sglang", or "specplan", for our generate and validate.
     """
     if not best.parents:
         return "# no tree pays: run the target without a draft"
+    if program == "specplan":
+        parents = ",".join(map(str, best.parents))
+        return f"--draft 'MODEL tree:{parents}' --gamma {best.depth}"
     return (
         f"--speculative-num-steps {best.depth} --speculative-eagle-topk {best.widest} "
         f"--speculative-num-draft-tokens {len(best.parents) + 1}"

@@ -66,7 +66,8 @@ def summary_lines(
         worst = max(summary["noise_percent"], summary["noise_within_percent"])
         lines.append(
             "This machine was not quiet: the baseline's speed differs from itself by up to "
-            f"{worst:.0f} %. End other programs, or raise --repeats."
+            f"{worst:.0f} %. End other programs, leave a core free (OMP_NUM_THREADS), or raise "
+            "--repeats."
         )
     lossy = sorted({row["rule"] for row in result["rows"] if not row["lossless"]})
     if lossy:

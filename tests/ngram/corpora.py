@@ -15,7 +15,8 @@ from ngram.rows.backoff import BackoffModel, build
 from ngram.rows.grams import Grams
 from ngram.rows.words import END
 from ngram.training.counts import count_ngrams
-from ngram.training.kneser_ney import estimate
+from ngram.training.estimate import estimate
+from ngram.training.kneser_ney import KneserNey
 
 GOLDEN = Path(__file__).parent / "golden"
 WORDS = ["def", "return", "if", "else", "for", "in", "x", "y", "(", ")", ":", "=", "+", "0", "1"]
@@ -49,7 +50,7 @@ def golden_texts() -> list[list[int]]:
 
 def trained(texts: Sequence[Sequence[int]], order: int, prune: Sequence[int] = ()) -> list[Grams]:
     """Returns our own estimate."""
-    return list(estimate(count_ngrams(sentences(texts), order), prune=prune).grams)
+    return list(estimate(count_ngrams(sentences(texts), order), KneserNey(), prune=prune).grams)
 
 
 def trained_model(

@@ -13,9 +13,7 @@ from test_decoder_architectures import random_prompt, saved_pair
 from reference.branches import branching
 from reference.drafter import Draft
 from reference.generation import decode, decode_speculatively
-from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores
 from reference.models.tabular import TabularModel
 from reference.models.tree_mask import require_branching
 from reference.policies.policy import Fixed, Policy
@@ -45,16 +43,6 @@ class Branches:
             [[(token + shift) % VOCABULARY for token in draft[:limit]] for draft in self.drafts],
             CPU,
         )
-
-    def score(
-        self,
-        prompt: Sequence[int],
-        text: Sequence[int],
-        continuation: Sequence[int],
-        p: Laws,
-        max_gamma: int,
-    ) -> Scores:
-        raise NotImplementedError
 
 
 FOREST = [[1, 2, 0], [1, 0, 2], [0, 0, 1], [1, 2, 2]]
@@ -177,7 +165,7 @@ def test_a_model_that_misreads_a_tree_is_refused() -> None:
 
 
 def test_a_lossy_rule_cannot_judge_a_draft_that_branches() -> None:
-    with pytest.raises(ValueError, match="a draft that branches needs a lossless rule, got"):
+    with pytest.raises(ValueError, match="a draft that branches needs the strict rule, got"):
         decode_speculatively(
             TabularModel(TARGET, VOCABULARY),
             Branches(FOREST),

@@ -47,6 +47,23 @@ def test_heads_rescored_in_every_way_write_what_the_target_would(run_json: RunJs
         assert row["predicted_target_calls"] == row["target_calls"]
 
 
+def test_a_tree_is_run_and_its_calls_are_foretold(run_json: RunJson) -> None:
+    asked = ("--draft", "embedded tree:-1,-1,-1,0,0,1", "--draft-temperature", "0", "--gamma", "2")
+    rows = run_json("validate", *asked, *BRIEF, "--temperature", "0,1")["rows"]
+    assert [row["draft"] for row in rows] == ["embedded, tree of 6"] * 2
+    assert [row["identical_to_target"] for row in rows] == [True, None]
+    for row in rows:
+        assert row["predicted_target_calls"] == row["target_calls"] < row["tokens"]
+
+
+def test_a_tree_of_drawn_tokens_writes_text(run_json: RunJson) -> None:
+    result = run_json(
+        *("generate", "--draft", "embedded tree:-1,-1,-1,0,0,1", "--gamma", "2"),
+        *("--prompt", "import os", "--temperature", "1", "--max-new-tokens", "12"),
+    )
+    assert 0 < result["target_calls"] <= 12
+
+
 def test_three_stages_of_a_hierarchy_are_named_and_give_the_targets_own_text(
     run_json: RunJson,
 ) -> None:

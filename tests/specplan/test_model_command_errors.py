@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from programs import Run
+from refusals import assert_refused
 from safetensors.torch import load_file, save_file
 
 import estimator.runs.arms
@@ -31,15 +32,6 @@ def _no_run(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture(autouse=True)
 def _no_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-
-
-def assert_refused(run: Run, message: str, *arguments: str) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
-    assert message in result.stderr
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -95,7 +87,7 @@ def test_bad_input_is_refused_alike(
     run: Run, folders: Path, command: str, arguments: tuple[str, ...], message: str
 ) -> None:
     (folders / "empty").mkdir(exist_ok=True)
-    assert_refused(run, message, command, *arguments)
+    assert_refused(run(command, *arguments), message)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -114,14 +106,14 @@ def test_unusable_prompts_are_refused(
 ) -> None:
     if content is not None:
         (folders / name).write_bytes(content)
-    assert_refused(run, message, command, *PAIR, "--prompts", name)
+    assert_refused(run(command, *PAIR, "--prompts", name), message)
 
 
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("temperature", ["-1", "nan", "inf", "x"])
 def test_an_impossible_temperature_is_refused(run: Run, command: str, temperature: str) -> None:
     message = "not a" if temperature == "x" else "temperature must be 0, or finite and at least"
-    assert_refused(run, message, command, *PAIR, *TEXT, "--temperature", temperature)
+    assert_refused(run(command, *PAIR, *TEXT, "--temperature", temperature), message)
 
 
 @pytest.mark.parametrize("gamma", ["0", "-3", "x", "1.5"])
@@ -137,22 +129,22 @@ def test_an_impossible_gamma_is_refused(run: Run, command: str, gamma: str) -> N
 def test_lenience_is_refused_under_block_verification(run: Run, command: str) -> None:
     message = "lenience must be 1 under block verification, got 0.5"
     given = ("--lenience", "0.5", "--verification", "block")
-    assert_refused(run, message, command, *PAIR, *TEXT, *given)
+    assert_refused(run(command, *PAIR, *TEXT, *given), message)
 
 
 @pytest.mark.parametrize("command", ["validate", "generate"])
 @pytest.mark.parametrize("lenience", ["0", "1.1", "nan"])
 def test_an_impossible_lenience_is_refused(run: Run, command: str, lenience: str) -> None:
     message = f"lenience must lie in (0, 1], got {float(lenience)}"
-    assert_refused(run, message, command, *PAIR, *TEXT, "--lenience", lenience)
+    assert_refused(run(command, *PAIR, *TEXT, "--lenience", lenience), message)
 
 
 @pytest.mark.parametrize("command", ["measure", "validate"])
 def test_a_draft_with_too_few_positions_to_score_is_refused(run: Run, command: str) -> None:
+    pair = ("--target", "target", "--draft", "few")
     assert_refused(
-        run,
+        run(command, *pair, *TEXT, "--max-new-tokens", "60"),
         "must fit the 40 positions of the draft few, got ",
-        *(command, "--target", "target", "--draft", "few", *TEXT, "--max-new-tokens", "60"),
     )
 
 
@@ -186,13 +178,36 @@ def test_bad_input_of_one_command_is_refused(
     run: Run, arguments: tuple[str, ...], message: str
 ) -> None:
     command, *rest = arguments
-    assert_refused(run, message, command, *PAIR, *TEXT, *rest)
+    assert_refused(run(command, *PAIR, *TEXT, *rest), message)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("measure",), "draft must not be a tree, got draft tree:-1,-1: measure its model"),
+        (("validate", "--gamma", "1,2"), "gamma must be one number for draft, tree of 2"),
+        (("validate", "--gamma", "2", "--policy", "heuristic"), "gamma must be one number"),
+        (("validate", "--gamma", "2", "--lenience", "0.5"), "must be verified by the strict rule"),
+        (("validate", "--gamma", "2", "--temperature", "0,1"),
+         "draft_temperature must be 0 for draft, tree of 2, got 1: what trees of drawn tokens"),
+        (("validate", "--gamma", "2", "--compile", "on"), "compile cannot be given with a tree"),
+        (("generate", "--verification", "block"), "by the strict rule, got block"),
+        (("generate", "--lenience", "0.5"), "tree:-1,-1 branches and must be verified by"),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_what_a_tree_cannot_be_asked_is_refused(
+    run: Run, arguments: tuple[str, ...], message: str
+) -> None:
+    command, *rest = arguments
+    tree = ("--target", "target", "--draft", "draft tree:-1,-1")
+    assert_refused(run(command, *tree, *TEXT, *rest), message)
 
 
 @pytest.mark.parametrize("prompt", ["", " \n"])
 def test_an_empty_prompt_is_refused(run: Run, prompt: str) -> None:
     message = "prompt must not be empty, got an empty one"
-    assert_refused(run, message, "generate", *PAIR, "--prompt", prompt)
+    assert_refused(run("generate", *PAIR, "--prompt", prompt), message)
 
 
 @pytest.mark.parametrize("damage", ["config.json", "model.safetensors"])
@@ -202,7 +217,7 @@ def test_a_damaged_model_is_refused(run: Run, folders: Path, damage: str) -> Non
     for file in (folders / "target").iterdir():
         content = b"{" if file.name == damage else file.read_bytes()
         (folder / file.name).write_bytes(content)
-    assert_refused(run, "could not be loaded", "measure", "--target", folder.name, *PAIR[2:], *TEXT)
+    assert_refused(run("measure", "--target", folder.name, *PAIR[2:], *TEXT), "could not be loaded")
 
 
 def test_a_model_without_weights_is_refused(run: Run, folders: Path) -> None:
@@ -210,7 +225,7 @@ def test_a_model_without_weights_is_refused(run: Run, folders: Path) -> None:
     folder.mkdir()
     for file in (folders / "target").glob("*.json"):
         (folder / file.name).write_bytes(file.read_bytes())
-    assert_refused(run, "could not be loaded", "measure", "--target", folder.name, *PAIR[2:], *TEXT)
+    assert_refused(run("measure", "--target", folder.name, *PAIR[2:], *TEXT), "could not be loaded")
 
 
 def test_a_model_that_lacks_a_weight_is_refused(run: Run, folders: Path) -> None:

@@ -26,7 +26,8 @@ from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import Vocabulary
 from ngram.rows.words import END
 from ngram.training.counts import count_ngrams
-from ngram.training.kneser_ney import estimate
+from ngram.training.estimate import estimate
+from ngram.training.kneser_ney import KneserNey
 from reference.drafter import Drafter
 from reference.generation import decode_speculatively
 from reference.heads.drafter import HeadsDrafter
@@ -73,7 +74,7 @@ def drafter(target: CausalModel) -> HeadsDrafter:
 def automaton() -> Automaton:
     source = np.random.default_rng(4)
     words = np.append(source.integers(1, VOCABULARY, size=600), END).astype(np.int32)
-    grams = estimate(count_ngrams(words, 2), prune=(0, 0)).grams
+    grams = estimate(count_ngrams(words, 2), KneserNey(), prune=(0, 0)).grams
     return Automaton(Rows(build(grams, source="a test"), Vocabulary(VOCABULARY, end=0)))
 
 

@@ -14,14 +14,14 @@ from oracles import kenlm_model, kenlm_state
 from ngram.files.arpa_writer import write_arpa
 from ngram.rows.words import BEGIN, END, UNKNOWN, word_name
 from ngram.training.counts import count_ngrams
-from ngram.training.katz import MOST_DISCOUNTED, estimate_katz, good_turing_discounts
-from ngram.training.kneser_ney import Estimate
+from ngram.training.estimate import Estimate, estimate
+from ngram.training.katz import MOST_DISCOUNTED, Katz, good_turing_discounts
 
 Words = tuple[int, ...]
 
 
 def katz(texts: Sequence[Sequence[int]], order: int, prune: Sequence[int] = ()) -> Estimate:
-    return estimate_katz(count_ngrams(sentences(texts), order), prune=prune)
+    return estimate(count_ngrams(sentences(texts), order), Katz(), prune=prune)
 
 
 class BruteForce:

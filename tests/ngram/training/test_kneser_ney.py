@@ -21,13 +21,8 @@ from corpora import (
 
 from ngram.rows.words import BEGIN, END, UNKNOWN
 from ngram.training.counts import count_ngrams
-from ngram.training.kneser_ney import (
-    FALLBACK_DISCOUNTS,
-    LOG10_ZERO,
-    closed_form_discounts,
-    estimate,
-    prune_thresholds,
-)
+from ngram.training.estimate import LOG10_ZERO, estimate, prune_thresholds
+from ngram.training.kneser_ney import FALLBACK_DISCOUNTS, KneserNey, closed_form_discounts
 from ngram.training.lmplz import run_lmplz
 
 LMPLZ = shutil.which("lmplz")
@@ -50,7 +45,7 @@ def test_golden_files_of_lmplz_are_matched(name: str, order: int, prune: Sequenc
 
 
 def test_the_golden_case_is_one_of_estimated_discounts() -> None:
-    estimated = estimate(count_ngrams(sentences(golden_texts()), 3))
+    estimated = estimate(count_ngrams(sentences(golden_texts()), 3), KneserNey())
     assert estimated.fallback_orders == ()
 
 
@@ -63,7 +58,7 @@ def test_lmplz_is_matched_live(prune: Sequence[int], order: int, tmp_path: Path)
     path = tmp_path / "lmplz.arpa"
     assert LMPLZ is not None
     fallbacks = run_lmplz(LMPLZ, sentences(texts), path, order=order, prune=thresholds)
-    ours = estimate(count_ngrams(sentences(texts), order), prune=thresholds)
+    ours = estimate(count_ngrams(sentences(texts), order), KneserNey(), prune=thresholds)
     assert ours.fallback_orders == fallbacks
     require_agreement(entries(ours.grams), file_entries(path))
 
@@ -101,7 +96,7 @@ def by_hand(texts: list[list[int]]) -> dict[tuple[int, ...], float]:
 
 def test_a_bigram_model_is_the_formula_by_hand() -> None:
     texts = [[1, 2, 1, 2, 3], [1, 2], [3, 3, 1, 2, 4]]
-    assert estimate(count_ngrams(sentences(texts), 2)).fallback_orders == (1, 2)
+    assert estimate(count_ngrams(sentences(texts), 2), KneserNey()).fallback_orders == (1, 2)
     ours = entries(trained(texts, 2))
     expected = by_hand(texts)
     expected[(BEGIN,)] = 1.0
@@ -140,7 +135,7 @@ def test_discounts_can_be_undefined(counts: list[int]) -> None:
 
 
 def test_a_thin_corpus_takes_the_fallback_and_says_so() -> None:
-    estimated = estimate(count_ngrams(sentences([[1, 2]]), 3))
+    estimated = estimate(count_ngrams(sentences([[1, 2]]), 3), KneserNey())
     assert estimated.fallback_orders == (1, 2, 3)
     assert estimated.discounts == (FALLBACK_DISCOUNTS,) * 3
 

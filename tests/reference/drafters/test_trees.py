@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -21,6 +22,7 @@ from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.rules.acceptance import Strict
 from reference.rules.lenience import Lenient
+from reference.scoring import score_text
 from reference.stopping import Stopping
 
 CHOICES: dict[str, Choose] = {"likeliest": likeliest, "drawn": without_replacement}
@@ -184,6 +186,64 @@ def test_a_chain_of_likeliest_tokens_accepts_what_argmax_drafts_do() -> None:
     assert abs(calls[0][0] - calls[1][0]) < 5 * spread   # odds of a false alarm: 6e-7
 
 
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: float) -> None:
+    sampling, limit = Sampling(temperature), 9
+    target = TabularModel(TARGET, VOCABULARY)
+    for seed in range(40):
+        drafter = TreeDrafter(model_drafter(DRAFT, Sampling(0.0)), SHAPES[shape])
+        generator = torch.Generator().manual_seed(seed)
+        for gamma in (1, 2, 4):
+            text = decode_speculatively(
+                target, drafter, PROMPT, sampling=sampling, policy=Fixed(gamma),
+                stopping=Stopping(limit), generator=generator,
+            )  # fmt: skip
+            [scores] = score_text(
+                target, drafter, PROMPT, text.tokens, [drafter.sampling],
+                sampling=sampling, leniences=(), max_gamma=gamma,
+            )  # fmt: skip
+            starts = list(accumulate((len(block.tokens) for block in text.blocks), initial=0))
+            for block, start in zip(text.blocks, starts, strict=False):
+                own = [
+                    int(scores.ratio[start + offset, offset])
+                    for offset in range(min(gamma, len(text.tokens) - start))
+                ]
+                room = limit - start - 1
+                assert block.accepted == min([*own, 0].index(0), room)
+            assert scores.drafted is not None
+            assert scores.drafted.tolist() == [min(gamma, 2)] * len(text.tokens)
+
+
+def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    target = TabularModel(TARGET, VOCABULARY)
+    drafter = TreeDrafter(model_drafter(DRAFT, Sampling(0.0)), (-1, -1, 0, 2))
+    tokens = decode(
+        target, PROMPT, sampling=Sampling(), stopping=Stopping(20),
+        generator=torch.Generator().manual_seed(3),
+    ).tokens  # fmt: skip
+    found = []
+    for numbers in (1 << 23, 3 * VOCABULARY):
+        monkeypatch.setattr("reference.scoring.ROW_NUMBERS", numbers)
+        [scores] = score_text(
+            target, drafter, PROMPT, tokens, [Sampling(0.0)],
+            sampling=Sampling(), leniences=(), max_gamma=3,
+        )  # fmt: skip
+        found.append(scores)
+    assert found[0].ratio.sum() > 0
+    assert torch.equal(found[0].ratio, found[1].ratio)
+    assert torch.equal(found[0].beta, found[1].beta)
+
+
+def test_trees_of_drawn_tokens_are_not_scored() -> None:
+    drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement)
+    with pytest.raises(ValueError, match="a tree to score must be of likeliest tokens"):
+        score_text(
+            TabularModel(TARGET, VOCABULARY), drafter, PROMPT, (0, 1), [Sampling()],
+            sampling=Sampling(), leniences=(), max_gamma=1,
+        )  # fmt: skip
+
+
 def test_bad_trees_are_refused(tmp_path: Path) -> None:
     model = model_drafter(DRAFT, Sampling())
     with pytest.raises(ValueError, match="parents must be earlier nodes or -1, got 1 for node 1"):
@@ -196,7 +256,7 @@ def test_bad_trees_are_refused(tmp_path: Path) -> None:
         ValueError, match="a tree must have at most 3 nodes, the positions of short, got 4"
     ):
         TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1, 0))
-    with pytest.raises(ValueError, match="a draft that branches needs a lossless rule"):
+    with pytest.raises(ValueError, match="a draft that branches needs the strict rule"):
         decode_speculatively(
             TabularModel(TARGET, VOCABULARY), TreeDrafter(model, (-1, -1)), PROMPT,
             sampling=Sampling(), policy=Fixed(1), stopping=Stopping(3),

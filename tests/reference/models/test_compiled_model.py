@@ -110,5 +110,5 @@ def test_what_cannot_be_compiled_says_so() -> None:
         compiled(CausalModel(windowed, "m"), 1)
     made = compiled(llama(), 2)
     made.start([1])
-    with pytest.raises(ValueError, match="need a target that is not compiled, got llama"):
+    with pytest.raises(ValueError, match="need a model that is not compiled, got llama"):
         made.extend(torch.tensor([1, 2]), parents=[-1, 0])

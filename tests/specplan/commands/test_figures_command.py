@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from refusals import assert_refused
 
 from figures.registry import FIGURES
 from specplan.main import main
@@ -86,11 +87,7 @@ def test_bad_input_is_one_line_and_status_2(
     arguments: list[str], message: str, tmp_path: Path
 ) -> None:
     result = run(*arguments, *(["-o", str(tmp_path)] if arguments != ["--format"] else []))
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    assert result.stderr.startswith("Error: ")
-    assert message in result.stderr
-    assert len(result.stderr.splitlines()) == 1
+    assert_refused(result, message)
 
 
 def test_results_for_a_figure_without_measurements_are_refused(tmp_path: Path) -> None:

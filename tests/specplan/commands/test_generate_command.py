@@ -9,7 +9,8 @@ import pytest
 from programs import Run
 
 from reference.records import Block
-from specplan.commands.generate import coloured, generate_command
+from specplan.commands.generate import generate_command
+from specplan.reports.generation import coloured
 
 RunJson = Callable[..., Any]
 PAIR = ("--target", "target", "--draft", "draft")

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from programs import TEXT, Run, bpe_tokenizer
+from refusals import assert_refused
 
 from reference.training import loop
 
@@ -140,15 +141,6 @@ def test_a_killed_training_resumes_as_if_it_had_not_been(
     assert [path.name for path in tmp_path.iterdir()] == ["killed"]
 
 
-def assert_refused(run: Run, message: str, *arguments: str) -> None:
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
-    assert message in result.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -190,7 +182,7 @@ def test_unusable_heads_are_one_line(
             )
         ).save_pretrained(folders / "wide")  # fmt: skip
         bpe_tokenizer(tokens=300).save_pretrained(folders / "wide")
-    assert_refused(run, message, "validate", *arguments, *BRIEF)
+    assert_refused(run("validate", *arguments, *BRIEF), message)
 
 
 def test_more_drafts_than_paths_are_all_paths_and_said_once(
@@ -249,4 +241,4 @@ def test_what_heads_cannot_be_trained_on_is_one_line(
 def test_what_cannot_be_analysed_is_one_line(
     trained: Path, run: Run, arguments: tuple[str, ...], message: str
 ) -> None:
-    assert_refused(run, message, "heads", "analyse", "--target", "target", *BRIEF, *arguments)
+    assert_refused(run("heads", "analyse", "--target", "target", *BRIEF, *arguments), message)

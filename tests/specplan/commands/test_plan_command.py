@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from refusals import assert_refused
 
 from estimator.profiles.profile import (
     SCHEMA,
@@ -654,10 +655,7 @@ def test_a_schedule_is_exported(gpu: list[str], server: str, printed: str) -> No
 )  # fmt: skip
 def test_bad_loads_are_refused(gpu: list[str], more: list[str], message: str) -> None:
     result = run(*gpu, "--alpha", "0.7", *more)
-    assert result.exit_code == 2
-    assert result.stderr.startswith("Error: ")
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
+    assert_refused(result, message)
 
 
 OK = ["--alpha", "0.8", "--c", "0.05"]
@@ -781,10 +779,7 @@ def test_a_file_that_is_no_profile_is_refused(
     path = tmp_path / "profile.json"
     path.write_bytes(content)
     result = run("--profile", str(path))
-    assert result.exit_code == 2
-    assert result.stderr.startswith("Error: ")
-    assert result.stderr.count("\n") == 1
-    assert message in result.stderr
+    assert_refused(result, message)
     assert str(path) in result.stderr
 
 

@@ -62,7 +62,7 @@ def test_text_has_a_line_a_size_and_says_what_is_best() -> None:
     ).stdout
 
 
-def test_sglang_gets_depth_width_and_what_is_verified() -> None:
+def test_sglang_gets_depth_width_and_what_is_verified_and_specplan_the_tree_itself() -> None:
     asked = ("--acceptance-by-rank", RATES, "--c", "0.05", "--max-nodes", "6")
     best = run_json(*asked)["rows"][0]["best"]
     assert run(*asked, "--export", "sglang").stdout.split() == [
@@ -70,6 +70,10 @@ def test_sglang_gets_depth_width_and_what_is_verified() -> None:
         "--speculative-eagle-topk", str(best["widest"]),
         "--speculative-num-draft-tokens", "7",
     ]  # fmt: skip
+    parents = ",".join(map(str, best["parents"]))
+    assert run(*asked, "--export", "specplan").stdout == (
+        f"--draft 'MODEL tree:{parents}' --gamma {best['depth']}\n"
+    )
     nothing = run("--acceptance-by-rank", "0.1", "--c", "0.9", "--export", "sglang").stdout
     assert nothing.startswith("# no tree pays")
 

@@ -52,6 +52,9 @@ from specplan.options.drafter_names import DrafterName, parse_drafter
             ),
         ),
         ("via", DrafterName("hf", "via")),
+        ("embedded tree:-1,-1,0", DrafterName("embedded", None, tree=(-1, -1, 0))),
+        ("a b  tree:-1", DrafterName("hf", "a b", tree=(-1,))),
+        ("tree:-1", DrafterName("hf", "tree:-1")),
     ],
 )
 def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
@@ -90,6 +93,14 @@ def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
         ("embedded via heads", "takes no heads as B, the target's own, got 'embedded via heads'"),
         ("heads via lookup", "A via B needs a model as A, got 'heads'"),
         ("embedded via exit", "exit: needs a value after the colon, got 'exit'"),
+        ("lookup tree:-1", "A tree:PARENTS needs a model as A, got 'lookup'"),
+        ("embedded via ngram tree:-1", "needs a model as A, got 'embedded via ngram'"),
+        ("embedded tree:-1 via ngram", "A via B needs a model as A, got 'embedded tree:-1'"),
+        ("embedded tree:", "tree:PARENTS needs integers as PARENTS, got ''"),
+        ("embedded tree:-1,x", "tree:PARENTS needs integers as PARENTS, got '-1,x'"),
+        ("embedded tree:-1,1", "parents must be earlier nodes or -1, got 1 for node 1"),
+        ("embedded tree:-2", "parents must be at least -1, got -2"),
+        ("embedded tree:" + ",".join(["-1"] * 257), "takes at most 256 of them, got 257"),
     ],
 )
 def test_unusable_names_are_refused(text: str, message: str) -> None:

@@ -1,0 +1,138 @@
+"""Smoothed models from a corpus's counts: what Kneser-Ney and Katz have in common.
+
+Both go up the orders: an n-gram's probability is made of its own share of its context's count and
+of what the shorter context gives its last word; a context has a weight for what it has not seen.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngram.rows.grams import Grams
+from ngram.rows.words import BEGIN
+from ngram.training.counts import CorpusCounts, Counts
+
+# What stands for log10(0), as in SRILM's files: KenLM refuses infinite weights.
+LOG10_ZERO = -99.0
+
+Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
+Words = NDArray[np.int32]
+Discounts = tuple[float, ...]
+
+
+class Smoother(Protocol):
+    """How counts become probabilities, an order at a time."""
+
+    @property
+    def fallback(self) -> Discounts:
+        """The discounts where a corpus is too thin to estimate them."""
+
+    def discounts(self, table: Counts) -> Discounts | None:
+        """Returns an order's discounts, or None where they are undefined."""
+
+    def first_order(
+        self, table: Counts, keep: Bools, vocabulary: Words, discounts: Discounts
+    ) -> Floats:
+        """Returns the probability of each word, shape (words,); what it gives `<s>` is not used."""
+
+    def higher_order(
+        self, table: Counts, keep: Bools, lower: Floats, discounts: Discounts
+    ) -> tuple[Floats, Floats]:
+        """Returns each n-gram's probability and each context's weight.
+
+        Args:
+          table: counts of the order, of n n-grams.
+          keep: which n-grams the model keeps, shape (n,).
+          lower: probabilities of the order below, shape (contexts,).
+          discounts: of the order.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A smoothed model.
+
+    grams: what it keeps of each order, from 1 up.
+    discounts: by order: of counts 1, 2 and 3 or more; of Katz's, what is left of counts 1 to 5.
+    fallback_orders: where the corpus was too thin to estimate them.
+    """
+
+    grams: tuple[Grams, ...]
+    discounts: tuple[Discounts, ...]
+    fallback_orders: tuple[int, ...]
+
+
+def prune_thresholds(prune: Sequence[int], order: int) -> tuple[int, ...]:
+    """Returns the threshold of each order: the last one given holds for the orders above.
+
+    Raises:
+      ValueError: if there are more than orders, one is negative, or they decrease.
+    """
+    if len(prune) > order:
+        raise ValueError(f"prune must have at most {order} counts, one an order, got {len(prune)}")
+    if any(count < 0 for count in prune):
+        raise ValueError(f"prune counts must be at least 0, got {min(prune)}")
+    if list(prune) != sorted(prune):
+        raise ValueError(f"prune counts must not decrease with the order, got {list(prune)}")
+    last = prune[-1] if prune else 0
+    return (*prune, *[last] * (order - len(prune)))
+
+
+def estimate(counts: CorpusCounts, smoother: Smoother, *, prune: Sequence[int] = ()) -> Estimate:
+    """Returns the smoothed model of a corpus.
+
+    Args:
+      counts: of the corpus.
+      smoother: `ngram.training.kneser_ney.KneserNey` or `ngram.training.katz.Katz`.
+      prune: n-grams that occur so often or less are dropped, by order; none by default. The
+        discounts are those of the whole. `<unk>`, `<s>` and `</s>` stay.
+
+    Raises:
+      ValueError: as `prune_thresholds`.
+    """
+    thresholds = prune_thresholds(prune, len(counts.orders))
+    vocabulary = counts.vocabulary
+    words = vocabulary[:, None]
+    kept: list[tuple[Words, Floats]] = []
+    backoffs: list[Floats] = []
+    all_discounts = []
+    fallback_orders = []
+    keep = np.zeros(0, bool)
+    lower = np.zeros(0)
+    for order, table in enumerate(counts.orders, start=1):
+        discounts = smoother.discounts(table)
+        if discounts is None:
+            discounts = smoother.fallback
+            fallback_orders.append(order)
+        all_discounts.append(discounts)
+        kept_below, keep = keep, table.raw > thresholds[order - 1]
+        if order == 1:
+            keep |= vocabulary < 0
+            lower = smoother.first_order(table, keep, vocabulary, discounts)
+            lower[vocabulary == BEGIN] = 1.0
+        else:
+            lower, weight = smoother.higher_order(table, keep, lower, discounts)
+            backoffs.append(weight[kept_below])
+            words = np.column_stack([words[table.context], vocabulary[table.word]])
+        kept.append((words[keep], lower[keep]))
+    grams = [
+        Grams(
+            of_order,
+            np.minimum(_log10(probability), 0.0),
+            None if backoff is None else _log10(backoff),
+        )
+        for (of_order, probability), backoff in zip(kept, [*backoffs, None], strict=True)
+    ]
+    return Estimate(tuple(grams), tuple(all_discounts), tuple(fallback_orders))
+
+
+def _log10(values: Floats) -> Floats:
+    """Returns log10 of probabilities or of weights, which may exceed 1; LOG10_ZERO for 0."""
+    with np.errstate(divide="ignore"):
+        return np.maximum(np.log10(values), LOG10_ZERO)

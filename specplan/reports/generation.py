@@ -1,0 +1,94 @@
+"""A decoded text as a reader sees it: as it comes, block by block, and as data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specplan.reports.detokenizing import Decode, TextStream, piece
+
+if TYPE_CHECKING:
+    from reference.records import Block, Generation
+
+
+def print_blocks(
+    stream: Iterator[Block], tokenizer: Any, given: Sequence[int], show: bool
+) -> list[Block]:
+    """Prints blocks as they come, as running text or a line for each, and returns them."""
+    colour = False if os.environ.get("NO_COLOR") else None
+    text = TextStream(plain(tokenizer), given)
+    ids = list(given)
+    blocks = []
+    click.echo(plain(tokenizer)(ids), nl=show)
+    for block in stream:
+        blocks.append(block)
+        if show:
+            click.echo(coloured(block, tokenizer.decode, ids), color=colour)
+        else:
+            click.echo(text.add(block.tokens), nl=False)
+        ids += block.tokens
+    if not show:
+        click.echo(text.rest())
+    return blocks
+
+
+def plain(tokenizer: Any) -> Decode:
+    """Returns what turns ids into text without marks such as the end of text."""
+    return lambda ids: str(tokenizer.decode(list(ids), skip_special_tokens=True))
+
+
+def coloured(block: Block, decode: Decode, before: Sequence[int]) -> str:
+    """Returns one line for a block, coloured as Figure 1 of Leviathan et al. 2023.
+
+    Accepted draft tokens green, rejected ones red and in brackets, the target's own token blue;
+    brackets and a bar tell them apart where there is no colour.
+
+    Args:
+      block: to show.
+      decode: the text of ids.
+      before: the ids before the block.
+    """
+
+    def shown(tokens: tuple[int, ...], context: Sequence[int]) -> str:
+        return piece(decode, context, tokens).replace("\n", "\\n")
+
+    accepted = block.tokens[: block.accepted]
+    kept = [*before, *accepted]
+    own = block.tokens[block.accepted :]
+    rejected = block.drafted[block.accepted :]
+    line = click.style(shown(accepted, before), fg="green") if accepted else ""
+    if rejected:
+        line += "[" + click.style(shown(rejected, kept), fg="red") + "]"
+    return line + ("|" + click.style(shown(own, kept), fg="blue") if own else "")
+
+
+def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
+    return {
+        "text": plain(tokenizer)(generation.tokens),
+        "tokens": list(generation.tokens),
+        "target_calls": generation.target_calls,
+        "drafted": generation.drafted,
+        "accepted": generation.accepted,
+        "accepted_fraction": generation.accepted_fraction,
+        "block_efficiency": generation.block_efficiency,
+        "prefill_seconds": generation.prefill_seconds,
+        "draft_calls": generation.draft_calls,
+        "rollbacks": generation.rollbacks,
+        "discarded": generation.discarded,
+        "decode_seconds": generation.decode_seconds,
+        "draft_seconds": generation.draft_seconds,
+        "verify_seconds": generation.verify_seconds,
+        "other_seconds": generation.other_seconds,
+        "ending": generation.ending,
+        "blocks": [
+            {
+                "drafted": list(block.drafted),
+                "tokens": list(block.tokens),
+                "accepted": block.accepted,
+            }
+            for block in generation.blocks
+        ],
+    }
