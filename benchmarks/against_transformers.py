@@ -3,20 +3,30 @@
     python benchmarks/against_transformers.py [--gammas 2,4,8] [--temperatures 0,1] [--compile]
 
 Their defaults are undone where they vary γ (confidence threshold 0, schedule "constant"). At
-temperature 0 all must emit the same ids. The ways are interleaved prompt by prompt; each prompt
-counts by its fastest repeat, and intervals are over prompts. With --compile ours runs compiled as
-well; transformers' assisted generation takes no static cache, and so cannot be. Printed, too: the
-share of our time outside both models' passes, prefill apart.
+temperature 0 all must emit the same ids. The ways are interleaved prompt by prompt, prompts' own
+passes included, and intervals are over prompts. At temperature 0 each prompt counts by its fastest
+repeat; elsewhere, where texts differ and the fastest is the luckiest, by the mean of all. With
+--compile ours runs compiled as well; transformers' assisted generation takes no static cache, and
+so cannot be. Printed, too: where our time goes, prompts apart, outside both models' passes and in
+each; with -o all of it is written as JSON.
 """
 
 import argparse
+import json
+import platform
+import sys
 import time
 from collections.abc import Callable, Sequence
+from datetime import date
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
 
 import torch
 
 from estimator.intervals import ratio_interval
 from estimator.prompts import embedded_prompts
+from estimator.writing import write_whole
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
@@ -105,25 +115,44 @@ def theirs(
 def timed(
     ways: dict[str, Way], prompts: Sequence[list[int]], *, repeats: int, alike: bool
 ) -> dict[str, list[float]]:
-    """Returns the seconds of each prompt's fastest repeat, by way; the first one warms up."""
-    seconds = {name: [float("inf")] * len(prompts) for name in ways}
-    for repeat in range(repeats + 1):
+    """Returns the seconds of each prompt, by way; the first repeat warms up.
+
+    Args:
+      ways: of decoding a prompt.
+      prompts: ids.
+      repeats: timed ones.
+      alike: whether all ways and repeats must give the same text; then the fastest counts, else
+        the mean.
+    """
+    seconds = {name: [[0.0] * repeats for _ in prompts] for name in ways}
+    for repeat in range(-1, repeats):
         for number, prompt in enumerate(prompts):
             outputs = set()
             for name, way in ways.items():
                 began = time.perf_counter()
                 outputs.add(tuple(way(prompt)))
-                spent = time.perf_counter() - began
-                if repeat > 0:
-                    seconds[name][number] = min(seconds[name][number], spent)
+                if repeat >= 0:
+                    seconds[name][number][repeat] = time.perf_counter() - began
             assert len(outputs) == 1 or not alike, "greedy outputs differ"
-    return seconds
+    return {
+        name: [min(each) if alike else sum(each) / repeats for each in of_prompts]
+        for name, of_prompts in seconds.items()
+    }
 
 
-def outside(runs: Sequence[Generation]) -> float:
-    """Returns the share of decoding that is outside both models' passes, per cent."""
-    other = sum(run.other_seconds for run in runs)
-    return 100 * other / sum(run.decode_seconds for run in runs)
+def split(runs: Sequence[Generation]) -> dict[str, float]:
+    """Returns where a block's time goes, in microseconds, and what share of it is outside both."""
+    blocks = sum(len(run.blocks) for run in runs)
+    draft, verify, other = (
+        1e6 * sum(getattr(run, f"{part}_seconds") for run in runs) / blocks
+        for part in ("draft", "verify", "other")
+    )
+    return {
+        "draft_us": draft,
+        "verify_us": verify,
+        "outside_us": other,
+        "outside_percent": 100 * other / (draft + verify + other),
+    }
 
 
 def main() -> None:
@@ -135,6 +164,7 @@ def main() -> None:
     parser.add_argument("--max-new-tokens", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--compile", action="store_true")
+    parser.add_argument("-o", "--output", type=Path)
     arguments = parser.parse_args()
     gammas = [int(part) for part in arguments.gammas.split(",")]
     tokens = arguments.max_new_tokens
@@ -144,7 +174,12 @@ def main() -> None:
     prompts = embedded_prompts(
         tokenizer, count=arguments.prompts, prompt_tokens=arguments.prompt_tokens
     )
-    print("temperature  gamma  ours           tokens/s  transformers'  times as fast  outside")
+    torch.manual_seed(0)
+    rows: list[dict[str, Any]] = []
+    print(
+        "temperature  gamma  ours      tokens/s  transformers'  times as fast       "
+        "us a block: draft  verify  outside"
+    )
     for temperature in (float(part) for part in arguments.temperatures.split(",")):
         for gamma in gammas:
             sampling, stopping = Sampling(temperature=temperature), Stopping(tokens)
@@ -162,14 +197,42 @@ def main() -> None:
             other = seconds["theirs"]
             for name, runs in kept.items():
                 low, high = ratio_interval(other, seconds[name])
-                interval = "[-]" if low is None or high is None else f"[{low:.2f}, {high:.2f}]"
-                speeds = [len(prompts) * tokens / sum(each) for each in (seconds[name], other)]
-                print(
-                    f"{temperature:11g}  {gamma:5}  {name:10}  {speeds[0]:11.1f}  "
-                    f"{speeds[1]:13.1f}  {sum(other) / sum(seconds[name]):.2f} {interval}  "
-                    f"{outside(runs[len(prompts) :]):13.1f} %",
-                    flush=True,
-                )
+                row = {
+                    "temperature": temperature,
+                    "gamma": gamma,
+                    "ours": name,
+                    "tokens_per_second": len(prompts) * tokens / sum(seconds[name]),
+                    "transformers_tokens_per_second": len(prompts) * tokens / sum(other),
+                    "times_as_fast": {
+                        "value": sum(other) / sum(seconds[name]), "low": low, "high": high
+                    },
+                } | split(runs[len(prompts) :])   # fmt: skip
+                rows.append(row)
+                print(told(row), flush=True)
+    if arguments.output is not None:
+        result = {
+            "command": ["python", *sys.argv],
+            "machine": platform.processor() or platform.machine(),
+            "threads": torch.get_num_threads(),
+            "versions": {name: version(name) for name in ("torch", "transformers")}
+            | {"python": platform.python_version()},
+            "date": date.today().isoformat(),
+            "rows": rows,
+        }
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(arguments.output, (json.dumps(result, indent=2) + "\n").encode())
+
+
+def told(row: dict[str, Any]) -> str:
+    """Returns a row of the table."""
+    times = row["times_as_fast"]
+    interval = "[-]" if times["low"] is None else f"[{times['low']:.2f}, {times['high']:.2f}]"
+    return (
+        f"{row['temperature']:11g}  {row['gamma']:5}  {row['ours']:8}  "
+        f"{row['tokens_per_second']:8.1f}  {row['transformers_tokens_per_second']:13.1f}  "
+        f"{times['value']:.2f} {interval:14}  {row['draft_us']:16.0f}  {row['verify_us']:6.0f}  "
+        f"{row['outside_us']:4.0f} ({row['outside_percent']:.1f} %)"
+    )
 
 
 if __name__ == "__main__":

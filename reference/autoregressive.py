@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import torch
 
 from reference.laws.sampling import Sampling
-from reference.models.model import Model, peaks, require_finite
+from reference.models.model import Model, require_finite
 from reference.records import Block
 from reference.stopping import Stopping
 
@@ -39,8 +39,8 @@ def autoregressive_blocks(
         began = time.perf_counter()
         verifying = target.forward_seconds
         logits = target.extend(torch.tensor(text[-1:], device=target.device))
-        own = sampling.laws(logits, text).draw(generator)
-        token, finite = torch.cat([own, peaks(logits).isfinite()]).tolist()
+        law = sampling.laws(logits, text)
+        token, finite = torch.cat([law.draw(generator), law.finite]).tolist()
         require_finite([finite], target.name, len(text))
         emitted, ending = stopping.cut(text, [token], emitted=len(text) - prefix)
         text += emitted

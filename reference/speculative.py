@@ -10,7 +10,7 @@ from reference.branches import walk
 from reference.drafter import Draft, Drafter
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.models.model import Model, peaks, require_finite
+from reference.models.model import Model, require_finite
 from reference.policies.policy import Policy
 from reference.records import Block
 from reference.rules.acceptance import Rule, Strict
@@ -80,7 +80,7 @@ def verify_draft(
 
     # The block's one wait for the device.
     q_finite = draft.tokens.new_ones(0) if draft.finite is None else draft.finite
-    outcome = [draft.tokens, count, own, peaks(logits).isfinite(), q_finite]
+    outcome = [draft.tokens, count, own, p.finite, q_finite]
     results = torch.cat(outcome).tolist()
     drafted, results = results[: len(draft.tokens)], results[len(draft.tokens) :]
     require_finite(results[2 + len(logits) :], drafter_name, len(text))

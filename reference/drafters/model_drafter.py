@@ -68,26 +68,23 @@ class ModelDrafter:
         limit = min(limit, self.room(text))
         feed = torch.tensor(text[self.draft.length :], device=self.draft.device)
         tokens: list[Tensor] = []
-        q: list[Laws] = []
-        largest: list[Tensor] = []
+        laws: list[Laws] = []
         refused = False
         while len(tokens) < limit:
-            logits = self.draft.extend(feed)[-1:]
-            law = self.sampling.laws(logits, text, tokens)
-            largest.append(peaks(logits))
-            if not policy.trusts(law):
-                refused = True
+            laws.append(self.sampling.laws(self.draft.extend(feed)[-1:], text, tokens))
+            refused = not policy.trusts(laws[-1])
+            if refused:
                 break
-            feed = law.draw(generator)
+            feed = laws[-1].draw(generator)
             tokens.append(feed)
-            q.append(law)
-            if len(tokens) < limit and not policy.goes_on(feed, law):
+            if len(tokens) < limit and not policy.goes_on(feed, laws[-1]):
                 break
-        finite = torch.cat(largest).isfinite() if largest else None
-        if not tokens:
+        if not laws:
             none = feed[:0]
-            return Draft(none, OneHot(none), finite, refused)
-        return Draft(torch.cat(tokens), concatenate(q), finite, refused)
+            return Draft(none, OneHot(none))
+        computed = concatenate(laws)
+        drafted = torch.cat([feed[:0], *tokens])
+        return Draft(drafted, computed.first(len(drafted)), computed.finite, refused)
 
     def score(
         self,

@@ -90,8 +90,8 @@ class HeadsDrafter:
             if len(tokens) < len(logits) and not policy.goes_on(tokens[-1], law):
                 break
         drafted = torch.cat([torch.empty(0, dtype=torch.int64, device=logits.device), *tokens])
-        finite = peaks(logits[: len(drafted)]).isfinite()
-        return Draft(drafted, laws.first(len(drafted)), finite, refused)
+        q = laws.first(len(drafted))
+        return Draft(drafted, q, q.finite, refused)
 
     def score(
         self,

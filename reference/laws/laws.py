@@ -53,6 +53,14 @@ class Dense:
         """Where the rows lie."""
         return self.probabilities.device
 
+    @property
+    def finite(self) -> Tensor:
+        """Whether a law could be made of each row's logits, bool, shape (positions,).
+
+        Of a row of NaN, +inf or nothing but -inf a softmax makes nothing but NaN.
+        """
+        return ~self.probabilities[:, 0].isnan()
+
     def of(self, tokens: Tensor) -> Tensor:
         """Returns each position's probability of its token, shape (positions,)."""
         return self.probabilities.gather(-1, tokens[:, None]).squeeze(-1)
@@ -90,6 +98,16 @@ class OneHot:
     def device(self) -> torch.device:
         """Where the rows lie."""
         return self.tokens.device
+
+    @property
+    def finite(self) -> Tensor:
+        """Whether a law could be made of each row's logits, bool, shape (positions,).
+
+        The largest of a row that has NaN is NaN.
+        """
+        if self.logits is None:
+            return torch.ones_like(self.tokens, dtype=torch.bool)
+        return self.logits.gather(-1, self.tokens[:, None]).squeeze(-1).isfinite()
 
     def of(self, tokens: Tensor) -> Tensor:
         """Returns 1 where a position's token is its law's, else 0; shape (positions,)."""

@@ -13,7 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor
 from transformers import Cache, StaticCache
+from transformers.cache_utils import DummyLayer, StaticLayer
 
+from reference.models.fixed_layer import FixedLayer
 from reference.models.huggingface import CausalModel
 
 # Each width is a program of its own, and two models share the code that they are made of.
@@ -53,69 +55,76 @@ class CompiledModel(CausalModel):
         """
         self._widths = sorted(set(widths))
         self._capacity = longest + max(self._widths)
-        self._static: StaticCache | None = None
+        self._fixed: Cache | None = None
         super().__init__(model.module, model.name)
-        if self._windowed:
-            raise ValueError(
-                f"compile needs a model whose layers all see the whole text, got {self.name} "
-                f"({self.module.config.model_type}) with sliding windows"
-            )
         head = self.module.get_output_embeddings()
         if head is not None:
             head._forward_pre_hooks.clear()   # what listens there would end up in the programs
-        cuda = self.device.type == "cuda"
-        self._step = torch.compile(
-            self._pass, backend=backend, dynamic=False, mode="reduce-overhead" if cuda else None
-        )
-        self._static = StaticCache(config=self.module.config, max_cache_len=self._capacity)
-        self._cache = self._static
-        self._prepare()
+        # Where a pass begins: all that is told to a program but the tokens.
+        self._begin = torch.zeros((), dtype=torch.int64, device=self.device)
+        self._fixed = self._cache = self._fixed_cache()
+        self._programs: dict[int, Callable[[Tensor], Tensor]] = {}
+        self._prepare(backend)
+
+    def _fixed_cache(self) -> Cache:
+        """Returns the cache that all texts share.
+
+        Raises:
+          ValueError: if a layer of the model does not see the whole text.
+        """
+        cache = StaticCache(config=self.module.config, max_cache_len=self._capacity)
+        others = [each for each in cache.layers if type(each) not in (StaticLayer, DummyLayer)]
+        if others:
+            kind = "sliding windows" if self._windowed else type(others[0]).__name__
+            raise ValueError(
+                f"compile needs a model whose layers all see the whole text, got {self.name} "
+                f"({self.module.config.model_type}) with {kind}"
+            )
+        cache.layers = [
+            FixedLayer(self._capacity, self._begin) if type(each) is StaticLayer else each
+            for each in cache.layers
+        ]
+        return cache
 
     @torch.inference_mode()
-    def _prepare(self) -> None:
-        """Runs a pass of every width, and forgets them."""
-        self._pass(*self._inputs(torch.zeros(1, dtype=torch.int64, device=self.device), 1))
+    def _prepare(self, backend: str | Callable[..., Any]) -> None:
+        """Makes and runs a program of every width; what it leaves in the cache is overwritten."""
+        cuda = self.device.type == "cuda"
         try:
+            self._pass(torch.zeros(1, dtype=torch.int64, device=self.device))
             with torch._dynamo.config.patch(
                 recompile_limit=MOST_PROGRAMS, fail_on_recompile_limit_hit=True
             ):
                 for width in self._widths:
+                    program: Any = torch.compile(self._pass, **settings(backend, graphs=cuda))
                     tokens = torch.zeros(width, dtype=torch.int64, device=self.device)
-                    for _ in range(3 if self.device.type == "cuda" else 1):   # to be recorded
-                        self._forget()
-                        self._step(*self._inputs(tokens, width))
+                    for _ in range(3 if cuda else 1):   # to be recorded
+                        program(tokens)
+                    self._programs[width] = program
         except Exception as error:
             reason = textwrap.shorten(str(error), 200)
             raise CompileError(
                 f"compiling {self.name} failed: {type(error).__name__}: {reason}"
             ) from error
-        self._forget()
-
-    def _forget(self) -> None:
-        self._set_length(0)
-        self._length = 0
 
     def _empty_cache(self) -> Cache:
-        if self._static is None:   # asked first whether the model's cache rolls back at all
-            return super()._empty_cache()
-        self._set_length(0)
-        return self._static
+        # Asked first whether the model's own cache rolls back at all.
+        return super()._empty_cache() if self._fixed is None else self._fixed
 
-    def _set_length(self, length: int) -> None:
-        for layer in self._cache.layers:
-            layer.cumulative_length.fill_(length)
-
-    def _pass(self, ids: Tensor, positions: Tensor) -> Tensor:
+    def _pass(self, tokens: Tensor, logits_to_keep: int = 0) -> Tensor:
+        given = {}
+        if self._takes_positions:
+            positions = torch.arange(len(tokens), device=tokens.device) + self._begin
+            given["position_ids"] = positions[None]
         output: Any = self.module(
-            input_ids=ids, position_ids=positions, past_key_values=self._cache, use_cache=True
+            input_ids=tokens[None],
+            past_key_values=self._cache,
+            use_cache=True,
+            logits_to_keep=logits_to_keep,
+            **given,
         )
         logits: Tensor = output.logits[0]
         return logits
-
-    def _inputs(self, tokens: Tensor, width: int) -> tuple[Tensor, Tensor]:
-        ids = torch.nn.functional.pad(tokens, (0, width - len(tokens)))
-        end = self._length + width
-        return ids[None], torch.arange(self._length, end, device=self.device)[None]
 
     def _forward(
         self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
@@ -125,27 +134,44 @@ class CompiledModel(CausalModel):
                 f"drafts that branch need a model that is not compiled, got {self.name}"
             )
         count = len(tokens)
-        width = next((each for each in self._widths if each >= count), None)
-        limit = self._capacity if self.max_length is None else min(self._capacity, self.max_length)
         if self._length + count > self._capacity:
             raise ValueError(
                 f"a text must fit the {self._capacity} positions that {self.name} was compiled "
                 f"for, got {self._length + count}"
             )
+        width = next((each for each in self._widths if each >= count), None)
+        limit = self._capacity if self.max_length is None else min(self._capacity, self.max_length)
+        self._begin.fill_(self._length)
         if logits_to_keep or width is None or self._length + width > limit:
-            return self._pass(*self._inputs(tokens, count))
+            return self._pass(tokens, logits_to_keep)
         if self.device.type == "cuda":
             torch.compiler.cudagraph_mark_step_begin()
-        logits: Tensor = self._step(*self._inputs(tokens, width))[:count]
         if width > count:
-            self._set_length(self._length + count)
+            tokens = torch.nn.functional.pad(tokens, (0, width - count))
+        logits: Tensor = self._programs[width](tokens)[:count]
         # The next replay of a graph writes where this one wrote.
         return logits.clone() if self.device.type == "cuda" else logits
 
-    @torch.inference_mode()
     def rollback(self, length: int) -> None:
         if not 0 <= length <= self._length:
             raise ValueError(f"length must lie in [0, {self._length}], got {length}")
-        if length < self._length:
-            self._set_length(length)
-            self._length = length
+        self._length = length
+
+
+def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, Any]:
+    """Returns what `torch.compile` is given for one program.
+
+    A program is called with tokens of one width alone and otherwise reads what never changes, so
+    it looks at nothing before it runs. To ask of every layer whether it is still the one that was
+    compiled, and of programs of other widths first, takes a fifth of a small model's pass.
+
+    Args:
+      backend: that makes the program.
+      graphs: whether it is recorded as a CUDA graph.
+    """
+    options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe}
+    if graphs:
+        options["triton.cudagraphs"] = True
+    return {
+        "backend": backend, "dynamic": False, "isolate_recompiles": True, "options": options
+    }   # fmt: skip

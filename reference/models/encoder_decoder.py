@@ -9,6 +9,7 @@ from transformers import Cache, DynamicCache, EncoderDecoderCache
 
 from reference.models.cached_model import CachedModel
 from reference.models.families import ENCODER_POSITIONS, position_limit
+from reference.models.roomy_layer import RoomyLayer
 
 
 class EncoderDecoderModel(CachedModel):
@@ -47,7 +48,9 @@ class EncoderDecoderModel(CachedModel):
         self._encoded: Any = None
 
     def _empty_cache(self) -> Cache:
-        return EncoderDecoderCache(DynamicCache(), DynamicCache())
+        own = DynamicCache()
+        own.layer_class_to_replicate = RoomyLayer
+        return EncoderDecoderCache(own, DynamicCache())
 
     def beginning(self, prompt: Sequence[int]) -> list[int]:
         self._require_prompt(prompt)

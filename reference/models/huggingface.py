@@ -20,6 +20,7 @@ from reference.models.cached_model import CachedModel
 from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.hub import quiet, require_reachable
 from reference.models.model_folder import UNLOADABLE, unloadable
+from reference.models.roomy_layer import RoomyLayer
 from reference.models.tree_mask import tree_mask
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
@@ -61,7 +62,7 @@ class CausalModel(CachedModel):
         # into the window what had left it. Their attention masks see to the window.
         self._windowed = any(cache.is_sliding)
         cache.layers = [
-            DynamicLayer() if sliding else layer
+            RoomyLayer() if sliding or type(layer) is DynamicLayer else layer
             for layer, sliding in zip(cache.layers, cache.is_sliding, strict=True)
         ]
         return cache

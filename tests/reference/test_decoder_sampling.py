@@ -19,6 +19,7 @@ from transformers import (
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense, OneHot
 from reference.laws.sampling import Sampling
+from reference.models.model import peaks
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 
@@ -76,6 +77,21 @@ def test_law_is_that_of_transformers_warpers(sampling: Sampling, dtype: torch.dt
         logits = random_logits(1, seed, dtype)
         law = sampling.laws(logits, TEXT).dense(VOCABULARY)[0]
         torch.testing.assert_close(law, warped(sampling, logits[0], TEXT).to(law.dtype))
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+@pytest.mark.parametrize("sampling", SETTINGS, ids=str)
+def test_a_law_tells_whether_logits_were_what_laws_are_made_of(
+    sampling: Sampling, dtype: torch.dtype
+) -> None:
+    """As the logits themselves tell, wherever in a row the fault is."""
+    for fault in (torch.nan, torch.inf):
+        logits = random_logits(VOCABULARY + 1, 3, dtype)
+        logits[range(VOCABULARY), range(VOCABULARY)] = fault
+        finite = sampling.laws(logits, TEXT).finite
+        assert finite.tolist() == [False] * VOCABULARY + [True]
+        assert torch.equal(finite, peaks(logits).isfinite())
+    assert not sampling.laws(torch.full((1, VOCABULARY), -torch.inf, dtype=dtype), TEXT).finite
 
 
 @pytest.mark.parametrize("sampling", SETTINGS, ids=str)

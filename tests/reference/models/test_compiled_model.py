@@ -1,8 +1,11 @@
 """Compiled passes: the same laws as the model's own, whatever is padded or rolled back.
 
-Programs here are traced and run by PyTorch itself, not made into machine code, which takes minutes.
+All is tested of programs that are traced and run by PyTorch itself; where there is a C++ compiler,
+what a user decodes with, too: four programs of machine code.
 """
 
+import os
+import shutil
 from typing import Any
 
 import pytest
@@ -37,13 +40,26 @@ def broken(*_: Any) -> Any:
     raise RuntimeError("no compiler")
 
 
-def compiled(model: CausalModel, *widths: int, longest: int = 40) -> CompiledModel:
-    return CompiledModel(model, longest=longest, widths=widths, backend="eager")
+def compiled(
+    model: CausalModel, *widths: int, longest: int = 40, backend: str = "eager"
+) -> CompiledModel:
+    return CompiledModel(model, longest=longest, widths=widths, backend=backend)
 
 
-@pytest.fixture(scope="module")
-def pair() -> tuple[CompiledModel, CompiledModel]:
-    return compiled(llama(), 1, 5), compiled(llama(noise=0.05), 1, 2)
+MACHINE_CODE = pytest.param(
+    "inductor",
+    marks=pytest.mark.skipif(
+        shutil.which(os.environ.get("CXX", "g++")) is None, reason="no C++ compiler here"
+    ),
+)
+
+
+@pytest.fixture(scope="module", params=["eager", MACHINE_CODE])
+def pair(request: pytest.FixtureRequest) -> tuple[CompiledModel, CompiledModel]:
+    return (
+        compiled(llama(), 1, 5, backend=request.param),
+        compiled(llama(noise=0.05), 1, 2, backend=request.param),
+    )
 
 
 def test_logits_are_the_models_own_through_padding_and_rollback(
