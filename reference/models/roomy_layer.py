@@ -6,7 +6,6 @@ every layer at every rollback; in small models that is more than the attention i
 
 from typing import Any
 
-import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicLayer
 
