@@ -12,6 +12,8 @@ JSON_LINES = (".jsonl", ".ndjson")
 CHATS = {"messages": ("role", "content"), "conversations": ("from", "value")}
 USERS = ("user", "human")
 FIELDS = ("prompt", "text", "turns", *CHATS)
+# Those that may hold a list of what a user says one after the other.
+TURNS = ("prompt", "turns")
 NOTES = ("category", "reference")
 
 
@@ -45,10 +47,8 @@ def read_prompts(source: str) -> PromptFiles:
     """Returns the prompts of a file, or one for each file of a folder or glob.
 
     A .txt file has one prompt a line. A line of a .jsonl or .ndjson file, or an item of a .json
-    file's list, is a record with a field `prompt`, `text`, `turns` (its first turn), `messages`
-    (OpenAI's) or `conversations` (ShareGPT's; their user's first message), and may have a
-    `category` and a `reference`; or a string. Blank lines, and of a folder hidden files, are
-    passed over.
+    file's list, is what `prompt_of` reads. Blank lines, and of a folder hidden files, are passed
+    over.
 
     Raises:
       ValueError: if source does not exist, cannot be read, has no prompts or an empty one.
@@ -138,7 +138,7 @@ def _of_file(path: Path) -> list[Prompt]:
             found = [(_parsed(line, where), where) for line, where in lines]
     if not found:
         raise ValueError(f"prompts must hold at least one prompt, got none in {path}")
-    return [_prompt(record, where) for record, where in found]
+    return [prompt_of(record, where) for record, where in found]
 
 
 def _parsed(text: str, where: str) -> Any:
@@ -148,8 +148,21 @@ def _parsed(text: str, where: str) -> Any:
         raise ValueError(f"{where} must be JSON, got: {error}") from error
 
 
-def _prompt(record: Any, where: str) -> Prompt:
-    """Returns the prompt of one record: a line of text, or what stood in JSON."""
+def prompt_of(record: Any, where: str) -> Prompt:
+    """Returns the prompt of one record: a text, or what people's JSON and tables hold.
+
+    The latter have a field `prompt`, `text`, `turns`, `messages` (OpenAI's) or `conversations`
+    (ShareGPT's), and may have a `category` and a `reference`. Of several turns (MT-bench's,
+    Spec-Bench's) the first counts, with its reference; of a chat the user's first message. A field
+    of null is as good as none.
+
+    Args:
+      record: to read.
+      where: it stands, for messages.
+
+    Raises:
+      ValueError: if there is no prompt in it, an empty one, or a field is no text.
+    """
     notes: dict[str, str | None] = dict.fromkeys(NOTES)
     if isinstance(record, str):
         text = record
@@ -157,6 +170,8 @@ def _prompt(record: Any, where: str) -> Prompt:
         text = _field(record, where)
         for name in NOTES:
             note = record.get(name)
+            if name == "reference" and isinstance(note, list):
+                note = note[0] if note else None
             if note is not None and not isinstance(note, str):
                 raise ValueError(f"{where}: field {name} must be text, got {type(note).__name__}")
             notes[name] = note
@@ -170,11 +185,11 @@ def _prompt(record: Any, where: str) -> Prompt:
 
 def _field(record: Mapping[str, Any], where: str) -> str:
     """Returns the text of the first of FIELDS that a record has."""
-    name = next((name for name in FIELDS if name in record), None)
+    name = next((name for name in FIELDS if record.get(name) is not None), None)
     if name is None:
         raise ValueError(f"{where} must have a field {', '.join(FIELDS)}, got none of them")
     value = record[name]
-    if name == "turns" and isinstance(value, list) and value:
+    if name in TURNS and isinstance(value, list) and value:
         value = value[0]
     if name in CHATS:
         value = _first_user_message(value, name, where)

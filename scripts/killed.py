@@ -29,10 +29,7 @@ import numpy as np
 KILLS = 3
 COMMON = ("--max-new-tokens", "8", "--prompt-tokens", "16")
 # Of a profile, what its texts and settings decide; the rest is times, or made of them.
-DECIDED = (
-    "alpha", "draftings", "alpha_by_position_in_text", "alpha_by_category", "iid_check", "c_hat",
-    "setup",
-)  # fmt: skip
+DECIDED = ("alpha", "draftings", "alpha_by_position_in_text", "iid_check", "c_hat", "setup")
 
 
 @dataclass(frozen=True, slots=True)

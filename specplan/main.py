@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import importlib
 import importlib.util
 import os
@@ -15,6 +14,8 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 from click.exceptions import NoArgsIsHelpError
+
+from specplan.reports.errors import FAILURE, describe
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -38,12 +39,7 @@ SUMMARIES: Mapping[str, str] = MappingProxyType(
     }
 )
 
-BAD_INPUT = 2
-FAILURE = 1
 INTERRUPTED = 130
-
-# Errors of the machine rather than of what the user named.
-_MACHINE_ERRORS = frozenset((errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.ENOMEM))
 
 
 class Program(click.Group):
@@ -122,25 +118,9 @@ def _exit_with_one_line(error: Exception) -> NoReturn:
         sys.exit(0)
     if os.environ.get("SPECPLAN_TRACEBACK"):
         traceback.print_exception(error)
-    message, status = _describe(error)
+    message, status = describe(error)
     click.echo(f"Error: {' '.join(message.split())}", err=True)
     sys.exit(status)
-
-
-def _describe(error: Exception) -> tuple[str, int]:
-    """Returns the message for a user and the exit status."""
-    if isinstance(error, click.ClickException):
-        bad_input = isinstance(error, click.UsageError | click.FileError)
-        return error.format_message(), BAD_INPUT if bad_input else error.exit_code
-    # FloatingPointError: a model whose logits are NaN, which the message names.
-    if isinstance(error, ValueError | FloatingPointError):
-        return str(error), BAD_INPUT
-    if isinstance(error, OSError):
-        named = error.filename is not None and error.strerror is not None
-        message = f"{error.filename}: {error.strerror}" if named else str(error)
-        return message, FAILURE if error.errno in _MACHINE_ERRORS else BAD_INPUT
-    name = type(error).__name__
-    return (f"{name}: {error}" if str(error) else name), FAILURE
 
 
 @click.group(

@@ -26,9 +26,9 @@ ROOMS: dict[str, list[str]] = {
     ],
     "ngram": ["rows", "files", "training", "drafters", "lattice"],
     "estimator": [
-        "writing", "seeding", "intervals", "draft_model", "prompt_files", "prompts", "shapes",
-        "costs", "runs", "traces", "blockwise", "profiles", "quality", "validation", "comparison",
-        "bild",
+        "writing", "seeding", "intervals", "draft_model", "prompt_files", "prompt_datasets",
+        "prompts", "shapes", "costs", "runs", "traces", "blockwise", "profiles", "quality",
+        "validation", "comparison", "bild",
     ],
     "engines": [
         "counting", "engine", "scores", "serving", "observing", "llama_cpp_child", "llama_cpp",

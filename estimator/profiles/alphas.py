@@ -1,4 +1,4 @@
-"""The acceptance rate over all texts, and over those of each category of prompts."""
+"""The acceptance rate over texts, with its interval and with each text left out."""
 
 from collections.abc import Sequence
 
@@ -38,19 +38,3 @@ def alpha_left_out(traces: Sequence[Trace]) -> tuple[float, ...]:
     tokens = np.array([float(trace.tokens) for trace in traces])
     without: list[float] = (left_out(betas) / left_out(tokens)).tolist()
     return tuple(min(rate, 1.0) for rate in without)
-
-
-def alpha_by_category(
-    traces: Sequence[Trace], categories: Sequence[str | None]
-) -> dict[str, Alpha]:
-    """Returns the acceptance rate over the texts of each category, in the order they come in.
-
-    Args:
-      traces: one for each prompt.
-      categories: of each prompt; those of None are in none.
-    """
-    named: dict[str, list[Trace]] = {}
-    for trace, category in zip(traces, categories, strict=True):
-        if category is not None:
-            named.setdefault(category, []).append(trace)
-    return {category: measured_alpha(own) for category, own in named.items()}

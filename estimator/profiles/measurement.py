@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from estimator.costs.under_load import load_times
-from estimator.profiles.alphas import alpha_by_category, alpha_left_out, measured_alpha
+from estimator.profiles.alphas import alpha_left_out, measured_alpha
 from estimator.profiles.profile import (
     SCHEMA,
     VERSION,
@@ -26,6 +26,7 @@ from estimator.profiles.profile import (
     TokensPerCall,
 )
 from estimator.profiles.speed_ups import priced, speed_ups
+from estimator.profiles.workloads import by_category, by_context, workload
 from estimator.prompts import prompts_hash
 from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, run_arms
 from estimator.runs.rates import noise
@@ -148,7 +149,8 @@ def make_profile(
     judged = [trace.judged(verification, max_gamma) for trace in traces]
     texts = timed(runs)
     cost, clock = priced(texts), noise(texts)
-    gained = speed_ups(judged, texts, measured_gammas(max_gamma))
+    gammas = measured_gammas(max_gamma)
+    gained = speed_ups(judged, texts, gammas)
     mean_alpha = alpha(traces)
     c_low, c_high = gained.c_interval
     prefill = {
@@ -167,9 +169,14 @@ def make_profile(
         draftings=draftings,
         verification=verification,
         alpha_by_position_in_text=_alpha_by_position(traces),
-        alpha_by_category=(
-            {} if categories is None else alpha_by_category(traces, categories)
-        ),
+        by_category={
+            name: workload(judged, texts, chosen, gammas=gammas)
+            for name, chosen in by_category(categories or ()).items()
+        },
+        by_context={
+            name: workload(judged, texts, chosen, gammas=gammas)
+            for name, chosen in by_context([len(prompt) for prompt in prompts]).items()
+        },
         c=Estimate(cost.c, c_low, c_high) if cost.observed_gamma is not None else None,
         c_hat=c_hat,
         target_ms={n: 1e3 * seconds for n, seconds in cost.target_seconds.items()},

@@ -135,6 +135,22 @@ class Improvement:
 
 
 @dataclass(frozen=True, slots=True)
+class Workload:
+    """What some of the prompts gave, by their own texts and times.
+
+    alpha: E[β].
+    tokens_per_call: by γ, replayed.
+    improvement_factor: by γ, likewise, at the prices of these prompts' runs.
+    optimal_gamma: the best of these, 0: do not speculate.
+    """
+
+    alpha: Alpha
+    tokens_per_call: Mapping[Gamma, Estimate]
+    improvement_factor: Mapping[Gamma, Estimate]
+    optimal_gamma: Count
+
+
+@dataclass(frozen=True, slots=True)
 class LeftOut:
     """Numbers of a profile with each prompt left out, in the order of the prompts.
 
@@ -205,6 +221,8 @@ class Profile:
     draft_ms, drafting_ms, overhead_ms, baseline_overhead_ms: t_q, t_d by γ, t_o, t_b.
     c: draft step over target step; None where nothing was drafted.
     c_hat: draft over target arithmetic operations per token; None where unknown.
+    by_category: of the prompts of each category, in the order they come in.
+    by_context: of the prompts of each length in tokens, an octave each ("64-127"), ascending.
     optimal_gamma: the best γ by replay, 0: do not speculate; None without costs.
     recommended_gamma: the smallest γ that is not significantly worse than the best.
     noise_percent: the baseline against its own second run, as far as the two differ.
@@ -230,7 +248,8 @@ class Profile:
     c: Estimate | None = None
     c_hat: NotNegative | None = None
     alpha_by_position_in_text: tuple[AlphaBin, ...] = ()
-    alpha_by_category: Mapping[str, Alpha] = field(default_factory=dict)
+    by_category: Mapping[str, Workload] = field(default_factory=dict)
+    by_context: Mapping[str, Workload] = field(default_factory=dict)
     prefill_ms: Mapping[str, NotNegative] = field(default_factory=dict)
     iid_check: IidCheck | None = None
     optimal_gamma: Count | None = None

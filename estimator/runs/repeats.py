@@ -48,5 +48,10 @@ def without(texts: Timed, prompt: int) -> Timed:
     return {arm: rows[:prompt] + rows[prompt + 1 :] for arm, rows in texts.items()}
 
 
+def of_prompts(texts: Timed, prompts: Sequence[int]) -> Timed:
+    """Returns the texts of some of the prompts, by their indices."""
+    return {arm: [rows[prompt] for prompt in prompts] for arm, rows in texts.items()}
+
+
 def _way(run: Generation) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
     return [(block.drafted, block.tokens) for block in run.blocks]

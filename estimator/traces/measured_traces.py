@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from estimator.draft_model import draft_model, transformers_module
 from estimator.prompts import prompts_hash
 from estimator.runs.arms import Subject
 from estimator.runs.batched import decode_batch
+from estimator.runs.processes import ALONE, Processes
 from estimator.seeding import seeded
 from estimator.traces.scoring import sampled_setting, trace_pair
 from estimator.traces.trace_file import KeptTraces
@@ -29,6 +30,7 @@ def measure_traces(
     path: Path | None,
     origins: Sequence[str] = (),
     batch_size: int = 1,
+    processes: Processes = ALONE,
     progress: Callable[[], object],
 ) -> list[TracePair]:
     """Returns the traces of a text sampled from the target for each prompt.
@@ -42,26 +44,58 @@ def measure_traces(
       origins: what tells models of one name apart (files, precision): kept traces of others are
         not used.
       batch_size: how many texts are sampled at once; each is scored alone.
+      processes: among which the prompts are shared out. The first one keeps the traces, and all
+        return them; what they are does not depend on how many processes there are.
       progress: called after each prompt.
 
     Raises:
       ValueError: if something else than traces stands at path.
     """
-    # Another batch size is another rounding, which may tip a draw.
-    key = _key(subject, prompts, max_gamma, seed, [*origins, str(batch_size)])
-    kept = None if path is None else KeptTraces(path, key)
-    known = {} if kept is None else dict(kept.known)
+    key = traces_key(
+        subject, prompts, max_gamma=max_gamma, seed=seed, batch_size=batch_size, origins=origins
+    )
+    kept = None if path is None or not processes.first else KeptTraces(path, key)
+    known = processes.gathered({} if kept is None else dict(kept.known))[0]
     for _ in known:
         progress()
-    for first in range(0, len(prompts), batch_size):
-        # The same prompts together as ever, so that their texts do not depend on what is known.
-        numbers = list(range(len(prompts)))[first : first + batch_size]
-        if all(number in known for number in numbers):
-            continue
-        for number, tokens in zip(numbers, _texts(subject, prompts, numbers, seed), strict=True):
-            if number in known:
-                continue
-            known[number] = trace_pair(
+    # The same prompts together as ever, so that their texts do not depend on what is known.
+    batches = [
+        range(first, min(first + batch_size, len(prompts)))
+        for first in range(0, len(prompts), batch_size)
+    ]
+    to_do = [batch for batch in batches if any(number not in known for number in batch)]
+    for turn in range(0, len(to_do), processes.count):
+        of_turn = to_do[turn : turn + processes.count]
+        own = of_turn[processes.number] if processes.number < len(of_turn) else ()
+        missing = [number for number in own if number not in known]
+        made = _traces(
+            subject, prompts, own, missing, max_gamma=max_gamma, seed=seed
+        )
+        for number, traces in processes.shared(made):
+            known[number] = traces
+            if kept is not None:
+                kept.add(number, traces)
+            progress()
+    if kept is not None:
+        kept.finish()
+    return [known[number] for number in range(len(prompts))]
+
+
+def _traces(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    batch: Sequence[int],
+    missing: Sequence[int],
+    *,
+    max_gamma: int,
+    seed: int,
+) -> Iterator[tuple[int, TracePair]]:
+    """Yields the traces of those prompts of a batch that are missing, with their numbers."""
+    if not batch:
+        return
+    for number, tokens in zip(batch, _texts(subject, prompts, batch, seed), strict=True):
+        if number in missing:
+            yield number, trace_pair(
                 subject.target,
                 subject.drafter,
                 prompts[number],
@@ -70,12 +104,6 @@ def measure_traces(
                 limit=subject.stopping.max_new_tokens,
                 max_gamma=max_gamma,
             )
-            if kept is not None:
-                kept.add(number, known[number])
-            progress()
-    if kept is not None:
-        kept.finish()
-    return [known[number] for number in range(len(prompts))]
 
 
 def _texts(
@@ -91,14 +119,16 @@ def _texts(
     return [decode(subject.target, prompts[number], generator=generator, **settings).tokens]
 
 
-def _key(
+def traces_key(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
+    *,
     max_gamma: int,
     seed: int,
-    origins: Sequence[str],
+    batch_size: int = 1,
+    origins: Sequence[str] = (),
 ) -> str:
-    """Returns a hash of everything that the traces depend on."""
+    """Returns a hash of everything that the traces depend on; arguments as `measure_traces`."""
     modules = map(transformers_module, [subject.target, draft_model(subject.drafter)])
     parts = [
         subject.target.name,
@@ -114,5 +144,7 @@ def _key(
         str(max_gamma),
         str(seed),
         *origins,
+        # Another batch size is another rounding, which may tip a draw.
+        str(batch_size),
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

@@ -6,6 +6,7 @@ from typing import Any
 from torch import nn
 
 from reference.models.cached_model import CachedModel
+from reference.models.device_map import is_spread
 
 
 def early_exit(target: CachedModel, layers: int) -> CachedModel:
@@ -19,8 +20,14 @@ def early_exit(target: CachedModel, layers: int) -> CachedModel:
       layers: how many to keep, at least 1 and fewer than the target has.
 
     Raises:
-      ValueError: if layers is out of range, or the target is no single stack.
+      ValueError: if layers is out of range, or the target is no single stack or spread over several
+        devices.
     """
+    if is_spread(target.module):
+        # Its passes are bound to the module that they were made for.
+        raise ValueError(
+            f"an early exit needs a target on one device, got {target.name} spread by a device_map"
+        )
     decoder = target.module.get_decoder()
     stacks = [name for name, child in decoder.named_children() if isinstance(child, nn.ModuleList)]
     if len(stacks) != 1:

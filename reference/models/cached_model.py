@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 from transformers import Cache
 
+from reference.models.device_map import input_device
 from reference.models.families import (
     POSITIONS,
     leaves_padding_out,
@@ -40,7 +41,7 @@ class CachedModel(ABC):
         self.name = name
         config = module.config.get_text_config(decoder=True)
         self.vocabulary: int = config.vocab_size
-        self.device: torch.device = module.device
+        self.device: torch.device = input_device(module)
         require_fit(module.config, name)
         self.max_length = position_limit(config, POSITIONS)
         self.max_prompt = self.max_length
@@ -105,10 +106,11 @@ class CachedModel(ABC):
     @torch.inference_mode()
     def keep(self, length: int, places: Sequence[int]) -> None:
         if list(places) != list(range(len(places))):
-            kept = torch.tensor(places, device=self.device) + length
+            kept = torch.tensor(places) + length
             for layer in self._cache.layers:
                 for held in (layer.keys, layer.values):
-                    held[..., length : length + len(places), :] = held[..., kept, :]
+                    chosen = held[..., kept.to(held.device), :]
+                    held[..., length : length + len(places), :] = chosen
             self._states.choose(length, places)
         self.rollback(length + len(places))
 

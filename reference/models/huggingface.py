@@ -17,6 +17,7 @@ from transformers import (
 from transformers.cache_utils import DynamicLayer
 
 from reference.models.cached_model import CachedModel
+from reference.models.device_map import DeviceMap, require_modules
 from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.hub import quiet, require_reachable
 from reference.models.model_folder import UNLOADABLE, unloadable
@@ -143,6 +144,7 @@ def load_model(
     name: str,
     *,
     device: torch.device,
+    device_map: DeviceMap | None = None,
     dtype: str = "auto",
     revision: str | None = None,
     trust_remote_code: bool = False,
@@ -154,15 +156,20 @@ def load_model(
     Args:
       name: hub name, or a folder with config.json.
       device: where it will run.
+      device_map: spreads it over several devices, whatever device says.
       dtype: "float32", "bfloat16", "float16", or "auto": float32 on a CPU, the checkpoint's own
         elsewhere.
       revision: of the hub's repository.
       trust_remote_code: whether code from the repository may run.
 
     Raises:
-      ValueError: if it cannot be loaded, or its cache cannot be rolled back.
+      ValueError: if it cannot be loaded, its cache cannot be rolled back, or the map is of another
+        model.
     """
-    chosen: Any = DTYPES.get(dtype, torch.float32 if device.type == "cpu" else "auto")
+    on_cpu = device.type == "cpu"
+    if device_map is not None and not isinstance(device_map, str):
+        on_cpu = set(device_map.values()) == {"cpu"}
+    chosen: Any = DTYPES.get(dtype, torch.float32 if on_cpu else "auto")
     try:
         require_reachable(name, revision)
         with quiet():
@@ -175,6 +182,7 @@ def load_model(
                 config=config,
                 revision=revision,
                 dtype=chosen,
+                device_map=device_map,
                 use_safetensors=True,
                 trust_remote_code=trust_remote_code,
                 output_loading_info=True,
@@ -189,7 +197,10 @@ def load_model(
             f"{len(missing) - 1} others"
         )
     adapter = EncoderDecoderModel if config.is_encoder_decoder else CausalModel
-    return adapter(module.to(device), name)
+    if device_map is None:
+        return adapter(module.to(device), name)
+    require_modules(module, device_map, name)
+    return adapter(module, name)
 
 
 def load_tokenizer(

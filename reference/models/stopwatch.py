@@ -13,6 +13,7 @@ class Stopwatch:
     """
 
     def __init__(self, device: torch.device) -> None:
+        self._device = device
         self._cuda = device.type == "cuda"
         self._seconds = 0.0
         self._began = 0.0
@@ -22,7 +23,7 @@ class Stopwatch:
         if self._cuda:
             pair = (torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True))
             self._pending.append(pair)
-            pair[0].record()
+            pair[0].record(torch.cuda.current_stream(self._device))
         else:
             self._began = time.perf_counter()
 
@@ -33,7 +34,7 @@ class Stopwatch:
         trace: TracebackType | None,
     ) -> None:
         if self._cuda:
-            self._pending[-1][1].record()
+            self._pending[-1][1].record(torch.cuda.current_stream(self._device))
         else:
             self._seconds += time.perf_counter() - self._began
 

@@ -1,4 +1,4 @@
-"""Which of the processes that train together this one is."""
+"""Which of the processes that work together this one is."""
 
 from datetime import timedelta
 from typing import TYPE_CHECKING

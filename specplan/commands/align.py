@@ -119,10 +119,11 @@ def align_command(
     from reference.training.schedule import Schedule
     from specplan.loading.pairs import draft_names, load, sampling_at
 
-    if options.draft_temperature is not None:
-        raise ValueError(
-            f"draft_temperature cannot be given with align, got {options.draft_temperature}"
-        )
+    for unfit, value in (
+        ("draft_temperature", options.draft_temperature), ("device_map", options.device_map)
+    ):   # fmt: skip
+        if value is not None:
+            raise ValueError(f"{unfit} cannot be given with align, got {value}")
     Fallback(fallback)
     Rollback(rollback)
     schedule = Schedule(steps, rate, warmup=max(steps // 10, 1))

@@ -111,6 +111,7 @@ def generate_command(
       specplan generate --decoder bild --fallback 0.6 --rollback 2 --temperature 0 --show
       specplan generate --decoder beam --beams 4 --prompt "def fib(n):"
     """
+    from estimator.runs.processes import require_one_process
     from reference.records import Generation
     from specplan.loading.pairs import (
         acceptance_rule,
@@ -122,6 +123,7 @@ def generate_command(
     )
     from specplan.options.policy_names import parse_policies
 
+    require_one_process("generate")
     if decoder == "beam":
         from specplan.commands.generate_beams import generate_beams
 
@@ -135,8 +137,9 @@ def generate_command(
             raise ValueError(f"{name} needs --decoder beam, got it without")
     if prompt is not None and not prompt.strip():
         raise ValueError("prompt must not be empty, got an empty one")
-    if prompt is not None and options.prompts is not None:
-        raise ValueError("prompt and prompts cannot both be given")
+    for source, named in (("prompts", options.prompts), ("dataset", options.dataset)):
+        if prompt is not None and named is not None:
+            raise ValueError(f"prompt and {source} cannot both be given")
     if "" in stop_strings:
         raise ValueError("a stop string must have at least one character, got ''")
     policy: Policy | None

@@ -86,6 +86,7 @@ def measure_command(
 
     The target writes text, the draft scores it in one parallel pass: alpha is the mean of
     sum min(p, q). Costs come from the decoder's own blocks, baseline and probes interleaved.
+    Under torchrun the texts are shared out among the processes, and the first one times.
 
     \b
     Example:
@@ -93,7 +94,11 @@ def measure_command(
         -o profile.json
       specplan plan --profile profile.json
       specplan measure --engine llama.cpp -o profile.json
+      torchrun --nproc-per-node 8 -m specplan measure --target T --draft D \\
+        --dataset HuggingFaceH4/mt_bench_prompts --num-prompts 80 -o profile.json
     """
+    from functools import partial
+
     from tqdm import tqdm
 
     from estimator.costs.operations import c_hat
@@ -108,10 +113,13 @@ def measure_command(
     from estimator.profiles.profile import profile_json, write_profile
     from estimator.runs.arms import Subject
     from estimator.runs.batched import batch_module
+    from estimator.runs.processes import these_processes
     from estimator.runs.room import require_room
+    from estimator.traces.agreement import described, require_agreement
     from estimator.traces.measured_traces import measure_traces
     from estimator.traces.trace_file import require_place, traces_path
     from reference.files.held import held
+    from specplan.loading.origins import own_hashes
     from specplan.loading.pairs import (
         acceptance_rule,
         draft_names,
@@ -119,67 +127,87 @@ def measure_command(
         load,
         sampling_at,
     )
+    from specplan.loading.together import refusing_together
     from specplan.options.drafter_names import parse_drafter
 
-    names = draft_names(options)
-    if len(names) > 1:
-        raise ValueError(f"draft must be given once, got {', '.join(names)}")
-    if parse_drafter(names[0]).tree is not None:
-        raise ValueError(
-            f"draft must not be a tree, got {names[0]}: measure its model, whose profile then says "
-            "which choices stand, and plan with: specplan tree --profile FILE"
-        )
-    # A device has nothing beside it.
-    lasting = output is not None and (output.is_file() or not output.exists())
-    kept = traces_path(output) if output is not None and lasting else None
-    if output is not None and kept is not None:
-        click.get_current_context().with_resource(held(output))
-        require_place(kept)
-    sampling = sampling_at(temperature, options)
-    draft_sampling = draft_sampling_at(sampling, options)
-    loaded = load(options, names, compiling=compiling, gammas=measured_gammas(max_gamma))
-    [(name, drafter_of)] = loaded.drafters.items()
-    subject = Subject(
-        loaded.target,
-        drafter_of(draft_sampling),
-        sampling,
-        loaded.stopping,
-        acceptance_rule(1.0, verification),
-    )
-    prompts = loaded.prompts
-    require_room(subject, prompts)
-    if batch_size > 1:
-        batch_module(loaded.target, [loaded.target.beginning(prompt) for prompt in prompts])
-    loads = tuple(dict.fromkeys(batches or ()))
-    loaded_draft = (
-        require_load(
+    processes = these_processes()
+    with refusing_together(processes):
+        names = draft_names(options)
+        if len(names) > 1:
+            raise ValueError(f"draft must be given once, got {', '.join(names)}")
+        if parse_drafter(names[0]).tree is not None:
+            raise ValueError(
+                f"draft must not be a tree, got {names[0]}: measure its model, whose profile then "
+                "says which choices stand, and plan with: specplan tree --profile FILE"
+            )
+        # A device has nothing beside it.
+        lasting = output is not None and (output.is_file() or not output.exists())
+        kept = traces_path(output) if output is not None and lasting else None
+        if output is not None and kept is not None and processes.first:
+            click.get_current_context().with_resource(held(output))
+            require_place(kept)
+        if options.device_map is not None and processes.here > 1:
+            raise ValueError(
+                "device_map needs a machine's devices for one process, got "
+                f"{processes.here} processes here"
+            )
+        sampling = sampling_at(temperature, options)
+        draft_sampling = draft_sampling_at(sampling, options)
+        loaded = load(options, names, compiling=compiling, gammas=measured_gammas(max_gamma))
+        [(name, drafter_of)] = loaded.drafters.items()
+        subject = Subject(
             loaded.target,
-            draft_model(subject.drafter),
-            batches=loads,
-            context=context,
-            max_gamma=max_gamma,
-            draft_name=name,
+            drafter_of(draft_sampling),
+            sampling,
+            loaded.stopping,
+            acceptance_rule(1.0, verification),
         )
-        if loads
-        else None
+        prompts = loaded.prompts
+        require_room(subject, prompts)
+        if batch_size > 1:
+            batch_module(loaded.target, [loaded.target.beginning(prompt) for prompt in prompts])
+        loads = tuple(dict.fromkeys(batches or ()))
+        loaded_draft = (
+            require_load(
+                loaded.target,
+                draft_model(subject.drafter),
+                batches=loads,
+                context=context,
+                max_gamma=max_gamma,
+                draft_name=name,
+            )
+            if loads
+            else None
+        )
+    if processes.count > 1:
+        told = processes.gathered(
+            described(subject, prompts, max_gamma=max_gamma, seed=seed, batch_size=batch_size)
+            | {"files of the draft": ", ".join(own_hashes(parse_drafter(name)))}
+        )
+        with refusing_together(processes):
+            require_agreement(told)
+    traced = partial(
+        measure_traces,
+        subject,
+        prompts,
+        max_gamma=max_gamma,
+        seed=seed,
+        origins=loaded.origins,
+        batch_size=batch_size,
+        processes=processes,
     )
+    if not processes.first:
+        # Nothing is left for it to do, and the first is to time undisturbed.
+        traced(path=None, progress=lambda: None)
+        return
     bar = tqdm(
         total=len(prompts) * (1 + 3 * repeats) + len(loads) * repeats,
         desc="measure",
         unit="run",
         disable=not sys.stderr.isatty(),
     )
-    with Kept(len(prompts), output if lasting else None) as traced, bar:
-        traces = measure_traces(
-            subject,
-            prompts,
-            max_gamma=max_gamma,
-            seed=seed,
-            path=kept,
-            origins=loaded.origins,
-            batch_size=batch_size,
-            progress=traced.counting(bar.update),
-        )
+    with Kept(len(prompts), output if lasting else None) as told_of, bar:
+        traces = traced(path=kept, progress=told_of.counting(bar.update))
         runs = measure_costs(
             subject,
             prompts,
@@ -208,7 +236,7 @@ def measure_command(
         runs,
         max_gamma=max_gamma,
         c_hat=c_hat(loaded.target.module, subject.drafter),
-        setup=_setup(name, loaded, subject, compiling=compiling),
+        setup=_setup(name, loaded, subject, flags=_flags(options, compiling)),
         seed=seed,
         categories=loaded.categories,
         load=under_load,
@@ -223,7 +251,18 @@ def measure_command(
         click.echo(f"\nWrote {output}; plan with it: specplan plan --profile {output}")
 
 
-def _setup(name: str, loaded: Loaded, subject: Subject, *, compiling: str) -> Setup:
+def _flags(options: ModelOptions, compiling: str) -> tuple[str, ...]:
+    """Returns the options that say how the models' passes ran, where they were given."""
+    given = {
+        "--compile": None if compiling == "off" else compiling,
+        "--device-map": options.device_map,
+    }
+    return tuple(f"{name} {value}" for name, value in given.items() if value is not None)
+
+
+def _setup(
+    name: str, loaded: Loaded, subject: Subject, *, flags: tuple[str, ...]
+) -> Setup:
     """Returns what the profile says of the models and the sampling."""
     from dataclasses import asdict
 
@@ -246,5 +285,5 @@ def _setup(name: str, loaded: Loaded, subject: Subject, *, compiling: str) -> Se
         dtype=str(loaded.target.module.dtype).removeprefix("torch."),
         sampling=asdict(subject.sampling),
         draft_temperature=None if own is None else own.temperature,
-        flags=() if compiling == "off" else (f"--compile {compiling}",),
+        flags=flags,
     )

@@ -136,6 +136,9 @@ def validate_command(
       specplan validate --draft 'embedded tree:-1,-1,0,0' --draft-temperature 0 --gamma 2
       specplan validate --decoder bild --fallback 0.3,0.6,0.9 --rollback 1,2,4
     """
+    from estimator.runs.processes import require_one_process
+
+    require_one_process("validate")
     if decoder == "bild":
         from specplan.commands.validate_bild import validate_bild
 

@@ -19,6 +19,7 @@ from engines.transformers import Transformers
 from engines.trials.runs import Prompts
 from engines.trials.scoring import EngineScorer, LocalScorer, Scorer
 from engines.vllm import Vllm
+from estimator.runs.processes import require_one_process
 from estimator.traces.traces import DraftSampling
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer, require_same_tokenizer
@@ -61,6 +62,7 @@ def engine_pair(
     Raises:
       ValueError: with the option's name, rule and value.
     """
+    require_one_process("--engine")
     target_name, draft_name = _names(options)
     with TemporaryDirectory(prefix="specplan-") as folder:
         target, draft = _folders(target_name, draft_name, Path(folder))
@@ -103,6 +105,7 @@ def _names(options: ModelOptions) -> tuple[str, str]:
     if draft == EMBEDDED and target != EMBEDDED:
         raise ValueError(f"draft embedded needs the embedded target, got {target}")
     for name, given, neutral in (
+        ("device-map", options.device_map, None),
         ("top-k", options.top_k, None),
         ("chat", options.chat, False),
         ("top-p", options.top_p, 1.0),

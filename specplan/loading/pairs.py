@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from estimator.prompt_datasets import read_dataset
 from estimator.prompt_files import Prompt, read_prompts, require_characters
 from estimator.prompts import embedded_prompts, encode_prompts
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
+from reference.models.device_map import DeviceMap, parse_device_map
 from reference.models.families import unapplied_settings
 from reference.models.huggingface import (
     encode_chat,
@@ -152,7 +154,8 @@ def load(
     target_name = EMBEDDED if options.target is None else options.target
     texts = _texts(options) if prompt is None else [_given(prompt)]
     names = {name: parse_drafter(name) for name in drafts}
-    if compiling != "off" and any(name.kind == "heads" for name in names.values()):
+    heads = any(name.kind == "heads" for name in names.values())
+    if compiling != "off" and heads:
         raise ValueError(
             "compile cannot be given with draft heads, which read the states that passes leave"
         )
@@ -160,6 +163,7 @@ def load(
         raise ValueError(
             "compile cannot be given with a tree, whose passes have shapes of their own"
         )
+    device_map = _device_map(options, compiling=compiling, heads=heads)
     device = resolve_device(options.device)
     source = target_source(target_name)
     tokenizer = load_tokenizer(source, trust_remote_code=options.trust_remote_code)
@@ -167,7 +171,11 @@ def load(
         require_tokenizer_of_target(name, tokenizer, options, target_name=target_name)
     prompts = _prompts(texts, tokenizer, options, target_name)
     target = load_model(
-        source, device=device, dtype=options.dtype, trust_remote_code=options.trust_remote_code
+        source,
+        device=device,
+        device_map=device_map,
+        dtype=options.dtype,
+        trust_remote_code=options.trust_remote_code,
     )
     target.name = target_name
     longest = max(map(len, prompts)) + options.max_new_tokens
@@ -195,10 +203,34 @@ def load(
             str(device),
             str(target.module.dtype),
             *model_files(target_name, names.values()),
-            # Compiled passes round otherwise.
+            # Compiled passes round otherwise, and other devices may.
             *([] if compiling == "off" else [f"compile {compiling}"]),
+            *([] if options.device_map is None else [f"device_map {options.device_map}"]),
         ],
     )
+
+
+def _device_map(options: ModelOptions, *, compiling: str, heads: bool) -> DeviceMap | None:
+    """Returns how the target is spread over devices; None: it is on one.
+
+    Raises:
+      ValueError: if it cannot be given with another option, or is no map of this machine.
+    """
+    if options.device_map is None:
+        return None
+    if options.device != "auto":
+        raise ValueError(
+            f"device and device_map cannot both be given, got {options.device} and "
+            f"{options.device_map}"
+        )
+    if compiling != "off":
+        raise ValueError("compile cannot be given with device_map: passes go from device to device")
+    if heads:
+        raise ValueError(
+            "device_map cannot be given with draft heads, which are where the target's first layer "
+            "is and read what the last one leaves"
+        )
+    return parse_device_map(options.device_map)
 
 
 def _tell_of_unapplied_settings(target: CachedModel, options: ModelOptions) -> None:
@@ -229,6 +261,20 @@ def prompt_ids(options: ModelOptions, tokenizer: Any, target_name: str) -> list[
 
 def _texts(options: ModelOptions) -> list[Prompt] | None:
     """Returns as many of a user's prompts as are wanted; None stands for library sources."""
+    if options.dataset is not None:
+        if options.prompts is not None:
+            raise ValueError("prompts and dataset cannot both be given")
+        return read_dataset(
+            options.dataset,
+            configuration=options.dataset_config,
+            split=options.dataset_split,
+            count=options.num_prompts,
+        )
+    for name, value in (
+        ("dataset-config", options.dataset_config), ("dataset-split", options.dataset_split)
+    ):   # fmt: skip
+        if value is not None:
+            raise ValueError(f"{name} must come with a dataset, got {value} without")
     if options.prompts is not None:
         files = read_prompts(options.prompts)
         if files.left_out:

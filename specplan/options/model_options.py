@@ -19,6 +19,8 @@ class ModelOptions:
 
     prompt_tokens: None leaves a user's prompts whole.
     draft_temperature: None stands for the target's.
+    device_map: how the target is spread over devices; None: it is on one.
+    dataset, dataset_config, dataset_split: whose rows are the prompts; None: none's.
     force: take an n-gram model though its tokenizer is not known to be the target's.
     """
 
@@ -40,6 +42,10 @@ class ModelOptions:
     repetition_penalty: float
     lattice_k: int = 16
     rescoring_weight: float = 1.0
+    device_map: str | None = None
+    dataset: str | None = None
+    dataset_config: str | None = None
+    dataset_split: str | None = None
 
 
 OPTIONS = [
@@ -70,6 +76,13 @@ OPTIONS = [
         help="Where the models run; auto: a GPU if there is one.",
     ),
     click.option(
+        "--device-map",
+        metavar="MAP",
+        help="Spread a target that one GPU does not hold over all: auto, balanced, balanced_low_0, "
+        "sequential (accelerate's), or a JSON object of a device for each module. The draft runs "
+        "where the target's first layer does.",
+    ),
+    click.option(
         "--dtype",
         type=click.Choice(["auto", "float32", "bfloat16", "float16"]),
         default="auto",
@@ -86,6 +99,16 @@ OPTIONS = [
         help="A .txt (one a line), a .jsonl, .ndjson or .json (prompt, text, turns, messages or "
         "conversations), or a folder or glob of files.  [default: library sources held out from "
         "the embedded models]",
+    ),
+    click.option(
+        "--dataset",
+        metavar="NAME|FOLDER",
+        help="Prompts of a Hugging Face data set, read as --prompts reads records; needs "
+        "specplan[datasets].",
+    ),
+    click.option("--dataset-config", metavar="NAME", help="Of a data set that has several."),
+    click.option(
+        "--dataset-split", metavar="NAME", help="Of the data set.  [default: its only one]"
     ),
     click.option(
         "--num-prompts",

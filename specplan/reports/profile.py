@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specplan.reports.output import bounds, table
+from specplan.reports.workloads import workload_lines
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile, Setup
@@ -42,6 +43,7 @@ def profile_text(profile: Profile) -> str:
                 header=["gamma", "verify ms", "speed-up (replay)", "(i.i.d.)"],
                 marked=marked,
             ),
+            *workload_lines(profile),
             "",
             f"Best: gamma {best}." if marked else "Best: do not speculate.",
             *_by_batch(profile),

@@ -1,9 +1,9 @@
-"""Acceptance rates over all texts, and by category."""
+"""Acceptance rates over texts, and with each text left out."""
 
 import numpy as np
 import pytest
 
-from estimator.profiles.alphas import alpha_by_category, measured_alpha
+from estimator.profiles.alphas import alpha_left_out, measured_alpha
 from estimator.traces.traces import Trace
 
 
@@ -15,22 +15,20 @@ def text(*beta: float) -> Trace:
 TEXTS = [text(0.5, 0.7), text(0.1), text(0.9, 0.9, 0.6)]
 
 
-def test_each_category_has_the_rate_of_its_own_texts() -> None:
-    by_category = alpha_by_category(TEXTS, ["code", None, "code"]) | alpha_by_category(
-        TEXTS, [None, "prose", None]
-    )
-    assert list(by_category) == ["code", "prose"]
-    assert by_category["code"] == measured_alpha([TEXTS[0], TEXTS[2]])
-    assert by_category["code"].value == pytest.approx((0.5 + 0.7 + 0.9 + 0.9 + 0.6) / 5)
-    assert (by_category["code"].tokens, by_category["code"].prompts) == (5, 2)
-    assert by_category["prose"].value == pytest.approx(0.1)
-    assert by_category["prose"].low is None
+def test_the_rate_is_over_tokens_not_over_texts() -> None:
+    measured = measured_alpha([TEXTS[0], TEXTS[2]])
+    assert measured.value == pytest.approx((0.5 + 0.7 + 0.9 + 0.9 + 0.6) / 5)
+    assert (measured.tokens, measured.prompts) == (5, 2)
+    assert measured.low is not None
+    assert measured.high is not None
+    assert measured.low < measured.value < measured.high
 
 
-def test_prompts_without_category_are_in_none() -> None:
-    assert alpha_by_category(TEXTS, [None] * 3) == {}
+def test_one_text_has_no_interval_and_nothing_left_out() -> None:
+    measured = measured_alpha([TEXTS[1]])
+    assert (measured.value, measured.low, measured.high) == (pytest.approx(0.1), None, None)
+    assert alpha_left_out([TEXTS[1]]) == ()
 
 
-def test_every_prompt_needs_a_category_or_none() -> None:
-    with pytest.raises(ValueError, match="argument 2 is shorter"):
-        alpha_by_category(TEXTS, ["code"])
+def test_each_text_is_left_out_in_turn() -> None:
+    assert alpha_left_out(TEXTS) == pytest.approx((2.5 / 4, 3.6 / 5, 1.3 / 3))

@@ -156,20 +156,32 @@ def test_a_measured_profile_plans(run: Run, measure: list[str], tmp_path: Path) 
     )
 
 
-def test_acceptance_is_told_by_category(
-    run_json: RunJson, measure: list[str], tmp_path: Path
+def test_gains_are_told_by_category_and_by_context(
+    run: Run, run_json: RunJson, measure: list[str], tmp_path: Path
 ) -> None:
     path = tmp_path / "p.jsonl"
-    records = [{"text": "def f():", "category": "code"}, {"text": "a b"}, {"text": "class A:"}]
-    records[2]["category"] = "code"
+    records = [
+        {"text": "def f():", "category": "code"},
+        {"text": "a b"},
+        {"text": "class A:" + "\n    pass" * 8, "category": "code"},
+    ]
     path.write_text("\n".join(map(json.dumps, records)))
     arguments = [str(path) if word == "prompts.txt" else word for word in measure]
     profile = run_json(*arguments)
-    assert list(profile["alpha_by_category"]) == ["code"]
-    code = profile["alpha_by_category"]["code"]
-    assert code["prompts"] == 2
-    assert code["tokens"] < profile["alpha"]["tokens"]
-    assert code["low"] < code["value"] < code["high"]
+    assert list(profile["by_category"]) == ["code"]
+    code = profile["by_category"]["code"]
+    assert code["alpha"]["prompts"] == 2
+    assert code["alpha"]["tokens"] < profile["alpha"]["tokens"]
+    for number in (code["alpha"], code["tokens_per_call"]["2"], code["improvement_factor"]["2"]):
+        assert number["low"] < number["value"] < number["high"]
+    assert set(code["tokens_per_call"]) == set(profile["improvement_factor"])
+    octaves = profile["by_context"]
+    assert len(octaves) > 1
+    assert sum(each["alpha"]["prompts"] for each in octaves.values()) == 3
+    table = run(*arguments).stdout
+    for words in ("by category:", "by prompt tokens:", *octaves):
+        assert words in table
+    assert all(len(line) <= 80 for line in table.splitlines())
 
 
 def test_ctrl_c_keeps_finished_traces_and_the_next_run_goes_on_from_them(

@@ -1,0 +1,73 @@
+"""What a pair gains on each kind of prompt: by category, and by the length of the context."""
+
+from collections.abc import Sequence
+
+from estimator.intervals import Interval, ratio_interval
+from estimator.profiles.alphas import measured_alpha
+from estimator.profiles.profile import Estimate, Workload
+from estimator.profiles.speed_ups import speed_ups
+from estimator.runs.repeats import Timed, of_prompts
+from estimator.traces.traces import Trace, replayed_calls
+
+
+def by_category(categories: Sequence[str | None]) -> dict[str, list[int]]:
+    """Returns the indices of the prompts of each category, in the order they come in.
+
+    Args:
+      categories: of each prompt; those of None are in none.
+    """
+    found: dict[str, list[int]] = {}
+    for prompt, category in enumerate(categories):
+        if category is not None:
+            found.setdefault(category, []).append(prompt)
+    return found
+
+
+def by_context(lengths: Sequence[int]) -> dict[str, list[int]]:
+    """Returns the indices of the prompts of each octave of lengths, ascending: "64-127", ….
+
+    Args:
+      lengths: of each prompt, in tokens, at least 1: the context that its text begins with.
+    """
+    found: dict[int, list[int]] = {}
+    for prompt, length in enumerate(lengths):
+        found.setdefault(length.bit_length(), []).append(prompt)
+    return {f"{2 ** (bits - 1)}-{2**bits - 1}": found[bits] for bits in sorted(found)}
+
+
+def workload(
+    traces: Sequence[Trace], texts: Timed, prompts: Sequence[int], *, gammas: Sequence[int]
+) -> Workload:
+    """Returns what some of the prompts gave, each number with its interval over them.
+
+    Args:
+      traces: one for each prompt of all, as drafts are judged.
+      texts: of the baseline and the probes, on all prompts.
+      prompts: indices of those meant, at least one.
+      gammas: at least 1 each, ascending.
+    """
+    chosen = [traces[prompt] for prompt in prompts]
+    gained = speed_ups(chosen, of_prompts(texts, prompts), gammas)
+    return Workload(
+        alpha=measured_alpha(chosen),
+        tokens_per_call={gamma: _tokens_per_call(chosen, gamma) for gamma in gammas},
+        improvement_factor={
+            gamma: _estimate(factor, interval)
+            for gamma, factor, interval in zip(
+                gained.gammas, gained.factors, gained.intervals, strict=True
+            )
+            if gamma > 0
+        },
+        optimal_gamma=gained.best,
+    )
+
+
+def _tokens_per_call(traces: Sequence[Trace], gamma: int) -> Estimate:
+    """Returns emitted tokens per expected target call."""
+    tokens = [float(trace.tokens) for trace in traces]
+    calls = [replayed_calls(trace, gamma) for trace in traces]
+    return _estimate(sum(tokens) / sum(calls), ratio_interval(tokens, calls))
+
+
+def _estimate(value: float, interval: Interval) -> Estimate:
+    return Estimate(value, *interval)

@@ -1,0 +1,57 @@
+"""Prompts from public data sets, by the names that they have on the Hugging Face hub."""
+
+from typing import Any
+
+from estimator.prompt_files import Prompt, prompt_of
+
+
+def read_dataset(
+    name: str, *, configuration: str | None, split: str | None, count: int
+) -> list[Prompt]:
+    """Returns the first prompts of a data set, whose rows are read as `prompt_of` reads records.
+
+    Args:
+      name: of the hub's data set, or a folder of files in a format that `datasets` loads (JSON
+        lines, Parquet, CSV, ...).
+      configuration: which of the data set's own; None: its only or default one.
+      split: which part; None: its only one.
+      count: at most so many prompts, at least 1.
+
+    Raises:
+      ValueError: if `datasets` is not installed, there is no such data set, configuration or split,
+        several splits and none named, or a row is no prompt.
+    """
+    rows = _rows(name, configuration, split)
+    if len(rows) == 0:
+        raise ValueError(f"dataset must have at least one row, got none in {name}")
+    chosen = range(min(count, len(rows)))
+    return [prompt_of(rows[number], f"{name} row {number + 1}") for number in chosen]
+
+
+def _rows(name: str, configuration: str | None, split: str | None) -> Any:
+    """Returns the rows of one split."""
+    try:
+        from datasets import load_dataset
+        from datasets.exceptions import DatasetsError
+        from datasets.utils import disable_progress_bars, enable_progress_bars
+    except ImportError as error:
+        raise ValueError(
+            f"dataset needs the package datasets, got no {error.name}: "
+            "pip install 'specplan[datasets]'"
+        ) from error
+
+    disable_progress_bars()
+    try:
+        found = load_dataset(name, configuration, split=split)
+    except (DatasetsError, OSError, ValueError) as error:
+        raise ValueError(f"dataset {name!r} could not be loaded: {error}") from error
+    finally:
+        enable_progress_bars()
+    if split is not None:
+        return found
+    if len(found) > 1:
+        raise ValueError(
+            f"dataset-split must be one of {', '.join(found)} of {name}, got none"
+        )
+    [rows] = found.values()
+    return rows

@@ -1,0 +1,81 @@
+"""Whether processes that measure together measure the same."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+
+from estimator.draft_model import draft_model, transformers_module
+from estimator.prompts import prompts_hash
+from estimator.runs.arms import Subject
+from estimator.traces.measured_traces import traces_key
+
+# Of each weight, evenly spaced: a model that was trained on has others in all of its weights.
+VALUES = 256
+
+
+def weights_hash(module: Any) -> str:
+    """Returns a hash of a model's weights: their names, shapes, precision and some values of each.
+
+    Args:
+      module: a model; of weights that are kept off its devices, values are left out.
+    """
+    digest = hashlib.sha256()
+    for name, weight in module.named_parameters():
+        digest.update(f"{name} {tuple(weight.shape)} {weight.dtype}".encode())
+        if not weight.is_meta:
+            values = weight.detach().flatten()
+            some = values[:: max(1, len(values) // VALUES)].contiguous().cpu()
+            digest.update(some.view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]
+
+
+def described(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    *,
+    max_gamma: int,
+    seed: int,
+    batch_size: int,
+) -> dict[str, str]:
+    """Returns what is measured, by name, as far as texts and traces depend on it.
+
+    Args:
+      subject: the pair and its settings.
+      prompts: ids.
+      max_gamma, seed, batch_size: as `estimator.traces.measured_traces.measure_traces` takes them.
+    """
+    modules = {
+        "target": transformers_module(subject.target),
+        "draft": transformers_module(draft_model(subject.drafter)),
+    }
+    return {
+        "prompts": prompts_hash(prompts),
+        **{role: _shown(module) for role, module in modules.items()},
+        "settings": traces_key(
+            subject, prompts, max_gamma=max_gamma, seed=seed, batch_size=batch_size
+        )[:16],
+    }
+
+
+def _shown(module: Any) -> str:
+    return "no model" if module is None else f"weights {weights_hash(module)}"
+
+
+def require_agreement(told: Sequence[Mapping[str, str]]) -> None:
+    """Refuses processes that would measure different things.
+
+    Args:
+      told: by each process, in their order: what is measured, by name.
+
+    Raises:
+      ValueError: naming the first thing in which two of them differ.
+    """
+    for name, wanted in told[0].items():
+        for number, theirs in enumerate(told):
+            if theirs[name] != wanted:
+                raise ValueError(
+                    f"processes must agree on the {name}, got {wanted} in process 0 and "
+                    f"{theirs[name]} in process {number}"
+                )

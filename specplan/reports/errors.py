@@ -1,0 +1,29 @@
+"""What a user is told of an error, and the exit status that it deserves."""
+
+from __future__ import annotations
+
+import errno
+
+import click
+
+BAD_INPUT = 2
+FAILURE = 1
+
+# Errors of the machine rather than of what the user named.
+_MACHINE_ERRORS = frozenset((errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.ENOMEM))
+
+
+def describe(error: Exception) -> tuple[str, int]:
+    """Returns the message for a user and the exit status."""
+    if isinstance(error, click.ClickException):
+        bad_input = isinstance(error, click.UsageError | click.FileError)
+        return error.format_message(), BAD_INPUT if bad_input else error.exit_code
+    # FloatingPointError: a model whose logits are NaN, which the message names.
+    if isinstance(error, ValueError | FloatingPointError):
+        return str(error), BAD_INPUT
+    if isinstance(error, OSError):
+        named = error.filename is not None and error.strerror is not None
+        message = f"{error.filename}: {error.strerror}" if named else str(error)
+        return message, FAILURE if error.errno in _MACHINE_ERRORS else BAD_INPUT
+    name = type(error).__name__
+    return (f"{name}: {error}" if str(error) else name), FAILURE
