@@ -1,8 +1,13 @@
 """Prompts from public data sets, by the names that they have on the Hugging Face hub."""
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from estimator.prompt_files import Prompt, prompt_of
+from reference.models.hub import quiet, require_hub
 
 
 def read_dataset(
@@ -31,27 +36,43 @@ def read_dataset(
 def _rows(name: str, configuration: str | None, split: str | None) -> Any:
     """Returns the rows of one split."""
     try:
-        from datasets import load_dataset
+        from datasets import config, load_dataset
         from datasets.exceptions import DatasetsError
-        from datasets.utils import disable_progress_bars, enable_progress_bars
     except ImportError as error:
         raise ValueError(
             f"dataset needs the package datasets, got no {error.name}: "
             "pip install 'specplan[datasets]'"
         ) from error
-
-    disable_progress_bars()
+    kept = Path(config.HF_DATASETS_CACHE) / name.replace("/", "___")
     try:
-        found = load_dataset(name, configuration, split=split)
+        if not Path(name).exists() and not kept.exists():
+            require_hub()
+        with quiet(), _bars():
+            found = load_dataset(name, configuration, split=split)
     except (DatasetsError, OSError, ValueError) as error:
         raise ValueError(f"dataset {name!r} could not be loaded: {error}") from error
-    finally:
-        enable_progress_bars()
     if split is not None:
         return found
     if len(found) > 1:
-        raise ValueError(
-            f"dataset-split must be one of {', '.join(found)} of {name}, got none"
-        )
+        raise ValueError(f"dataset-split must be one of {', '.join(found)} of {name}, got none")
     [rows] = found.values()
     return rows
+
+
+@contextmanager
+def _bars() -> Iterator[None]:
+    """Shows progress where someone watches."""
+    from datasets.utils import (
+        are_progress_bars_disabled,
+        disable_progress_bars,
+        enable_progress_bars,
+    )
+
+    if sys.stderr.isatty() or are_progress_bars_disabled():
+        yield
+        return
+    disable_progress_bars()
+    try:
+        yield
+    finally:
+        enable_progress_bars()

@@ -53,7 +53,19 @@ def require_reachable(name: str, revision: str | None) -> None:
     if Path(name).exists() or constants.HF_HUB_OFFLINE or getproxies():
         return
     cached = (try_to_load_from_cache(name, file, revision=revision) for file in FIRST_FILES)
-    if any(isinstance(file, str) for file in cached):
+    if not any(isinstance(file, str) for file in cached):
+        require_hub()
+
+
+def require_hub() -> None:
+    """Finds out whether there is a way to the hub, where the user has not asked for offline work.
+
+    Behind a proxy that is left to the hub's own library.
+
+    Raises:
+      ConnectionError: if the hub cannot be reached.
+    """
+    if constants.HF_HUB_OFFLINE or getproxies():
         return
     hub = urlsplit(constants.ENDPOINT)
     port = PORTS[hub.scheme] if hub.port is None else hub.port

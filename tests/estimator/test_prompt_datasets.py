@@ -1,12 +1,14 @@
 """Prompts of data sets, on local copies in the formats that public ones have."""
 
 import json
+import socket
 import sys
 from pathlib import Path
 from typing import Any
 
 import datasets
 import pytest
+from huggingface_hub import constants
 
 from estimator.prompt_datasets import read_dataset
 from estimator.prompt_files import Prompt
@@ -30,6 +32,7 @@ MT_BENCH = [
 @pytest.fixture(autouse=True)
 def _offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(datasets.config, "HF_DATASETS_OFFLINE", True)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", True)
     monkeypatch.setattr(datasets.config, "HF_DATASETS_CACHE", tmp_path / "cache")
 
 
@@ -117,6 +120,24 @@ def test_a_data_set_that_is_not_there_is_refused(tmp_path: Path) -> None:
     (tmp_path / "none").mkdir()
     with pytest.raises(ValueError, match=r"dataset '.*none' could not be loaded: "):
         prompts(str(tmp_path / "none"))
+
+
+def test_a_name_of_the_hub_that_cannot_be_reached_is_told_at_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Unless a copy is kept, which the package then looks for by itself."""
+    monkeypatch.setattr(datasets.config, "HF_DATASETS_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr("reference.models.hub.getproxies", dict)
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{free.getsockname()[1]}")
+    message = "dataset 'some/set' could not be loaded: there is no such folder, and .* cannot be re"
+    with pytest.raises(ValueError, match=message):
+        prompts("some/set")
+    (tmp_path / "cache" / "some___set").mkdir(parents=True)
+    monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: [{"text": "kept"}])
+    assert prompts("some/set", split="train") == [Prompt("kept")]
 
 
 def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""docs/commands.md names every command, and every key of plans, observations and rows."""
+"""docs/commands.md names every command, and every key of plans, profiles, observations, rows."""
 
 import json
 from dataclasses import fields
@@ -11,6 +11,7 @@ from metrics_pages import vllm_page
 
 from engines.trials.row import Row as EngineRow
 from estimator.bild.row import BildRow
+from estimator.profiles.profile import LoadCosts, Profile, Workload
 from estimator.validation.row import Row
 from specplan.main import main
 
@@ -51,3 +52,9 @@ def test_every_key_of_an_observation_is_explained(tmp_path: Path) -> None:
 def test_every_key_of_a_validation_is_explained(row: type) -> None:
     keys = [field.name for field in fields(row)]
     assert [key for key in keys if f"`{key}`" not in section("validate")] == []
+
+
+@pytest.mark.parametrize("record", [Profile, Workload, LoadCosts])
+def test_every_key_of_a_profile_is_explained(record: type) -> None:
+    keys = [field.name for field in fields(record)]
+    assert [key for key in keys if f"`{key}`" not in section("measure")] == []
