@@ -107,7 +107,7 @@ class OneHot:
         """
         if self.logits is None:
             return torch.ones_like(self.tokens, dtype=torch.bool)
-        return self.logits.gather(-1, self.tokens[:, None]).squeeze(-1).isfinite()
+        return self.logits.gather(-1, self.tokens[:, None])[:, 0].abs() < torch.inf
 
     def of(self, tokens: Tensor) -> Tensor:
         """Returns 1 where a position's token is its law's, else 0; shape (positions,)."""

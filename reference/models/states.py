@@ -21,7 +21,8 @@ class States:
           module: a `PreTrainedModel` with a language-modelling head.
         """
         self._read: Tensor | None = None
-        self._kept: list[tuple[int, Tensor]] = []
+        # Of each pass: the first position, the one after the last, and what was read.
+        self._kept: list[tuple[int, int, Tensor]] = []
         embedding = module.get_output_embeddings()
         if embedding is not None:
             embedding.register_forward_pre_hook(self._listen)
@@ -36,8 +37,7 @@ class States:
     def keep(self, end: int) -> None:
         """Keeps what was read in the pass just made, whose last position is end - 1."""
         if self._read is not None:
-            (states,) = self._read
-            self._kept.append((end - len(states), states))
+            self._kept.append((end - self._read.shape[1], end, self._read))
             self._read = None
 
     def cut(self, length: int) -> None:
@@ -45,8 +45,8 @@ class States:
         while self._kept and self._kept[-1][0] >= length:
             self._kept.pop()
         if self._kept:
-            first, states = self._kept[-1]
-            self._kept[-1] = (first, states[: length - first])
+            first, end, states = self._kept[-1]
+            self._kept[-1] = (first, min(end, length), states)
 
     def choose(self, length: int, places: Sequence[int]) -> None:
         """Keeps, of the positions from length on, those at some places, in their order."""
@@ -54,11 +54,11 @@ class States:
         self.cut(length)
         found = [state for state in chosen if state is not None]
         if found:
-            self._kept.append((length, torch.stack(found)))
+            self._kept.append((length, length + len(found), torch.stack(found)[None]))
 
     def at(self, position: int) -> Tensor | None:
         """Returns the state of a position, shape (width,); None where none was kept."""
-        for first, states in reversed(self._kept):
-            if first <= position < first + len(states):
-                return states[position - first]
+        for first, end, states in reversed(self._kept):
+            if first <= position < end:
+                return states[0, position - first]
         return None
