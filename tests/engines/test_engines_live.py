@@ -66,6 +66,16 @@ def test_greedy_ids_and_steps_are_the_targets_own_at_every_gamma(engine: Engine)
         assert own.total.drafts >= steps - len(PROMPTS)
 
 
+def test_a_gamma_longer_than_the_text_drafts_what_is_left_of_it(engine: Engine) -> None:
+    alone = [text.tokens for text in texts(engine, 0, 0.0).completions]
+    own = texts(engine, 2 * TOKENS, 0.0)
+    assert [text.tokens for text in own.completions] == alone
+    steps = own.steps(drafts_past_end=engine.drafts_past_end)
+    assert steps == round(replayed_steps(engine, own, 2 * TOKENS, 0.0))
+    # Beside each block's own token there is room for TOKENS - 1 drafted ones at most.
+    assert own.total.drafted <= own.total.drafts * (TOKENS - 1)
+
+
 def test_argmax_drafts_of_sampled_texts_stand_exactly_where_the_text_is_the_drafts_argmax(
     llama_cpp: LlamaCpp,
 ) -> None:
