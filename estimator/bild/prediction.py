@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimator.traces.text_laws import BildTrace, bild_trace
+from estimator.traces.bild_traces import BildTrace, bild_trace
+from reference.drafters.model_drafter import ModelDrafter
 from reference.models.model import Model
 from reference.policies.fallback import Fallback
 from reference.rules.distance import Rollback
@@ -30,7 +31,7 @@ class Predicted:
 
 def record(
     large: Model,
-    small: Model,
+    drafter: ModelDrafter,
     prompts: Sequence[Sequence[int]],
     texts: Sequence[Sequence[int]],
     *,
@@ -39,7 +40,7 @@ def record(
 ) -> list[BildTrace]:
     """Returns the trace along each text; see `bild_trace`."""
     return [
-        bild_trace(large, small, prompt, text, fallback=fallback, rollback=rollback)
+        bild_trace(large, drafter, prompt, text, fallback=fallback, rollback=rollback)
         for prompt, text in zip(prompts, texts, strict=True)
     ]
 
@@ -57,12 +58,13 @@ def spliced(
       large, small: along the texts of either model alone, after one prompt.
       fallback, rollback: thresholds.
     """
-    stands = ~large.same & (large.certainty >= fallback) & (large.distance <= rollback)
+    stands = ~large.same & (large.certainty[:, 0] >= fallback) & (large.distance <= rollback)
     if not stands.any():
         return large
     place = int(stands.argmax()) + 1
     return BildTrace(
         np.concatenate([large.certainty[:place], small.certainty[place:]]),
+        np.concatenate([large.ends[:place], small.ends[place:]]),
         np.concatenate([large.distance[:place], small.distance[place:]]),
         np.concatenate([large.same[:place], small.same[place:]]),
     )
@@ -75,6 +77,7 @@ def predict(
     fallback: float,
     rollback: float,
     most: int,
+    max_new_tokens: int,
     cost: Cost,
 ) -> Predicted:
     """Returns what BiLD takes at any thresholds, from runs of the two models alone.
@@ -83,6 +86,7 @@ def predict(
       large_traces, small_traces: along the texts of either model alone, after the same prompts.
       fallback, rollback: thresholds.
       most: the most tokens in a row that the small model writes.
+      max_new_tokens: of a text.
       cost: measured apart.
     """
     counted = [
@@ -92,6 +96,7 @@ def predict(
             fallback_threshold=fallback,
             rollback_threshold=rollback,
             max_draft=most,
+            ends=np.minimum(trace.ends, max_new_tokens - np.arange(len(trace.ends))),
         )
         for large, small in zip(large_traces, small_traces, strict=True)
         for trace in [spliced(large, small, fallback=fallback, rollback=rollback)]

@@ -168,7 +168,8 @@ def _predictions(
 ) -> dict[str, Predicted]:
     """Returns BiLD's predictions by arm, from traces along the two models' own texts."""
     bild = {name: arm for name, arm in arms.items() if arm.decoder in (BILD, WINDOW)}
-    policy, rule = next((arm.policy, arm.rule) for arm in bild.values())
+    longest = max(bild.values(), key=lambda arm: arm.most)
+    policy, rule = longest.policy, longest.rule
     if not (
         subject.sampling.greedy and isinstance(policy, Fallback) and isinstance(rule, Rollback)
     ):
@@ -177,7 +178,7 @@ def _predictions(
     large_traces, small_traces = (
         record(
             subject.target,
-            drafter.draft,
+            drafter,
             prompts,
             [text.tokens for text in best[name]],
             fallback=policy,
@@ -192,6 +193,7 @@ def _predictions(
             fallback=arm.fallback,
             rollback=np.inf if arm.rollback is None else arm.rollback,
             most=arm.most,
+            max_new_tokens=subject.stopping.max_new_tokens,
             cost=cost,
         )
         for name, arm in bild.items()

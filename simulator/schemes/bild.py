@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import Cost
-from simulator.numerics.arguments import integer, non_negative, probability, same_shape
+from simulator.numerics.arguments import integer, integers, non_negative, probability, same_shape
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +89,24 @@ def count_calls(
     fallback_threshold: float,
     rollback_threshold: float,
     max_draft: int,
+    ends: ArrayLike | None = None,
 ) -> BildCalls:
     """Returns what runs for a recorded text, block by block (Kim et al. 2023, Algorithm 1).
 
-    The recording is of one text, so the length of a draft beyond a token that will be rolled back
-    is taken from the recorded text, not from the text the small model would have gone on with. A
-    draft that reaches the text's end stands unread: Algorithm 1 ends there.
+    A draft goes on beyond a token that will be rolled back, and where it then ends the text it
+    stands unread as a whole: Algorithm 1 ends there. So confidence is best recorded along the draft
+    that would begin at each position; recorded along the text alone, it takes the text's own
+    positions for those beyond, and the text's end for every draft's.
 
     Args:
-      confidence: max_y p_S(y) of the small model at each position, shape (n,).
+      confidence: max_y p_S(y) of the small model at each position, shape (n,), or at each place of
+        the draft that would begin there, shape (n, max_draft or more); NaN: not sure.
       distance: d(p_S, p_L) at each position, shape (n,).
       fallback_threshold: α_FB; a confidence below it calls the large model.
       rollback_threshold: α_RB; a distance above it rolls back.
       max_draft: most tokens drafted before the large model is called, at least 1.
+      ends: after how many tokens the draft that would begin at each position ends the text, at
+        least 1, shape (n,); None: where the recorded text ends.
 
     Raises:
       ValueError: if the recordings differ in shape or are empty, or max_draft is below 1.
@@ -109,28 +114,32 @@ def count_calls(
     confident = np.asarray(confidence, dtype=np.float64) >= fallback_threshold
     far = np.asarray(distance, dtype=np.float64) > rollback_threshold
     limit = integer("max_draft", max_draft, at_least=1)
-    if confident.ndim != 1 or confident.size == 0 or confident.shape != far.shape:
+    if far.ndim != 1 or far.size == 0 or confident.shape[:1] != far.shape or confident.ndim > 2:
         raise ValueError(
-            "confidence and distance must be one-dimensional, of one length and not empty, "
-            f"got shapes {confident.shape} and {far.shape}"
+            "confidence and distance must be of one length and not empty, the distance of one "
+            f"dimension, got shapes {confident.shape} and {far.shape}"
         )
-    end = confident.size
-    next_unsure = _next_true(~confident)
+    end = far.size
+    sure = _sure_lengths(confident, limit)
+    last = end - np.arange(end) if ends is None else integers("ends", ends, at_least=1)
+    if last.shape != far.shape:
+        raise ValueError(f"ends must be of the length of distance, {end}, got shape {last.shape}")
     next_far = _next_true(far)
     lengths, unread = np.zeros(limit + 1), np.zeros(limit + 1)
     small_calls = 0
     start = 0
     while start < end:
-        drafted = min(int(next_unsure[start]) - start, limit)
-        if start + drafted == end:
+        drafted = min(int(sure[start]), int(last[start]))
+        if drafted == last[start]:
             small_calls += drafted
             unread[drafted] += 1
+            start += drafted
             break
         small_calls += drafted + (drafted < limit)
         lengths[drafted] += 1
         start = min(int(next_far[start]), start + drafted) + 1
     return BildCalls(
-        tokens=np.asarray(float(end)),
+        tokens=np.asarray(float(start)),
         small_calls=np.asarray(float(small_calls)),
         draft_lengths=lengths,
         unread_lengths=unread,
@@ -200,6 +209,24 @@ def relative_intensity(
     """Returns operations per byte over those of the large model alone (their Figure 8)."""
     operations = relative_operations(calls, c_hat=c_hat)
     return np.asarray(operations / relative_memory_traffic(calls, bytes_ratio=bytes_ratio))[()]
+
+
+def _sure_lengths(confident: NDArray[np.bool_], limit: int) -> NDArray[np.int64]:
+    """Returns how many tokens a draft from each position would have if no text ended, shape (n,).
+
+    Args:
+      confident: shape (n,) or (n, limit or more).
+      limit: of a draft.
+    """
+    if confident.ndim == 1:
+        sure = _next_true(~confident) - np.arange(confident.size)
+    elif confident.shape[1] < limit:
+        raise ValueError(
+            f"confidence must be of {limit} places of a draft, got {confident.shape[1]}"
+        )
+    else:
+        sure = np.logical_and.accumulate(confident, axis=1).sum(axis=1)
+    return np.asarray(np.minimum(sure, limit), dtype=np.int64)
 
 
 def _weighted_lengths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -189,14 +189,75 @@ def test_probabilities_out_of_range_are_refused(change: dict[str, Any], message:
         expected_calls(**arguments)
 
 
-@pytest.mark.parametrize(
-    ("confidence", "distance"), [([0.5], [0.1, 0.2]), ([], []), ([[0.5]], [[0.5]])]
-)
-def test_recordings_of_other_shapes_are_refused(confidence: Any, distance: Any) -> None:
-    with pytest.raises(ValueError, match="confidence and distance must be one-dimensional"):
+def test_a_draft_goes_on_as_it_would_and_may_end_the_text_unread() -> None:
+    """Three tokens are recorded; what drafts would go on with differs from them."""
+    drafts = np.array([[0.9, 0.9, 0.1], [0.9, 0.9, 0.9], [0.9, 0.2, 0.9]])
+
+    def counted(rollback: float, max_draft: int, last: int) -> BildCalls:
+        return count_calls(
+            drafts,
+            distance=np.array([0.0, 3.0, 0.0]),
+            fallback_threshold=0.5,
+            rollback_threshold=rollback,
+            max_draft=max_draft,
+            ends=np.array([9, last, 9]),
+        )
+
+    # Two are drafted and a third is refused; the second is replaced. One, and one refused.
+    calls = counted(1.0, 3, 9)
+    assert (calls.tokens, calls.small_calls, calls.large_calls) == (4, 3 + 2, 2)
+    # One stands, the large model adds its own; then as above.
+    calls = counted(5.0, 1, 9)
+    assert (calls.tokens, calls.small_calls, calls.large_calls) == (4, 1 + 1, 2)
+    # A first draft of one, refused far away; the second ends the text after two, one of them far.
+    calls = count_calls(
+        drafts,
+        distance=np.array([3.0, 3.0, 0.0]),
+        fallback_threshold=0.5,
+        rollback_threshold=1.0,
+        max_draft=3,
+        ends=np.array([9, 2, 9]),
+    )
+    assert (calls.tokens, calls.small_calls, calls.large_calls) == (3, 3 + 2, 1)
+    assert calls.unread_lengths.tolist() == [0, 0, 1, 0]
+
+
+def test_drafts_along_the_text_are_as_the_text_itself() -> None:
+    generator = np.random.default_rng(3)
+    confidence, distance = generator.random(60), generator.random(60)
+    along = [np.concatenate([confidence[at:], np.full(at, np.nan)]) for at in range(60)]
+    one, other = (
         count_calls(
-            confidence,
+            recorded,
             distance=distance,
+            fallback_threshold=0.2,
+            rollback_threshold=0.9,
+            max_draft=10,
+            ends=ends,
+        )
+        for recorded, ends in ((confidence, None), (np.array(along), 60 - np.arange(60)))
+    )
+    for name in ("tokens", "small_calls", "draft_lengths", "unread_lengths"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"confidence": [0.5], "distance": [0.1, 0.2]}, "must be of one length and not empty"),
+        ({"confidence": [], "distance": []}, "must be of one length and not empty"),
+        ({"confidence": [[0.5]], "distance": [[0.5]]}, "the distance of one dimension"),
+        ({"confidence": [[0.5, 0.5]]}, "confidence must be of 10 places of a draft, got 2"),
+        ({"ends": [0]}, "ends must be at least 1, got 0"),
+        ({"ends": [1, 1]}, r"ends must be of the length of distance, 1, got shape \(2,\)"),
+    ],
+)
+def test_recordings_of_other_shapes_are_refused(change: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"confidence": [0.5], "distance": [0.5]} | change
+    with pytest.raises(ValueError, match=message):
+        count_calls(
+            arguments.pop("confidence"),
+            **arguments,
             fallback_threshold=0.5,
             rollback_threshold=1.0,
             max_draft=10,
