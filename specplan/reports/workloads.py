@@ -14,19 +14,25 @@ if TYPE_CHECKING:
 WIDEST = 14
 
 
-def workload_lines(profile: Profile) -> list[str]:
-    """Returns tables by category and by length of the context, where there are several of either.
+def shown_workloads(profile: Profile) -> dict[str, Mapping[str, Workload]]:
+    """Returns what is worth a table, by what it is by: categories, and contexts if several."""
+    shown = {"category": profile.by_category} if profile.by_category else {}
+    if len(profile.by_context) > 1:
+        shown["prompt tokens"] = profile.by_context
+    return shown
 
-    Each with its interval over prompts, at the γ that is best over all of them.
-    """
-    gamma = max(profile.optimal_gamma or 0, 1)
+
+def common_gamma(profile: Profile) -> int:
+    """Returns the γ at which workloads are compared: the best over all prompts, 1 at least."""
+    return max(profile.optimal_gamma or 0, 1)
+
+
+def workload_lines(profile: Profile) -> list[str]:
+    """Returns a table of each of `shown_workloads`, numbers with their intervals over prompts."""
+    gamma = common_gamma(profile)
     lines: list[str] = []
-    for by, workloads in (
-        ("category", profile.by_category),
-        ("prompt tokens", profile.by_context),
-    ):
-        if len(workloads) > 1 or (by == "category" and workloads):
-            lines += ["", f"At gamma {gamma}, by {by}:", _table(by, workloads, gamma)]
+    for by, workloads in shown_workloads(profile).items():
+        lines += ["", f"At gamma {gamma}, by {by}:", _table(by, workloads, gamma)]
     return lines
 
 

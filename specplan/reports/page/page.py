@@ -6,12 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from estimator.profiles.profile import Workload
 from figures.drawing.results import Results, short_name
 from simulator.choice.optimum import TIE
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from specplan.reports.page.charts import charts
 from specplan.reports.page.drafts import Draft, answer, ranked
 from specplan.reports.page.inputs import Inputs
+from specplan.reports.workloads import common_gamma, shown_workloads
 
 HERE = Path(__file__).parent
 
@@ -24,6 +26,16 @@ class Shares:
     draft: float
     verify: float
     other: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kinds:
+    """What one draft gave on each kind of prompt, at one γ for all."""
+
+    draft: str
+    by: str
+    gamma: int
+    workloads: Mapping[str, Workload]
 
 
 def page(inputs: Inputs, *, draft_of: Mapping[str, str | None], title: str) -> str:
@@ -49,6 +61,7 @@ def page(inputs: Inputs, *, draft_of: Mapping[str, str | None], title: str) -> s
         title=title,
         answer=answer(drafts, draft_of=dict(draft_of)),
         drafts=drafts,
+        kinds=_kinds(drafts),
         charts=drawn,
         shares=_shares(drafts, inputs.validations),
         validations=inputs.validations,
@@ -95,4 +108,12 @@ def _shares(drafts: Sequence[Draft], validations: Sequence[Results]) -> list[Sha
         Shares(name, *(100 * seconds / sum(each) for seconds in each))
         for name, each in parts
         if sum(each) > 0
+    ]
+
+
+def _kinds(drafts: Sequence[Draft]) -> list[Kinds]:
+    return [
+        Kinds(draft.name, by, common_gamma(draft.profile), workloads)
+        for draft in drafts
+        for by, workloads in shown_workloads(draft.profile).items()
     ]

@@ -10,7 +10,14 @@ import pytest
 from click.testing import CliRunner, Result
 from made_profiles import made_profile, made_validation
 
-from estimator.profiles.profile import Drafting, Estimate, Profile, write_profile
+from estimator.profiles.profile import (
+    Alpha,
+    Drafting,
+    Estimate,
+    Profile,
+    Workload,
+    write_profile,
+)
 from specplan.main import main
 
 
@@ -83,6 +90,29 @@ def test_counted_acceptances_without_costs_are_shown(tmp_path: Path) -> None:
     assert "no costs were measured" in headline(page)
     assert "Acceptance by position" in page
     assert "What a block costs" not in page
+
+
+def test_gains_are_told_by_kind_of_prompt(tmp_path: Path) -> None:
+    profile = made_profile("d", alpha=0.8, c=0.1)
+    assert "By kind of prompt" not in reported(tmp_path, profile)
+    gamma = profile.optimal_gamma
+    assert gamma is not None
+    code, prose = (
+        Workload(
+            Alpha(alpha, alpha - 0.1, alpha + 0.1, 0.95, 90, 3),
+            tokens_per_call={gamma: Estimate(alpha + 1, 1.25, 2.25)},
+            improvement_factor={gamma: Estimate(alpha + 0.5)},
+            optimal_gamma=best,
+        )
+        for alpha, best in ((0.9, 8), (0.4, 0))
+    )
+    page = reported(tmp_path, replace(profile, by_category={"code": code, "prose": prose}))
+    assert f"<caption>d, γ = {gamma}</caption>" in page
+    assert (
+        '<th scope="row">code</th><td>3</td><td>0.900 [0.800, 1.000]</td>'
+        "<td>1.90 [1.25, 2.25]</td><td>1.40 [–]</td><td>8</td>"
+    ) in page
+    assert "<td>0.90 [–]</td><td>none</td>" in page
 
 
 def test_names_are_text_and_no_markup(tmp_path: Path) -> None:
