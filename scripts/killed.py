@@ -69,9 +69,7 @@ JOBS = {
         ("measure", "--num-prompts", "3", "--max-gamma", "2", "--repeats", "1", *COMMON), _profile
     ),
     "align": Job(
-        # More than a checkpoint's steps and than the texts that are kept at once.
-        ("align", "--num-prompts", "20", "--held-out", "2", "--steps", "120", "--batch", "2",
-         *COMMON),
+        ("align", "--num-prompts", "6", "--held-out", "2", "--steps", "4", "--batch", "2", *COMMON),
         _aligned,
         again=2,
     ),
