@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from estimator.intervals import jackknife_interval, rate, ratio, ratio_interval, student
+from estimator.intervals import (
+    difference,
+    jackknife_interval,
+    left_out,
+    rate,
+    ratio,
+    ratio_interval,
+    student,
+)
 
 TRIALS = 1000
 
@@ -64,6 +72,16 @@ def test_scales_are_those_of_logarithms_and_of_log_odds() -> None:
     slope = 0.06 / (0.8 * 0.2)
     assert np.log(low / (1 - low)) == pytest.approx(np.log(4) - slope)
     assert np.log(high / (1 - high)) == pytest.approx(np.log(4) + slope)
+    assert difference(0.5, 0.25, 3.0) == (-0.25, 1.25)
+
+
+def test_of_two_prompts_each_is_what_is_left_without_the_other() -> None:
+    assert left_out(np.array([1.0, 2.0])).tolist() == [2.0, 1.0]
+    assert left_out(np.array([3.0])).tolist() == [3.0]
+    low, high = ratio_interval([1.0, 2.0], [1.0, 1.0])
+    assert low is not None
+    assert high is not None
+    assert low < 1.5 < high
 
 
 def test_at_the_ends_of_its_range_an_interval_ends_with_it() -> None:
