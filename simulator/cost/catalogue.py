@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 
 from simulator.cost.hardware import Hardware
@@ -161,5 +162,7 @@ def find_hardware(name: str) -> Hardware:
     key = name.strip().lower().replace(" ", "-").replace("_", "-").removeprefix("apple-")
     key = ALIASES.get(key, key)
     if key not in CATALOGUE:
-        raise ValueError(f"gpu must be one of {', '.join(CATALOGUE)}, got {name}")
+        close = get_close_matches(key, [*CATALOGUE, *ALIASES], 1)
+        hint = f" (did you mean {close[0]}?)" if close else ""
+        raise ValueError(f"gpu must be one of {', '.join(CATALOGUE)}, got {name}{hint}")
     return CATALOGUE[key]

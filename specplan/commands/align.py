@@ -98,8 +98,10 @@ def align_command(
 
     \b
     Example:
-      specplan align --target T --draft D --prompts my.jsonl --num-prompts 512 -o aligned
-      specplan validate --decoder bild --target T --draft aligned --prompts other.jsonl
+      specplan align --target T --draft D --prompts my.jsonl --num-prompts 512 \\
+        -o aligned
+      specplan validate --decoder bild --target T --draft aligned \\
+        --prompts other.jsonl
     """
     from tqdm import tqdm
 

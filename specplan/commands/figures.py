@@ -62,7 +62,8 @@ def figures_command(
       specplan figures
       specplan figures leviathan-fig3 leviathan-table1 -o out/ --format png,csv
       specplan figures predicted-measured --results validation.json
-      specplan figures batch-size --target-config T --draft-config D --gpu h100 --alpha 0.8
+      specplan figures batch-size --target-config T --draft-config D \\
+        --gpu h100 --alpha 0.8
 
     With --target-config, --draft-config and --gpu, batch-size shows that deployment.
     """

@@ -107,8 +107,10 @@ def generate_command(
     \b
     Example:
       specplan generate --prompt "def fib(n):" --gamma 4 --show
-      specplan generate --target T --draft D --chat --prompt "Why is the sky blue?" --stop "."
-      specplan generate --decoder bild --fallback 0.6 --rollback 2 --temperature 0 --show
+      specplan generate --target T --draft D --chat --stop "." \\
+        --prompt "Why is the sky blue?"
+      specplan generate --decoder bild --fallback 0.6 --rollback 2 \\
+        --temperature 0 --show
       specplan generate --decoder beam --beams 4 --prompt "def fib(n):"
     """
     from estimator.runs.processes import require_one_process

@@ -90,8 +90,8 @@ def measure_command(
 
     \b
     Example:
-      specplan measure --target Qwen/Qwen3-8B --draft Qwen/Qwen3-0.6B --prompts my.jsonl \\
-        -o profile.json
+      specplan measure --target Qwen/Qwen3-8B --draft Qwen/Qwen3-0.6B \\
+        --prompts my.jsonl -o profile.json
       specplan plan --profile profile.json
       specplan measure --engine llama.cpp -o profile.json
       torchrun --nproc-per-node 8 -m specplan measure --target T --draft D \\

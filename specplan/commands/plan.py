@@ -57,7 +57,8 @@ def plan_command(
     """Plan gamma from numbers, no model needed.
 
     \b
-    gamma              num_speculative_tokens (vLLM), --spec-draft-n-max (llama.cpp)
+    gamma              num_speculative_tokens (vLLM),
+                       --spec-draft-n-max (llama.cpp)
     block efficiency   mean acceptance length: tokens per call of the target
     accepted fraction  "draft acceptance rate": falls with gamma, and is NOT alpha
     alpha              how likely a drafted token stands, those before it standing

@@ -20,7 +20,7 @@ from specplan.options.load import (
 )
 from specplan.options.ranges import numbers
 from specplan.options.stated import given
-from specplan.reports.output import print_json
+from specplan.reports.output import folded, print_json, warn
 from specplan.reports.trees import tree_export, tree_json, tree_text
 
 if TYPE_CHECKING:
@@ -107,8 +107,8 @@ def tree_command(
       specplan tree --acceptance-by-rank 0.7,0.12,0.05,0.03 --c 0.05
       specplan tree --profile profile.json --export sglang
       specplan tree --profile profile.json --export specplan
-      specplan tree --acceptance-by-rank 0.7,0.12,0.05,0.03 --target-config T/config.json \\
-        --draft-config D/config.json --gpu h100 --batch 1,8,64
+      specplan tree --acceptance-by-rank 0.7,0.12,0.05,0.03 --gpu h100 \\
+        --target-config T/config.json --draft-config D/config.json --batch 1,8,64
     """
     from simulator.schemes.tree_choice import choose_tree
 
@@ -133,7 +133,10 @@ def tree_command(
     if options.as_json:
         print_json(tree_json(rates, choices, roofline=roofline))
     else:
-        click.echo(tree_text(rates, choices, roofline=roofline))
+        click.echo(folded(tree_text(rates, choices, roofline=roofline)))
+    if any(len(choice.best.parents) == options.max_nodes for choice in choices.values()):
+        free = "; --c takes verifying as free, so that more always gain" if cost.c else ""
+        warn(f"the best tree has all the nodes it may, --max-nodes {options.max_nodes}{free}")
 
 
 def _read(path: Path) -> Profile:

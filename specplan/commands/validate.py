@@ -131,9 +131,11 @@ def validate_command(
     Example:
       specplan validate
       specplan validate --target T --draft D --gamma 2,4,8 --temperature 0,1
-      specplan validate --draft embedded --draft lookup --policy fixed --policy adaptive
+      specplan validate --draft embedded --draft lookup \\
+        --policy fixed --policy adaptive
       specplan validate --engine llama.cpp --gamma 1,2,4,8
-      specplan validate --draft 'embedded tree:-1,-1,0,0' --draft-temperature 0 --gamma 2
+      specplan validate --draft 'embedded tree:-1,-1,0,0' \\
+        --draft-temperature 0 --gamma 2
       specplan validate --decoder bild --fallback 0.3,0.6,0.9 --rollback 1,2,4
     """
     from estimator.runs.processes import require_one_process

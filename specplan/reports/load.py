@@ -25,11 +25,14 @@ _SPREAD = ("tokens_per_second_low", "tokens_per_second_high")
 
 
 def spread(plan: Plan, price: Pricing) -> tuple[float | None, float | None]:
-    """Returns between which speeds a roofline's prediction lies in eight cases of ten."""
+    """Returns between which speeds eight of ten measured ones lie where a roofline says a plan's.
+
+    Of single sequences: hardly any speed of several has been published.
+    """
     from simulator.cost.efficiency import MEASURED_HIGH, MEASURED_LOW
 
     speed = plan.tokens_per_second
-    if price.load is None or price.load.measured or speed is None:
+    if price.load is None or price.load.measured or speed is None or price.batch > 1:
         return None, None
     return MEASURED_LOW * speed, MEASURED_HIGH * speed
 
@@ -54,6 +57,8 @@ def load_notes(plan: Plan, price: Pricing) -> list[str]:
             f"Eight of ten published speeds lie between {low:.0f} and {high:.0f} tokens per second "
             "where this says " + f"{plan.tokens_per_second:.0f}; ratios hold better."
         )
+    elif load.fits:
+        notes.append("Hardly any speed of several sequences is published to judge this by.")
     return notes
 
 

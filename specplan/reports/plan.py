@@ -112,25 +112,25 @@ def rows_text(plans: Sequence[Plan], basis: Basis, prices: Sequence[Pricing]) ->
     """Returns a table with one line per plan, on what it rests, and the schedule of a load."""
     loads = [price.load for price in prices]
     columns: list[tuple[str, Callable[[Plan], str]]] = [
-        ("alpha", lambda plan: f"{plan.alpha:g}"),
+        ("alpha", lambda plan: f"{plan.alpha:.4g}"),
         ("c", lambda plan: f"{plan.c:.4g}"),
     ]
     if any(plan.batch > 1 for plan in plans):
         columns.append(("batch", lambda plan: str(plan.batch)))
-    columns.append(("best gamma", lambda plan: str(plan.optimal_gamma)))
+    columns.append(("best", lambda plan: str(plan.optimal_gamma)))
     if loads[0] is not None:
         columns.append(("advised", lambda plan: str(plan.gamma_near)))
     if any(plan.gamma != plan.optimal_gamma for plan in plans):
         columns.append(("gamma", lambda plan: str(plan.gamma)))
     columns += [
-        ("tokens per call", lambda plan: f"{plan.expected_tokens:.2f}"),
+        ("tokens/call", lambda plan: f"{plan.expected_tokens:.2f}"),
         ("speed-up", lambda plan: f"{plan.improvement_factor:.2f}"),
         ("operations", lambda plan: f"{plan.operations_factor:.2f}"),
     ]
     if all(plan.tokens_per_second is not None for plan in plans):
         columns += [
             ("tokens/s", lambda plan: f"{plan.tokens_per_second:.1f}"),
-            ("without draft", lambda plan: f"{plan.baseline_tokens_per_second:.1f}"),
+            ("alone", lambda plan: f"{plan.baseline_tokens_per_second:.1f}"),
         ]
     cells = [[cell(plan) for _, cell in columns] for plan in plans]
     header = [name for name, _ in columns]
@@ -162,7 +162,7 @@ def _assumptions(plan: Plan, basis: Basis) -> str:
     elif plan.acceptance_kind == "replay":
         source = " (replayed)"
     verification = "free" if plan.verification_free else "at its own cost"
-    operations = "c, for want of --c-hat" if basis.c_hat_is_c else f"{plan.c_hat:.4g}"
+    operations = "taken to be c" if basis.c_hat_is_c else f"{plan.c_hat:.4g}"
     return (
         f"alpha {plan.alpha:.4g}{source}, c {plan.c:.4g}, verification {verification}, "
         f"c_hat {operations}"
@@ -173,7 +173,7 @@ def _advice(plan: Plan) -> list[str]:
     if plan.optimal_gamma == 0:
         lines = ["Do not speculate: at this alpha and these costs no gamma is faster."]
     elif plan.gamma == plan.optimal_gamma:
-        lines = [*_recommendation(plan), *_tolerance(plan)]
+        lines = [*_recommendation(plan), *_tolerance(plan), *_observed(plan)]
     else:
         best = plan.curve.improvement_factor[plan.optimal_gamma - 1]
         lines = [f"The best gamma is {plan.optimal_gamma}, with {best:.2f} times the speed."]
@@ -221,13 +221,14 @@ def _iid(plan: Plan) -> list[str]:
         return []
     if plan.iid_consistent:
         return [
-            f"Taken as i.i.d. with this alpha, gamma {plan.gamma} would give "
-            f"{plan.improvement_factor_iid:.2f}: near enough."
+            f"With this alpha at every position (i.i.d.) gamma {plan.gamma} would give "
+            f"{plan.improvement_factor_iid:.2f}: no other answer."
         ]
+    side = "high" if plan.iid_error > 0 else "low"
     return [
-        f"Acceptances are not i.i.d.: taken so, tokens per call at gamma {plan.iid_error_gamma} "
-        f"would be {100 * plan.iid_error:+.0f} % off,",
-        f"and gamma {plan.gamma} would give {plan.improvement_factor_iid:.2f} times the speed.",
+        "Acceptances are not i.i.d.: with this alpha at every position tokens per call would be "
+        f"{100 * abs(plan.iid_error):.0f} % too {side} at gamma {plan.iid_error_gamma}, "
+        f"and gamma {plan.gamma} would give {plan.improvement_factor_iid:.2f} times the speed."
     ]
 
 
@@ -249,6 +250,18 @@ def _tolerance(plan: Plan) -> list[str]:
     while last < len(near) and near[last]:
         last += 1
     return [] if first == last else [f"Gamma {first} to {last} come within 2 % of that."]
+
+
+def _observed(plan: Plan) -> list[str]:
+    """Says what the largest observed gamma gives, where the advised one lies beyond."""
+    observed = plan.observed_gamma
+    if observed is None or not 0 < observed < plan.gamma_near:
+        return []
+    gain = plan.curve.improvement_factor[observed - 1]
+    return [
+        f"No position beyond {observed} was observed: gamma {observed} gives {gain:.2f}. Try gamma "
+        f"{plan.gamma_near}, and look again."
+    ]
 
 
 def _break_even(plan: Plan) -> str:

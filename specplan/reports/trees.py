@@ -38,7 +38,7 @@ def tree_json(
                 "best": _plan_json(choice.best),
                 "chain": _plan_json(choice.chain),
                 "gain_percent": 100 * (choice.best.speedup / choice.chain.speedup - 1),
-                **(_speeds(roofline[batch], choice.best) if batch in roofline else _NO_SPEEDS),
+                **(_speeds(batch, roofline[batch], choice.best) if roofline else _NO_SPEEDS),
                 "by_nodes": [_plan_json(plan) for plan in choice.by_nodes.values()],
             }
             for batch, choice in choices.items()
@@ -46,15 +46,15 @@ def tree_json(
     }
 
 
-def _speeds(alone: float, best: TreePlan) -> dict[str, float]:
-    """Returns tokens per second of the best tree, between which eight of ten measured ones lie."""
+def _speeds(batch: int, alone: float, best: TreePlan) -> dict[str, float | None]:
+    """Returns tokens per second of the best tree, and of one sequence what measured ones lie in."""
     from simulator.cost.efficiency import MEASURED_HIGH, MEASURED_LOW
 
     speed = alone * best.speedup
     return {
         "tokens_per_second": speed,
-        "tokens_per_second_low": MEASURED_LOW * speed,
-        "tokens_per_second_high": MEASURED_HIGH * speed,
+        "tokens_per_second_low": MEASURED_LOW * speed if batch == 1 else None,
+        "tokens_per_second_high": MEASURED_HIGH * speed if batch == 1 else None,
     }
 
 
@@ -120,8 +120,9 @@ def tree_text(
         prefix = "" if len(choices) == 1 else f"Batch {batch}: "
         reach = ""
         if batch in roofline:
-            speed, low, high = _speeds(roofline[batch], choice.best).values()
-            reach = f" {speed:.0f} tokens/s in all [{low:.0f}, {high:.0f}]."
+            speed, low, high = _speeds(batch, roofline[batch], choice.best).values()
+            between = "" if low is None else f" [{low:.0f}, {high:.0f}]"
+            reach = f"\n{speed:.0f} tokens/s in all{between}."
         lines.append(prefix + _advice(choice) + reach)
     if roofline:
         lines.append("Costs by a roofline: trust ratios more than speed-ups (docs/roofline.md).")

@@ -229,8 +229,8 @@ def test_operations_say_when_c_stands_in_for_c_hat() -> None:
     stated = run_json("--alpha", "0.8", "--c", "0.05", "--c-hat", "0.05")
     assert (assumed["c_hat"], assumed["c_hat_is_c"]) == (0.05, True)
     assert (stated["c_hat"], stated["c_hat_is_c"]) == (0.05, False)
-    assert "c, for want of --c-hat" in run("--alpha", "0.8", "--c", "0.05").stdout
-    assert "for want" not in run("--alpha", "0.8", "--c", "0.05", "--c-hat", "0.05").stdout
+    assert "c_hat taken to be c\n" in run("--alpha", "0.8", "--c", "0.05").stdout
+    assert "taken" not in run("--alpha", "0.8", "--c", "0.05", "--c-hat", "0.05").stdout
 
 
 def test_ranges_and_lists_give_every_pair() -> None:
@@ -321,7 +321,7 @@ def test_rows_as_text_have_one_line_each() -> None:
     result = run("--alpha", "0.1,0.8", "--c", "0.2", "--gamma", "3")
     header, *lines, last = result.stdout.splitlines()
     assert header.split() == [
-        "alpha", "c", "best", "gamma", "gamma", "tokens", "per", "call", "speed-up", "operations",
+        "alpha", "c", "best", "gamma", "tokens/call", "speed-up", "operations",
     ]  # fmt: skip
     assert [line.split()[:4] for line in lines] == [
         ["0.1", "0.2", "0", "3"],
@@ -428,7 +428,9 @@ def test_rates_by_position_as_servers_print_them() -> None:
     )
     assert conditional["curve"][1]["expected_tokens"] == pytest.approx(1 + 0.9 + 0.54)
     text = run("--acceptance-by-position", "0.9,0.6,0.5", "--conditional", "--c", "0.05").stdout
-    assert "Acceptances are not i.i.d.: taken so, tokens per call at gamma 1" in text
+    assert "Acceptances are not i.i.d.: with this alpha at every position tokens per" in text
+    assert "10 % too low at gamma 1, and gamma" in " ".join(text.split())
+    assert "No position beyond" not in text   # gamma 3, which was observed, is advised
     assert "+ beyond the observed gamma: extrapolated" in text
 
 
@@ -820,7 +822,9 @@ def test_an_unknown_gpu_lists_the_known_ones(gpu: list[str]) -> None:
     result = run(*gpu[:-1], "h1000", "--alpha", "0.7")
     assert result.exit_code == 2
     assert result.stderr.startswith("Error: gpu must be one of a100")
-    assert result.stderr.endswith("got h1000\n")
+    assert result.stderr.endswith("got h1000 (did you mean h100?)\n")
+    nothing_like_it = run(*gpu[:-1], "x", "--alpha", "0.7")
+    assert nothing_like_it.stderr.endswith("got x\n")
 
 
 def test_help_shows_defaults_and_examples() -> None:
