@@ -212,6 +212,8 @@ def test_bad_arguments_are_refused() -> None:
     with pytest.raises(ValueError, match="n must be at least 1, got 0"):
         MEASURED.verify_seconds(0)
     with pytest.raises(ValueError, match="gamma must be at least 0, got -1"):
+        MEASURED.checking_seconds(-1)
+    with pytest.raises(ValueError, match="gamma must be at least 0, got -1"):
         MEASURED.drafting_seconds(-1)
     with pytest.raises(ValueError, match=r"alpha must lie in \[0, 1\], got 2.0"):
         calibrated_optimum(2, cost=MEASURED, max_gamma=4)
