@@ -7,6 +7,8 @@ Each run is a process of its own that is sent SIGKILL at a moment drawn uniforml
 a whole run takes, up to KILLS times, and then left to end. What it wrote must be what the whole run
 wrote, times apart, and nothing may lie beside it. The exit status is 0 if every run passed.
 
+Times are the processor's, so that moments fall where they are meant to on a busy machine, too.
+
 The processes are forked from one that has imported all they need, so that the moments fall into
 the work and not into imports.
 """
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import psutil
 
 KILLS = 3
 COMMON = ("--max-new-tokens", "8", "--prompt-tokens", "16")
@@ -101,13 +104,28 @@ def ended(process: int) -> int:
     return os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
 
 
+def processor_seconds(process: int) -> float | None:
+    """Returns the processor's time that a process has taken; None once it has ended."""
+    if os.waitid(os.P_PID, process, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
+        return None
+    times = psutil.Process(process).cpu_times()
+    return float(times.user + times.system)
+
+
+def killed(process: int, moment: float) -> int:
+    """Kills a process that has taken so much of the processor's time; returns how it ended."""
+    while (taken := processor_seconds(process)) is not None:
+        if taken >= moment:
+            os.kill(process, signal.SIGKILL)
+            break
+        time.sleep(0.005)
+    return ended(process)
+
+
 def survives(job: Job, folder: Path, whole: dict[str, Any], moments: list[float]) -> str:
     """Returns what is wrong after kills at these moments (seconds) and a run to the end, or ""."""
     for moment in moments:
-        process = started(job, folder)
-        time.sleep(moment)
-        os.kill(process, signal.SIGKILL)
-        if ended(process) == 0:
+        if killed(started(job, folder), moment) == 0:
             break   # it had finished
     wanted = job.again if (folder / "output").exists() else 0
     status = ended(started(job, folder))
@@ -138,11 +156,13 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as root:
         first = Path(root) / "whole"
         first.mkdir()
-        began = time.perf_counter()
-        if ended(started(job, first)) != 0:
+        process, seconds = started(job, first), 0.0
+        while (taken := processor_seconds(process)) is not None:
+            seconds = taken
+            time.sleep(0.005)
+        if ended(process) != 0:
             print(first.with_name("whole.errors").read_text())
             return 1
-        seconds = time.perf_counter() - began
         whole = job.left(first)
         print(f"a whole run takes {seconds:.1f} s", flush=True)
         for number in range(arguments.runs):
