@@ -86,4 +86,5 @@ def _discounted(
     left = total - np.bincount(table.context, weights=seen, minlength=contexts)
     total = np.where(left < _NOTHING_LEFT * total, total + 1, total)
     own = seen / total[table.context]
-    return own, 1.0 - np.bincount(table.context, weights=own, minlength=contexts)
+    given: Floats = np.bincount(table.context, weights=own, minlength=contexts).astype(np.float64)
+    return own, 1.0 - given

@@ -7,7 +7,7 @@ from torch import Tensor
 from transformers.cache_utils import StaticLayer
 
 
-class FixedLayer(StaticLayer):
+class FixedLayer(StaticLayer):   # type: ignore[misc]
     """Keys and values in tensors that never move; where a pass writes is the model's to say.
 
     transformers' own fixed layers each count their tokens, so that every pass and every rollback

@@ -13,7 +13,7 @@ from transformers.cache_utils import DynamicLayer
 ROOM = 256
 
 
-class RoomyLayer(DynamicLayer):
+class RoomyLayer(DynamicLayer):   # type: ignore[misc]
     """What a layer saw of a text, at the front of tensors that have room for more.
 
     keys, values: shape (batch, heads, room, width). Positions from `length` on hold nothing: what
