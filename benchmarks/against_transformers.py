@@ -209,18 +209,23 @@ def main() -> None:
                 } | split(runs[len(prompts) :])   # fmt: skip
                 rows.append(row)
                 print(told(row), flush=True)
-    if arguments.output is not None:
-        result = {
-            "command": ["python", *sys.argv],
-            "machine": platform.processor() or platform.machine(),
-            "threads": torch.get_num_threads(),
-            "versions": {name: version(name) for name in ("torch", "transformers")}
-            | {"python": platform.python_version()},
-            "date": date.today().isoformat(),
-            "rows": rows,
-        }
-        arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(arguments.output, (json.dumps(result, indent=2) + "\n").encode())
+            if arguments.output is not None:
+                write_rows(rows, arguments.output)
+
+
+def write_rows(rows: Sequence[dict[str, Any]], output: Path) -> None:
+    """Writes the rows so far and what they were measured with."""
+    result = {
+        "command": ["python", *sys.argv],
+        "machine": platform.processor() or platform.machine(),
+        "threads": torch.get_num_threads(),
+        "versions": {name: version(name) for name in ("torch", "transformers")}
+        | {"python": platform.python_version()},
+        "date": date.today().isoformat(),
+        "rows": rows,
+    }
+    output.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(output, (json.dumps(result, indent=2) + "\n").encode())
 
 
 def told(row: dict[str, Any]) -> str:

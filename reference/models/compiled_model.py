@@ -163,7 +163,7 @@ def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, An
 
     A program is called with tokens of one width alone and otherwise reads what never changes, so
     it looks at nothing before it runs. To ask of every layer whether it is still the one that was
-    compiled, and of programs of other widths first, takes a fifth of a small model's pass.
+    compiled, and first of programs of other widths, is a good part of a small model's pass.
 
     Args:
       backend: that makes the program.
