@@ -188,7 +188,8 @@ def test_seconds_on_cuda_are_read_once_the_device_has_finished(
             Event.count += 1
             self.number = Event.count
 
-        def record(self) -> None:
+        def record(self, stream: str) -> None:
+            assert stream == "stream of cuda"
             happened.append(f"record {self.number}")
 
         def synchronize(self) -> None:
@@ -199,6 +200,7 @@ def test_seconds_on_cuda_are_read_once_the_device_has_finished(
             return 1500.0
 
     monkeypatch.setattr(torch.cuda, "Event", Event)
+    monkeypatch.setattr(torch.cuda, "current_stream", lambda device: f"stream of {device}")
     stopwatch = Stopwatch(torch.device("cuda"))
     for _ in range(2):
         with stopwatch:
