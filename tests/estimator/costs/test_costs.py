@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimator.costs.blocks import fit_costs
+from estimator.costs.blocks import fit_costs, priced_ratio
 from reference.records import Block, Generation
 from simulator.cost.curves import CostModel
 
@@ -163,3 +163,27 @@ def test_a_line_that_starts_below_zero_is_no_overhead() -> None:
 def test_blocks_that_take_nothing_besides_cost_nothing() -> None:
     cost = beside({1: 0.0, 2: 0.0}, {1: 1, 2: 1})
     assert (cost.draft_seconds, cost.overhead_seconds) == (0, 0)
+
+
+def test_a_plain_step_is_the_baselines_whatever_blocks_without_a_draft_took() -> None:
+    nothing_drafted = block(0, draft=0.0, verify=0.5, other=0.003)
+    cost = fit_costs(STEP, once([nothing_drafted, *probed([1, 4]).blocks]))
+    assert cost.verify_seconds(1) == pytest.approx(0.011)
+
+
+def test_a_step_is_what_two_draft_lengths_differ_by_though_none_was_drafted_beside() -> None:
+    dear_start = block(0, draft=0.0, verify=0.011, other=0.001)
+    cost = fit_costs(STEP, once([dear_start, *probed([1, 4]).blocks]))
+    assert cost.draft_seconds == pytest.approx(0.002)
+
+
+def test_one_token_drafted_alone_costs_what_its_pass_takes() -> None:
+    cost = fit_costs(STEP, once(list(probed([1, 1]).blocks)))
+    assert cost.draft_seconds == pytest.approx(0.0015)
+
+
+def test_c_is_told_where_something_was_drafted_and_nowhere_else() -> None:
+    nothing = once([block(0, draft=0.001, verify=0.011, other=0.003)] * 3)
+    assert priced_ratio(fit_costs(STEP, nothing), nothing) is None
+    cost = fit_costs(STEP, [probed([1, 2, 4, 8])])
+    assert priced_ratio(cost, [probed([1, 2])]) == cost.c > 0
