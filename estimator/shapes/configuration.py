@@ -59,8 +59,12 @@ def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
     raise ValueError(f"config.json must describe a causal language model, got {kind}")
 
 
-def build(config: PreTrainedConfig) -> PreTrainedModel:
+def build(config: PreTrainedConfig, *, kind: str) -> PreTrainedModel:
     """Returns the model on the meta device: its modules and their sizes, and no numbers.
+
+    Args:
+      config: of the causal language model.
+      kind: the architecture that the file names, for messages; config may be a part of it.
 
     Raises:
       ValueError: if transformers cannot build it.
@@ -73,7 +77,7 @@ def build(config: PreTrainedConfig) -> PreTrainedModel:
             return AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
     except Exception as error:
         raise ValueError(
-            f"transformers cannot build this {config.model_type}: {_one_line(error)}"
+            f"transformers cannot build this {kind}: {_one_line(error)}"
         ) from None
 
 

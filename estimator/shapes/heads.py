@@ -164,7 +164,7 @@ def mtp(
     """
     stored = storage(config, dtype=dtype, activations=activations)
     decoder = decoder_config(config)
-    model = build(decoder)
+    model = build(decoder, kind=config["model_type"])
     weights = count_weights(model, decoder, stored, within=last_layer(model))
     step = ModelShape(
         name=f"{type(model).__name__} MTP",

@@ -36,7 +36,7 @@ def shape_of(
     # Of a family whose class takes the whole configuration, the text's sizes.
     text = decoder.get_text_config(decoder=True)
     layers = _size(text, ("num_hidden_layers", "n_layer", "n_layers", "num_layers"))
-    model = build(decoder)
+    model = build(decoder, kind=config["model_type"])
     passed = meta_pass(model)
     caches = count_caches(
         passed.cache, text, bytes_per_value=4 if stored.plain.name == "float32" else 2

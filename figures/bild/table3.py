@@ -57,7 +57,7 @@ def draw(data: Table3) -> Figure:
     """Returns the table, ours below the paper's."""
     return draw_lines(
         data.lines,
-        title="BiLD at least as fast, and at least as good, as speculative decoding",
+        title="BiLD where it is as fast as speculative decoding, and where it is as good",
         source="Kim et al. 2023 (BiLD), Table 3: BLEU or ROUGE-L on a T4; "
         f"{data.source}: {METRICS_NOTE}; rejection sampling: strict, at its fastest γ",
     )

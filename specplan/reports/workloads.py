@@ -24,7 +24,8 @@ def shown_workloads(profile: Profile) -> dict[str, Mapping[str, Workload]]:
 
 def common_gamma(profile: Profile) -> int:
     """Returns the γ at which workloads are compared: the best over all prompts, 1 at least."""
-    return max(profile.optimal_gamma or 0, 1)
+    best = profile.optimal_gamma
+    return 1 if best is None else max(best, 1)
 
 
 def workload_lines(profile: Profile) -> list[str]:

@@ -1,14 +1,10 @@
 """Every causal language model of transformers is priced as it is, or refused by name.
 
-Tiny configurations, where transformers makes them, else its default ones, which are counted on the
-meta device alone. What is counted without numbers is compared with the module itself: its weights,
+Tiny configurations, and of some types transformers' default ones, which are counted on the meta
+device alone. What is counted without numbers is compared with the module itself: its weights,
 the cache that a pass of it fills, and the operations that torch counts during that pass.
-
-A quarter of the list, so that the suite stays short; SPECPLAN_ALL_ARCHITECTURES=1 takes all of it
-(two minutes).
 """
 
-import os
 from dataclasses import fields
 from typing import Any
 
@@ -24,9 +20,8 @@ from estimator.shapes.shape import shape_of
 from simulator.cost.model_shape import ModelShape
 from simulator.cost.roofline import forward_flops
 
-EVERY = 1 if os.environ.get("SPECPLAN_ALL_ARCHITECTURES") == "1" else 4
 # transformers makes no default configuration of Gemma 4's drafter.
-NAMES = sorted(set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES) - {"gemma4_assistant"})[::EVERY]
+NAMES = sorted(set(MODEL_FOR_CAUSAL_LM_MAPPING_NAMES) - {"gemma4_assistant"})
 ENCODER_DECODERS = """
     bart bigbird_pegasus blenderbot blenderbot-small marian mbart musicgen musicgen_melody mvp
     pegasus plbart prophetnet whisper
@@ -45,6 +40,12 @@ DEFAULTS = """
     blt cohere_compass_text dbrx gemma4_unified_assistant qwen4_exp qwen4_exp_text reformer
 """
 REFUSED = set((ENCODER_DECODERS + ENCODERS + OTHER_CACHES + " " + NUMBERS + DEFAULTS).split())
+# Sizes that hang together, or differ by layer, so that none are tiny: the default configurations.
+WHOLE = """
+    dots3_note dots3_note_text falcon_h1 gemma3n gemma3n_text gemma4 gemma4_text gemma4_unified
+    gemma4_unified_assistant gemma4_unified_text kimi_linear mamba2 mimo_v2_flash nemotron_h zamba
+    zamba2
+"""
 # Its prompt of its own precedes the text in the cache.
 PROMPTED = {"cpmant"}
 # torch counts more or less: prompts, all experts at once, cross attentions without a source.
@@ -85,15 +86,11 @@ SETTINGS: dict[str, dict[str, Any]] = {
 
 
 def counted(kind: str) -> tuple[dict[str, Any], ModelShape]:
-    """Returns a tiny configuration of that type, or its default one if none can be made, and its
-    shape."""
+    """Returns a tiny configuration of that type, or the default one of WHOLE, and its shape."""
     default = AutoConfig.for_model(kind)
-    try:
-        tiny = _shrunk(default, SETTINGS.get(kind, {})) | {"dtype": "bfloat16"}
-        return tiny, shape_of(tiny)
-    except Exception:
-        whole = default.to_dict() | {"dtype": "bfloat16"}
-        return whole, shape_of(whole)
+    sizes = default.to_dict() if kind in WHOLE.split() else _shrunk(default, SETTINGS.get(kind, {}))
+    config = sizes | {"dtype": "bfloat16"}
+    return config, shape_of(config)
 
 
 def _shrunk(default: Any, settings: dict[str, Any]) -> dict[str, Any]:
