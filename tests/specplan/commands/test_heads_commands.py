@@ -151,6 +151,8 @@ def test_a_killed_training_resumes_as_if_it_had_not_been(
          "heads in lab-heads must be as wide as the states of wide, 16, got 32"),
         (("--target", "target", "--draft", "heads"),
          "draft heads needs the embedded target, got target; train its own with: specplan heads"),
+        (("--target", "target", "--draft", "heads:lab-heads*2", "--verification", "block"),
+         "draft heads:lab-heads*2 branches and must be verified by the strict rule, got block"),
         (("--target", "target", "--draft", "heads:target"),
          "heads must be a folder that specplan heads train wrote, got target without heads.json"),
         (("--target", "target", "--draft", "heads:lab-heads*2", "--lattice-k", "301"),

@@ -818,6 +818,13 @@ def test_a_config_that_describes_no_model_is_refused(
     assert message in result.stderr
 
 
+def test_only_single_sequences_have_a_range_of_published_speeds(gpu: list[str]) -> None:
+    one, eight = (run_json(*gpu, "--alpha", "0.7", "--batch", batch) for batch in ("1", "8"))
+    assert one["tokens_per_second_low"] < one["tokens_per_second"]
+    assert eight["tokens_per_second_low"] is eight["tokens_per_second_high"] is None
+    assert "Hardly any speed of several" in run(*gpu, "--alpha", "0.7", "--batch", "8").stdout
+
+
 def test_an_unknown_gpu_lists_the_known_ones(gpu: list[str]) -> None:
     result = run(*gpu[:-1], "h1000", "--alpha", "0.7")
     assert result.exit_code == 2
