@@ -17,7 +17,7 @@ import torch
 from numpy.typing import NDArray
 
 from estimator.costs.under_load import Batch
-from estimator.profiles.profile import read_profile
+from estimator.profiles.profile_file import read_profile
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_model, resolve_device
 from simulator.cost.curves import CostModel

@@ -77,7 +77,7 @@ def _timings(value: Mapping[str, Any], gamma: int | None) -> Observation:
     if not isinstance(timings, dict) or "predicted_n" not in timings:
         raise ValueError(
             "JSON of drafts must have spec_decode_num_drafts (vllm bench serve) or timings "
-            f"(llama.cpp), got {', '.join(map(str, value)) or 'nothing'}"
+            f"(llama.cpp), got {', '.join(map(str, [*value][:5])) or 'nothing'}"
         )
     if "draft_n" not in timings:
         raise ValueError(

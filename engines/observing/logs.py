@@ -31,7 +31,8 @@ def read_log(text: str) -> Observation:
         if found is None:
             raise ValueError(
                 "a line of vLLM's log must tell accepted and drafted tokens and rates by position, "
-                f"got {line[line.index(MARK) :][:120]!r}"
+                f"got {line[line.index(MARK) :][:120]!r} (rates alone: 'specplan plan "
+                "--acceptance-by-position')"
             )
         accepted, drafted = int(found[1]), int(found[2])
         rates = [float(rate) for rate in found[3].split(", ")]

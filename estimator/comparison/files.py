@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from estimator.comparison.paired import Difference, paired
-from estimator.profiles.profile import SCHEMA, LeftOut, Profile, read_profile
+from estimator.profiles.profile import SCHEMA, LeftOut, Profile
+from estimator.profiles.profile_file import read_profile
 
 # What two rows of validations must share to be one setting.
 SETTING = ("draft", "temperature", "draft_temperature", "policy", "gamma", "rule")

@@ -99,6 +99,26 @@ def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) ->
     return drafted / decoded
 
 
+def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) -> float:
+    """Returns how much of a draft step is what its layers take whatever they compute, in [0, 1].
+
+    Args:
+      deployment: the models, and what they run on.
+      context: tokens in each sequence's cache.
+      batch: sequences.
+    """
+    conditions, step = deployment.draft_conditions, deployment.draft.step
+    seconds = forward_seconds(
+        step,
+        deployment.hardware,
+        new_tokens=1,
+        context=context,
+        batch=batch,
+        conditions=conditions,
+    )
+    return step.layers * conditions.layer_overhead_seconds / float(seconds)
+
+
 def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
     """Returns the bytes of weights and caches of both models on each GPU.
 

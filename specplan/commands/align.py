@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specplan.commands.validate_bild import warn_of_size
+from specplan.options.json_option import json_option
 from specplan.options.model_options import ModelOptions, model_options
 from specplan.reports.output import bounds, print_json, table, writable
 
@@ -72,7 +73,7 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
     required=True,
     help="Folder for the trained model; an interrupted run resumes from what stands beside it.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def align_command(
     options: ModelOptions,
     loss: str,

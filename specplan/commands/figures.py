@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.load import DeploymentOptions, deployment_of, deployment_options
+from specplan.options.json_option import json_option
+from specplan.options.load import DeploymentOptions, deployment_options
+from specplan.options.roofline import deployment_of
 from specplan.options.stated import given
 from specplan.reports.output import print_json
 
@@ -43,7 +45,7 @@ _DEFAULT_FOLDER = Path("figures/output")
 @click.option("--context", type=int, metavar="L", help="Tokens cached.  [default: 512]")
 @click.option("--alpha", type=float, metavar="A", help="Acceptance rate.  [default: 0.7]")
 @click.option("--list", "list_only", is_flag=True, help="Name the figures and their sources.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def figures_command(
     names: tuple[str, ...],
     folder: Path,

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options.bild_options import OneBild, given, one_bild_options, refuse_with_bild
+from specplan.options.json_option import json_option
 from specplan.options.model_options import (
     MOST_GAMMA,
     ModelOptions,
@@ -80,7 +81,7 @@ if TYPE_CHECKING:
     help="One line per block: accepted draft tokens green, rejected ones red, the target's blue.",
 )
 @click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the tokens drawn.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def generate_command(
     options: ModelOptions,
     compiling: str,

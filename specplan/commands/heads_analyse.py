@@ -6,6 +6,7 @@ import sys
 
 import click
 
+from specplan.options.json_option import json_option
 from specplan.options.model_options import ModelOptions, model_options
 from specplan.reports.output import print_json, warn
 
@@ -31,7 +32,7 @@ from specplan.reports.output import print_json, warn
     default=0.3,
     help="Share of the prompts on which the rescorers' weights are chosen.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def analyse_command(
     options: ModelOptions,
     ngrams: tuple[str, ...],

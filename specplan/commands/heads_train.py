@@ -7,6 +7,9 @@ from typing import Any
 
 import click
 
+from specplan.loading.corpora import read_corpus
+from specplan.options.corpus_options import corpus_option
+from specplan.options.json_option import json_option
 from specplan.reports.output import print_json, table, writable
 
 
@@ -18,14 +21,7 @@ from specplan.reports.output import print_json, table, writable
     show_default=True,
     help="The decoder-only model that is to draft for itself.",
 )
-@click.option(
-    "--corpus",
-    "sources",
-    multiple=True,
-    required=True,
-    metavar="FILE|FOLDER",
-    help="Text: .txt, .py, .jsonl, each also .gz; of a folder all of these. Repeatable.",
-)
+@corpus_option
 @click.option("--heads", type=click.IntRange(min=2), default=9, help="h, the model's own included.")
 @click.option("--hidden", type=click.IntRange(min=1), help="Hidden units.  [default: 2 x width]")
 @click.option("--steps", type=click.IntRange(min=0), default=2000, help="Steps of training.")
@@ -44,7 +40,7 @@ from specplan.reports.output import print_json, table, writable
     required=True,
     help="Folder for the heads; an interrupted run resumes from what stands beside it.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def train_command(
     target: str,
     sources: tuple[str, ...],
@@ -76,7 +72,6 @@ def train_command(
     import torch
 
     from ngram.rows.vocabulary import vocabulary_of
-    from ngram.training.corpus import corpus_files, encode_texts, read_texts
     from reference.heads.folder import save_heads
     from reference.heads.heads import Heads
     from reference.heads.training import (
@@ -95,7 +90,7 @@ def train_command(
     schedule = Schedule(steps, rate, warmup=max(steps // 20, 1))
     source = target_source(target)
     tokenizer = load_tokenizer(source)
-    corpus = encode_texts(read_texts(corpus_files(sources)), tokenizer)
+    corpus = read_corpus(sources, None, tokenizer)
     stream = torch.from_numpy(corpus.sentences[:tokens].astype("int64"))
     stream[stream < 0] = vocabulary_of(tokenizer).end
     windows = windows_of(stream, window, heads=heads)

@@ -110,7 +110,7 @@ def measure_command(
         measure_costs,
         measured_gammas,
     )
-    from estimator.profiles.profile import profile_json, write_profile
+    from estimator.profiles.profile_file import profile_json, write_profile
     from estimator.runs.arms import Subject
     from estimator.runs.batched import batch_module
     from estimator.runs.processes import these_processes

@@ -55,7 +55,7 @@ def measure_on_engine(
 
     from engines.trials.profiling import engine_profile, profile_on_engine
     from engines.trials.trial import Trial, priced_gammas
-    from estimator.profiles.profile import profile_json, write_profile
+    from estimator.profiles.profile_file import profile_json, write_profile
     from estimator.traces.trace_file import require_place, traces_path
     from specplan.loading.engines import engine_pair
 

@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specplan.options.cost import CostOptions, cost_options, pricings
-from specplan.options.load import (
-    DeploymentOptions,
-    LoadOptions,
-    deployment_options,
-    load_options,
-    measured_pricings,
-    roofline_pricings,
-)
+from specplan.options.json_option import json_option
+from specplan.options.load import DeploymentOptions, LoadOptions, deployment_options, load_options
+from specplan.options.measured_load import measured_pricings
+from specplan.options.roofline import roofline_pricings
 from specplan.reports.observation import observation_json, observation_line, observation_text
 from specplan.reports.output import folded, print_json, warn, writable
 from specplan.reports.plan import Basis, plan_json, plan_text
@@ -65,7 +61,7 @@ FOLLOWED_SECONDS = 10.0
     help="Costs from a file that `specplan measure` wrote.",
 )
 @click.option(
-    "--max-gamma", type=int, default=16, metavar="G", help="The largest gamma to consider."
+    "--max-gamma", type=int, default=32, metavar="G", help="The largest gamma to consider."
 )
 @click.option(
     "--draft-sampling",
@@ -81,7 +77,7 @@ FOLLOWED_SECONDS = 10.0
     metavar="FILE",
     help="Write a profile here, to plan with.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def observe_command(
     sources: tuple[str, ...],
     gamma: int | None,
@@ -158,7 +154,7 @@ def _price(
     """Returns the cost that the options state; None where they state none."""
     profile: Profile | None = None
     if profile_path is not None:
-        from estimator.profiles.profile import read_profile
+        from estimator.profiles.profile_file import read_profile
 
         profile = read_profile(profile_path)
         if profile.cost is None:
@@ -259,7 +255,7 @@ def _write(
     output: Path,
 ) -> None:
     from engines.observing.profiles import observed_profile
-    from estimator.profiles.profile import write_profile
+    from estimator.profiles.profile_file import write_profile
     from simulator.cost.curves import CostModel
 
     cost = None if priced is None else priced.cost

@@ -16,16 +16,11 @@ from specplan.options.choice import (
 )
 from specplan.options.cost import CostOptions, cost_options, pricings
 from specplan.options.drafter_names import lookup_length, served_draft
-from specplan.options.load import (
-    DeploymentOptions,
-    LoadOptions,
-    deployment_options,
-    load_options,
-    measured_pricings,
-    roofline_pricings,
-)
+from specplan.options.load import DeploymentOptions, LoadOptions, deployment_options, load_options
+from specplan.options.measured_load import measured_pricings
+from specplan.options.roofline import roofline_pricings
 from specplan.reports.export import default_sampling, export, judges_blocks
-from specplan.reports.load import machine, schedules, schedules_json
+from specplan.reports.load import machine, overhead_notes, schedules, schedules_json
 from specplan.reports.lookup_export import export_lookup
 from specplan.reports.output import print_json, warn, write_json
 from specplan.reports.plan import Basis, plan_json, plan_text, row_json, rows_text
@@ -208,7 +203,7 @@ def _show(
 def _read(path: Path | None) -> Profile | None:
     if path is None:
         return None
-    from estimator.profiles.profile import read_profile
+    from estimator.profiles.profile_file import read_profile
 
     return read_profile(path)
 
@@ -279,6 +274,7 @@ def _notes(
             "tokens per second."
         )
         notes.append(f"Costs measured on {load.gpu}." if load.measured else roofline)
+        notes += overhead_notes(load)
     if lenience is not None and lenience < 1:
         notes.append(
             f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} times "

@@ -10,15 +10,16 @@ import click
 
 from specplan.options.cost import CostOptions, cost_options, pricings
 from specplan.options.groups import option_group
+from specplan.options.json_option import json_option
 from specplan.options.load import (
     DEFAULT_CONTEXT,
     DeploymentOptions,
     LoadOptions,
-    deployment_of,
     deployment_options,
     load_options,
 )
-from specplan.options.ranges import numbers
+from specplan.options.ranges import numbers, shares
+from specplan.options.roofline import deployment_of
 from specplan.options.stated import given
 from specplan.reports.output import folded, print_json, warn
 from specplan.reports.trees import tree_export, tree_json, tree_text
@@ -50,7 +51,7 @@ tree_options = option_group(
         click.option(
             "--acceptance-by-rank",
             "by_rank",
-            callback=numbers,
+            callback=shares,
             metavar="R,R,...",
             help="How often the target's token is the draft's 1st, 2nd, ... choice.",
         ),
@@ -83,7 +84,7 @@ tree_options = option_group(
             type=click.Choice(["sglang", "specplan"]),
             help="Print only what sets the best there.",
         ),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        json_option,
     ],
 )
 
@@ -140,7 +141,7 @@ def tree_command(
 
 
 def _read(path: Path) -> Profile:
-    from estimator.profiles.profile import read_profile
+    from estimator.profiles.profile_file import read_profile
 
     return read_profile(path)
 

@@ -12,6 +12,7 @@ import click
 from specplan.commands.on_engine import validate_on_engine
 from specplan.options.bild_options import BildOptions, bild_options, given, refuse_with_bild
 from specplan.options.engine_options import engine_options
+from specplan.options.json_option import json_option
 from specplan.options.model_options import (
     MOST_GAMMA,
     ModelOptions,
@@ -102,7 +103,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     callback=writable,
     help="Write the JSON object here.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def validate_command(
     options: ModelOptions,
     compiling: str,

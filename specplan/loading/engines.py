@@ -23,7 +23,7 @@ from estimator.runs.processes import require_one_process
 from estimator.traces.traces import DraftSampling
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer, require_same_tokenizer
-from specplan.loading.pairs import prompt_ids
+from specplan.loading.prompts import prompt_ids
 from specplan.options.engine_options import EngineOptions
 from specplan.options.model_options import ModelOptions
 

@@ -6,15 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from estimator.prompt_datasets import read_dataset
-from estimator.prompt_files import Prompt, read_prompts, require_characters
-from estimator.prompts import embedded_prompts, encode_prompts
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.device_map import DeviceMap, parse_device_map
 from reference.models.families import unapplied_settings
 from reference.models.huggingface import (
-    encode_chat,
     end_ids,
     load_model,
     load_tokenizer,
@@ -34,8 +30,9 @@ from specplan.loading.drafters import (
     target_source,
 )
 from specplan.loading.origins import model_files
+from specplan.loading.prompts import encoded_prompts, given_prompt, wanted_prompts
 from specplan.options.drafter_names import parse_drafter
-from specplan.options.model_options import EMBEDDED_PROMPT_TOKENS, ModelOptions
+from specplan.options.model_options import ModelOptions
 from specplan.reports.output import warn
 
 
@@ -152,7 +149,7 @@ def load(
       ValueError: with the option's name, rule and value.
     """
     target_name = EMBEDDED if options.target is None else options.target
-    texts = _texts(options) if prompt is None else [_given(prompt)]
+    texts = wanted_prompts(options) if prompt is None else [given_prompt(prompt)]
     names = {name: parse_drafter(name) for name in drafts}
     heads = any(name.kind == "heads" for name in names.values())
     if compiling != "off" and heads:
@@ -169,7 +166,7 @@ def load(
     tokenizer = load_tokenizer(source, trust_remote_code=options.trust_remote_code)
     for name in names.values():
         require_tokenizer_of_target(name, tokenizer, options, target_name=target_name)
-    prompts = _prompts(texts, tokenizer, options, target_name)
+    prompts = encoded_prompts(texts, tokenizer, options, target_name)
     target = load_model(
         source,
         device=device,
@@ -242,72 +239,3 @@ def _tell_of_unapplied_settings(target: CachedModel, options: ModelOptions) -> N
     if others:
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
         warn(f"not applied of the generation_config of {target.name}: {listed}")
-
-
-def _given(prompt: str) -> Prompt:
-    """Returns the prompt of the command line."""
-    require_characters(prompt, "prompt")
-    return Prompt(prompt)
-
-
-def prompt_ids(options: ModelOptions, tokenizer: Any, target_name: str) -> list[list[int]]:
-    """Returns the ids of the prompts that the options name.
-
-    Raises:
-      ValueError: if there are none, or one is empty.
-    """
-    return _prompts(_texts(options), tokenizer, options, target_name)
-
-
-def _texts(options: ModelOptions) -> list[Prompt] | None:
-    """Returns as many of a user's prompts as are wanted; None stands for library sources."""
-    if options.dataset is not None:
-        if options.prompts is not None:
-            raise ValueError("prompts and dataset cannot both be given")
-        return read_dataset(
-            options.dataset,
-            configuration=options.dataset_config,
-            split=options.dataset_split,
-            count=options.num_prompts,
-        )
-    for name, value in (
-        ("dataset-config", options.dataset_config), ("dataset-split", options.dataset_split)
-    ):   # fmt: skip
-        if value is not None:
-            raise ValueError(f"{name} must come with a dataset, got {value} without")
-    if options.prompts is not None:
-        files = read_prompts(options.prompts)
-        if files.left_out:
-            first, others = files.left_out[0], len(files.left_out) - 1
-            warn(f"left out as no text: {first}" + (f" and {others} more" if others else ""))
-        return list(files.prompts[: options.num_prompts])
-    if options.chat:
-        raise ValueError("chat needs a prompt of your own, got none")
-    return None
-
-
-def _prompts(
-    prompts: Sequence[Prompt] | None, tokenizer: Any, options: ModelOptions, target_name: str
-) -> list[list[int]]:
-    if prompts is None:
-        return _library_prompts(tokenizer, options)
-    texts = [prompt.text for prompt in prompts]
-    if not options.chat:
-        return encode_prompts(texts, tokenizer, prompt_tokens=options.prompt_tokens)
-    if options.prompt_tokens is not None:
-        raise ValueError("prompt_tokens cannot be given with chat: it would cut the template")
-    return [encode_chat(tokenizer, text, name=target_name) for text in texts]
-
-
-def _library_prompts(tokenizer: Any, options: ModelOptions) -> list[list[int]]:
-    tokens = options.prompt_tokens
-    tokens = EMBEDDED_PROMPT_TOKENS if tokens is None else tokens
-    prompts = embedded_prompts(tokenizer, count=options.num_prompts, prompt_tokens=tokens)
-    if not prompts:
-        raise ValueError(
-            f"prompts must be given: this Python's library has no held-out source of {tokens} "
-            "tokens, got none"
-        )
-    if len(prompts) < options.num_prompts:
-        warn(f"the library has {len(prompts)} held-out sources of {tokens} tokens, no more")
-    return prompts

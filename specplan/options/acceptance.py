@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options.groups import option_group
-from specplan.options.ranges import number, numbers
+from specplan.options.ranges import share, shares
 from specplan.options.stated import given
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ acceptance_options = option_group(
     AcceptanceOptions,
     [
         click.option(
-            "--alpha", callback=numbers, metavar="A", help="Acceptance rate alpha in [0, 1]."
+            "--alpha", callback=shares, metavar="A", help="Acceptance rate alpha in [0, 1]."
         ),
         click.option(
             "--accepted-fraction",
-            callback=number,
+            callback=share,
             metavar="F",
             help="Accepted over drafted tokens, as servers print it (0.497, 49.7% or 171/297); "
             "with --at-gamma.",
@@ -59,11 +59,16 @@ acceptance_options = option_group(
             metavar="E",
             help="Tokens per target call (mean acceptance length); with --at-gamma.",
         ),
-        click.option("--at-gamma", type=int, metavar="G", help="The gamma those were counted at."),
+        click.option(
+            "--at-gamma",
+            type=click.IntRange(min=1),
+            metavar="G",
+            help="The gamma those were counted at.",
+        ),
         click.option(
             "--acceptance-by-position",
             "by_position",
-            callback=numbers,
+            callback=shares,
             metavar="R,R,...",
             help="How often positions 1, 2, ... of a draft stand, counting all drafts, as servers "
             "print it.",
@@ -132,7 +137,13 @@ def acceptances(
     if options.by_position is not None:
         if options.conditional:
             return (ByPosition(options.by_position),)
-        return (ByPosition.of_unconditional(options.by_position),)
+        try:
+            return (ByPosition.of_unconditional(options.by_position),)
+        except ValueError as error:
+            raise click.UsageError(
+                f"--acceptance-by-position: {error}; rates that count only the drafts whose "
+                "earlier positions stood go with --conditional"
+            ) from None
     if profile is not None:
         drafting = profile.drafting(sampling)
         judged = drafting.under("token" if verification is None else verification)

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from specplan.options.groups import option_group
+from specplan.options.json_option import json_option
 from specplan.reports.export import EXPORTS
 from specplan.reports.output import writable
 
@@ -73,6 +74,6 @@ output_options = option_group(
             callback=writable,
             help="Write the JSON object here, too.",
         ),
-        click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+        json_option,
     ],
 )

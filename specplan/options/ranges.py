@@ -39,6 +39,32 @@ def number(_ctx: click.Context, _param: click.Parameter, value: str | None) -> f
         raise click.BadParameter(str(error)) from None
 
 
+def shares(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> tuple[float, ...] | None:
+    """Returns the numbers of an option, each a probability or rate; its callback.
+
+    Raises:
+      click.BadParameter: as numbers, or if one lies outside [0, 1].
+    """
+    found = numbers(ctx, param, value)
+    for each in found or ():
+        _require_share(each)
+    return found
+
+
+def share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
+    """Returns the one probability or rate of an option; its callback.
+
+    Raises:
+      click.BadParameter: as number, or if it lies outside [0, 1].
+    """
+    found = number(ctx, param, value)
+    if found is not None:
+        _require_share(found)
+    return found
+
+
 def integers(
     _ctx: click.Context, _param: click.Parameter, value: str | None
 ) -> tuple[int, ...] | None:
@@ -88,6 +114,12 @@ def parse_numbers(text: str) -> tuple[float, ...]:
         if len(values) > MOST_VALUES:
             raise ValueError(f"{text!r} has more than {MOST_VALUES} values")
     return tuple(values)
+
+
+def _require_share(value: float) -> None:
+    if not 0 <= value <= 1:
+        hint = f": for per cent write {value:g}%" if 2 <= value <= 100 else ""
+        raise click.BadParameter(f"must lie in [0, 1], got {value:g}{hint}")
 
 
 def _range(text: str) -> list[float]:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import errno
+import re
 
 import click
+
+# What click says of `--alpha 0.7 0.5`.
+_SPACED_LIST = re.compile(r"Got unexpected extra arguments? \([\d.,%/: ]+\)")
 
 BAD_INPUT = 2
 FAILURE = 1
@@ -17,7 +21,10 @@ def describe(error: Exception) -> tuple[str, int]:
     """Returns the message for a user and the exit status."""
     if isinstance(error, click.ClickException):
         bad_input = isinstance(error, click.UsageError | click.FileError)
-        return error.format_message(), BAD_INPUT if bad_input else error.exit_code
+        message = error.format_message()
+        if _SPACED_LIST.fullmatch(message):
+            message += ": a list has commas and no spaces, 0.7,0.5"
+        return message, BAD_INPUT if bad_input else error.exit_code
     # FloatingPointError: a model whose logits are NaN, which the message names.
     if isinstance(error, ValueError | FloatingPointError):
         return str(error), BAD_INPUT

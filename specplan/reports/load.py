@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
     from simulator.choice.schedule import Range
-    from specplan.reports.pricing import Pricing
+    from specplan.reports.pricing import Load, Pricing
 
+_MOSTLY = 0.5
 _KEYS = ("gpu", "dtype", "tp", "draft_kind", "context", "needed_gb", "fits")
 
 
@@ -59,7 +60,18 @@ def load_notes(plan: Plan, price: Pricing) -> list[str]:
         )
     elif load.fits:
         notes.append("Hardly any speed of several sequences is published to judge this by.")
-    return notes
+    return [*notes, *overhead_notes(load)]
+
+
+def overhead_notes(load: Load) -> list[str]:
+    """Returns that a draft's time is mostly assumed, where it is."""
+    share = load.draft_overhead
+    if share is None or share <= _MOSTLY:
+        return []
+    return [
+        f"{100 * share:.0f} % of a draft step is time that each layer is taken to need whatever it "
+        "computes (--layer-overhead-us): c hangs on it."
+    ]
 
 
 def machine(gpu: str, tp: int) -> str:

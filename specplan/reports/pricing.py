@@ -19,6 +19,8 @@ class Load:
     needed_gb: weights and caches of both models on each GPU; None: not known.
     fits: whether its memory suffices.
     measured: whether the costs are a profile's; a roofline's else.
+    draft_overhead: the share of a draft step that its layers take whatever they compute; None:
+      not known.
     """
 
     gpu: str
@@ -29,6 +31,7 @@ class Load:
     needed_gb: float | None
     fits: bool
     measured: bool = False
+    draft_overhead: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

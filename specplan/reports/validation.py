@@ -96,7 +96,7 @@ def _costs(validation: Validation) -> str:
     step = cost.verify_seconds(1)
     return (
         f"  {_short(row.draft)}, temperature {row.temperature:g}: target step {1e3 * step:.1f} ms, "
-        f"draft step {1e3 * cost.draft_seconds:.2f} ms; verifying {longest} tokens takes "
+        f"draft step {1e3 * cost.draft_seconds:.2f} ms; verifying drafts of {longest - 1} takes "
         f"{float(cost.verify_seconds(longest)) / float(step):.2f} steps, each block "
         f"{1e3 * cost.overhead_seconds:.2f} ms besides"
     )

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator.profiles.profile import SCHEMA, Profile, read_profile
+from estimator.profiles.profile import SCHEMA, Profile
+from estimator.profiles.profile_file import read_profile
 from figures.drawing.results import Results, parse_results, short_name
 
 

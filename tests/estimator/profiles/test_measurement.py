@@ -7,7 +7,8 @@ from pairs import PROMPTS, tiny_pair
 
 from estimator.costs.operations import c_hat, operations_per_token
 from estimator.profiles.measurement import make_profile, measure_costs, measured_gammas
-from estimator.profiles.profile import AlphaBin, Setup, read_profile, write_profile
+from estimator.profiles.profile import AlphaBin, Setup
+from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.runs.arms import Subject
 from estimator.traces.ahead import replay_factor
 from estimator.traces.measured_traces import measure_traces

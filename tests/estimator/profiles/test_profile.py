@@ -18,10 +18,8 @@ from estimator.profiles.profile import (
     Improvement,
     Profile,
     Setup,
-    profile_json,
-    read_profile,
-    write_profile,
 )
+from estimator.profiles.profile_file import profile_json, read_profile, write_profile
 
 PROFILE = Profile(
     schema=SCHEMA,

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from made_profiles import made_profile, made_validation
 from programs import Run
 
-from estimator.profiles.profile import write_profile
+from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 
 

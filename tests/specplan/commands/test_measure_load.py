@@ -11,7 +11,8 @@ from click.testing import CliRunner, Result
 from made_profiles import made_profile
 from programs import Run
 
-from estimator.profiles.profile import LoadCosts, read_profile, write_profile
+from estimator.profiles.profile import LoadCosts
+from estimator.profiles.profile_file import read_profile, write_profile
 from specplan.main import main
 
 

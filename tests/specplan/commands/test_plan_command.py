@@ -11,16 +11,8 @@ import pytest
 from click.testing import CliRunner, Result
 from refusals import assert_refused
 
-from estimator.profiles.profile import (
-    SCHEMA,
-    VERSION,
-    Alpha,
-    Drafting,
-    Estimate,
-    Profile,
-    Setup,
-    write_profile,
-)
+from estimator.profiles.profile import SCHEMA, VERSION, Alpha, Drafting, Estimate, Profile, Setup
+from estimator.profiles.profile_file import write_profile
 from simulator.acceptance.block_verification import block_acceptance
 from simulator.acceptance.conversions import accepted_fraction
 from simulator.acceptance.iid import Iid
@@ -674,10 +666,14 @@ ONE_OF = (
         (["--c", "0.05"], f"{ONE_OF} and --profile, got none of them"),
         ([*OK, "--accepted-fraction", "0.6", "--at-gamma", "4"],
          f"{ONE_OF} and --profile, got --alpha and --accepted-fraction"),
-        (["--alpha", "1.2", "--c", "0.05"], "alpha must lie in [0, 1], got 1.2"),
-        (["--alpha", "-0.1", "--c", "0.05"], "alpha must lie in [0, 1], got -0.1"),
-        (["--alpha", "nan", "--c", "0.05"], "alpha must lie in [0, 1], got nan"),
-        (["--alpha", "0.5,1.5", "--c", "0.05"], "alpha must lie in [0, 1], got 1.5"),
+        (["--alpha", "1.2", "--c", "0.05"],
+         "Invalid value for '--alpha': must lie in [0, 1], got 1.2"),
+        (["--alpha", "-0.1", "--c", "0.05"],
+         "Invalid value for '--alpha': must lie in [0, 1], got -0.1"),
+        (["--alpha", "nan", "--c", "0.05"],
+         "Invalid value for '--alpha': must lie in [0, 1], got nan"),
+        (["--alpha", "0.5,1.5", "--c", "0.05"],
+         "Invalid value for '--alpha': must lie in [0, 1], got 1.5"),
         (["--alpha", "high", "--c", "0.05"],
          "Invalid value for '--alpha': 'high' is not a number"),
         (["--alpha", "0.1:0.9", "--c", "0.05"],
@@ -696,9 +692,19 @@ ONE_OF = (
         (["--block-efficiency", "3", "--c", "0.05"],
          "--block-efficiency needs --at-gamma, the gamma that it was counted at"),
         (["--accepted-fraction", "61", "--at-gamma", "4", "--c", "0.05"],
-         "accepted_fraction must lie in [0, 1], got 61.0"),
+         "Invalid value for '--accepted-fraction': must lie in [0, 1], got 61: for per cent write "
+         "61%"),
         (["--accepted-fraction", "0.6", "--at-gamma", "0", "--c", "0.05"],
-         "gamma must be at least 1, got 0"),
+         "Invalid value for '--at-gamma': 0 is not in the range x>=1."),
+        (["--acceptance-by-position", "0.5,0.6", "--c", "0.05"],
+         "--acceptance-by-position: position_acceptance must not rise from one position to the "
+         "next, got 0.6 after 0.5; rates that count only the drafts whose earlier positions stood "
+         "go with --conditional"),
+        (["--acceptance-by-position", "70,49", "--c", "0.05"],
+         "Invalid value for '--acceptance-by-position': must lie in [0, 1], got 70: for per cent "
+         "write 70%"),
+        (["--acceptance-by-position", "0.7", "0.5", "0.3", "--c", "0.05"],
+         "Got unexpected extra arguments (0.5 0.3): a list has commas and no spaces, 0.7,0.5"),
         (["--block-efficiency", "6", "--at-gamma", "4", "--c", "0.05"],
          "block_efficiency must lie in [1, gamma + 1 = 5], got 6.0"),
         (["--alpha", "0.8"],
@@ -823,6 +829,14 @@ def test_only_single_sequences_have_a_range_of_published_speeds(gpu: list[str]) 
     assert one["tokens_per_second_low"] < one["tokens_per_second"]
     assert eight["tokens_per_second_low"] is eight["tokens_per_second_high"] is None
     assert "Hardly any speed of several" in run(*gpu, "--alpha", "0.7", "--batch", "8").stdout
+
+
+@pytest.mark.parametrize("batch", ["1", "1,8"])
+def test_a_c_that_hangs_on_the_overhead_of_layers_is_told(gpu: list[str], batch: str) -> None:
+    told = "of a draft step is time that each layer is taken to need"
+    asked = (*gpu, "--alpha", "0.7", "--batch", batch)
+    assert told in " ".join(run(*asked, "--layer-overhead-us", "1000").stdout.split())
+    assert told not in " ".join(run(*asked, "--layer-overhead-us", "0").stdout.split())
 
 
 def test_an_unknown_gpu_lists_the_known_ones(gpu: list[str]) -> None:

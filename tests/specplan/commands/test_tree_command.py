@@ -8,7 +8,8 @@ import pytest
 from click.testing import CliRunner, Result
 from test_plan_command import LLAMA, PROFILE
 
-from estimator.profiles.profile import Alpha, Drafting, write_profile
+from estimator.profiles.profile import Alpha, Drafting
+from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 
 RATES = "0.6,0.15,0.07,0.04"
@@ -140,7 +141,8 @@ def test_a_load_has_a_row_for_each_batch_size(tmp_path: Path) -> None:
         (["--c", "0.1"], "give --acceptance-by-rank or --profile, got neither"),
         (["--acceptance-by-rank", "0.7,0.5", "--c", "0.1"],
          "acceptance must be rates by rank whose sum is at most 1, got 2 of sum 1.2"),
-        (["--acceptance-by-rank", "1.2", "--c", "0.1"], "acceptance must lie in [0, 1], got 1.2"),
+        (["--acceptance-by-rank", "1.2", "--c", "0.1"],
+         "Invalid value for '--acceptance-by-rank': must lie in [0, 1], got 1.2"),
         (["--acceptance-by-rank", RATES], "give the cost: --c, or --target-ms"),
         (["--acceptance-by-rank", RATES, "--c", "0.1,0.2"], "--c must be one number for trees"),
         (["--acceptance-by-rank", RATES, "--c", "0.1", "--draft-pass-ms", "1,2"],

@@ -9,7 +9,7 @@ import pytest
 import torch
 from transformers import GenerationConfig
 
-import specplan.loading.pairs
+import specplan.loading.prompts
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.models.encoder_decoder import EncoderDecoderModel
@@ -165,7 +165,7 @@ def test_a_library_with_few_sources_is_said_to_have_few(
     def embedded_prompts(*_: object, **__: object) -> list[list[int]]:
         return [[1] * 64] * found
 
-    monkeypatch.setattr(specplan.loading.pairs, "embedded_prompts", embedded_prompts)
+    monkeypatch.setattr(specplan.loading.prompts, "embedded_prompts", embedded_prompts)
     library = replace(options, prompts=None)
     if message is None:
         assert len(load(library, ()).prompts) == found

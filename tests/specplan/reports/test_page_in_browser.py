@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner
 from made_profiles import made_profile, made_validation
 
-from estimator.profiles.profile import write_profile
+from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 
 NAMES = ("chromium", "chromium-browser", "chromium-headless-shell", "google-chrome")

@@ -93,7 +93,7 @@ def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> N
         "fastest of each block's 3 timings."
     )
     assert "target step 10.0 ms, draft step 1.00 ms" in joined
-    assert "verifying 5 tokens takes 1.30 steps, each block 0.50 ms besides" in joined
+    assert "verifying drafts of 4 takes 1.30 steps, each block 0.50 ms besides" in joined
     assert joined.endswith(
         "Predicted against measured: 5.0 % off on average, 5.0 % at most; the baseline against "
         "itself: 1.2 %, 95 % of the time within 0.5 %."

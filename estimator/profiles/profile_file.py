@@ -1,0 +1,61 @@
+"""A profile as a JSON file, written and read by the record's own schema; needs no torch."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from estimator.profiles.profile import SCHEMA, VERSION, Profile
+from estimator.writing import write_whole
+
+
+def read_profile(path: Path) -> Profile:
+    """Returns the profile that `write_profile` wrote.
+
+    Raises:
+      OSError: if the file cannot be read.
+      ValueError: if it is no profile, is of another schema version, or a number does not fit.
+    """
+    text = path.read_bytes()
+    try:
+        head = msgspec.json.decode(text)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"profile {path} must be JSON, got: {error}") from None
+    if not isinstance(head, dict) or head.get("schema") != SCHEMA:
+        raise ValueError(f"profile {path} must be written by 'specplan measure', got another JSON")
+    if head.get("version") != VERSION:
+        raise ValueError(
+            f"profile {path} must have version {VERSION}, got {head.get('version')}: measure anew"
+        )
+    try:
+        profile = msgspec.json.decode(text, type=Profile)
+        for drafting in profile.draftings.values():
+            _ = drafting.acceptance
+            _ = drafting.under("block") if drafting.blocks_jointly else None
+        _ = profile.drafting()
+        _ = profile.cost
+        for load in profile.load:
+            _ = profile.cost_of(load)
+    except (msgspec.ValidationError, ValueError) as error:
+        raise ValueError(f"profile {path} is damaged: {error}") from None
+    return profile
+
+
+def profile_json(profile: Profile) -> dict[str, Any]:
+    """Returns the profile as its file has it: objects, lists, strings, numbers."""
+    data: dict[str, Any] = msgspec.to_builtins(profile, str_keys=True, enc_hook=_number)
+    return data
+
+
+def _number(value: Any) -> float | int | bool:
+    """Returns a NumPy scalar as Python's own."""
+    number: float | int | bool = value.item()
+    return number
+
+
+def write_profile(profile: Profile, path: Path) -> None:
+    """Writes a profile; the file appears only when complete."""
+    text = msgspec.json.format(msgspec.json.encode(profile_json(profile)), indent=2)
+    write_whole(path, text + b"\n")
