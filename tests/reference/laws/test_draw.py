@@ -79,3 +79,21 @@ def test_certain_laws_join_to_certain_laws() -> None:
     joined = concatenate([OneHot(torch.tensor([1, 2])), OneHot(torch.tensor([0]))])
     assert isinstance(joined, OneHot)
     assert joined.tokens.tolist() == [1, 2, 0]
+
+
+def test_a_greedy_law_keeps_the_logits_behind_each_row_wherever_it_goes() -> None:
+    logits = torch.tensor([[0.0, 2.0, 1.0], [3.0, 0.0, 1.0], [0.0, 1.0, 2.0]])
+    laws = OneHot(logits.argmax(dim=-1), logits)
+    bare = OneHot(logits.argmax(dim=-1))
+    for part, rows in (
+        (laws.first(2), [0, 1]),
+        (laws.at(torch.tensor([2, 0])), [2, 0]),
+        (concatenate([laws.first(1), laws.at(torch.tensor([2]))]), [0, 2]),
+    ):
+        assert isinstance(part, OneHot)
+        assert part.logits is not None
+        assert part.logits.tolist() == logits[rows].tolist()
+        assert part.tokens.tolist() == logits[rows].argmax(dim=-1).tolist()
+    for without in (bare.first(1), bare.at(torch.tensor([1])), concatenate([laws, bare])):
+        assert isinstance(without, OneHot)
+        assert without.logits is None
