@@ -1,4 +1,4 @@
-"""Whether an engine's sampled texts are the target's: by the target's own view of them."""
+"""Whether an engine's texts are the target's: by the target's own view of them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,18 @@ import numpy as np
 
 from engines.scores.text_scores import TextScores
 
+# Ids, and the target's scores of them.
+Text = tuple[Sequence[int], TextScores]
+
 FALSE_ALARM = 1e-4
+# Of logits; those of half a hundred are two steps apart in bfloat16, so that rounding may tip them.
+NEAR_TIE = 0.5
 
 
 def text_gap(
     own: Sequence[Sequence[TextScores]], alone: Sequence[Sequence[TextScores]]
 ) -> str | None:
-    """Returns how the texts of an engine differ from the target's own; None where they do not.
+    """Returns how sampled texts of an engine differ from the target's own; None: they do not.
 
     The mean log-probability of a token under the target is compared prompt by prompt, by Student's
     t; where the texts are alike, one comparison in ten thousand calls them different.
@@ -45,3 +50,30 @@ def text_gap(
         f"the target gives their tokens a mean log-probability of {means[0].mean():.2f}, its own "
         f"{means[1].mean():.2f}"
     )
+
+
+def greedy_text_gap(own: Sequence[Text], alone: Sequence[Text]) -> str | None:
+    """Returns how greedy texts differ from the target's own; None: at near ties at most.
+
+    Up to the first id in which two texts part both continue the same ids, so that the difference of
+    their log-probabilities there is the gap of the target's logits (`estimator.traces.ties`).
+
+    Args:
+      own: texts of the engine with its draft.
+      alone: of the target alone, on the same prompts.
+    """
+    gaps = np.array([_gap(*texts) for texts in zip(own, alone, strict=True)])
+    wrong = gaps > NEAR_TIE
+    if not wrong.any():
+        return None
+    return (
+        f"{int(wrong.sum())} of {len(gaps)} part from the target's own at an id that is no near "
+        f"tie, {gaps.max():.2g} below its likeliest in logits"
+    )
+
+
+def _gap(own: Text, alone: Text) -> float:
+    """Returns how far the first id of a text that is not the target's is below the target's."""
+    (ids, scores), (others, targets) = own, alone
+    parted = np.flatnonzero(np.not_equal(ids, others))
+    return float((targets.logprobs - scores.logprobs)[parted[0]]) if len(parted) > 0 else 0.0

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from engines.counting.counts import NOTHING
 from engines.engine import Completion, Engine
-from engines.scores.text_gap import text_gap
+from engines.scores.text_gap import Text, greedy_text_gap, text_gap
 from engines.scores.text_scores import acceptance
 from engines.trials.audit import Predicted, audit, feigned, predict
 from engines.trials.levels import Timed, unit_axis
@@ -22,6 +22,8 @@ from estimator.intervals import jackknife_interval, left_out, ratio
 from simulator.acceptance.replay import expected_calls
 from simulator.choice.walltime import improvement_factor
 
+# Runs, and the scores of their texts, by repeat, then prompt.
+Scored = tuple[Sequence[Run], Sequence[Sequence[Pair]]]
 Chances = list[list[NDArray[np.float64]]]
 
 
@@ -50,10 +52,9 @@ def judge(
     temperature, concurrency = case
     own, alone = measured.rows[gamma, case], measured.rows[0, case]
     gap = None
-    if trial.synthetic is None and temperature > 0:
-        gap = text_gap(
-            [[target for target, _ in texts] for texts in pairs[gamma, case]],
-            [[target for target, _ in texts] for texts in pairs[0, case]],
+    if trial.synthetic is None:
+        gap = _text_gap(
+            (own, pairs[gamma, case]), (alone, pairs[0, case]), greedy=temperature == 0
         )
     source = own if gap is None and trial.synthetic is None else alone
     chances = [
@@ -115,6 +116,23 @@ def judge(
         baseline_tokens_per_second=concurrency / baseline,
         tokens_per_second=concurrency / measured_seconds,
     )
+
+
+def _text_gap(own: Scored, alone: Scored, *, greedy: bool) -> str | None:
+    """Returns how an engine's texts differ from the target's own; None where they do not."""
+    if not greedy:
+        return text_gap(
+            *([[target for target, _ in texts] for texts in pairs] for _, pairs in (own, alone))
+        )
+    return greedy_text_gap(_greedy_texts(own), _greedy_texts(alone))
+
+
+def _greedy_texts(scored: Scored) -> list[Text]:
+    return [
+        (text.tokens, target)
+        for one, texts in zip(*scored, strict=True)
+        for text, (target, _) in zip(one.completions, texts, strict=True)
+    ]
 
 
 def _allowed(

@@ -4,6 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from engines.counting.counts import Counts
 from engines.engine import Completion
@@ -88,3 +89,84 @@ def test_repeats_are_left_out_where_prompts_ran_at_once() -> None:
     row = judged(trial_of(4), speeds, QUIET)
     assert row.measured_low == pytest.approx(row.measured)
     assert row.measured == pytest.approx(ALONE * (GAMMA + 1) / STEP)
+
+
+def greedy_row(*, gaps: NDArray[np.float64], blocks: int, accepted: int) -> Row:
+    """Returns the row of texts that a draft wrote, whatever its target made of its ids.
+
+    Args:
+      gaps: of the target's logits between its own id and the draft's; 0: the same. Shape (texts,
+        tokens).
+      blocks: of each text, after its first id.
+      accepted: of each block's drafts.
+    """
+    texts, tokens = gaps.shape
+    prompts = tuple((n,) for n in range(texts))
+    case: Case = (0.0, 1)
+    trial = Trial(
+        prompts=prompts,
+        other_prompts=prompts,
+        gammas=(4,),
+        priced_gammas=(4,),
+        temperatures=(0.0,),
+        concurrencies=(1,),
+        draft_sampling="argmax",
+        max_new_tokens=tokens,
+        repeats=1,
+        seed=0,
+        together=True,
+    )
+    measured = Measured("1")
+    counts = Counts(blocks, 4 * blocks, (blocks,) * accepted)
+    own = tuple(Completion(tuple((row > 0).astype(int).tolist()), 1, blocks * STEP) for row in gaps)
+    alone = (Completion((0,) * tokens, 1, ALONE * (tokens - 1)),) * texts
+    measured.rows = {
+        (4, case): [Run(own, (counts,) * texts)],
+        (0, case): [Run(alone, (Counts(0, 0, ()),) * texts)],
+    }
+    measured.priced = measured.rows
+    sure, ranks = np.zeros(tokens), np.ones(tokens, dtype=int)
+    pairs = {
+        (4, case): [
+            [
+                (TextScores.of(-row, 1 + (row > 0)), TextScores.of(sure, ranks))
+                for row in gaps
+            ]
+        ],
+        # On the target's own text the draft's likeliest is it as often.
+        (0, case): [
+            [
+                (TextScores.of(sure, ranks), TextScores.of(sure, 1 + (row > 0)))
+                for row in gaps
+            ]
+        ],
+    }
+    timed = timed_steps(ENGINE, trial, measured, case)  # type: ignore[arg-type]
+    steps = steps_of(trial, timed.levels)
+    return judge(
+        ENGINE, trial, measured, pairs, 4, case, steps, timed, draft="d"  # type: ignore[arg-type]
+    )
+
+
+def wrong_ids(share: float) -> NDArray[np.bool_]:
+    return np.random.default_rng(3).random((3, 31)) < share
+
+
+def test_a_verifier_that_takes_every_greedy_draft_is_named() -> None:
+    # The first id is the prompt's; six blocks of four drafts and a last id each follow.
+    row = greedy_row(gaps=2.0 * wrong_ids(0.4), blocks=6, accepted=4)
+    assert row.identical_to_target is False
+    assert not row.acceptance_explained
+    assert "its texts are not the target's: 3 of 3 part from the target's own at an id" in row.audit
+    assert "2 below its likeliest in logits" in row.audit
+    assert row.acceptance_predicted[0].value < 0.8
+    assert row.acceptance_counted[3].value == 1
+    assert row.predicted_from == "counts"
+    assert row.predicted_seconds_per_token == pytest.approx(row.seconds_per_token)
+
+
+def test_greedy_texts_that_part_at_near_ties_are_the_targets_own() -> None:
+    row = greedy_row(gaps=0.01 * wrong_ids(0.1), blocks=6, accepted=4)
+    assert row.identical_to_target is False
+    assert row.audit == ""
+    assert row.predicted_from == "replay"
