@@ -52,8 +52,12 @@ class BeamSearch:
 
     @property
     def judged(self) -> int:
-        """Drafted steps of which it is known whether the target's beams were among them."""
-        return sum(min(block.steps, block.drafted) for block in self.blocks)
+        """Drafted steps of which it is known whether the target's beams were among them.
+
+        Those that were, and the one at which a block broke off. The last block's last step ends
+        the search, after which no beams run.
+        """
+        return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
 
     @property
     def covered(self) -> int:

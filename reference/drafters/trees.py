@@ -15,7 +15,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Scores, Stretch
-from reference.models.model import peaks
+from reference.models.model import peaks, require_finite
 from reference.policies.policy import Policy
 
 Choice = tuple[Tensor, Laws]
@@ -132,13 +132,14 @@ class TreeDrafter:
             return Draft(tokens, OneHot(tokens))
         feed = torch.tensor(text[draft.length :], device=draft.device)
         logits = draft.extend(feed)[-1:]
-        largest = [peaks(logits)]
         parents: list[int] = []
         laws: list[Laws] = []
         paths: list[list[Tensor]] = []
         # Of the tree's shape, by where its nodes stand in the draft; -1 is the text.
         level = {-1: -1}
         for depth in range(1, depths + 1):
+            finite = bool(peaks(logits).isfinite().all())
+            require_finite([finite], self.name, len(text) + depth - 1)
             grown: dict[int, int] = {}
             for row, (node, place) in enumerate(level.items()):
                 path = [] if place < 0 else paths[place]
@@ -158,11 +159,8 @@ class TreeDrafter:
             feeding = [-1 if parents[at] < 0 else read.index(parents[at]) for at in read]
             logits = draft.extend(tokens[read], feeding)
             draft.keep(len(text), [])
-            largest.append(peaks(logits))
             logits = logits[[read.index(place) for place in level.values()]]
-        return Draft(
-            tokens, concatenate(laws), torch.cat(largest).isfinite(), parents=tuple(parents)
-        )
+        return Draft(tokens, concatenate(laws), parents=tuple(parents))
 
     def score(
         self,

@@ -172,10 +172,11 @@ def relative_latency(calls: BildCalls, cost: Cost) -> NDArray[np.float64]:
 def relative_operations(calls: BildCalls, *, c_hat: ArrayLike) -> NDArray[np.float64]:
     """Returns operations per token over those of the large model alone ("FLOPs" of Figure 8).
 
-        (small_calls·ĉ + drafted + large_calls) / tokens
+        (small_calls·ĉ + read + large_calls) / tokens
 
     "The autoregressive and non-autoregressive executions have the same amount of FLOPs" (Kim et
-    al. 2023, §7.5.1): only the small model and what is rolled back come on top.
+    al. 2023, §7.5.1): only the small model and what is rolled back come on top. A draft that ends
+    the text unread is none of the large model's.
 
     Args:
       calls: what runs.
@@ -183,7 +184,7 @@ def relative_operations(calls: BildCalls, *, c_hat: ArrayLike) -> NDArray[np.flo
     """
     ratio = non_negative("c_hat", c_hat)
     same_shape({"calls": calls.tokens, "c_hat": ratio})
-    large = calls.drafted_tokens + calls.large_calls
+    large = _weighted_lengths(calls.draft_lengths) + calls.large_calls
     return np.asarray((calls.small_calls * ratio + large) / calls.tokens)[()]
 
 

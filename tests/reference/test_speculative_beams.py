@@ -163,6 +163,19 @@ def test_a_perfect_draft_is_covered_at_every_step() -> None:
     assert [block.drafted for block in found.blocks] == [3, 3, 3, 0]
 
 
+def test_a_perfect_draft_is_covered_where_ends_of_text_end_a_search_within_it() -> None:
+    within = 0
+    for seed in range(20):
+        table = random_table(seed, 5)
+        found = beam_search(
+            TabularModel(table, 5), [1], search=Search(2, 12, end_ids=frozenset({0})),
+            draft=TabularModel(table, 5), draft_width=2, gamma=4,
+        )  # fmt: skip
+        assert found.covered == found.judged
+        within += found.blocks[-1].steps <= found.blocks[-1].drafted
+    assert within > 0
+
+
 def test_a_call_reads_the_beams_and_what_was_drafted() -> None:
     """w + u gamma tokens where the beams part at the last token, and what is not yet read."""
     table = random_table(3, 6)

@@ -235,6 +235,20 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPat
     assert torch.equal(found[0].beta, found[1].beta)
 
 
+@pytest.mark.parametrize("temperature", [0.0, 1.0])
+@pytest.mark.parametrize("choice", CHOICES)
+def test_a_draft_that_has_no_law_is_named(choice: str, temperature: float) -> None:
+    sampling = Sampling(temperature)
+    drafter = TreeDrafter(
+        model_drafter(lambda _: [math.nan] * VOCABULARY, sampling), (-1, -1, 0), CHOICES[choice]
+    )
+    with pytest.raises(FloatingPointError, match=f"^{drafter.name} returned"):
+        decode_speculatively(
+            TabularModel(TARGET, VOCABULARY), drafter, PROMPT, sampling=sampling,
+            policy=Fixed(2), stopping=Stopping(3), generator=torch.Generator(),
+        )  # fmt: skip
+
+
 def test_trees_of_drawn_tokens_are_not_scored() -> None:
     drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement)
     with pytest.raises(ValueError, match="a tree to score must be of likeliest tokens"):

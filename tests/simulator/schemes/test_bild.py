@@ -135,6 +135,16 @@ def test_a_small_model_that_always_falls_back_is_vanilla_inference_and_its_own_c
     assert relative_operations(calls, c_hat=0.1) == pytest.approx(1.1)
 
 
+def test_a_draft_that_ends_the_text_unread_takes_no_operations_of_the_large_model() -> None:
+    sure = {"fallback_threshold": 0.5, "rollback_threshold": 1.0, "max_draft": 10}
+    calls = count_calls(np.ones(5), distance=np.zeros(5), **sure)
+    assert (calls.large_calls, calls.drafted_tokens, calls.tokens) == (0, 5, 5)
+    assert relative_operations(calls, c_hat=0.25) == 0.25
+    read = count_calls(np.ones(5), distance=np.zeros(5), **sure | {"max_draft": 3})
+    assert (read.large_calls, read.drafted_tokens, read.tokens) == (1, 4, 5)
+    assert relative_operations(read, c_hat=0.25) == (4 * 0.25 + 4) / 5
+
+
 def test_latency_prices_each_call_by_the_tokens_it_reads() -> None:
     calls = BildCalls(
         tokens=np.asarray(10.0), small_calls=np.asarray(9.0), draft_lengths=np.array([1.0, 0, 2])
