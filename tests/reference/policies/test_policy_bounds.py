@@ -3,7 +3,10 @@
 from collections.abc import Callable
 
 import pytest
+import torch
 
+from reference.laws.laws import Dense
+from reference.policies.fallback import Fallback, inverse_perplexity, peak_probability
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
 
 
@@ -40,3 +43,11 @@ def test_the_ends_of_a_range_belong_to_it(make: Callable[[], Policy], first: int
 def test_beyond_the_ends_is_refused(make: Callable[[], Policy], message: str) -> None:
     with pytest.raises(ValueError, match="^" + message):
         make()
+
+
+def test_a_law_just_certain_enough_is_trusted_and_measures_take_several_positions() -> None:
+    halves = torch.tensor([[0.5, 0.5, 0.0], [0.25, 0.5, 0.25]])
+    assert Fallback(0.5).trusts(Dense(halves[:1]))
+    assert not Fallback(0.5000001).trusts(Dense(halves[:1]))
+    assert peak_probability(halves).tolist() == [0.5, 0.5]
+    assert inverse_perplexity(halves).tolist() == pytest.approx([0.5, 2**-1.5])
