@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 
 from engines.observing.observation import Observation
 
 MARK = "SpecDecoding metrics:"
 LINE = re.compile(
     r"SpecDecoding metrics:.*?\bAccepted: (\d+) tokens, Drafted: (\d+) tokens, "
-    r"Per-position acceptance rate: ([0-9.]+(?:, [0-9.]+)*)"
+    r"Per-position acceptance rate: (\d\.\d{3}(?:, \d\.\d{3})*), Avg"
 )
 VERSION = re.compile(r"\bvLLM API server version (\S+)|\bLLM engine \(v?(\d[^)\s]*)\)")
 
@@ -17,36 +19,38 @@ VERSION = re.compile(r"\bvLLM API server version (\S+)|\bLLM engine \(v?(\d[^)\s
 def read_log(text: str) -> Observation:
     """Returns what a log's lines count together.
 
-    Rates are printed with three digits, so that counts by position are right to one in two
-    thousand drafts of a line; tokens accepted and drafted are exact.
+    Tokens accepted and drafted are exact. Rates are printed with three digits, so that counts by
+    position are right to one in two thousand drafts of a line, and drafts, where blocks were not
+    all of γ tokens, to a share of 0.0005 γ over the sum of the rates.
 
     Raises:
       ValueError: if a line cannot be read, or lines are of several γ, or there is none.
     """
     total: Observation | None = None
-    for line in text.splitlines():
+    for number, line in enumerate(text.splitlines(), start=1):
         if MARK not in line:
             continue
         found = LINE.search(line)
         if found is None:
             raise ValueError(
-                "a line of vLLM's log must tell accepted and drafted tokens and rates by position, "
-                f"got {line[line.index(MARK) :][:120]!r} (rates alone: 'specplan plan "
-                "--acceptance-by-position')"
+                "a line of vLLM's log must tell accepted and drafted tokens and rates by position "
+                f"to its end, got line {number} ending in {line[line.index(MARK) :][-80:]!r}: "
+                "where it was cut short or wrapped, leave it out or save the log anew (rates "
+                "alone: 'specplan plan --acceptance-by-position')"
             )
         accepted, drafted = int(found[1]), int(found[2])
-        rates = [float(rate) for rate in found[3].split(", ")]
-        drafts = round(drafted / len(rates))
+        thousandths = [int(rate.replace(".", "")) for rate in found[3].split(", ")]
+        drafts = _drafts(accepted, drafted, thousandths)
         if drafts == 0:
             continue
         one = Observation(
             "vllm",
             "log",
-            len(rates),
+            len(thousandths),
             drafts,
             drafted,
             accepted,
-            tuple(round(rate * drafts) for rate in rates),
+            tuple(round(rate * drafts / 1000) for rate in thousandths),
         )
         total = one if total is None else total + one
     if total is None:
@@ -54,6 +58,23 @@ def read_log(text: str) -> Observation:
     version = VERSION.search(text)
     if version is None:
         return total
-    from dataclasses import replace
-
     return replace(total, version=version[1] or version[2])
+
+
+def _drafts(accepted: int, drafted: int, thousandths: Sequence[int]) -> int:
+    """Returns the drafts of a line, of which accepted over drafts is the sum of the rates.
+
+    That is the line's mean acceptance length less 1, too, but with three digits for each rate in
+    place of two decimals. Where the rates allow that every block drafted γ tokens, drafts are
+    drafted over γ, which is exact; blocks drafted by lookup are often shorter.
+
+    Args:
+      accepted, drafted: tokens.
+      thousandths: rates by position, shape (γ,), each half of one off at most.
+    """
+    gamma, total = len(thousandths), sum(thousandths)
+    fewest = -(-drafted // gamma)
+    if 2 * abs(fewest * total - 1000 * accepted) <= fewest * gamma:
+        return fewest
+    # Rates that all were rounded to 0 were less than half a thousandth.
+    return min(drafted, max(fewest, round(1000 * accepted / max(total, gamma / 2))))

@@ -56,6 +56,48 @@ def test_lines_of_vllms_log_are_summed(saved) -> None:
     assert found.hits == (80, 35, 10)
 
 
+def log_line(drafts: int, drafted: int, by_position: tuple[int, ...]) -> str:
+    """Returns vLLM's line (`SpecDecodingLogging.log`) of these counts."""
+    accepted = sum(by_position)
+    rates = ", ".join(f"{hits / drafts:.3f}" for hits in by_position)
+    return (
+        f"SpecDecoding metrics: Mean acceptance length: {1 + accepted / drafts:.2f}, Accepted "
+        f"throughput: 1.00 tokens/s, Drafted throughput: 2.00 tokens/s, Accepted: {accepted} "
+        f"tokens, Drafted: {drafted} tokens, Per-position acceptance rate: {rates}, Avg Draft "
+        f"acceptance rate: {100 * accepted / drafted:.1f}%\n"
+    )
+
+
+def test_a_logs_blocks_that_draft_fewer_than_gamma_are_counted(saved) -> None:
+    # 100 drafts by lookup, of 3 tokens on average: not 60 of 5 each.
+    found = saved(log_line(100, 300, (60, 40, 25, 15, 10)))
+    assert (found.gamma, found.drafts, found.drafted, found.accepted) == (5, 100, 300, 150)
+    assert found.hits == (60, 40, 25, 15, 10)
+    assert found.block_efficiency == 2.5
+
+
+def test_a_logs_drafts_are_exact_where_every_block_may_have_drafted_gamma(saved) -> None:
+    # Two of three rates are rounded up: accepted over their sum would be 2993.
+    found = saved(log_line(2998, 3 * 2998, (1000, 301, 118)))
+    assert (found.drafts, found.drafted) == (2998, 3 * 2998)
+
+
+@pytest.mark.parametrize(
+    ("counts", "drafts"),
+    [
+        ((50, 150, (0, 0, 0)), 50),
+        # A rate of 0.003, of blocks that drafted one token each.
+        ((390, 390, (1, 0, 0)), 333),
+        # A rate of 0.000 is less than half a thousandth, thrice.
+        ((2001, 2003, (1, 1, 1)), 2000),
+    ],
+)
+def test_a_logs_drafts_of_hardly_any_accepted_are_as_its_rates_allow(
+    saved, counts: tuple[int, int, tuple[int, ...]], drafts: int
+) -> None:
+    assert saved(log_line(*counts)).drafts == drafts
+
+
 def test_a_result_of_vllm_bench_serve_is_read(saved) -> None:
     found = saved(BENCH)
     assert (found.origin, found.model, found.gamma) == ("bench", "M", 3)
@@ -103,6 +145,12 @@ def test_several_files_are_summed(saved) -> None:
         ),
         ("<html>not found</html>", "must be a metrics page of vLLM, llama.cpp or SGLang"),
         ("SpecDecoding metrics: Mean", "a line of vLLM's log must tell accepted and drafted"),
+        (
+            # A digit is left of the last rate.
+            LOG[: LOG.rindex("0.000, Avg") + 1],
+            r"rates by position to its end, got line 4 ending in '.*0\.100, 0': where it was cut "
+            "short or wrapped, leave it out or save the log anew",
+        ),
         (
             LOG + LOG.replace(", 0.100, Avg", ", Avg").replace(", 0.000, Avg", ", Avg"),
             "sources must be of one gamma, got 3 and 2",
