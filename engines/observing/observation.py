@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Literal
 
 import numpy as np
@@ -63,13 +63,15 @@ class Observation:
     def since(self, earlier: Observation) -> Observation:
         """Returns what was counted after `earlier`, by the same server.
 
+        Positions are told where both tell them.
+
         Raises:
           ValueError: if a counter fell or began anew, as they do where a server is restarted.
         """
         self._require_alike(earlier)
-        longest = max(len(self.by_position), len(earlier.by_position))
-        now, before = (_padded(each.by_position, longest) for each in (self, earlier))
-        differences = [a - b for a, b in zip(now, before, strict=True)]
+        told = self._tells_positions_as(earlier)
+        pairs = zip_longest(self.by_position, earlier.by_position, fillvalue=0)
+        differences = tuple(now - before for now, before in pairs) if told else ()
         drafts, drafted, accepted = (
             self.drafts - earlier.drafts,
             self.drafted - earlier.drafted,
@@ -85,24 +87,28 @@ class Observation:
             drafts=drafts,
             drafted=drafted,
             accepted=accepted,
-            by_position=tuple(differences),
+            by_position=differences,
         )
 
     def __add__(self, other: Observation) -> Observation:
-        """Returns the counts of two servers of one kind and γ together."""
+        """Returns the counts of two servers of one kind and γ together; positions if both tell."""
         self._require_alike(other)
-        longest = max(len(self.by_position), len(other.by_position))
-        mine, others = (_padded(each.by_position, longest) for each in (self, other))
+        told = self._tells_positions_as(other)
+        pairs = zip_longest(self.by_position, other.by_position, fillvalue=0)
         return replace(
             self,
             drafts=self.drafts + other.drafts,
             drafted=self.drafted + other.drafted,
             accepted=self.accepted + other.accepted,
-            by_position=tuple(a + b for a, b in zip(mine, others, strict=True)),
+            by_position=tuple(a + b for a, b in pairs) if told else (),
             model=self.model if self.model == other.model else None,
             version=self.version if self.version == other.version else None,
             began=None,
         )
+
+    def _tells_positions_as(self, other: Observation) -> bool:
+        """Returns whether both say at which positions their tokens were accepted."""
+        return all(each.by_position or each.accepted == 0 for each in (self, other))
 
     def _require_alike(self, other: Observation) -> None:
         if self.kind != other.kind:

@@ -34,7 +34,44 @@ def observe(sources: Sequence[str], *, gamma: int | None) -> Observation:
     Raises:
       ValueError, OSError: with the source's name.
     """
-    return reduce(add, [_read(source, gamma) for source in sources])
+    return total(readings(sources, gamma=gamma))
+
+
+def readings(sources: Sequence[str], *, gamma: int | None) -> tuple[Observation, ...]:
+    """Returns what each of these sources counts."""
+    return tuple(_read(source, gamma) for source in sources)
+
+
+def total(observations: Sequence[Observation]) -> Observation:
+    """Returns the sum of observations.
+
+    Raises:
+      ValueError: if they are of several engines or γ.
+    """
+    return reduce(add, observations)
+
+
+def between(
+    sources: Sequence[str], earlier: Sequence[Observation], later: Sequence[Observation]
+) -> Observation:
+    """Returns what all sources counted together from one reading to the next.
+
+    Each is subtracted from its own, since a sum may rise though one of its servers began anew.
+
+    Args:
+      sources: whose names errors have.
+      earlier, later: readings of each source.
+
+    Raises:
+      ValueError: if a server was restarted, or the sources are of several engines or γ.
+    """
+    differences = []
+    for source, before, after in zip(sources, earlier, later, strict=True):
+        try:
+            differences.append(after.since(before))
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from error
+    return total(differences)
 
 
 def _read(source: str, gamma: int | None) -> Observation:

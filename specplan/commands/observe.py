@@ -46,9 +46,10 @@ FOLLOWED_SECONDS = 10.0
 @click.option("--follow", is_flag=True, help="Print a line every --interval until Ctrl-C.")
 @click.option(
     "--since",
-    type=click.Path(path_type=Path),
+    type=click.Path(),
+    multiple=True,
     metavar="FILE",
-    help="An earlier scrape of the same server, to be subtracted.",
+    help="An earlier scrape of the same server, to be subtracted; of several sources one each.",
 )
 @cost_options
 @deployment_options
@@ -83,7 +84,7 @@ def observe_command(
     gamma: int | None,
     interval: float | None,
     follow: bool,
-    since: Path | None,
+    since: tuple[str, ...],
     cost: CostOptions,
     deployment: DeploymentOptions,
     load: LoadOptions,
@@ -109,7 +110,7 @@ def observe_command(
       specplan observe vllm.log --c 0.05 -o observed.json
       specplan plan --profile observed.json --c 0.05
     """
-    from engines.observing.sources import observe
+    from engines.observing.sources import between, observe, readings
 
     priced = _price(cost, deployment, load, profile_path, max_gamma)
     if follow:
@@ -118,13 +119,18 @@ def observe_command(
         _follow(sources, gamma, seconds, priced, max_gamma)
         return
     if interval is not None:
-        if since is not None:
+        if since:
             raise click.UsageError("--interval cannot be combined with --since")
         *_, observation = _intervals(sources, gamma, interval, count=1)
+    elif since:
+        if len(since) != len(sources):
+            raise click.UsageError(
+                f"--since must be given once for each source, got {len(since)} for {len(sources)}"
+            )
+        earlier, later = (readings(each, gamma=gamma) for each in (since, sources))
+        observation = between(sources, earlier, later)
     else:
         observation = observe(sources, gamma=gamma)
-        if since is not None:
-            observation = observation.since(observe([str(since)], gamma=gamma))
     _require_drafts(observation)
     data = observation_json(observation, seconds=interval)
     text = folded(observation_text(observation, seconds=interval))
@@ -199,17 +205,18 @@ def _intervals(
       click.UsageError: if a source is no live server.
       ValueError: where a count is given, if a server was restarted meanwhile; else it is warned.
     """
-    from engines.observing.sources import is_live, observe
+    from engines.observing.sources import between, is_live, readings, total
 
     saved = [source for source in sources if not is_live(source)]
     if saved:
         raise click.UsageError(f"--interval and --follow need a server's URL, got {saved[0]}")
-    before, read = observe(sources, gamma=gamma), 0
+    before, read = readings(sources, gamma=gamma), 0
+    total(before)   # refuses sources that differ, which no wait mends
     while count is None or read < count:
         time.sleep(seconds)
-        after = observe(sources, gamma=gamma)
+        after = readings(sources, gamma=gamma)
         try:
-            yield after.since(before)
+            yield between(sources, before, after)
         except ValueError as error:
             if count is not None:
                 raise

@@ -80,7 +80,10 @@ def observation_text(observation: Observation, *, seconds: float | None) -> str:
         f"alpha_iid {observation.alpha_iid}{_iid(observation)}",
     ]
     if not observation.hits:
-        lines.append("Positions are not counted there: acceptances are taken as i.i.d.")
+        lines.append(
+            "Positions are not counted there, or not in all sources: acceptances are taken as "
+            "i.i.d."
+        )
     if observation.cut_short > SHORT_OF_GAMMA:
         lines.append(
             f"Blocks drafted {100 * observation.cut_short:.0f} % fewer tokens than gamma "

@@ -107,6 +107,24 @@ def test_two_engines_count_together() -> None:
     assert (both.drafts, both.accepted, both.hits, both.model) == (140, 120, (80, 40), None)
 
 
+def test_a_source_without_positions_leaves_totals_alone() -> None:
+    told = observation(100, (60, 40), kind="llama.cpp", stated_gamma=None)
+    untold = observation(
+        100, (), kind="llama.cpp", stated_gamma=None, drafted=200, accepted=100, origin="timings"
+    )
+    for both in (told + untold, untold + told):
+        assert both.unconditional == ()
+        # α + α² = 1, of 200 accepted in 200 drafts.
+        assert both.alpha_iid.value == pytest.approx((5**0.5 - 1) / 2)
+    nothing = observation(50, (), kind="llama.cpp", stated_gamma=None, drafted=100)
+    assert (told + nothing).hits == (told + nothing).hits == (60, 40)
+    later = observation(
+        400, (), kind="llama.cpp", stated_gamma=None, drafted=800, accepted=400, origin="timings"
+    )
+    assert later.since(told).hits == ()
+    assert later.since(told).accepted == 300
+
+
 @pytest.mark.parametrize(
     ("refusal", "message"),
     [

@@ -90,6 +90,19 @@ def test_a_saved_scrape_is_subtracted(tmp_path: Path) -> None:
     assert (data["drafts"], data["accepted"]) == (100, 100)
 
 
+def test_each_source_is_subtracted_from_its_own(tmp_path: Path) -> None:
+    names = [str(tmp_path / name) for name in ("a0", "a1", "b0", "b1")]
+    pages = [
+        vllm_page(1000, (700, 500), began=1.0), vllm_page(1100, (760, 540), began=1.0),
+        vllm_page(10, (5, 1), began=2.0), vllm_page(20, (9, 2), began=2.0),
+    ]  # fmt: skip
+    for name, page in zip(names, pages, strict=True):
+        Path(name).write_text(page)
+    a0, a1, b0, b1 = names
+    data = json.loads(observe(a1, b1, "--since", a0, "--since", b0, "--json").stdout)
+    assert (data["drafts"], data["accepted"]) == (110, 105)
+
+
 def test_following_prints_a_line_an_interval_and_says_of_restarts() -> None:
     pages = [vllm_page(n, (n // 2, n // 4)) for n in (100, 200, 300)]
     with server(*pages, vllm_page(8, (4, 2)), vllm_page(48, (24, 12))) as url:
@@ -135,7 +148,7 @@ def test_a_profile_without_positions_holds_those_of_iid(tmp_path: Path) -> None:
     page, profile = tmp_path / "page", tmp_path / "observed.json"
     page.write_text(sglang_page(calls=100, generated=190 + 10, requests=10))
     result = observe(str(page), "-o", str(profile))
-    assert "Positions are not counted there: acceptances are taken as i.i.d." in result.stdout
+    assert "Positions are not counted there, or not in all sources" in result.stdout
     assert f"specplan plan --profile {profile} --c C" in result.stdout
     rates = json.loads(profile.read_text())["draftings"]["argmax"]["accepted_by_position"]
     assert sum(rate["value"] for rate in rates) == pytest.approx(0.9)
@@ -144,6 +157,25 @@ def test_a_profile_without_positions_holds_those_of_iid(tmp_path: Path) -> None:
 def restarted(_folder: Path) -> Iterator[list[str]]:
     with server(vllm_page(1000, (700, 500)), vllm_page(900, (650, 450))) as url:
         yield [url, "--interval", "0.05"]
+
+
+def one_of_two_restarted(_folder: Path) -> Iterator[list[str]]:
+    """Gives two servers of which one begins anew, while their sum rises."""
+    with (
+        server(vllm_page(1000, (900,), began=1.0), vllm_page(10, (9,), began=2.0)) as url,
+        server(vllm_page(1000, (100,)), vllm_page(3000, (1000,))) as other,
+    ):
+        yield [other, url, "--interval", "0.05"]
+
+
+def one_scrape_of_two(folder: Path) -> Iterator[list[str]]:
+    (folder / "page").write_text(vllm_page(9, (4,)))
+    yield [*[str(folder / "page")] * 2, "--since", str(folder / "page")]
+
+
+def engines_that_differ(_folder: Path) -> Iterator[list[str]]:
+    with server(vllm_page(9, (4,))) as url, server(vllm_page(9, (4, 2))) as other:
+        yield [url, other, "--follow", "--interval", "0.05"]
 
 
 def silent(_folder: Path) -> Iterator[list[str]]:
@@ -188,6 +220,9 @@ def constant(*arguments: str) -> Callable[[Path], Iterator[list[str]]]:
     ("case", "message"),
     [
         (restarted, "got 1000 drafts, then 900: the server was restarted"),
+        (one_of_two_restarted, "got 1000 drafts, then 10: the server was restarted"),
+        (one_scrape_of_two, "--since must be given once for each source, got 1 for 2"),
+        (engines_that_differ, "sources must be of one gamma, got 1 and 2"),
         (silent, "drafts must be at least 1, got 0: no request was decoded in that time"),
         (off, "metrics must have vllm:spec_decode_num_drafts, got none: speculation is off; "
               "--speculative-config turns it on"),
