@@ -110,6 +110,55 @@ def test_children_are_the_likeliest_after_what_leads_to_them(shape: str) -> None
         assert isinstance(made.q, OneHot)
 
 
+def test_children_are_of_the_law_that_settings_make_of_text_and_path() -> None:
+    """A penalty of what the text and the path hold, so that either forgotten shows."""
+    draft, sampling = random_table(7, VOCABULARY), Sampling(repetition_penalty=3.0)
+    parents = (-1, -1, 0, 0, 2)
+    drafter = TreeDrafter(model_drafter(draft, sampling), parents)
+    drafter.start(PROMPT, PROMPT)
+    made = drafter.propose(PROMPT, 3, Fixed(3), torch.Generator())
+    tokens = made.tokens.tolist()
+    for parent in (-1, 0, 2):
+        text = [*PROMPT, *path_of(parent, parents, tokens)]
+        law = plain_law(draft(text), sampling, text)
+        order = sorted(range(VOCABULARY), key=lambda token: -law[token])
+        own = [place for place, above in enumerate(parents) if above == parent]
+        assert [tokens[place] for place in own] == order[: len(own)]
+
+
+def test_likeliest_are_those_possible_and_of_equal_ones_the_smallest_ids() -> None:
+    source = torch.Generator()
+    tokens, q = likeliest(Dense(torch.tensor([[0.5, 0.0, 0.5, 0.0]])), 3, source)
+    assert tokens.tolist() == [0, 2]
+    assert isinstance(q, OneHot)
+    # Many equal ones: a sort that is not stable mixes them.
+    logits = torch.zeros(1, 4096).index_fill(1, torch.tensor([7, 4000]), 1.0)
+    tokens, _ = likeliest(OneHot(torch.tensor([7]), logits), 40, source)
+    assert tokens.tolist() == [7, 4000, *[token for token in range(39) if token != 7]]
+
+
+@pytest.mark.parametrize("choice", CHOICES)
+def test_draws_come_of_the_run_s_own_generator_alone(choice: str) -> None:
+    def run(seed: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
+        sampling = Sampling()
+        made = decode_speculatively(
+            TabularModel(TARGET, VOCABULARY),
+            TreeDrafter(model_drafter(DRAFT, sampling), (-1, -1, 0, 1), CHOICES[choice]),
+            PROMPT, sampling=sampling, policy=Fixed(2), stopping=Stopping(60),
+            generator=torch.Generator().manual_seed(seed),
+        )  # fmt: skip
+        return made.tokens, [block.drafted for block in made.blocks]
+
+    before = torch.get_rng_state()
+    first = run(1)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert run(1) == first
+    assert run(2)[0] != first[0]   # two texts of 60 tokens; equal with odds below 1e-12
+    # What a block drafted is the accepted path, and where its likeliest branch goes on: to depth 2.
+    assert {len(drafted) for drafted in first[1][:-2]} == {2}
+    assert all(token in range(VOCABULARY) for drafted in first[1] for token in drafted)
+
+
 def test_drawn_children_differ_and_carry_their_laws() -> None:
     drafter = TreeDrafter(
         model_drafter(TARGET, Sampling()), (-1, -1, -1, 0, 0), without_replacement
@@ -249,6 +298,19 @@ def test_a_draft_that_has_no_law_is_named(choice: str, temperature: float) -> No
         )  # fmt: skip
 
 
+def test_a_target_without_a_law_is_named_with_its_place() -> None:
+    target = TabularModel(lambda _: [math.nan] * VOCABULARY, VOCABULARY, "broken")
+    with pytest.raises(
+        FloatingPointError,
+        match=f"^broken returned NaN or infinite logits at position {len(PROMPT)}$",
+    ):
+        decode_speculatively(
+            target, TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1)), PROMPT,
+            sampling=Sampling(), policy=Fixed(1), stopping=Stopping(3),
+            generator=torch.Generator(),
+        )  # fmt: skip
+
+
 def test_trees_of_drawn_tokens_are_not_scored() -> None:
     drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement)
     with pytest.raises(ValueError, match="a tree to score must be of likeliest tokens"):
@@ -270,6 +332,7 @@ def test_bad_trees_are_refused(tmp_path: Path) -> None:
         ValueError, match="a tree must have at most 3 nodes, the positions of short, got 4"
     ):
         TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1, 0))
+    TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1))
     with pytest.raises(ValueError, match="a draft that branches needs the strict rule"):
         decode_speculatively(
             TabularModel(TARGET, VOCABULARY), TreeDrafter(model, (-1, -1)), PROMPT,
