@@ -3,7 +3,9 @@
 Along a text that the target wrote, Algorithm 1 accepts drafted positions by chances a_t of their
 own, so that the number of blocks whose first, second, … token is accepted is a sum of independent
 draws along a chain of blocks. `predict` draws that chain many times; what the engine counted must
-lie among them.
+lie among them. Of an engine that obeys, the counts are one draw more, and lie beyond all DRAWS
+others, to either side, in 2 of DRAWS + 1 cases (a Monte Carlo test; Dwass 1957), however few they
+are.
 """
 
 from __future__ import annotations
@@ -18,9 +20,13 @@ from numpy.typing import NDArray
 from engines.counting.counts import Counts
 from engines.counting.rates import DEVIATIONS, Rate, rate_interval
 
+DRAWS = 19_999
+# False alarms, of rates.
+FALSE_ALARM = 2 / (DRAWS + 1)
+# Runs through each text, at least; draws combine those of different texts.
 REPLICATES = 1000
-# Two-sided, normal: 6 false alarms in 100 000 rates.
-FALSE_ALARM_DEVIATIONS = 4.0
+# What a near tie that rounding tips may move: one block and, until they meet again, a few after it.
+TIPPED_BLOCKS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,12 +34,11 @@ class Predicted:
     """Acceptance by position over drawn runs of the same texts.
 
     rates: unconditional, by position: the mean over draws, and where 95 % of them lie.
-    deviations: of the draws, by position; not below what one block in all makes, since rounding
-      may tip a near tie.
+    limits: the least and the largest rate that is not named, by position.
     """
 
     rates: tuple[Rate, ...]
-    deviations: tuple[float, ...]
+    limits: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,7 @@ class Audit:
 def predict(
     acceptances: Sequence[NDArray[np.float64]],
     *,
+    times: Sequence[int],
     gamma: int,
     drafts_past_end: bool,
     resample: bool,
@@ -63,42 +69,55 @@ def predict(
     Args:
       acceptances: a_t along each text, from the first position that a block may begin at; shapes
         (N,).
+      times: how often each was written by the same blocks, those past its end included: greedy
+        decoding repeats itself, so that what it accepts there is drawn once.
       gamma: drafted tokens, at least 1.
       drafts_past_end: whether blocks draft γ tokens to the last; what is beyond a text's end is not
         seen, and taken as accepted as often as the text's mean position.
       resample: whether other texts of the kind are meant, and not these.
       generator: draws.
     """
-    accepted = np.zeros((REPLICATES, len(acceptances), gamma))
-    drafts = np.zeros((REPLICATES, len(acceptances)))
-    for number, chances in enumerate(acceptances):
-        accepted[:, number], drafts[:, number] = _chains(
-            chances, gamma, drafts_past_end, generator
-        )
-    if resample:
-        chosen = generator.integers(0, len(acceptances), drafts.shape)
-        accepted = np.take_along_axis(accepted, chosen[:, :, np.newaxis], axis=1)
-        drafts = np.take_along_axis(drafts, chosen, axis=1)
-    blocks = np.maximum(drafts.sum(axis=1), 1)
-    rates = accepted.sum(axis=1) / blocks[:, np.newaxis]
+    replicates = max(REPLICATES, -(-DRAWS // len(acceptances)))
+    runs = [
+        _chains(chances, gamma, drafts_past_end, generator, replicates) for chances in acceptances
+    ]
+    accepted_once, drafts_once = (np.stack(each) for each in zip(*runs, strict=True))
+    accepted, drafts = np.zeros((DRAWS, gamma)), np.zeros(DRAWS)
+    for number, written in enumerate(times):
+        text = generator.integers(0, len(runs), DRAWS) if resample else number
+        run = generator.integers(0, replicates, DRAWS)
+        accepted += written * accepted_once[text, run]
+        drafts += written * drafts_once[text, run]
+    blocks = np.maximum(drafts, 1)
+    rates = accepted / blocks[:, np.newaxis]
     low, high = np.percentile(rates, [2.5, 97.5], axis=0)
     means = rates.mean(axis=0)
-    floor = 1 / float(blocks.mean())
+    tipped = TIPPED_BLOCKS * max(times) / blocks.mean()
+    limits = (
+        np.minimum(rates.min(axis=0), means - tipped),
+        np.maximum(rates.max(axis=0), means + tipped),
+    )
     return Predicted(
         tuple(Rate(*map(float, row)) for row in zip(means, low, high, strict=True)),
-        tuple(float(max(deviation, floor)) for deviation in rates.std(axis=0)),
+        tuple((float(least), float(most)) for least, most in zip(*limits, strict=True)),
     )
 
 
 def feigned(rates: Sequence[float], *, drafts: int) -> Predicted:
     """Returns what a verifier that feigns these unconditional rates would count of its drafts."""
+    from scipy.stats import binom
+
     spread = [math.sqrt(rate * (1 - rate) / drafts) for rate in rates]
+    limits = [
+        (binom.ppf(FALSE_ALARM / 2, drafts, rate), binom.isf(FALSE_ALARM / 2, drafts, rate))
+        for rate in rates
+    ]
     return Predicted(
         tuple(
             Rate(rate, max(0.0, rate - DEVIATIONS * s), min(1.0, rate + DEVIATIONS * s))
             for rate, s in zip(rates, spread, strict=True)
         ),
-        tuple(max(s, 1 / drafts) for s in spread),
+        tuple((float(least) / drafts, float(most) / drafts) for least, most in limits),
     )
 
 
@@ -107,22 +126,23 @@ def _chains(
     gamma: int,
     drafts_past_end: bool,
     generator: np.random.Generator,
+    replicates: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns blocks accepted up to each position, (REPLICATES, gamma), and drafts, (REPLICATES,).
+    """Returns blocks accepted up to each position, (replicates, gamma), and drafts, (replicates,).
 
     Each row is one run through a text.
     """
     length = len(chances)
     beyond = float(chances.mean()) if drafts_past_end else 0.0
     extended = np.concatenate([chances, np.full(gamma, beyond)])
-    at = np.zeros(REPLICATES, dtype=np.int64)
-    accepted = np.zeros((REPLICATES, gamma))
-    drafts = np.zeros(REPLICATES)
+    at = np.zeros(replicates, dtype=np.int64)
+    accepted = np.zeros((replicates, gamma))
+    drafts = np.zeros(replicates)
     offsets = np.arange(gamma)
     while (running := at < length).any():
         rows = np.minimum(at, length - 1)
         room = gamma if drafts_past_end else np.minimum(gamma, length - 1 - rows)
-        stands = generator.random((REPLICATES, gamma)) < extended[rows[:, np.newaxis] + offsets]
+        stands = generator.random((replicates, gamma)) < extended[rows[:, np.newaxis] + offsets]
         stands &= offsets < np.reshape(room, (-1, 1))
         stands = np.logical_and.accumulate(stands, axis=1) & running[:, np.newaxis]
         accepted += stands
@@ -143,10 +163,8 @@ def audit(predicted: Predicted, counts: Counts, *, text_gap: str | None = None) 
     hits = (*counts.accepted, *([0] * gamma))[:gamma]
     counted = tuple(rate_interval(hit, counts.drafts) for hit in hits)
     off = [
-        abs(found.value - rate.value) > FALSE_ALARM_DEVIATIONS * deviation
-        for found, rate, deviation in zip(
-            counted, predicted.rates, predicted.deviations, strict=True
-        )
+        not least <= found.value <= most
+        for found, (least, most) in zip(counted, predicted.limits, strict=True)
     ]
     sentences = []
     if any(off):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -68,7 +69,14 @@ def judge(
     ]
     total = sum((one.total for one in own), NOTHING)
     allowed = _allowed(
-        engine, trial, chances, source, gamma, drafts=total.drafts, resample=source is alone
+        engine,
+        trial,
+        chances,
+        source,
+        gamma,
+        drafts=total.drafts,
+        greedy=temperature == 0,
+        resample=source is alone,
     )
     found = audit(allowed, total, text_gap=gap)
     calls = sum(one.steps(drafts_past_end=engine.drafts_past_end) for one in own)
@@ -143,17 +151,22 @@ def _allowed(
     gamma: int,
     *,
     drafts: int,
+    greedy: bool,
     resample: bool,
 ) -> Predicted:
     """Returns what the laws allow, or what is to be feigned, by position."""
     if trial.synthetic is not None:
         return feigned(trial.synthetic[:gamma], drafts=drafts)
+    drafted: dict[tuple[int, ...], NDArray[np.float64]] = {}
+    times: Counter[tuple[int, ...]] = Counter()
+    for repeat, (texts, one) in enumerate(zip(chances, source, strict=True)):
+        for prompt, (rates, text) in enumerate(zip(texts, one.completions, strict=True)):
+            same = (prompt, *text.tokens) if greedy else (prompt, repeat)
+            drafted[same] = rates[_start(engine, text) :]
+            times[same] += 1
     return predict(
-        [
-            rates[_start(engine, text) :]
-            for texts, one in zip(chances, source, strict=True)
-            for rates, text in zip(texts, one.completions, strict=True)
-        ],
+        list(drafted.values()),
+        times=list(times.values()),
         gamma=gamma,
         drafts_past_end=engine.drafts_past_end,
         resample=resample,

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from engines.counting.counts import Counts
+from engines.counting.counts import NOTHING, Counts
 from engines.scores.text_gap import text_gap
 from engines.scores.text_scores import TextScores
 from engines.trials.audit import audit, feigned, predict
@@ -39,6 +39,7 @@ def decoded(
 def prediction(texts: list[np.ndarray], *, drafts_past_end: bool = False):
     return predict(
         texts,
+        times=[1] * len(texts),
         gamma=GAMMA,
         drafts_past_end=drafts_past_end,
         resample=False,
@@ -52,8 +53,9 @@ def test_predicted_rates_are_those_of_replay() -> None:
     starts = [block_starts(text, GAMMA) for text in texts]
     drafts = sum(float(start[:-1].sum()) for start in starts)
     first = sum(float((start * text)[:-1].sum()) for start, text in zip(starts, texts, strict=True))
-    # A ratio of sums over 1000 draws: 4 standard errors of their mean.
-    error = 4 * predicted.deviations[0] / np.sqrt(1000)
+    # A ratio of sums over at least 1000 runs of each text: 4 standard errors of their mean.
+    deviation = (predicted.rates[0].high - predicted.rates[0].low) / (2 * 1.96)
+    error = 4 * deviation / np.sqrt(1000)
     assert predicted.rates[0].value == pytest.approx(first / drafts, abs=error)
     accepted = sum(rate.value for rate in predicted.rates) * drafts
     calls = sum(float(expected_calls(text, GAMMA)) for text in texts)
@@ -86,9 +88,58 @@ def test_blocks_past_the_end_are_counted_where_the_engine_counts_them() -> None:
     assert [rate.value for rate in past.rates] == [1, 1, 1]
 
 
+def test_what_is_drafted_past_the_end_of_repeated_texts_is_explained() -> None:
+    gamma, repeats = 8, 7
+    generator = np.random.default_rng(0)
+    for _ in range(12):
+        texts = [(generator.random(46) < 0.7).astype(float) for _ in range(8)]
+        total = NOTHING
+        for text in texts:
+            beyond = (generator.random(gamma) < 0.7).astype(float)
+            blocks = whole_blocks(np.concatenate([text, beyond]), end=len(text), gamma=gamma)
+            total = sum([blocks] * repeats, total)
+        predicted = predict(
+            texts,
+            times=[repeats] * len(texts),
+            gamma=gamma,
+            drafts_past_end=True,
+            resample=False,
+            generator=generator,
+        )
+        # Of 96 rates, one false alarm in a hundred tests at most.
+        found = audit(predicted, total)
+        assert found.explained, found.sentence
+
+
+def whole_blocks(stands: np.ndarray, *, end: int, gamma: int) -> Counts:
+    """Returns the counters of blocks that draft γ tokens to the last."""
+    drafts, accepted, at = 0, np.zeros(gamma, dtype=int), 0
+    while at < end:
+        run = np.logical_and.accumulate(stands[at : at + gamma] > 0)
+        accepted += run
+        drafts += 1
+        at += int(run.sum()) + 1
+    return Counts(drafts, gamma * drafts, tuple(accepted.tolist()))
+
+
+def test_rare_acceptances_are_named_as_seldom_as_common_ones() -> None:
+    from scipy.stats import poisson
+
+    # Of some 115 drafts few are accepted at position 1, nearly by Poisson's law. Four deviations
+    # above their number are passed in 7e-4 of all cases.
+    predicted, drafts = prediction([np.full(40, 0.02)] * 3), 115
+    expected = predicted.rates[0].value * drafts
+    assert 2 < expected < 3
+    assert poisson.sf(predicted.limits[0][1] * drafts, expected) < 1e-4
+    assert poisson.sf(expected + 4 * np.sqrt(expected), expected) > 5e-4
+    assert not audit(predicted, Counts(drafts, 3 * drafts, (16, 0, 0))).explained
+
+
 def test_feigned_rates_are_binomial() -> None:
     predicted = feigned([0.5, 0.1], drafts=100)
-    assert predicted.deviations == pytest.approx((0.05, 0.03))
+    assert predicted.rates[1].high == pytest.approx(0.1 + 1.96 * 0.03, abs=1e-4)
+    # Of 100 drafts at 0.1, at most 23 and at least 1 are accepted in all but 1 of 10 000 cases.
+    assert predicted.limits[1] == (0.01, 0.23)
     assert audit(predicted, Counts(100, 200, (55, 12))).explained
     assert not audit(predicted, Counts(100, 200, (75, 12))).explained
 

@@ -91,14 +91,25 @@ def test_repeats_are_left_out_where_prompts_ran_at_once() -> None:
     assert row.measured == pytest.approx(ALONE * (GAMMA + 1) / STEP)
 
 
-def greedy_row(*, gaps: NDArray[np.float64], blocks: int, accepted: int) -> Row:
-    """Returns the row of texts that a draft wrote, whatever its target made of its ids.
+def greedy_row(
+    *,
+    gaps: NDArray[np.float64],
+    blocks: int,
+    accepted: int,
+    missed: NDArray[np.bool_] | None = None,
+    repeats: int = 1,
+    engine: SimpleNamespace = ENGINE,
+) -> Row:
+    """Returns the row of texts at temperature 0.
 
     Args:
-      gaps: of the target's logits between its own id and the draft's; 0: the same. Shape (texts,
-        tokens).
+      gaps: of the target's logits between its own ids and those of the texts; 0: the same. Shape
+        (texts, tokens).
       blocks: of each text, after its first id.
       accepted: of each block's drafts.
+      missed: which ids of the texts are not the draft's likeliest; None: they all are.
+      repeats: of the same texts.
+      engine: what wrote them.
     """
     texts, tokens = gaps.shape
     prompts = tuple((n,) for n in range(texts))
@@ -112,7 +123,7 @@ def greedy_row(*, gaps: NDArray[np.float64], blocks: int, accepted: int) -> Row:
         concurrencies=(1,),
         draft_sampling="argmax",
         max_new_tokens=tokens,
-        repeats=1,
+        repeats=repeats,
         seed=0,
         together=True,
     )
@@ -121,30 +132,30 @@ def greedy_row(*, gaps: NDArray[np.float64], blocks: int, accepted: int) -> Row:
     own = tuple(Completion(tuple((row > 0).astype(int).tolist()), 1, blocks * STEP) for row in gaps)
     alone = (Completion((0,) * tokens, 1, ALONE * (tokens - 1)),) * texts
     measured.rows = {
-        (4, case): [Run(own, (counts,) * texts)],
-        (0, case): [Run(alone, (Counts(0, 0, ()),) * texts)],
+        (4, case): [Run(own, (counts,) * texts)] * repeats,
+        (0, case): [Run(alone, (Counts(0, 0, ()),) * texts)] * repeats,
     }
     measured.priced = measured.rows
     sure, ranks = np.zeros(tokens), np.ones(tokens, dtype=int)
+    of_draft = ranks + (np.zeros_like(gaps, dtype=bool) if missed is None else missed)
     pairs = {
         (4, case): [
             [
-                (TextScores.of(-row, 1 + (row > 0)), TextScores.of(sure, ranks))
-                for row in gaps
+                (TextScores.of(-row, 1 + (row > 0)), TextScores.of(sure, found))
+                for row, found in zip(gaps, of_draft, strict=True)
             ]
-        ],
-        # On the target's own text the draft's likeliest is it as often.
+        ]
+        * repeats,
+        # On the target's own text the draft's likeliest is it as often as on its own the target's.
         (0, case): [
-            [
-                (TextScores.of(sure, ranks), TextScores.of(sure, 1 + (row > 0)))
-                for row in gaps
-            ]
-        ],
+            [(TextScores.of(sure, ranks), TextScores.of(sure, 1 + (row > 0))) for row in gaps]
+        ]
+        * repeats,
     }
-    timed = timed_steps(ENGINE, trial, measured, case)  # type: ignore[arg-type]
+    timed = timed_steps(engine, trial, measured, case)
     steps = steps_of(trial, timed.levels)
     return judge(
-        ENGINE, trial, measured, pairs, 4, case, steps, timed, draft="d"  # type: ignore[arg-type]
+        engine, trial, measured, pairs, 4, case, steps, timed, draft="d"
     )
 
 
@@ -170,3 +181,21 @@ def test_greedy_texts_that_part_at_near_ties_are_the_targets_own() -> None:
     assert row.identical_to_target is False
     assert row.audit == ""
     assert row.predicted_from == "replay"
+
+
+def test_what_greedy_repeats_accept_past_the_end_is_one_draw() -> None:
+    engine = SimpleNamespace(name="made", drafts_past_end=True, drafts_with_prompt=False)
+    missed = np.random.default_rng(4).random((3, 31)) < 0.3
+    once, often = (
+        greedy_row(
+            gaps=np.zeros((3, 31)),
+            blocks=10,
+            accepted=2,
+            missed=missed,
+            repeats=repeats,
+            engine=engine,
+        )
+        for repeats in (1, 7)
+    )
+    assert once.acceptance_predicted[3].low < once.acceptance_predicted[3].high
+    assert often.acceptance_predicted == once.acceptance_predicted
