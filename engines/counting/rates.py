@@ -21,10 +21,11 @@ class Rate:
         return f"{self.value:.3f} [{self.low:.3f}, {self.high:.3f}]"
 
 
-def rate_interval(hits: int, trials: int) -> Rate:
+def rate_interval(hits: float, trials: float) -> Rate:
     """Returns a binomial rate with Wilson's interval; of no trials, 0 within [0, 1].
 
-    The interval is of independent trials; blocks of one text are nearly so.
+    Trials need not be whole where they are only expected. The interval is of independent trials;
+    blocks of one text are nearly so.
     """
     if trials == 0:
         return Rate(0.0, 0.0, 1.0)

@@ -8,14 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from engines.counting.rates import DEVIATIONS, Rate, rate_interval
+from engines.counting.rates import Rate, rate_interval
+from engines.observing.alphas import alpha_of_positions, alpha_of_totals
 from simulator.acceptance.acceptance import Acceptance
-from simulator.acceptance.by_position import ByPosition
-from simulator.acceptance.conversions import (
-    alpha_from_accepted_fraction,
-    alpha_from_counts,
-    position_acceptance,
-)
+from simulator.acceptance.by_position import CUT_SHORT, ByPosition
 from simulator.acceptance.iid import Iid
 
 Kind = Literal["vllm", "sglang", "llama.cpp"]
@@ -160,35 +156,26 @@ class Observation:
     def alpha_iid(self) -> Rate:
         """The α that i.i.d. acceptances would have, with its interval.
 
-        By position known, of largest likelihood: accepted / (accepted + rejected blocks), a
-        binomial rate. Else from accepted over drafted tokens at γ.
+        By position known, of largest likelihood: accepted / (accepted + rejected blocks). Else
+        from accepted over drafted tokens at γ. Where blocks were cut short it is a bound from
+        below, and the interval reaches up as far as they allow.
         """
         if self.hits:
-            rejected = self.drafts - self.hits[-1]
-            accepted = sum(self.hits)
-            value = float(alpha_from_counts(accepted, rejected))
-            interval = rate_interval(accepted, accepted + rejected)
-            return Rate(value, interval.low, interval.high)
-        gamma = self.gamma
-        value = float(alpha_from_accepted_fraction(self.accepted_fraction, gamma))
-        # The spread of accepted tokens of a block, 1 to γ standing with α, …, α^γ.
-        stands = position_acceptance(value, gamma)
-        mean = float(stands.sum())
-        square = float(((2 * np.arange(1, gamma + 1) - 1) * stands).sum())
-        reach = DEVIATIONS * np.sqrt(max(square - mean**2, 0) / self.drafts) / gamma
-        low, high = (
-            float(alpha_from_accepted_fraction(min(1.0, max(0.0, fraction)), gamma))
-            for fraction in (self.accepted_fraction - reach, self.accepted_fraction + reach)
+            left_out = max(0, self.gamma * self.drafts - self.drafted)
+            return alpha_of_positions(self.hits, drafts=self.drafts, left_out=left_out)
+        return alpha_of_totals(
+            self.accepted, drafted=self.drafted, drafts=self.drafts, gamma=self.gamma
         )
-        return Rate(value, low, high)
 
     @property
     def iid_p_value(self) -> float | None:
         """How likely i.i.d. acceptances would make positions differ so much; None: not known.
 
         By the likelihood ratio of one conditional rate for all positions against one for each,
-        which is χ² of large counts.
+        which is χ² of large counts. Blocks cut short make i.i.d. acceptances differ, too.
         """
+        if self.is_lower_bound:
+            return None
         from scipy.special import chdtrc, xlogy
 
         pairs = [
@@ -217,13 +204,19 @@ class Observation:
     def acceptance(self) -> Acceptance:
         """To plan with: rates by position where they are counted, else i.i.d."""
         if self.hits:
-            return ByPosition.of_unconditional([rate.value for rate in self.unconditional])
+            rates = [rate.value for rate in self.unconditional]
+            return ByPosition.of_unconditional(rates, cut_short=self.cut_short)
         return Iid(self.alpha_iid.value)
 
     @property
     def cut_short(self) -> float:
-        """The share of drafted positions that blocks left out, as where a text ends."""
-        return 1 - self.drafted / (self.gamma * self.drafts)
+        """The share of positions that blocks left undrafted, as where a text ends."""
+        return max(0.0, 1 - self.drafted / (self.gamma * self.drafts))
+
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether so many were that `alpha_iid` is a bound, and i.i.d. cannot be judged."""
+        return self.cut_short > CUT_SHORT
 
 
 def _padded(counts: tuple[int, ...], length: int) -> tuple[int, ...]:

@@ -46,13 +46,16 @@ def observed_profile(
     measured = Alpha(
         alpha.value, alpha.low, alpha.high, confidence=0.95, tokens=observation.drafted
     )
+    drafting = Drafting(
+        measured, accepted_by_position=rates, cut_short=observation.cut_short
+    )
     milliseconds = {} if cost is None else _milliseconds(cost)
     return Profile(
         schema=SCHEMA,
         version=VERSION,
         alpha=measured,
         draft_sampling=draft_sampling,
-        draftings={draft_sampling: Drafting(measured, accepted_by_position=rates)},
+        draftings={draft_sampling: drafting},
         setup=Setup(
             target=UNKNOWN if observation.model is None else observation.model,
             draft=PLACEHOLDER,

@@ -55,6 +55,8 @@ class Drafting:
       was recorded.
     blocks_jointly: the same where drafts are judged as a whole: block verification.
     accepted_by_position: unconditional rates that a server counted, in place of traces.
+    cut_short: the share of positions that its blocks left undrafted, as where texts end; above 1 %
+      these rates and α are bounds from below.
     alpha_by_lenience: α(l) by lenience l.
     acceptance_by_rank: how often the text's token is the draft's first, second, … choice: what
       trees are planned with. Empty where the draft makes one choice alone.
@@ -64,6 +66,7 @@ class Drafting:
     blocks: Mapping[Gamma, tuple[NotNegative, ...]] = field(default_factory=dict)
     blocks_jointly: Mapping[Gamma, tuple[NotNegative, ...]] = field(default_factory=dict)
     accepted_by_position: tuple[Estimate, ...] = ()
+    cut_short: Rate = 0.0
     alpha_by_lenience: Mapping[float, Rate] = field(default_factory=dict)
     acceptance_by_rank: tuple[Rate, ...] = ()
 
@@ -78,7 +81,8 @@ class Drafting:
             return Recorded(self.alpha.value, self.blocks)
         if not self.accepted_by_position:
             raise ValueError("a profile must hold blocks or accepted_by_position, got neither")
-        return ByPosition.of_unconditional([rate.value for rate in self.accepted_by_position])
+        rates = [rate.value for rate in self.accepted_by_position]
+        return ByPosition.of_unconditional(rates, cut_short=self.cut_short)
 
     def under(self, verification: Verification) -> Acceptance:
         """Returns the acceptance where drafts are judged token by token, or as a whole.

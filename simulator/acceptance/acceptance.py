@@ -37,6 +37,11 @@ class Acceptance(ABC):
     def observed_gamma(self) -> int | None:
         """The largest γ that acceptances were observed at; None where a law says them all."""
 
+    @property
+    def is_lower_bound(self) -> bool:
+        """Whether blocks that were cut short hide some of it, and whether it is i.i.d."""
+        return False
+
     @abstractmethod
     def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
         """Returns the expected price of a text's blocks over its tokens.
@@ -68,9 +73,10 @@ def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | 
       max_gamma: the largest γ considered, at least 1; none beyond the observed ones is.
 
     Returns:
-      the relative error of largest size, and its γ; None where the acceptances are i.i.d.
+      the relative error of largest size, and its γ; None where the acceptances are i.i.d., or
+      blocks that were cut short hide whether they are.
     """
-    if acceptance.kind == "iid":
+    if acceptance.kind == "iid" or acceptance.is_lower_bound:
         return None
     last = max_gamma if acceptance.observed_gamma is None else acceptance.observed_gamma
     gammas = np.arange(1, min(last, max_gamma) + 1)

@@ -11,6 +11,9 @@ from simulator.acceptance.acceptance import Acceptance, Kind, Price
 from simulator.acceptance.conversions import conditional_acceptance
 from simulator.numerics.arguments import integers, probability
 
+# Where more of the positions were not drafted, rates are bounds from below.
+CUT_SHORT = 0.01
+
 
 @dataclass(frozen=True, slots=True)
 class ByPosition(Acceptance):
@@ -22,9 +25,12 @@ class ByPosition(Acceptance):
     and the last of them at positions beyond; texts are long.
 
     conditional: r_1, …, r_γ, each in [0, 1], at least one.
+    cut_short: the share in [0, 1] of positions that the counted blocks left undrafted, as where
+      texts end: there they count as not accepted.
     """
 
     conditional: tuple[float, ...]
+    cut_short: float = 0.0
 
     def __post_init__(self) -> None:
         rates = probability("acceptance_by_position", self.conditional)
@@ -35,18 +41,19 @@ class ByPosition(Acceptance):
         object.__setattr__(self, "conditional", tuple(rates.tolist()))
 
     @classmethod
-    def of_unconditional(cls, rates: ArrayLike) -> ByPosition:
+    def of_unconditional(cls, rates: ArrayLike, *, cut_short: float = 0.0) -> ByPosition:
         """Returns the acceptance of unconditional rates: position i stood, counting all blocks.
 
         Args:
           rates: shape (γ,), none above the one before it.
+          cut_short: the share of positions that were not drafted.
 
         Raises:
           ValueError: if a rate is outside [0, 1] or above the one before it.
         """
         conditional = conditional_acceptance(rates)
         # After a position that never stood nothing is known; it cannot be reached either.
-        return cls(tuple(np.nan_to_num(conditional, nan=0.0).tolist()))
+        return cls(tuple(np.nan_to_num(conditional, nan=0.0).tolist()), cut_short)
 
     @property
     def kind(self) -> Kind:
@@ -67,6 +74,10 @@ class ByPosition(Acceptance):
     @property
     def observed_gamma(self) -> int | None:
         return len(self.conditional)
+
+    @property
+    def is_lower_bound(self) -> bool:
+        return self.cut_short > CUT_SHORT
 
     def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
         lengths = integers("gamma", gamma)

@@ -28,6 +28,7 @@ from specplan.reports.plan import Basis, plan_json, plan_text, row_json, rows_te
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from estimator.traces.traces import DraftSampling, Verification
+    from simulator.acceptance.acceptance import Acceptance
     from simulator.choice.plan import Plan
     from specplan.reports.pricing import Pricing
 
@@ -113,7 +114,9 @@ def plan_command(
         draft_sampling=sampling,
         verification=verification,
         quiet=None if profile is None else profile.quiet,
-        notes=_notes(priced[0], rows=rows, lenience=acceptance.lenience, profile=profile),
+        notes=_notes(
+            priced[0], drafts[0], lenience=acceptance.lenience, profile=profile, rows=rows
+        ),
     )
     _warn(plans, basis, max_gamma=choice.max_gamma)
     flags = None
@@ -262,7 +265,12 @@ def _draft_name(profile: Profile) -> str:
 
 
 def _notes(
-    price: Pricing, *, rows: int, lenience: float | None, profile: Profile | None
+    price: Pricing,
+    acceptance: Acceptance,
+    *,
+    lenience: float | None,
+    profile: Profile | None,
+    rows: int,
 ) -> tuple[str, ...]:
     """Returns what a reader must know of where the numbers come from."""
     notes = []
@@ -279,6 +287,11 @@ def _notes(
         notes.append(
             f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} times "
             "as often\nas the target's law has it; acceptances are taken as i.i.d."
+        )
+    if acceptance.is_lower_bound:
+        notes.append(
+            "Counted blocks drafted fewer tokens than their gamma: alpha is at least that, and "
+            "whether acceptances are i.i.d. does not show."
         )
     if profile is not None and profile.recommended_gamma is not None:
         notes.append(

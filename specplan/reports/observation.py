@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from engines.counting.rates import Rate
     from engines.observing.observation import Observation
 
-SHORT_OF_GAMMA = 0.01
 NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llama.cpp": "llama.cpp"}
 SINCE = {
     "metrics": "since the server started, what warmed it up included",
@@ -47,6 +46,8 @@ def observation_json(observation: Observation, *, seconds: float | None) -> dict
         "block_efficiency": observation.block_efficiency,
         "accepted_fraction": observation.accepted_fraction,
         "alpha_iid": asdict(observation.alpha_iid),
+        "alpha_iid_is_lower_bound": observation.is_lower_bound,
+        "cut_short": observation.cut_short,
         "iid_consistent": observation.iid_consistent,
         "iid_p_value": observation.iid_p_value,
     }
@@ -77,18 +78,19 @@ def observation_text(observation: Observation, *, seconds: float | None) -> str:
     lines += [
         f"Tokens per target call {observation.block_efficiency:.3f}; accepted over drafted "
         f"{observation.accepted_fraction:.3f}, which falls with gamma.",
-        f"alpha_iid {observation.alpha_iid}{_iid(observation)}",
+        f"alpha_iid {_at_least(observation)}{observation.alpha_iid}{_iid(observation)}",
     ]
     if not observation.hits:
         lines.append(
             "Positions are not counted there, or not in all sources: acceptances are taken as "
             "i.i.d."
         )
-    if observation.cut_short > SHORT_OF_GAMMA:
+    if observation.is_lower_bound:
         lines.append(
             f"Blocks drafted {100 * observation.cut_short:.0f} % fewer tokens than gamma "
             f"{observation.gamma}: rates of late positions are of fewer drafts, and higher than "
-            "they look."
+            "they look. So is alpha_iid, whose interval reaches as high as such blocks allow; "
+            "whether positions differ by more than chance does not show."
         )
     return "\n".join(lines)
 
@@ -99,8 +101,13 @@ def observation_line(observation: Observation, *, clock: str) -> str:
     by_position = f"  by position {rates}" if rates else ""
     return (
         f"{clock}  {observation.drafts} drafts  {observation.block_efficiency:.2f} tokens a call"
-        f"{by_position}  alpha_iid {_short(observation.alpha_iid)}"
+        f"{by_position}  alpha_iid {_at_least(observation)}"
+        f"{_short(observation.alpha_iid)}"
     )
+
+
+def _at_least(observation: Observation) -> str:
+    return "at least " if observation.is_lower_bound else ""
 
 
 def _iid(observation: Observation) -> str:

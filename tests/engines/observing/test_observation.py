@@ -1,10 +1,13 @@
 """Counts of drafts: their rates, the alpha of largest likelihood, whether i.i.d., a restart."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from engines.counting.rates import rate_interval
+from engines.observing.alphas import alpha_of_positions
 from engines.observing.observation import Observation
 
 
@@ -53,10 +56,87 @@ def test_intervals_of_alpha_hold_it_as_often_as_they_say() -> None:
         found = drawn((0.7,) * 4, 300, generator)
         held += found.alpha_iid.low <= 0.7 <= found.alpha_iid.high
         without = observation(300, (), stated_gamma=4, drafted=1200, accepted=found.accepted)
-        totals += without.alpha_iid.low <= 0.7 <= without.alpha_iid.high
+        of_totals = without.alpha_iid
+        totals += of_totals.low <= 0.7 <= of_totals.high
     # 95 % of 400, four standard deviations of 4.4 below: 3 false alarms in 100 000.
     assert held >= 363
     assert totals >= 363
+
+
+def blocks(
+    alpha: float,
+    gamma: int,
+    *,
+    texts: int,
+    length: int,
+    shortest: int,
+    generator: np.random.Generator,
+) -> Observation:
+    """Returns counts of blocks of `shortest` to γ tokens, or what is left of their text."""
+    drafts, drafted, hits = 0, 0, np.zeros(gamma, dtype=np.int64)
+    left = np.full(texts, length)
+    while (left > 1).any():
+        wanted = generator.integers(shortest, gamma + 1, len(left))
+        lengths = np.minimum(wanted, left - 1) * (left > 1)
+        stands = np.logical_and.accumulate(generator.random((len(left), gamma)) < alpha, axis=1)
+        stands &= np.arange(gamma) < lengths[:, np.newaxis]
+        drafts, drafted = drafts + int((left > 1).sum()), drafted + int(lengths.sum())
+        hits += stands.sum(axis=0)
+        left -= (stands.sum(axis=1) + 1) * (left > 1)
+    return observation(drafts, tuple(hits.tolist()), drafted=drafted)
+
+
+@pytest.mark.parametrize(
+    ("alpha", "gamma", "shortest"), [(0.8, 8, 8), (0.9, 8, 8), (0.8, 5, 1), (0.5, 4, 2)]
+)
+def test_blocks_that_were_cut_short_bound_alpha_from_below(
+    alpha: float, gamma: int, shortest: int
+) -> None:
+    generator = np.random.default_rng(11)
+    held = totals = 0
+    for _ in range(100):
+        found = blocks(
+            alpha, gamma, texts=100, length=64, shortest=shortest, generator=generator
+        )
+        held += found.alpha_iid.low <= alpha <= found.alpha_iid.high
+        untold = replace(found, by_position=())
+        of_totals = untold.alpha_iid
+        totals += of_totals.low <= alpha <= of_totals.high
+        assert found.is_lower_bound
+        assert found.iid_p_value is None
+        assert found.iid_consistent is None
+        assert found.acceptance.is_lower_bound
+    # At least 95 % of 100, four standard deviations of 2.2 below: 3 false alarms in 100 000.
+    assert held >= 86
+    assert totals >= 86
+
+
+def test_the_bounds_of_alpha_are_those_of_every_way_to_cut_blocks_short() -> None:
+    # Ten blocks of γ = 3, four tokens left out: of seven that were not accepted whole, three had
+    # two accepted (whole for a token each) and three one (for two).
+    hits, drafts, left_out = (9, 6, 3), 10, 4
+    rejected = [
+        drafts - hits[2] - two - one
+        for two in range(hits[1] - hits[2] + 1)
+        for one in range(hits[0] - hits[1] + 1)
+        if two + 2 * one <= left_out
+    ]
+    found = alpha_of_positions(hits, drafts=drafts, left_out=left_out)
+    assert found.value == 18 / (18 + max(rejected))
+    assert found.low == rate_interval(18, 18 + max(rejected)).low
+    assert found.high == rate_interval(18, 18 + min(rejected)).high
+
+
+@pytest.mark.parametrize(("gamma", "drafts"), [(1, 1), (4, 1), (4, 50)])
+def test_totals_of_which_all_or_none_were_accepted_have_an_interval(
+    gamma: int, drafts: int
+) -> None:
+    tokens = gamma * drafts
+    every = observation(drafts, (), stated_gamma=gamma, drafted=tokens, accepted=tokens).alpha_iid
+    none = observation(drafts, (), stated_gamma=gamma, drafted=tokens, accepted=0).alpha_iid
+    # Both are binomial: γ · drafts acceptances, or as many rejections as drafts.
+    assert (every.value, every.low, every.high) == (1, rate_interval(tokens, tokens).low, 1)
+    assert (none.value, none.low, none.high) == (0, 0, rate_interval(0, drafts).high)
 
 
 def test_totals_alone_give_the_alpha_of_their_accepted_fraction() -> None:
@@ -117,7 +197,7 @@ def test_a_source_without_positions_leaves_totals_alone() -> None:
         # α + α² = 1, of 200 accepted in 200 drafts.
         assert both.alpha_iid.value == pytest.approx((5**0.5 - 1) / 2)
     nothing = observation(50, (), kind="llama.cpp", stated_gamma=None, drafted=100)
-    assert (told + nothing).hits == (told + nothing).hits == (60, 40)
+    assert (told + nothing).hits == (nothing + told).hits == (60, 40)
     later = observation(
         400, (), kind="llama.cpp", stated_gamma=None, drafted=800, accepted=400, origin="timings"
     )

@@ -141,6 +141,13 @@ def test_what_contradicts_iid_is_said_with_the_gamma_where_it_does_most() -> Non
     assert plan(Iid(0.7), Ratio(0.05)).iid_consistent is None
 
 
+def test_rates_of_blocks_that_were_cut_short_do_not_tell_whether_they_are_iid() -> None:
+    cut = ByPosition.of_unconditional((0.9, 0.5, 0.2), cut_short=0.02)
+    assert cut.is_lower_bound
+    assert plan(cut, Ratio(0.05)).iid_consistent is None
+    assert not ByPosition((0.9, 0.6), cut_short=0.01).is_lower_bound
+
+
 def test_a_plan_marks_what_lies_beyond_the_observed() -> None:
     by_position = plan(ByPosition.of_unconditional(PRINTED), Ratio(0.05), max_gamma=6)
     assert by_position.curve.extrapolated.tolist() == [False] * 3 + [True] * 3

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
-from metrics_pages import LOG, sglang_page, vllm_page
+from metrics_pages import LOG, llama_cpp_page, sglang_page, vllm_page
 
 from specplan.main import main
 
@@ -152,6 +152,31 @@ def test_a_profile_without_positions_holds_those_of_iid(tmp_path: Path) -> None:
     assert f"specplan plan --profile {profile} --c C" in result.stdout
     rates = json.loads(profile.read_text())["draftings"]["argmax"]["accepted_by_position"]
     assert sum(rate["value"] for rate in rates) == pytest.approx(0.9)
+
+
+def test_a_profile_of_blocks_that_were_cut_short_says_so(tmp_path: Path) -> None:
+    page, profile = tmp_path / "page", tmp_path / "observed.json"
+    page.write_text(llama_cpp_page(1000, 3000, (800, 380, 160, 60, 20)))
+    asked = [str(page), "--gamma", "5", "--c", "0.05"]
+    data = json.loads(observe(*asked, "-o", str(profile), "--json").stdout)
+    assert data["cut_short"] == pytest.approx(0.4)
+    assert data["alpha_iid_is_lower_bound"] is True
+    # 1420 accepted; 980 blocks rejected at most, of which 2000 tokens left out may acquit 620.
+    assert data["alpha_iid"]["value"] == pytest.approx(1420 / 2400)
+    assert data["alpha_iid"]["high"] > 1420 / 1780
+    assert (data["iid_consistent"], data["iid_p_value"]) == (None, None)
+    assert data["plan"]["acceptance"]["iid_consistent"] is None
+    words = " ".join(observe(*asked).stdout.split())
+    assert "alpha_iid at least 0.592 [" in words
+    assert "Blocks drafted 40 % fewer tokens than gamma 5" in words
+    assert "i.i.d. gamma" not in words
+    assert "not i.i.d." not in words
+    stored = json.loads(profile.read_text())
+    assert stored["draftings"]["argmax"]["cut_short"] == pytest.approx(0.4)
+    assert stored["alpha"]["high"] == data["alpha_iid"]["high"]
+    plan = CliRunner().invoke(main, ["plan", "--profile", str(profile), "--c", "0.05"]).stdout
+    assert "alpha is at least that" in " ".join(plan.split())
+    assert "not i.i.d.:" not in plan
 
 
 def restarted(_folder: Path) -> Iterator[list[str]]:

@@ -1,0 +1,81 @@
+"""The α that i.i.d. acceptances would have, from counts, and its bounds where blocks are cut short.
+
+A block that drafts fewer than γ tokens, as where a text ends or a lookup finds no more, and has all
+of them accepted was not rejected; counts do not tell it from one that was. So α lies between what
+it is if there are no such blocks, and if there are as many as the tokens left out allow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from engines.counting.rates import DEVIATIONS, Rate, rate_interval
+from simulator.acceptance.conversions import alpha_from_accepted_fraction, position_acceptance
+
+
+def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> Rate:
+    """Returns the α of largest likelihood: accepted / (accepted + rejected blocks).
+
+    Args:
+      hits: blocks of which positions 1, …, γ were accepted, shape (γ,).
+      drafts: blocks, at least 1.
+      left_out: tokens that blocks drafted fewer than γ, summed.
+
+    Returns:
+      its value and lower end if every block that was not accepted up to γ was rejected, its upper
+      end if as few as possible were; ends by Wilson's interval.
+    """
+    gamma, accepted = len(hits), sum(hits)
+    most = fewest = drafts - hits[-1]
+    for position in range(gamma - 1, 0, -1):
+        ended_here = hits[position - 1] - hits[position]
+        whole = min(ended_here, left_out // (gamma - position))
+        fewest, left_out = fewest - whole, left_out - whole * (gamma - position)
+    found = rate_interval(accepted, accepted + most)
+    return Rate(found.value, found.low, rate_interval(accepted, accepted + fewest).high)
+
+
+def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> Rate:
+    """Returns the α that explains how many tokens were accepted, positions being unknown.
+
+        accepted = Σ_{i≤γ} d_i α^i            (Leviathan et al. 2023, §3.1)
+
+    of which the numbers d_i of blocks that drafted position i are known by their sum.
+
+    Args:
+      accepted, drafted: tokens, 0 <= accepted <= drafted.
+      drafts: blocks, at least 1.
+      gamma: drafted tokens of a block that is not cut short, at least 1.
+
+    Returns:
+      its value and lower end if every block drafted γ tokens, its upper end if as many as possible
+      drafted none.
+    """
+    lower = _of_whole_blocks(accepted, max(float(drafts), drafted / gamma), gamma)
+    return Rate(lower.value, lower.low, _of_whole_blocks(accepted, drafted / gamma, gamma).high)
+
+
+def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> Rate:
+    """Returns the α of blocks of γ tokens with the wider of two intervals.
+
+    One is of the spread of a block's accepted tokens, α^i of blocks having i at least; the other
+    Wilson's for as many rejected blocks as expected, which holds where none or all were accepted.
+    """
+
+    def alpha(fraction: float) -> float:
+        return float(alpha_from_accepted_fraction(min(1.0, max(0.0, fraction)), gamma))
+
+    fraction = accepted / (gamma * blocks)
+    value = alpha(fraction)
+    stands = position_acceptance(value, gamma)
+    mean = float(stands.sum())
+    square = float(((2 * np.arange(1, gamma + 1) - 1) * stands).sum())
+    reach = DEVIATIONS * float(np.sqrt(max(square - mean**2, 0) / blocks)) / gamma
+    wilson = rate_interval(accepted, accepted + blocks * (1 - value**gamma))
+    return Rate(
+        value,
+        min(wilson.low, alpha(fraction - reach)),
+        max(wilson.high, alpha(fraction + reach)),
+    )
