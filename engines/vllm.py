@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -20,6 +20,8 @@ from estimator.traces.traces import DraftSampling
 START_SECONDS = 600.0
 METHOD = {"sampled": "probabilistic", "argmax": "greedy"}
 TURNS_ON = "--speculative-config"
+# Entries of a scored id besides its own: two, of which equal log-probabilities tell a tie.
+LIKELIEST = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,18 +142,14 @@ class VllmServer:
             ids,
             max_tokens=1,
             temperature=0,
-            extra_body={"prompt_logprobs": 0, "return_token_ids": True},
+            extra_body={"prompt_logprobs": LIKELIEST, "return_token_ids": True},
         )
         choice = answer.choices[0]
         _require_same_ids(ids, choice.prompt_token_ids)
-        entries = [
-            row[str(token)]
-            for row, token in zip(
-                choice.prompt_logprobs[len(prompt) :], ids[len(prompt) :], strict=True
-            )
-        ]
+        rows = choice.prompt_logprobs[len(prompt) :]
         return TextScores.of(
-            [entry["logprob"] for entry in entries], [entry["rank"] for entry in entries]
+            [row[str(token)]["logprob"] for row, token in zip(rows, tokens, strict=True)],
+            [_rank(row, token) for row, token in zip(rows, tokens, strict=True)],
         )
 
     def _request(self, prompt: Sequence[int], **settings: Any) -> Any:
@@ -173,3 +171,17 @@ def _require_same_ids(sent: Sequence[int], decoded: Sequence[int]) -> None:
             "the server must decode the ids that it is sent, "
             f"got {len(decoded)} others for {len(sent)}"
         )
+
+
+def _rank(row: Mapping[str, Mapping[str, float]], token: int) -> int:
+    """Returns the rank of an id in its law, 1 for what vLLM's argmax takes: of a tie the least id.
+
+    vLLM's own rank counts the ids that are at least as likely, so that of a tie none is the first
+    (`vllm/v1/sample/ops/logprobs.py`), but is overwritten for those listed as the likeliest.
+
+    Args:
+      row: log-probabilities and ranks by id: the text's own, and the LIKELIEST.
+      token: the text's own.
+    """
+    _, first = min((-entry["logprob"], int(name)) for name, entry in row.items())
+    return 1 if token == first else max(2, int(row[str(token)]["rank"]))

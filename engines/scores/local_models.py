@@ -29,7 +29,8 @@ def score(
 ) -> TextScores:
     """Returns how likely a model finds a text at a temperature.
 
-    At 0, where only ranks are asked for, the log-probabilities are of 1.
+    Of ids equally likely the least ranks first, as argmax has it. At 0 the log-probabilities are of
+    1.
 
     Raises:
       ValueError: if a log-probability is NaN.
@@ -39,9 +40,10 @@ def score(
     ids = torch.tensor([[*prompt, *tokens]])
     with torch.inference_mode():
         rows = model(ids).logits[0, len(prompt) - 1 : -1].double()
-    own = rows.gather(1, ids[0, len(prompt) :, None])
+    text = ids[0, len(prompt) :, None]
+    own, less = rows.gather(1, text), torch.arange(rows.shape[1]) < text
     logs = torch.log_softmax(rows / (temperature if temperature > 0 else 1.0), dim=-1)
     return TextScores.of(
-        logs.gather(1, ids[0, len(prompt) :, None])[:, 0].numpy(),
-        (rows > own).sum(dim=-1).numpy() + 1,
+        logs.gather(1, text)[:, 0].numpy(),
+        ((rows > own) | ((rows == own) & less)).sum(dim=-1).numpy() + 1,
     )

@@ -1,14 +1,18 @@
 """Two log-probabilities for each token say what two whole rows say."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 import torch
 from engine_pairs import DRAFT, TARGET, embedded_ids, other_pair
+from vllm_server import vllm_server
 
+from engines.scores import local_models
 from engines.scores.text_scores import TextScores, acceptance
 from engines.trials.scoring import LocalScorer, require_scored_temperature
+from engines.vllm import VllmServer
 from estimator.traces.scoring import trace
 from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter
@@ -73,6 +77,25 @@ def test_at_temperature_zero_drafts_are_argmax_however_they_are_drawn() -> None:
     draft = TextScores.of([-0.1, -3.0], [1, 7])
     for way in ("sampled", "argmax"):
         assert acceptance(target, draft, draft_sampling=way, temperature=0).tolist() == [1, 0]
+
+
+def tied_model(ids: torch.Tensor) -> SimpleNamespace:
+    """Returns one law for all texts: ids 1 and 4 tie for the likeliest, then 3, then 0."""
+    row = torch.tensor([0.5, 2.0, -1.0, 1.0, 2.0, -2.0])
+    return SimpleNamespace(logits=row.repeat(1, ids.shape[1], 1))
+
+
+def test_of_ids_that_tie_the_least_is_the_likeliest_to_both_scorers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(local_models, "load", lambda source: tied_model)
+    text = ((0,), (1, 4, 3, 0))
+    [(of_target, of_draft)] = LocalScorer("T", "D")([text], 0.0)
+    with vllm_server("T", name="T") as url:
+        told = VllmServer(url).score(*text)
+    for scores in (of_target, of_draft, told):
+        assert scores.ranks.tolist() == [1, 2, 3, 4]
+    np.testing.assert_allclose(told.logprobs, of_target.logprobs)
 
 
 @pytest.mark.parametrize(

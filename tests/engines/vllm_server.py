@@ -27,7 +27,8 @@ class Served:
         """Returns a completion's choice, of ids."""
         prompt = body["prompt"]
         tokens = []
-        if body.get("prompt_logprobs") is None:
+        likeliest = body.get("prompt_logprobs")
+        if likeliest is None:
             sampled = {"do_sample": True, "temperature": body["temperature"], "top_k": 0}
             ids = self.model.generate(
                 torch.tensor([prompt]),
@@ -45,16 +46,28 @@ class Served:
             "finish_reason": None,
             "token_ids": tokens,
             "prompt_token_ids": told,
-            "prompt_logprobs": self._scores(prompt),
+            "prompt_logprobs": None if likeliest is None else self._scores(prompt, likeliest),
         }
 
-    def _scores(self, prompt: list[int]) -> list[Any]:
-        scores = local_models.score(self.model, prompt[:1], prompt[1:], temperature=1.0)
-        logs = [float("nan") if self.fault == "nan" else float(log) for log in scores.logprobs]
-        return [None] + [
-            {str(token): {"logprob": log, "rank": int(rank), "decoded_token": ""}}
-            for token, log, rank in zip(prompt[1:], logs, scores.ranks, strict=True)
-        ]
+    def _scores(self, prompt: list[int], likeliest: int) -> list[Any]:
+        """Returns entries as vLLM makes them (`gather_logprobs` and `logprobs.py` of 0.32)."""
+        told: list[Any] = [None]
+        with torch.inference_mode():
+            rows = torch.log_softmax(self.model(torch.tensor([prompt])).logits[0].double(), dim=-1)
+        for token, row in zip(prompt[1:], rows, strict=False):
+            top = torch.topk(row, likeliest)
+            ids = [token, *top.indices.tolist()]
+            logs = [float(row[token]), *top.values.tolist()]
+            if self.fault == "nan":
+                logs = [float("nan")] * len(logs)
+            ranks = [int((row >= row[token]).sum()), *range(1, likeliest + 1)]
+            told.append(
+                {
+                    str(name): {"logprob": log, "rank": rank, "decoded_token": ""}
+                    for name, log, rank in zip(ids, logs, ranks, strict=True)
+                }
+            )
+        return told
 
 
 @contextmanager
@@ -76,7 +89,7 @@ def vllm_server(folder: str, *, name: str, fault: str | None = None) -> Iterator
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             if served.fault == "refused" and body.get("prompt_logprobs") is not None:
-                message = "Requested prompt logprobs of 0, which is greater than max allowed: -1"
+                message = "Requested prompt logprobs of 2, which is greater than max allowed: 1"
                 self.reply(400, json.dumps({"message": message, "code": 400}))
                 return
             whole = {"id": "0", "object": "text_completion", "created": 0, "model": served.name}
