@@ -55,6 +55,14 @@ class Observation:
                 "accepted tokens by position must not rise from one to the next, got "
                 f"{', '.join(map(str, self.by_position))} of {self.drafts} drafts"
             )
+        # Rounded, since passes inferred from a text's length may be one too few.
+        accepted_up_to = sum(hits > 0 for hits in self.by_position)
+        least = max(accepted_up_to, round(self.drafted / max(1, self.drafts)))
+        if self.stated_gamma is not None and self.drafts > 0 and self.stated_gamma < least:
+            raise ValueError(
+                f"gamma must be at least the {least} tokens that blocks drafted, got "
+                f"{self.stated_gamma}"
+            )
 
     def since(self, earlier: Observation) -> Observation:
         """Returns what was counted after `earlier`, by the same server.

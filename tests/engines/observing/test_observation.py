@@ -232,6 +232,14 @@ def test_a_source_without_positions_leaves_totals_alone() -> None:
             "accepted tokens by position must not rise from one to the next, got 60, 70 of 100",
         ),
         (
+            lambda: observation(100, (60, 30, 10), stated_gamma=2, drafted=200),
+            "gamma must be at least the 3 tokens that blocks drafted, got 2",
+        ),
+        (
+            lambda: observation(100, (), stated_gamma=2, drafted=290, accepted=100),
+            "gamma must be at least the 3 tokens that blocks drafted, got 2",
+        ),
+        (
             lambda: observation(100, (), drafted=3, accepted=4),
             "accepted tokens must be among those drafted, got 4 of 3",
         ),
