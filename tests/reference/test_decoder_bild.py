@@ -265,6 +265,20 @@ def test_logits_that_no_law_can_be_made_of_stop_a_text_that_would_end_unread() -
         bild(example(small=lambda text: [math.nan] * VOCABULARY, fallback=0.5))
 
 
+def test_a_looked_up_token_is_as_far_as_the_law_that_puts_all_on_it() -> None:
+    """A draft without a law of its own: in nats -ln p, else what p does not hold of it."""
+    p = Dense(torch.tensor([[0.5, 0.25, 0.25, 0.0], [0.25, 0.5, 0.0, 0.25]]))
+    tokens = torch.tensor([0, 0])
+    for distance, expected in (
+        ("cross-entropy", [math.log(2), math.log(4)]),
+        ("kl", [math.log(2), math.log(4)]),
+        ("total-variation", [0.5, 0.75]),
+        ("disagreement", [0.0, 1.0]),
+    ):
+        found = Rollback(1.0, distance).distances(p, OneHot(tokens), tokens)
+        assert found.tolist() == pytest.approx(expected)
+
+
 @pytest.mark.parametrize("value", [-0.1, math.nan, math.inf])
 def test_a_fallback_that_is_no_threshold_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match=f"fallback must be finite and at least 0, got {value}"):

@@ -148,6 +148,8 @@ def test_a_drafted_token_that_the_target_excludes_never_stands() -> None:
     p = Dense(torch.tensor([[0.0, 1.0], [0.5, 0.5]]))
     q = Dense(torch.full((2, 2), 0.5))
     assert RULE.accepts(p, q, torch.tensor([0, 1]), torch.zeros(2)).tolist() == [False, False]
+    greedy = OneHot(torch.tensor([0, 1]))
+    assert RULE.accepts(greedy, q, torch.tensor([0, 0]), torch.zeros(2)).tolist() == [True, False]
 
 
 def test_where_the_laws_are_equal_all_stands_under_the_largest_uniform_draw() -> None:
