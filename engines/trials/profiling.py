@@ -194,6 +194,7 @@ def _counted(engine: Engine, trial: Trial, measured: Measured) -> Drafting:
         accepted_by_position=tuple(
             Estimate(rate.value, rate.low, rate.high) for rate in found.unconditional
         ),
+        cut_short=found.cut_short,
     )
 
 
