@@ -13,13 +13,13 @@ from engines.engine import Completion, Engine
 from engines.scores.text_gap import Text, greedy_text_gap, text_gap
 from engines.scores.text_scores import acceptance
 from engines.trials.audit import Predicted, audit, feigned, predict
-from engines.trials.levels import Timed, unit_axis
+from engines.trials.levels import Timed
+from engines.trials.resampling import speed_up_interval
 from engines.trials.row import Row
 from engines.trials.runs import Run
 from engines.trials.scoring import Pair
 from engines.trials.steps import Steps
 from engines.trials.trial import Case, Measured, Trial
-from estimator.intervals import jackknife_interval, left_out, ratio
 from simulator.acceptance.replay import expected_calls
 from simulator.choice.walltime import improvement_factor
 
@@ -89,9 +89,7 @@ def judge(
     alpha = float(np.concatenate([one for texts in chances for one in texts]).mean())
     baseline = timed.levels["rows", 0]
     measured_speed_up = baseline / measured_seconds
-    low, high = jackknife_interval(
-        measured_speed_up, _without(engine, timed, own, gamma, case), scale=ratio
-    )
+    low, high = speed_up_interval(measured_speed_up, engine, timed, own, gamma, case)
     return Row(
         engine=engine.name,
         engine_version=measured.version,
@@ -196,25 +194,3 @@ def _identical(own: Sequence[Run], alone: Sequence[Run]) -> bool:
         for one, before in zip(own, alone, strict=True)
         for text, other in zip(one.completions, before.completions, strict=True)
     )
-
-
-def _without(
-    engine: Engine, timed: Timed, own: Sequence[Run], gamma: int, case: Case
-) -> NDArray[np.float64]:
-    """Returns the measured speed-up with each prompt, or repeat, left out in turn."""
-    if not timed.without:
-        return np.zeros(0)
-    counts = np.array(
-        [
-            [
-                (part.steps(drafts_past_end=engine.drafts_past_end), part.decoded)
-                for part in one.parts
-            ]
-            for one in own
-        ]
-    )
-    calls, tokens = left_out(counts.sum(axis=1 - unit_axis(case))).T
-    alone, step = np.array(
-        [(other["rows", 0], other["rows", gamma]) for other in timed.without]
-    ).T
-    return np.asarray(alone * tokens / (step * calls))

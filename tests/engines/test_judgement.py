@@ -84,7 +84,7 @@ def test_what_differs_between_prompts_is_the_interval() -> None:
     assert row.measured_low < row.measured < row.measured_high
 
 
-def test_repeats_are_left_out_where_prompts_ran_at_once() -> None:
+def test_repeats_are_drawn_anew_where_prompts_ran_at_once() -> None:
     speeds = np.array([1.0, 1.7])[:, np.newaxis] * np.ones(PROMPTS)
     row = judged(trial_of(4), speeds, QUIET)
     assert row.measured_low == pytest.approx(row.measured)
