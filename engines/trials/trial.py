@@ -47,6 +47,12 @@ class Trial:
             raise ValueError(f"gamma must be at least 1 with --engine, got {min(self.gammas)}")
         if min(self.concurrencies) < 1:
             raise ValueError(f"concurrency must be at least 1, got {min(self.concurrencies)}")
+        least = min(len(self.prompts), len(self.other_prompts))
+        if max(self.concurrencies) > least:
+            raise ValueError(
+                f"concurrency must be at most the number of prompts, {least} here, of those that "
+                f"are predicted and of those that are priced, got {max(self.concurrencies)}"
+            )
         if self.max_new_tokens < 2:
             raise ValueError(
                 "max-new-tokens must be at least 2 with --engine, the first token being the "

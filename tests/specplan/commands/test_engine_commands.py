@@ -104,8 +104,14 @@ def test_running_servers_of_another_kind_are_refused(served: str, message: str) 
             "vllm must start, got exit status 1 of",
         ),
         (
-            ["--engine", "transformers", "--concurrency", "4"],
+            ["--engine", "transformers", "--concurrency", "2"],
             "concurrency must be 1 with transformers",
+        ),
+        (
+            # Before anything starts, as its command would show.
+            ["--engine", "vllm", "--engine-command", "no-such-program", "--concurrency", "1,8"],
+            "concurrency must be at most the number of prompts, 2 here, of those that are "
+            "predicted and of those that are priced, got 8",
         ),
         (
             ["--engine", "transformers", "--draft-sampling", "argmax"],

@@ -144,6 +144,7 @@ def test_a_draft_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
         (["--synthetic", "0.5"], "synthetic belongs to validate"),
         (["--server", "http://127.0.0.1:1"], "server belongs to validate"),
         (["--concurrency", "1,4"], "concurrency must be one number with measure"),
+        (["--concurrency", "99"], "concurrency must be at most the number of prompts, "),
         (
             ["--target-url", "http://127.0.0.1:1"],
             "target-url and draft-url must be given together, got one of them",
