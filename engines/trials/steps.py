@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from simulator.cost.curves import CostModel
 
 LINE_TOLERANCE = 0.02
+# Of a step.
+LEAST_PASS = 0.01
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +51,17 @@ class Steps:
     def slope(self) -> float:
         """Seconds that one more drafted token adds, verification included; at least 0.
 
-        No more than leaves a step what a token of the target alone takes.
+        Between the smallest and the largest γ; of a single one, from the target alone.
         """
         gammas = list(self.seconds)
-        slopes = [(s - self.baseline_seconds) / gamma for gamma, s in self.seconds.items()]
-        if len(gammas) > 1:
-            rise = self.seconds[gammas[-1]] - self.seconds[gammas[0]]
-            slopes.append(rise / (gammas[-1] - gammas[0]))
-        return max(0.0, min(slopes))
+        low, high = (0, gammas[0]) if len(gammas) == 1 else (gammas[0], gammas[-1])
+        start = self.baseline_seconds if low == 0 else self.seconds[low]
+        return max(0.0, (self.seconds[high] - start) / (high - low))
+
+    @property
+    def c(self) -> float:
+        """What one more drafted token adds, over a token of the target alone."""
+        return self.slope / self.baseline_seconds
 
     def _line(self, gamma: int) -> float:
         gammas = list(self.seconds)
@@ -66,11 +71,15 @@ class Steps:
 
     @property
     def cost(self) -> CostModel:
-        """The cost: what a block takes beside γ slopes stands as the target's pass over γ + 1."""
+        """The cost: what a block takes beside γ slopes stands as the target's pass over γ + 1.
+
+        A pass takes some time, so that of steps that grow faster than γ the slope here is less.
+        """
         gammas = list(self.seconds)
         kept = [gammas[0], gammas[-1]] if self.is_line else gammas
-        beside = {gamma + 1: self.seconds[gamma] - gamma * self.slope for gamma in kept}
+        most = min(self.seconds[gamma] / gamma for gamma in kept)
+        draft = min(self.slope, (1 - LEAST_PASS) * most)
+        beside = {gamma + 1: self.seconds[gamma] - gamma * draft for gamma in kept}
         return CostModel(
-            target_seconds={1: self.baseline_seconds, **beside}, draft_seconds=self.slope
+            target_seconds={1: self.baseline_seconds, **beside}, draft_seconds=draft
         )
-

@@ -27,10 +27,26 @@ def test_within_two_per_cent_the_line_stands() -> None:
     assert steps.cost.block_seconds(4) == pytest.approx(3.5)
 
 
-def test_prices_that_fall_with_gamma_leave_a_step_what_the_target_takes() -> None:
+def test_prices_that_fall_on_the_way_are_met() -> None:
     steps = Steps(1.0, {1: 5.0, 2: 4.0, 4: 6.0})
-    assert steps.slope == pytest.approx(1 / 3)
+    assert steps.c == pytest.approx(1 / 3)
     assert steps.cost.block_seconds([1, 2, 4]) == pytest.approx([5, 4, 6])
+    assert Steps(1.0, {1: 5.0, 4: 4.0}).c == 0
+
+
+def test_c_is_what_one_more_drafted_token_adds_over_a_token_of_the_target() -> None:
+    steps = Steps(1.0, {1: 1.05, 8: 3.0})
+    assert steps.c == pytest.approx(1.95 / 7)
+    assert steps.cost.c == pytest.approx(1.95 / 7)
+    assert steps.cost.block_seconds([1, 8]) == pytest.approx([1.05, 3])
+    assert Steps(2.0, {4: 3.0}).c == pytest.approx(1 / 8)
+
+
+def test_steps_that_grow_faster_than_gamma_keep_their_prices() -> None:
+    steps = Steps(1.0, {1: 1.0, 8: 20.0})
+    assert steps.c == pytest.approx(19 / 7)
+    assert steps.cost.block_seconds([1, 8]) == pytest.approx([1, 20])
+    assert steps.cost.c == pytest.approx(0.99)
 
 
 def test_one_gamma_is_priced_alone() -> None:
