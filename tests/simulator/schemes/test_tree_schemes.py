@@ -49,6 +49,10 @@ def test_a_tree_yields_the_sum_of_its_paths() -> None:
         assert tree_tokens(parents, RATES) == pytest.approx(longhand(parents, RATES))
 
 
+def test_choices_beyond_the_last_rate_never_stand() -> None:
+    assert tree_tokens((-1, -1, -1, 2), [0.75, 0.25]) == 2.0
+
+
 def test_a_chain_yields_what_eq_1_says() -> None:
     for gamma in range(6):
         assert tree_tokens(chain(gamma), [0.7]) == pytest.approx(expected_tokens(0.7, gamma))
@@ -273,6 +277,8 @@ def test_where_nothing_pays_the_choice_is_not_to_speculate() -> None:
         (lambda: tree_tokens((-2,), [0.5]), "parents must be at least -1, got -2"),
         (lambda: tree_tokens((-1,), [0.9, 0.2]), "acceptance must be rates by rank whose sum is "
          "at most 1, got 2 of sum 1.1"),
+        (lambda: tree_tokens((-1,), [[0.5], [0.1]]), "acceptance must be rates by rank"),
+        (lambda: tree_tokens((-1,), []), "acceptance must be rates by rank"),
         (lambda: tree_tokens((-1,), [1.5]), r"acceptance must lie in \[0, 1\], got 1.5"),
         (lambda: best_trees([0.5], max_nodes=0, max_depth=1), "max_nodes must be at least 1"),
         (lambda: best_trees([0.5], max_nodes=1, max_depth=0), "max_depth must be at least 1"),
