@@ -28,6 +28,7 @@ def validate_on_engine(
     seed: int,
     output: Path | None,
     as_json: bool,
+    wide: bool,
     **others: Any,
 ) -> None:
     """Compares predicted with measured decoding on an engine, and audits what it accepts.
@@ -35,7 +36,7 @@ def validate_on_engine(
     Args:
       options, engine: models, prompts, and the engine.
       gammas, temperatures: of the rows.
-      repeats, seed, output, as_json: as validate has them.
+      repeats, seed, output, as_json, wide: as validate has them.
       others: options of specplan's own decoder, which must be as they are by default.
 
     Raises:
@@ -82,7 +83,7 @@ def validate_on_engine(
         return
     from specplan.reports.engines import report
 
-    click.echo(report(result, prompts=len(trial.prompts), repeats=repeats))
+    click.echo(report(result, prompts=len(trial.prompts), repeats=repeats, wide=wide))
 
 
 def runs_together(engine: EngineOptions) -> bool:
@@ -103,7 +104,6 @@ def _require_own(others: dict[str, Any]) -> None:
         "lenience": [1.0],
         "verification": ["token"],
         "figure": [None],
-        "wide": [False],
         "compiling": ["off"],
         "precision": [DEFAULT_PRECISION],
         "decoder": ["speculative"],

@@ -50,13 +50,17 @@ def test_argmax_drafts_of_llama_cpp_are_explained_at_temperature_one(live: Resul
 
 
 def test_the_table_names_engine_prices_and_audit() -> None:
-    result = validate(
-        "--engine", "transformers", "--gamma", "2", "--temperature", "0", *SMALL
-    )
+    asked = ("--engine", "transformers", "--gamma", "2", "--temperature", "0,1", *SMALL)
+    result = validate(*asked)
     assert result.exit_code == 0, result.output
-    assert "transformers 5." in result.stdout
-    assert "a step in ms by gamma 2:" in result.stdout
-    assert "Audit: the engine accepts what its models' laws allow." in result.stdout
+    words = " ".join(result.stdout.split())
+    assert words.startswith("transformers 5.")
+    assert words.count("a step in ms by gamma 2:") == words.count("gamma accepted law") == 2
+    assert "Audit: the engine accepts what its models' laws allow." in words
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    wide = validate(*asked, "--wide").stdout
+    assert "law [95 %]" in wide
+    assert "law [95 %]" not in result.stdout
 
 
 @pytest.mark.parametrize(
