@@ -110,15 +110,16 @@ def test_children_are_the_likeliest_after_what_leads_to_them(shape: str) -> None
         assert isinstance(made.q, OneHot)
 
 
-def test_children_are_of_the_law_that_settings_make_of_text_and_path() -> None:
+@pytest.mark.parametrize("seed", range(6))
+def test_children_are_of_the_law_that_settings_make_of_text_and_path(seed: int) -> None:
     """A penalty of what the text and the path hold, so that either forgotten shows."""
-    draft, sampling = random_table(7, VOCABULARY), Sampling(repetition_penalty=3.0)
-    parents = (-1, -1, 0, 0, 2)
+    draft, sampling = random_table(seed, VOCABULARY), Sampling(repetition_penalty=3.0)
+    parents = (-1, -1, 0, 0, 1, 2, 2, 2, 4, 4)
     drafter = TreeDrafter(model_drafter(draft, sampling), parents)
     drafter.start(PROMPT, PROMPT)
     made = drafter.propose(PROMPT, 3, Fixed(3), torch.Generator())
     tokens = made.tokens.tolist()
-    for parent in (-1, 0, 2):
+    for parent in (-1, 0, 1, 2, 4):
         text = [*PROMPT, *path_of(parent, parents, tokens)]
         law = plain_law(draft(text), sampling, text)
         order = sorted(range(VOCABULARY), key=lambda token: -law[token])
@@ -282,6 +283,30 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPat
     assert found[0].ratio.sum() > 0
     assert torch.equal(found[0].ratio, found[1].ratio)
     assert torch.equal(found[0].beta, found[1].beta)
+    assert set(found[0].ratio.ravel().tolist()) == {0.0, 1.0}
+
+
+def test_scores_of_settings_together_are_those_of_each_alone() -> None:
+    target = TabularModel(TARGET, VOCABULARY)
+    drafter = TreeDrafter(model_drafter(DRAFT, Sampling(0.0)), (-1, 0, 1))
+    tokens = decode(
+        target, PROMPT, sampling=Sampling(), stopping=Stopping(30),
+        generator=torch.Generator().manual_seed(3),
+    ).tokens  # fmt: skip
+
+    def ratios(*settings: Sampling) -> list[list[list[float]]]:
+        return [
+            scores.ratio.tolist()
+            for scores in score_text(
+                target, drafter, PROMPT, tokens, list(settings),
+                sampling=Sampling(), leniences=(), max_gamma=3,
+            )
+        ]  # fmt: skip
+
+    plain, penalised = Sampling(0.0), Sampling(0.0, repetition_penalty=4.0)
+    together = ratios(plain, penalised)
+    assert together == [*ratios(plain), *ratios(penalised)]
+    assert together[0] != together[1]
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
@@ -296,6 +321,14 @@ def test_a_draft_that_has_no_law_is_named(choice: str, temperature: float) -> No
             TabularModel(TARGET, VOCABULARY), drafter, PROMPT, sampling=sampling,
             policy=Fixed(2), stopping=Stopping(3), generator=torch.Generator(),
         )  # fmt: skip
+    later = TreeDrafter(
+        model_drafter(lambda text: [math.nan if len(text) > 4 else 1 / VOCABULARY] * VOCABULARY,
+                      sampling),
+        (-1, 0), CHOICES[choice],
+    )  # fmt: skip
+    later.start([0, 1, 2, 0], [0, 1, 2, 0])
+    with pytest.raises(FloatingPointError, match="logits at position 5$"):
+        later.propose([0, 1, 2, 0], 2, Fixed(2), torch.Generator())
 
 
 def test_a_target_without_a_law_is_named_with_its_place() -> None:
