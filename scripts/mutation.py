@@ -84,7 +84,9 @@ SUBJECTS = {
         ("reference/speculative.py", "reference/stopping.py"),
         (
             "tests/reference/test_decoder_exact_law.py",
+            "tests/reference/test_branches.py",
             "tests/reference/test_decoder_bad_input.py",
+            "tests/reference/test_decoder_bild.py",
             "tests/reference/test_decoder_stopping.py",
             "tests/reference/test_decoder_timing.py",
         ),
