@@ -13,14 +13,16 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers import PreTrainedTokenizerFast
 from transformers.generation.stopping_criteria import StopStringCriteria
 
+from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import begin, decode, decode_speculatively
+from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
 from reference.models.huggingface import end_ids
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.records import Generation
-from reference.speculative import speculative_blocks
+from reference.speculative import speculative_blocks, unread_ending
 from reference.stopping import Stopping, StopStrings
 
 VOCABULARY = 12
@@ -329,3 +331,20 @@ def test_counts_of_plain_decoding_divide_by_nothing() -> None:
     assert generation.drafted == generation.accepted == 0
     assert run(Stopping(5), gamma=0).accepted_fraction is None
     assert run(Stopping(1), gamma=5).accepted_fraction is None
+
+
+def test_an_unread_draft_ends_a_text_by_a_string_that_began_before_it() -> None:
+    strings = StopStrings(("ab",), lambda ids: "".join("abc"[token] for token in ids))
+    stopping = Stopping(30, stop_strings=strings)
+    draft = Draft(torch.tensor([1, 2]), OneHot(torch.tensor([1, 2])), torch.tensor([True, True]))
+    for text, ending in (([2, 0], (1, 2)), ([2, 2], ())):
+        found = unread_ending(draft, text, drafter_name="small", stopping=stopping, emitted=2)
+        assert found == ending
+
+
+def test_an_unread_draft_of_nan_is_named_with_its_place() -> None:
+    draft = Draft(torch.tensor([1, 2]), OneHot(torch.tensor([1, 2])), torch.tensor([True, False]))
+    with pytest.raises(FloatingPointError, match=r"^small returned .* at position 4$"):
+        unread_ending(
+            draft, [2, 0, 1], drafter_name="small", stopping=Stopping(4), emitted=2
+        )
