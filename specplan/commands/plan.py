@@ -20,15 +20,15 @@ from specplan.options.load import DeploymentOptions, LoadOptions, deployment_opt
 from specplan.options.measured_load import measured_pricings
 from specplan.options.roofline import roofline_pricings
 from specplan.reports.export import default_sampling, export, judges_blocks
-from specplan.reports.load import machine, overhead_notes, schedules, schedules_json
+from specplan.reports.load import schedules, schedules_json
 from specplan.reports.lookup_export import export_lookup
 from specplan.reports.output import print_json, warn, write_json
 from specplan.reports.plan import Basis, plan_json, plan_text, row_json, rows_text
+from specplan.reports.plan_notes import basis_notes
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from estimator.traces.traces import DraftSampling, Verification
-    from simulator.acceptance.acceptance import Acceptance
     from simulator.choice.plan import Plan
     from specplan.reports.pricing import Pricing
 
@@ -114,7 +114,7 @@ def plan_command(
         draft_sampling=sampling,
         verification=verification,
         quiet=None if profile is None else profile.quiet,
-        notes=_notes(
+        notes=basis_notes(
             priced[0], drafts[0], lenience=acceptance.lenience, profile=profile, rows=rows
         ),
     )
@@ -262,45 +262,6 @@ def _draft_name(profile: Profile) -> str:
     if draft is None:
         raise ValueError(f"--export needs a draft model, got a profile of {profile.setup.draft}")
     return draft
-
-
-def _notes(
-    price: Pricing,
-    acceptance: Acceptance,
-    *,
-    lenience: float | None,
-    profile: Profile | None,
-    rows: int,
-) -> tuple[str, ...]:
-    """Returns what a reader must know of where the numbers come from."""
-    notes = []
-    if price.load is not None and rows > 1:
-        load = price.load
-        draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
-        roofline = (
-            f"Costs by the roofline of {machine(load.gpu, load.tp)}{draft}: trust ratios more than "
-            "tokens per second."
-        )
-        notes.append(f"Costs measured on {load.gpu}." if load.measured else roofline)
-        notes += overhead_notes(load)
-    if lenience is not None and lenience < 1:
-        notes.append(
-            f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} times "
-            "as often\nas the target's law has it; acceptances are taken as i.i.d."
-        )
-    if acceptance.is_lower_bound:
-        notes.append(
-            "Counted blocks drafted fewer tokens than their gamma: alpha is at least that, and "
-            "whether acceptances are i.i.d. does not show."
-        )
-    if profile is not None and profile.recommended_gamma is not None:
-        notes.append(
-            f"As far as its prompts tell, gamma {profile.recommended_gamma} is not worse than the "
-            "best there."
-        )
-    if profile is not None and profile.quiet is False:
-        notes.append("Measured while the machine was not quiet: trust none of the times.")
-    return tuple(notes)
 
 
 def _warn(plans: list[Plan], basis: Basis, *, max_gamma: int) -> None:
