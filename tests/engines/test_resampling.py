@@ -4,11 +4,12 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy.stats
 from numpy.typing import NDArray
 
 from engines.counting.counts import NOTHING, Counts
 from engines.engine import Completion
-from engines.trials.levels import timed_steps
+from engines.trials.levels import Timed, timed_steps
 from engines.trials.resampling import speed_up_interval
 from engines.trials.runs import Run
 from engines.trials.trial import Case, Measured, Trial
@@ -115,3 +116,17 @@ def test_fewer_priced_prompts_than_predicted_ones_leave_an_interval() -> None:
 @pytest.mark.parametrize(("repeats", "prompts", "at_once"), [(3, 1, False), (1, 4, True)])
 def test_one_prompt_or_repeat_has_no_interval(repeats: int, prompts: int, at_once: bool) -> None:
     assert interval(np.ones((4, repeats, prompts)), at_once=at_once) == (None, None)
+
+
+@pytest.mark.parametrize("prompts", [3, 8])
+def test_the_interval_is_student_s_on_the_spread_of_resamples(prompts: int) -> None:
+    quotients = np.exp(np.random.default_rng(0).normal(0.3, 0.1, 200))
+    drawn = np.zeros((200, prompts), dtype=np.int64)
+    resampled = {("rows", 0): quotients, ("rows", GAMMA): np.ones(200)}
+    own = [run_of(GAMMA, np.ones(prompts), at_once=False)]
+    low, high = speed_up_interval(
+        1.5, ENGINE, Timed({}, drawn, resampled), own, GAMMA, (0.0, 1)
+    )
+    error = np.log(quotients).std() * np.sqrt(prompts / (prompts - 1))
+    reach = np.exp(scipy.stats.t.ppf(0.975, prompts - 1) * error)
+    assert (low, high) == pytest.approx((1.5 / reach, 1.5 * reach))

@@ -12,7 +12,7 @@ from vllm_server import vllm_server
 from engines.scores import local_models
 from engines.scores.text_scores import TextScores, acceptance
 from engines.trials.scoring import LocalScorer, require_scored_temperature
-from engines.vllm import VllmServer
+from engines.vllm import VllmServer, _rank
 from estimator.traces.scoring import trace
 from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter
@@ -119,3 +119,13 @@ def test_of_ids_that_tie_the_least_is_the_likeliest_to_both_scorers(
 def test_scores_refuse(refusal: Refusal, message: str) -> None:
     with pytest.raises(ValueError, match=message.replace("(", r"\(")):
         refusal()
+
+
+def test_vllm_s_rank_of_a_tie_is_that_of_its_argmax() -> None:
+    """Whatever the server lists first: 4, whose rank is then 1, or 1."""
+    for ranks in ((1, 2), (2, 1)):
+        row = {"4": {"logprob": -1.0, "rank": ranks[0]}, "1": {"logprob": -1.0, "rank": ranks[1]}}
+        assert (_rank(row, 1), _rank(row, 4)) == (1, 2)
+    third = {"7": {"logprob": -3.0, "rank": 5}, "4": {"logprob": -1.0, "rank": 1},
+             "1": {"logprob": -2.0, "rank": 2}}   # fmt: skip
+    assert _rank(third, 7) == 5

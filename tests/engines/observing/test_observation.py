@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engines.counting.rates import rate_interval
-from engines.observing.alphas import alpha_of_positions
+from engines.observing.alphas import alpha_of_positions, alpha_of_totals
 from engines.observing.observation import Observation
 
 
@@ -248,3 +248,12 @@ def test_a_source_without_positions_leaves_totals_alone() -> None:
 def test_refuses(refusal: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         refusal()
+
+
+def test_of_totals_none_accepted_leaves_room_above_and_all_accepted_below() -> None:
+    none = alpha_of_totals(0, drafted=40, drafts=10, gamma=4)
+    assert (none.value, none.low) == (0.0, 0.0)
+    assert none.high == pytest.approx(rate_interval(0, 10).high)
+    whole = alpha_of_totals(40, drafted=40, drafts=10, gamma=4)
+    assert (whole.value, whole.high) == pytest.approx((1.0, 1.0))
+    assert whole.low == pytest.approx(rate_interval(40, 40).low)
