@@ -19,22 +19,22 @@ from typing import Any
 
 from tqdm import tqdm
 
-from estimator.blockwise.analysis import Rescorers, analyse
-from estimator.blockwise.texts import block_text
 from estimator.prompts import DEFINITION
-from ngram.files.cache import load_model as load_ngram
-from ngram.lattice.automaton import Automaton
+from ngram.formats.cache import load_model as load_ngram
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import vocabulary_of
 from ngram.training.corpus import encode_texts, read_texts
 from ngram.training.train import train
-from reference.files.whole_file import whole_file
-from reference.heads.drafter import HeadsDrafter
-from reference.heads.folder import load_heads
+from reference.atomic.whole_file import whole_file
 from reference.laws.sampling import Sampling
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.stopping import Stopping
+from studies.blockwise.analysis import Rescorers, analyse
+from studies.blockwise.drafter import HeadsDrafter
+from studies.blockwise.folder import load_heads
+from studies.blockwise.lattice.automaton import Automaton
+from studies.blockwise.texts import block_text
 
 K = 16
 PROMPT_TOKENS = 64

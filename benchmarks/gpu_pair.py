@@ -36,7 +36,7 @@ from estimator.traces.measured_traces import measure_traces
 from estimator.validation.validation import validate
 from estimator.writing import write_whole
 from ngram.drafters.ngram_drafter import NgramDrafter
-from ngram.files.cache import load_model as load_ngram
+from ngram.formats.cache import load_model as load_ngram
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import vocabulary_of
 from ngram.training.corpus import END, Text, encode_texts

@@ -21,15 +21,15 @@ import numpy as np
 from tqdm import tqdm
 
 from estimator.intervals import ratio_interval
-from ngram.files.cache import load_model
-from ngram.lattice.automaton import Automaton
-from ngram.lattice.best_paths import best_paths
-from ngram.lattice.lattice import Lattice, lattice_of
+from ngram.formats.cache import load_model
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import vocabulary_of
-from reference.files.whole_file import whole_file
+from reference.atomic.whole_file import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
+from studies.blockwise.lattice.automaton import Automaton
+from studies.blockwise.lattice.best_paths import best_paths
+from studies.blockwise.lattice.lattice import Lattice, lattice_of
 
 # (steps, arcs, paths): their Tables 12 and 13.
 CELLS = [

@@ -21,11 +21,11 @@ import numpy as np
 from simulator.acceptance.beta_laws import BetaLaw, EmpiricalLaw
 from simulator.acceptance.replay import expected_calls, expected_seconds
 from simulator.acceptance.tokens import expected_tokens
-from simulator.chance.monte_carlo import simulate_blocks
 from simulator.choice.operations import operations_factor
 from simulator.choice.optimum import optimal_gamma
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.curves import CostModel
+from simulator.monte_carlo.monte_carlo import simulate_blocks
 
 REPEATS = 3
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from reference.files.whole_file import whole_file
+from reference.atomic.whole_file import whole_file
 
 
 def write_whole(path: Path, content: bytes) -> None:

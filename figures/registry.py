@@ -47,7 +47,7 @@ class Entry:
         """Name of the module that holds compute() and draw()."""
         room, _, figure = self.name.partition("-")
         if self.source == _OURS:
-            return "figures.own." + self.name.replace("-", "_")
+            return "figures.beyond_papers." + self.name.replace("-", "_")
         return f"figures.{room}.{figure}"
 
     def compute(self, results: Results | None = None, load: Load | None = None) -> FigureData:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
-PACKAGES = ("simulator", "reference", "ngram", "estimator", "figures", "specplan")
+PACKAGES = ("simulator", "reference", "ngram", "estimator", "studies", "figures", "specplan")
 # One thread each: mutmut forks its workers, and threads do not survive that.
 THREADS = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
@@ -59,7 +59,7 @@ SUBJECTS = {
             "tests/reference/test_decoder_lenience.py",
             "tests/reference/test_devices.py",
             "tests/reference/rules/*.py",
-            "tests/reference/test_decoder_bild.py",
+            "tests/studies/bild/test_bild_decoder.py",
             "tests/reference/test_verifier_randomness.py",
         ),
     ),
@@ -68,7 +68,7 @@ SUBJECTS = {
         (
             "tests/reference/test_decoder_policies.py",
             "tests/reference/policies/*.py",
-            "tests/reference/test_decoder_bild.py",
+            "tests/studies/bild/test_bild_decoder.py",
         ),
     ),
     "laws": Subject(
@@ -86,7 +86,7 @@ SUBJECTS = {
             "tests/reference/test_decoder_exact_law.py",
             "tests/reference/test_branches.py",
             "tests/reference/test_decoder_bad_input.py",
-            "tests/reference/test_decoder_bild.py",
+            "tests/studies/bild/test_bild_decoder.py",
             "tests/reference/test_decoder_stopping.py",
             "tests/reference/test_decoder_timing.py",
         ),

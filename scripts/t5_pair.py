@@ -15,7 +15,7 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from reference.files.whole_file import whole_file
+from reference.atomic.whole_file import whole_file
 
 IGNORED = -100
 """The label of padding, which T5's loss leaves out."""

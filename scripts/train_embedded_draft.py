@@ -42,7 +42,7 @@ from training import (
 )
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast, StaticCache
 
-from reference.files.whole_file import whole_file
+from reference.atomic.whole_file import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.training.losses import LOSSES
 

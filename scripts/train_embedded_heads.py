@@ -18,11 +18,11 @@ from torch import Tensor
 from training import POSITIONS, encode, read
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from reference.heads.folder import save_heads
-from reference.heads.heads import Heads
-from reference.heads.training import head_accuracy, kept_states, train_on_states, windows_of
 from reference.models.embedded import library_files, weights_folder
 from reference.training.schedule import Schedule
+from studies.blockwise.folder import save_heads
+from studies.blockwise.heads import Heads
+from studies.blockwise.training import head_accuracy, kept_states, train_on_states, windows_of
 
 HEADS, HIDDEN = 9, 256
 WINDOWS, HELD_OUT_WINDOWS = 640, 64

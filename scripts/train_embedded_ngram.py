@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ngram.files.arrays import pack
-from ngram.files.description import fingerprint
-from ngram.files.embedded import FOLDER
+from ngram.formats.arrays import pack
+from ngram.formats.description import fingerprint
+from ngram.formats.embedded import FOLDER
 from ngram.rows.backoff import build
 from ngram.rows.perplexity import score_rows
 from ngram.rows.rows import Rows
@@ -26,7 +26,7 @@ from ngram.training.corpus import Corpus, encode_texts, read_texts
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate
 from ngram.training.kneser_ney import KneserNey
-from reference.files.whole_file import whole_file
+from reference.atomic.whole_file import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
 

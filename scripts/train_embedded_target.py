@@ -41,7 +41,7 @@ from training import (
 )
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from reference.files.whole_file import whole_file
+from reference.atomic.whole_file import whole_file
 from reference.models.embedded import END_OF_TEXT, library_files
 
 WIDTH, FEEDFORWARD, HEADS = 128, 352, 4

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from estimator.shapes.heads import dflash, eagle3, medusa, mtp
 from estimator.shapes.shape import shape_of
+from estimator.shapes.trained_heads import dflash, eagle3, medusa, mtp
 from simulator.cost.draft_shape import DraftKind, DraftShape
 from simulator.cost.model_shape import ModelShape
 

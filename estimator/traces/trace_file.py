@@ -13,7 +13,7 @@ from pathlib import Path
 from estimator.traces.trace_arrays import pack, unpack
 from estimator.traces.traces import TracePair
 from estimator.writing import write_whole
-from ngram.files.sealed_arrays import sealed, unsealed
+from ngram.formats.sealed_arrays import sealed, unsealed
 
 JOURNAL = b"specplan journal of traces 1\n"
 LENGTH = struct.Struct("<Q")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from figures.drawing.table import Table, table_of
-from simulator.schemes.bild import (
+from studies.bild.cost import (
     BildCalls,
     expected_calls,
     relative_intensity,

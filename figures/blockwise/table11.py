@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from figures.drawing.table import Table, table_of
-from simulator.schemes.blockwise import cache_bytes_per_token, parameter_bytes_per_token
+from studies.blockwise.cost import cache_bytes_per_token, parameter_bytes_per_token
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,10 +8,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from ngram.files.arpa_reader import read_counts
-from ngram.files.arpa_writer import write_arpa
-from ngram.files.content_hash import content_hash
-from ngram.files.description import Description, Smoothing, fingerprint, write_description
+from ngram.formats.arpa_reader import read_counts
+from ngram.formats.arpa_writer import write_arpa
+from ngram.formats.content_hash import content_hash
+from ngram.formats.description import Description, Smoothing, fingerprint, write_description
 from ngram.rows.words import check_order
 from ngram.training.corpus import Corpus
 from ngram.training.counts import count_ngrams

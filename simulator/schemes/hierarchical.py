@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.tokens import expected_tokens
-from simulator.chance.finite import remaining_costs, text_costs
 from simulator.choice.optimum import TIE
+from simulator.monte_carlo.finite import remaining_costs, text_costs
 from simulator.numerics.arguments import integer, integers, non_negative, probability, same_shape
 
 

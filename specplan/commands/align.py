@@ -14,7 +14,7 @@ from specplan.options.model_options import ModelOptions, model_options
 from specplan.reports.output import bounds, print_json, table, writable
 
 if TYPE_CHECKING:
-    from estimator.bild.held_out import HeldOut, Share
+    from studies.bild.held_out import HeldOut, Share
 
 MEASURES = ("alpha", "fallbacks", "rollbacks")
 
@@ -36,7 +36,7 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
       click.BadParameter: as writable.
     """
     if (value / "training.json").is_file():
-        from reference.files.held import held
+        from reference.atomic.held import held
 
         with held(value):
             for file in unfinished_files(value):
@@ -106,21 +106,21 @@ def align_command(
     """
     from tqdm import tqdm
 
-    from estimator.bild.calibration import large_texts
-    from estimator.bild.held_out import held_out as judged
-    from estimator.bild.held_out import with_as_many_calls
     from estimator.draft_model import draft_model
     from estimator.runs.arms import Subject
-    from reference.files.held import held
+    from reference.atomic.held import held
     from reference.models.cached_model import CachedModel
     from reference.models.fitted_model import FittedModel
-    from reference.policies.fallback import Fallback
-    from reference.rules.distance import Rollback
     from reference.training.alignment import Course, align, train_exits
     from reference.training.processes import require_equal_shares, this_process
     from reference.training.publish import publish
     from reference.training.schedule import Schedule
     from specplan.loading.pairs import draft_names, load, sampling_at
+    from studies.bild.calibration import large_texts
+    from studies.bild.distance import Rollback
+    from studies.bild.fallback import Fallback
+    from studies.bild.held_out import held_out as judged
+    from studies.bild.held_out import with_as_many_calls
 
     for unfit, value in (
         ("draft_temperature", options.draft_temperature), ("device_map", options.device_map)

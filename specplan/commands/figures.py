@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.options.deployment import DeploymentOptions, deployment_options
 from specplan.options.json_option import json_option
-from specplan.options.load import DeploymentOptions, deployment_options
 from specplan.options.roofline import deployment_of
 from specplan.options.stated import given
 from specplan.reports.output import print_json

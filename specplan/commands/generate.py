@@ -212,15 +212,15 @@ def _begin(
 
     Without a drafter the target decodes alone; a policy of None stands for the adaptive one.
     """
-    from estimator.bild.sweep import drafting_model
     from estimator.runs.arms import Subject
     from estimator.runs.planner import adaptive
     from estimator.seeding import seeded
     from reference.autoregressive import autoregressive_blocks
     from reference.generation import begin, beginning
-    from reference.policies.fallback import Fallback
     from reference.speculative import speculative_blocks
     from reference.stopping import StopStrings
+    from studies.bild.fallback import Fallback
+    from studies.bild.sweep import drafting_model
 
     target, stopping = loaded.target, loaded.stopping
     sampling, draft_sampling = samplings

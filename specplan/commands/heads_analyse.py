@@ -52,16 +52,16 @@ def analyse_command(
     """
     from tqdm import tqdm
 
-    from estimator.blockwise.analysis import Rescorers, analyse
-    from estimator.blockwise.texts import block_text
-    from ngram.lattice.automaton import Automaton
-    from ngram.lattice.lattice import require_arcs
-    from reference.heads.drafter import HeadsDrafter
     from reference.models.tree_mask import require_branching
     from specplan.loading.drafters import EMBEDDED, load_rescorer, load_rows
     from specplan.loading.pairs import load, sampling_at
     from specplan.options.drafter_names import parse_drafter
     from specplan.reports.blockwise import report
+    from studies.blockwise.analysis import Rescorers, analyse
+    from studies.blockwise.drafter import HeadsDrafter
+    from studies.blockwise.lattice.automaton import Automaton
+    from studies.blockwise.lattice.lattice import require_arcs
+    from studies.blockwise.texts import block_text
 
     drafts = options.drafts or ("heads",)
     if len(drafts) > 1 or parse_drafter(drafts[0]).kind != "heads":

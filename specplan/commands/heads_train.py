@@ -72,18 +72,18 @@ def train_command(
     import torch
 
     from ngram.rows.vocabulary import vocabulary_of
-    from reference.heads.folder import save_heads
-    from reference.heads.heads import Heads
-    from reference.heads.training import (
+    from reference.models.huggingface import load_model, load_tokenizer, resolve_device
+    from reference.training.schedule import Schedule
+    from specplan.loading.drafters import target_source
+    from studies.blockwise.folder import save_heads
+    from studies.blockwise.heads import Heads
+    from studies.blockwise.training import (
         head_accuracy,
         kept_states,
         train_jointly,
         train_on_states,
         windows_of,
     )
-    from reference.models.huggingface import load_model, load_tokenizer, resolve_device
-    from reference.training.schedule import Schedule
-    from specplan.loading.drafters import target_source
 
     if output.exists():
         raise ValueError(f"output must not exist yet, got {output}")

@@ -118,7 +118,7 @@ def measure_command(
     from estimator.traces.agreement import described, require_agreement
     from estimator.traces.measured_traces import measure_traces
     from estimator.traces.trace_file import require_place, traces_path
-    from reference.files.held import held
+    from reference.atomic.held import held
     from specplan.loading.origins import own_hashes
     from specplan.loading.pairs import (
         acceptance_rule,

@@ -177,7 +177,7 @@ def _keep(path: Path, profiled: Profiled) -> None:
     """Writes the traces beside the profile."""
     from estimator.traces.trace_arrays import pack
     from estimator.writing import write_whole
-    from ngram.files.sealed_arrays import sealed
+    from ngram.formats.sealed_arrays import sealed
 
     write_whole(path, sealed(pack(dict(enumerate(profiled.pairs)), "engine")))
 

@@ -24,8 +24,8 @@ def info_command(model: Path, as_json: bool) -> None:
     """
     from dataclasses import asdict
 
-    from ngram.files.cache import load_model
-    from ngram.files.description import description_path, read_description
+    from ngram.formats.cache import load_model
+    from ngram.formats.description import description_path, read_description
 
     loaded = load_model(model)
     description = read_description(model)

@@ -50,8 +50,8 @@ def score_command(
     """
     from tqdm import tqdm
 
-    from ngram.files.cache import load_model
-    from ngram.files.description import description_path, read_description, require_tokenizer
+    from ngram.formats.cache import load_model
+    from ngram.formats.description import description_path, read_description, require_tokenizer
     from ngram.rows.perplexity import score_kenlm, score_rows
     from ngram.rows.rows import Rows
     from ngram.rows.vocabulary import vocabulary_of

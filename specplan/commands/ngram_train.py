@@ -14,7 +14,7 @@ from specplan.reports.ngrams import ngram_table
 from specplan.reports.output import print_json, warn, writable
 
 if TYPE_CHECKING:
-    from ngram.files.description import Smoothing
+    from ngram.formats.description import Smoothing
 
 
 @click.command("train", short_help="Train an n-gram model on your own text.")

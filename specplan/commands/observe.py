@@ -11,8 +11,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specplan.options.cost import CostOptions, cost_options, pricings
+from specplan.options.deployment import (
+    DeploymentOptions,
+    LoadOptions,
+    deployment_options,
+    load_options,
+)
 from specplan.options.json_option import json_option
-from specplan.options.load import DeploymentOptions, LoadOptions, deployment_options, load_options
 from specplan.options.measured_load import measured_pricings
 from specplan.options.roofline import roofline_pricings
 from specplan.reports.observation import observation_json, observation_line, observation_text

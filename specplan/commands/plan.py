@@ -15,12 +15,17 @@ from specplan.options.choice import (
     output_options,
 )
 from specplan.options.cost import CostOptions, cost_options, pricings
+from specplan.options.deployment import (
+    DeploymentOptions,
+    LoadOptions,
+    deployment_options,
+    load_options,
+)
 from specplan.options.drafter_names import lookup_length, served_draft
-from specplan.options.load import DeploymentOptions, LoadOptions, deployment_options, load_options
 from specplan.options.measured_load import measured_pricings
 from specplan.options.roofline import roofline_pricings
+from specplan.reports.deployment import schedules, schedules_json
 from specplan.reports.export import default_sampling, export, judges_blocks
-from specplan.reports.load import schedules, schedules_json
 from specplan.reports.lookup_export import export_lookup
 from specplan.reports.output import print_json, warn, write_json
 from specplan.reports.plan import Basis, plan_json, plan_text, row_json, rows_text

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from specplan.options.cost import CostOptions, cost_options, pricings
-from specplan.options.groups import option_group
-from specplan.options.json_option import json_option
-from specplan.options.load import (
+from specplan.options.deployment import (
     DEFAULT_CONTEXT,
     DeploymentOptions,
     LoadOptions,
     deployment_options,
     load_options,
 )
+from specplan.options.groups import option_group
+from specplan.options.json_option import json_option
 from specplan.options.ranges import numbers, shares
 from specplan.options.roofline import deployment_of
 from specplan.options.stated import given

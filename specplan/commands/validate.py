@@ -236,7 +236,7 @@ def validate_command(
     else:
         click.echo(summary_lines(result, validations, len(prompts)))
     if figure is not None:
-        from figures.own.predicted_measured import save
+        from figures.beyond_papers.predicted_measured import save
 
         save(result, figure)
         click.echo(f"Wrote {figure}", err=True)

@@ -14,8 +14,8 @@ from specplan.options.model_options import ModelOptions
 from specplan.reports.output import print_json, warn, write_json
 
 if TYPE_CHECKING:
-    from estimator.bild.grid import Grid
-    from estimator.bild.sweep import Sweep
+    from studies.bild.grid import Grid
+    from studies.bild.sweep import Sweep
 
 
 def validate_bild(
@@ -35,13 +35,13 @@ def validate_bild(
     """
     from tqdm import tqdm
 
-    from estimator.bild.grid import probed_lengths
-    from estimator.bild.sweep import sweep
     from estimator.prompt_files import whole_references
     from estimator.runs.arms import Subject
     from estimator.runs.room import require_room
     from reference.drafters.model_drafter import ModelDrafter
     from specplan.loading.pairs import draft_names, load, sampling_at
+    from studies.bild.grid import probed_lengths
+    from studies.bild.sweep import sweep
 
     samplings = [sampling_at(temperature, options) for temperature in dict.fromkeys(temperatures)]
     loaded = load(options, draft_names(options))
@@ -101,8 +101,8 @@ def warn_of_size(target_module: Any, drafter: Any) -> None:
 
 def as_data(subjects: Sequence[Any], sweeps: Sequence[Sweep], grid: Grid) -> dict[str, Any]:
     """Returns rows and summaries as JSON knows them."""
-    from estimator.bild.grid import BILD, WINDOW
-    from estimator.bild.sweep import NO_LOSS
+    from studies.bild.grid import BILD, WINDOW
+    from studies.bild.sweep import NO_LOSS
 
     rows = [
         {

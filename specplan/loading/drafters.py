@@ -10,9 +10,9 @@ from ngram.drafters.lookup import PromptLookupDrafter
 from ngram.drafters.lookup_then_ngram import LookupThenNgram
 from ngram.drafters.matches import LONGEST
 from ngram.drafters.ngram_drafter import NgramDrafter
-from ngram.files.cache import load_model as load_ngram
-from ngram.files.description import require_tokenizer
-from ngram.files.embedded import embedded_model, require_embedded_tokenizer
+from ngram.formats.cache import load_model as load_ngram
+from ngram.formats.description import require_tokenizer
+from ngram.formats.embedded import embedded_model, require_embedded_tokenizer
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import vocabulary_of
 from reference.drafter import Drafter

@@ -5,14 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from ngram.lattice.automaton import Automaton
-from ngram.lattice.drafter import LatticeDrafter, Rescoring
-from ngram.lattice.lattice import require_arcs
-from ngram.lattice.rescoring import GlobalRescoring, LocalRescoring
 from ngram.rows.rows import Rows
 from reference.drafter import Drafter
-from reference.heads.drafter import HeadsDrafter
-from reference.heads.folder import load_heads
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.embedded import weights_folder
@@ -20,6 +14,12 @@ from reference.models.model import Model
 from reference.models.tree_mask import require_branching
 from specplan.options.drafter_names import DrafterName
 from specplan.reports.output import warn
+from studies.blockwise.drafter import HeadsDrafter
+from studies.blockwise.folder import load_heads
+from studies.blockwise.lattice.automaton import Automaton
+from studies.blockwise.lattice.drafter import LatticeDrafter, Rescoring
+from studies.blockwise.lattice.lattice import require_arcs
+from studies.blockwise.lattice.rescoring import GlobalRescoring, LocalRescoring
 
 
 def heads_drafter(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from ngram.files.content_hash import content_hash
-from ngram.files.embedded import FOLDER as EMBEDDED_NGRAM
+from ngram.formats.content_hash import content_hash
+from ngram.formats.embedded import FOLDER as EMBEDDED_NGRAM
 from reference.models.embedded import weights_folder
 from specplan.loading.drafters import EMBEDDED, target_source
 from specplan.options.drafter_names import DrafterName

@@ -12,9 +12,9 @@ from click.core import ParameterSource
 from specplan.options.ranges import integers, numbers
 
 if TYPE_CHECKING:
-    from estimator.bild.grid import Grid
-    from reference.policies.fallback import Fallback
-    from reference.rules.distance import Rollback
+    from studies.bild.distance import Rollback
+    from studies.bild.fallback import Fallback
+    from studies.bild.grid import Grid
 
 PAPERS_MOST = 10
 FALLBACKS = (0.3, 0.5, 0.7, 0.9)
@@ -56,9 +56,9 @@ class BildOptions:
         Raises:
           ValueError: if a threshold is out of range.
         """
-        from estimator.bild.grid import Grid
-        from reference.policies.fallback import Fallback
-        from reference.rules.distance import Rollback
+        from studies.bild.distance import Rollback
+        from studies.bild.fallback import Fallback
+        from studies.bild.grid import Grid
 
         grid = Grid(
             fallbacks=FALLBACKS if self.fallback is None else self.fallback,
@@ -101,8 +101,8 @@ class OneBild:
         Raises:
           ValueError: if a threshold is out of range.
         """
-        from reference.policies.fallback import Fallback
-        from reference.rules.distance import Rollback
+        from studies.bild.distance import Rollback
+        from studies.bild.fallback import Fallback
 
         return (
             Fallback(

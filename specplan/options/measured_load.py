@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.load import DeploymentOptions, LoadOptions
+from specplan.options.deployment import DeploymentOptions, LoadOptions
 from specplan.reports.pricing import Load, Pricing
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.load import DEFAULT_CONTEXT, DeploymentOptions, LoadOptions
+from specplan.options.deployment import DEFAULT_CONTEXT, DeploymentOptions, LoadOptions
 from specplan.options.stated import given
 from specplan.reports.output import warn
 from specplan.reports.pricing import Load, Pricing

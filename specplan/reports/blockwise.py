@@ -12,7 +12,7 @@ def report(result: Mapping[str, Any]) -> str:
     """Returns what `specplan heads analyse` prints.
 
     Args:
-      result: of `estimator.blockwise.analysis.analyse`.
+      result: of `studies.blockwise.analysis.analyse`.
     """
     variants = [
         [

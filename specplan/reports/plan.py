@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from specplan.reports.load import (
+from specplan.reports.deployment import (
     does_not_fit,
     load_json,
     load_notes,

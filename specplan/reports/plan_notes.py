@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specplan.reports.load import machine, overhead_notes
+from specplan.reports.deployment import machine, overhead_notes
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
-from ngram.files.arpa_reader import read_arpa
-from ngram.files.arpa_writer import write_arpa
+from ngram.formats.arpa_reader import read_arpa
+from ngram.formats.arpa_writer import write_arpa
 from ngram.rows.backoff import BackoffModel, build
 from ngram.rows.grams import Grams
 from ngram.rows.words import END

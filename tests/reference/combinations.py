@@ -13,8 +13,8 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
 from reference.models.tabular import Table, TabularModel
-from reference.policies.fallback import Fallback
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
+from studies.bild.fallback import Fallback
 
 VOCABULARY = 3
 PROMPT = (0, 1)

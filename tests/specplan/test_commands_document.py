@@ -10,10 +10,10 @@ from click.testing import CliRunner
 from metrics_pages import vllm_page
 
 from engines.trials.row import Row as EngineRow
-from estimator.bild.row import BildRow
 from estimator.profiles.profile import LoadCosts, Profile, Workload
 from estimator.validation.row import Row
 from specplan.main import main
+from studies.bild.row import BildRow
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
 

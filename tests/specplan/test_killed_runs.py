@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from programs import Run
 
-from reference.files.held import held
+from reference.atomic.held import held
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "killed.py"
 

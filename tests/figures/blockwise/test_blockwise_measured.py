@@ -2,6 +2,7 @@
 
 import pytest
 
+from figures.beyond_papers import blockwise_traffic
 from figures.blockwise import (
     fig2,
     fig3,
@@ -17,7 +18,6 @@ from figures.blockwise import (
     table13,
 )
 from figures.blockwise.measured import OURS, Grid, analysis, latencies, variants
-from figures.own import blockwise_traffic
 
 GRIDS = (table3, table4, table5, table8, table9, table10)
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from figures.beyond_papers import predicted_measured
 from figures.drawing.results import Results, parse_results, read_results, short_name
 from figures.leviathan import table3 as leviathan_table3
-from figures.own import predicted_measured
 
 ROW: dict[str, Any] = {
     "draft": "embedded",

@@ -11,7 +11,7 @@ import pytest
 from corpora import file_entries, random_texts, sentences, tiny_tokenizer, trained_model, written
 
 import ngram.training.train
-from ngram.files.description import (
+from ngram.formats.description import (
     description_path,
     fingerprint,
     read_description,

@@ -6,8 +6,8 @@ import pytest
 import torch
 
 from reference.laws.laws import Dense
-from reference.policies.fallback import Fallback, inverse_perplexity, peak_probability
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
+from studies.bild.fallback import Fallback, inverse_perplexity, peak_probability
 
 
 def eightfold(alpha: float) -> int:

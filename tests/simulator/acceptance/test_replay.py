@@ -16,10 +16,10 @@ from simulator.acceptance.replay import (
     oracle_seconds,
     replay_improvement_factor,
 )
-from simulator.chance.finite import finite_calls
 from simulator.choice.oracle import oracle_improvement_factor
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
+from simulator.monte_carlo.finite import finite_calls
 
 COST = CostModel({1: 1.0, 2: 1.5, 5: 1.7, 9: 2.5}, 0.1, 0.05, 0.02)
 

@@ -7,7 +7,6 @@ import pytest
 
 from simulator.acceptance.beta_laws import AcceptanceLaw, BetaLaw, EmpiricalLaw
 from simulator.acceptance.tokens import expected_tokens
-from simulator.chance.monte_carlo import simulate_policy
 from simulator.choice.optimum import optimal_gamma
 from simulator.choice.oracle import oracle_improvement_factor
 from simulator.choice.varying import (
@@ -17,6 +16,7 @@ from simulator.choice.varying import (
     survival_threshold,
 )
 from simulator.choice.walltime import improvement_factor
+from simulator.monte_carlo.monte_carlo import simulate_policy
 
 PAIRS = [(0.8, 0.05), (0.6, 0.02), (0.95, 0.1), (0.5, 0.15), (0.3, 0.4), (0.999, 0.001)]
 

@@ -5,9 +5,9 @@ import pytest
 
 from simulator.acceptance.beta_laws import EmpiricalLaw
 from simulator.acceptance.tokens import expected_tokens, tokens_distribution
-from simulator.chance.monte_carlo import simulate_texts
 from simulator.choice.optimum import optimal_gamma
 from simulator.choice.walltime import improvement_factor
+from simulator.monte_carlo.monte_carlo import simulate_texts
 from simulator.schemes.hierarchical import (
     Stage,
     drafting_cost,

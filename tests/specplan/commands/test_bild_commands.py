@@ -220,7 +220,7 @@ def test_a_killed_alignment_resumes_with_nothing_lost(
     whole = run_json(*ALIGN, "--draft", "draft", "-o", str(tmp_path / "whole"))
     output = tmp_path / "killed"
     saved = loop.save_checkpoint
-    monkeypatch.setattr("estimator.bild.calibration.KEPT_EVERY", 1)
+    monkeypatch.setattr("studies.bild.calibration.KEPT_EVERY", 1)
     written = 0
 
     def die_at_the_third(*arguments: Any, **settings: Any) -> Any:
@@ -235,7 +235,7 @@ def test_a_killed_alignment_resumes_with_nothing_lost(
         raise KilledError
 
     with monkeypatch.context() as patches:
-        patches.setattr("estimator.bild.calibration.decode", die_at_the_third)
+        patches.setattr("studies.bild.calibration.decode", die_at_the_third)
         with pytest.raises(KilledError):
             run(*ALIGN, "--draft", "draft", "-o", str(output))
     assert len(json.loads((tmp_path / "killed.texts.json").read_text())["texts"]) == 2

@@ -1,1 +1,0 @@
-"""Analyses of blockwise drafts along the target's own texts: repetition, entropy, rescoring."""

@@ -1,0 +1,62 @@
+"""Loads ARPA files, keeping the finished arrays beside them for the next time."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+from ngram.formats.arpa_reader import read_arpa
+from ngram.formats.arrays import pack, unpack
+from ngram.formats.content_hash import content_hash
+from ngram.formats.sealed_arrays import sealed, unsealed
+from ngram.rows.backoff import BackoffModel, build
+from reference.atomic.whole_file import whole_file
+
+# Part of the key: arrays of another layout are not read.
+LAYOUT = "specplan n-gram arrays 2"
+
+
+def cache_path(path: Path) -> Path:
+    """Returns where the arrays of an ARPA file are kept."""
+    return path.with_name(f"{path.name}.npz")
+
+
+def load_model(path: Path) -> BackoffModel:
+    """Returns the model of an ARPA file.
+
+    The arrays are kept in PATH.npz, which is read instead of the ARPA file as long as it carries
+    the hash of its content, and is replaced when it does not or is damaged.
+
+    Raises:
+      ValueError: if the ARPA file is wrong; "PATH:LINE: reason".
+      OSError: if it cannot be read.
+    """
+    key = f"{LAYOUT} {content_hash(path)}"
+    model = _read(cache_path(path), key)
+    if model is None:
+        model = build(read_arpa(path), source=str(path))
+        try:
+            _write(cache_path(path), key, model)
+        except OSError as error:
+            warnings.warn(
+                f"the arrays of {path} could not be kept for the next time: {error}", stacklevel=2
+            )
+    return model
+
+
+def _write(path: Path, key: str, model: BackoffModel) -> None:
+    with whole_file(path) as partial:
+        partial.write_bytes(sealed({"key": np.array(key), **pack(model)}))
+
+
+def _read(path: Path, key: str) -> BackoffModel | None:
+    """Returns the model kept under a key; None where there is none or it cannot be read."""
+    if not path.exists():
+        return None
+    try:
+        arrays = unsealed(path.read_bytes())
+    except (OSError, ValueError):
+        return None   # damaged, or another's: it is made anew
+    return unpack(arrays) if str(arrays.get("key")) == key else None

@@ -1,0 +1,114 @@
+"""What a model was made of: a JSON file beside the ARPA file, with its tokenizer's fingerprint."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ngram.formats.content_hash import content_hash
+from reference.atomic.whole_file import whole_file
+
+Smoothing = Literal["kneser-ney", "katz"]
+FORMAT = "specplan n-gram description 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """How an n-gram model came about.
+
+    arpa: SHA-256 of the ARPA file that it describes.
+    tokenizer: the name it was loaded by; by `specplan ngram train`, a folder's absolute path.
+    fingerprint: of that tokenizer.
+    order, prune: as it was trained.
+    estimator: "own" or "lmplz".
+    fallback_orders: where the corpus was too thin to estimate discounts.
+    texts, tokens: of the corpus.
+    ngrams: how many the model has, by order.
+    smoothing: Kneser and Ney's, or Katz's back-off.
+    """
+
+    arpa: str
+    tokenizer: str
+    fingerprint: str
+    order: int
+    prune: tuple[int, ...]
+    estimator: str
+    fallback_orders: tuple[int, ...]
+    texts: int
+    tokens: int
+    ngrams: tuple[int, ...]
+    smoothing: Smoothing = "kneser-ney"
+
+
+def fingerprint(tokenizer: Any) -> str:
+    """Returns a hash of a tokenizer's tokens, their ids and its end of text.
+
+    Two tokenizers with the same fingerprint call the same thing by the same id.
+    """
+    content = json.dumps([sorted(tokenizer.get_vocab().items()), tokenizer.eos_token_id])
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+def description_path(path: Path) -> Path:
+    """Returns where the description of an ARPA file is."""
+    return path.with_name(f"{path.name}.json")
+
+
+def write_description(path: Path, description: Description) -> None:
+    """Writes the description of an ARPA file beside it."""
+    content = json.dumps({"format": FORMAT, **asdict(description)}, indent=2)
+    with whole_file(description_path(path)) as partial:
+        partial.write_text(content + "\n", encoding="utf-8")
+
+
+def read_description(path: Path) -> Description | None:
+    """Returns the description beside an ARPA file; None where there is none.
+
+    Raises:
+      ValueError: if there is a file that is no such description.
+    """
+    place = description_path(path)
+    if not place.exists():
+        return None
+    try:
+        data = json.loads(place.read_text(encoding="utf-8"))
+        if data.pop("format") != FORMAT:
+            raise ValueError(f"its format is not {FORMAT!r}")
+        for name in ("prune", "fallback_orders", "ngrams"):
+            data[name] = tuple(data[name])
+        return Description(**data)
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise ValueError(f"{place} must describe an n-gram model: {error}") from error
+
+
+def require_tokenizer(path: Path, tokenizer: Any, *, name: str) -> None:
+    """Refuses an ARPA file whose ids are not those of a tokenizer.
+
+    Args:
+      path: of the ARPA file.
+      tokenizer: of the target.
+      name: of that tokenizer, for the message.
+
+    Raises:
+      ValueError: if the model was trained with another tokenizer, or it is not known with which.
+      OSError: if it cannot be read.
+    """
+    description = read_description(path)
+    if description is None:
+        raise ValueError(
+            f"{path} must have its tokenizer's fingerprint beside it, in "
+            f"{description_path(path).name}, got none; --force takes it all the same"
+        )
+    if description.arpa != content_hash(path):
+        raise ValueError(
+            f"{path} must be the file that {description_path(path).name} describes, got another; "
+            "--force takes it all the same"
+        )
+    if description.fingerprint != fingerprint(tokenizer):
+        raise ValueError(
+            f"{path} must be of the tokenizer of {name}, got one trained with "
+            f"{description.tokenizer}; --force takes it all the same"
+        )

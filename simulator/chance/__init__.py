@@ -1,1 +1,0 @@
-"""The process itself, drawn at random, and texts of finite length."""

@@ -1,0 +1,250 @@
+"""A sweep over BiLD's thresholds, with speculative decoding and both models alone beside it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from estimator.costs.blocks import fit_costs
+from estimator.quality.metrics import own_metrics, reference_metrics
+from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
+from estimator.runs.rates import decode_rate, measured_interval, noise
+from estimator.runs.repeats import Timed, probes, timed
+from estimator.seeding import seeded
+from reference.drafter import Drafter
+from reference.drafters.model_drafter import ModelDrafter
+from reference.generation import decode
+from reference.policies.policy import Fixed, Policy
+from reference.records import Generation
+from reference.rules.acceptance import Rule
+from simulator.cost.curves import CostModel
+from studies.bild.distance import Rollback
+from studies.bild.fallback import Fallback
+from studies.bild.grid import BILD, LARGE, SMALL, WINDOW, Arm, Grid, probed_lengths
+from studies.bild.prediction import Predicted, predict, record
+from studies.bild.row import BildRow
+
+NO_LOSS = 0.1
+"""How much of its metric, in points, the paper's tables let "no loss" lose (Table 1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A finished sweep.
+
+    metric: the main one, which the Pareto front is of.
+    cost: measured apart from the rows' runs.
+    noise_percent: how far the baseline's speed, measured twice, differs from itself.
+    """
+
+    rows: tuple[BildRow, ...]
+    metric: str
+    cost: CostModel
+    noise_percent: float
+
+    def mean_abs_error_percent(self, *decoders: str) -> float | None:
+        """Of the predicted seconds per token of decoders; None where nothing was predicted."""
+        errors = [
+            abs(error)
+            for row in self.rows
+            if row.decoder in decoders and (error := row.error_percent) is not None
+        ]
+        return float(np.mean(errors)) if errors else None
+
+    def fastest(self, decoder: str, *, loss: float) -> BildRow | None:
+        """Returns the decoder's fastest row that loses at most so many points of the metric."""
+        least = self.rows[0].quality[self.metric] - loss
+        able = [
+            row
+            for row in self.rows
+            if row.decoder == decoder and row.quality[self.metric] >= least
+        ]
+        return max(able, key=lambda row: row.speedup, default=None)
+
+
+def sweep(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    grid: Grid,
+    *,
+    texts_of: Callable[[Sequence[int]], str],
+    references: Sequence[str] | None,
+    repeats: int,
+    seed: int,
+    progress: Callable[[], object],
+) -> Sweep:
+    """Returns quality and speed of every way to decode, all interleaved on the same prompts.
+
+    Args:
+      subject: the pair, its drafter a model's; the rule is not looked at.
+      prompts: ids.
+      grid: what is tried.
+      texts_of: the text of ids, end of text left out.
+      references: one for each prompt, or None.
+      repeats, seed, progress: as for `run_arms`.
+
+    Raises:
+      ValueError: if there are not as many references as prompts, or no model drafts.
+    """
+    if references is not None and len(references) != len(prompts):
+        raise ValueError(
+            f"references must be as many as the prompts, {len(prompts)}, got {len(references)}"
+        )
+    drafter = drafting_model(subject.drafter)
+    stopping = subject.stopping
+    arms = {arm.name: arm for arm in grid.arms(stopping.end_ids, stopping.max_new_tokens)}
+    policies: dict[str, Policy] = {name: arm.policy for name, arm in arms.items()}
+    probe_gammas = probed_lengths(grid)
+    rules: dict[str, Rule] = {name: arm.rule for name, arm in arms.items()}
+    rules |= {f"probe {gamma}": Rollback(np.inf) for gamma in probe_gammas}
+
+    def probe(gamma: int) -> Policy:
+        return Fixed(0) if gamma == 0 else Fallback(0.0, gamma, grid.measure, stopping.end_ids)
+
+    runs = run_arms(
+        subject,
+        prompts,
+        policies,
+        probe_gammas=probe_gammas,
+        repeats=repeats,
+        seed=seed,
+        progress=progress,
+        rules=rules,
+        probe=probe,
+    )
+    texts = timed(runs)
+    cost = fit_costs(texts[AGAIN], probes(texts))
+    predictions = _predictions(subject, drafter, prompts, texts, arms, cost)
+
+    own = texts[BASELINE] if subject.sampling.greedy else _greedy_texts(subject, prompts)
+
+    def quality(arm: str) -> dict[str, float]:
+        metrics = own_metrics(subject.target, prompts, texts[arm], own)
+        if references is None:
+            return metrics
+        written = [texts_of(text.tokens) for text in texts[arm]]
+        return reference_metrics(written, references) | metrics
+
+    rows = [_row(texts, BASELINE, None, quality(BASELINE), None)]
+    rows += [
+        _row(texts, name, arm, quality(name), predictions.get(name)) for name, arm in arms.items()
+    ]
+    metric = "agreement" if references is None else "bleu"
+    return Sweep(tuple(_with_front(rows, metric)), metric, cost, noise(texts).percent)
+
+
+def drafting_model(drafter: Drafter) -> ModelDrafter:
+    """Returns the drafter, whose model has laws that a fallback can ask.
+
+    Raises:
+      ValueError: if no model drafts.
+    """
+    if not isinstance(drafter, ModelDrafter):
+        raise ValueError(f"bild needs a draft that is a model, got {drafter.name}")
+    return drafter
+
+
+def _greedy_texts(subject: Subject, prompts: Sequence[Sequence[int]]) -> list[Generation]:
+    """Returns what the large model writes after each prompt at temperature 0."""
+    return [
+        decode(
+            subject.target,
+            prompt,
+            sampling=replace(subject.sampling, temperature=0.0),
+            stopping=subject.stopping,
+            generator=seeded(subject.target.device, 0),   # nothing is drawn
+        )
+        for prompt in prompts
+    ]
+
+
+def _predictions(
+    subject: Subject,
+    drafter: ModelDrafter,
+    prompts: Sequence[Sequence[int]],
+    best: Timed,
+    arms: Mapping[str, Arm],
+    cost: CostModel,
+) -> dict[str, Predicted]:
+    """Returns BiLD's predictions by arm, from traces along the two models' own texts."""
+    bild = {name: arm for name, arm in arms.items() if arm.decoder in (BILD, WINDOW)}
+    longest = max(bild.values(), key=lambda arm: arm.most)
+    policy, rule = longest.policy, longest.rule
+    if not (
+        subject.sampling.greedy and isinstance(policy, Fallback) and isinstance(rule, Rollback)
+    ):
+        return {}
+    [small] = [name for name, arm in arms.items() if arm.decoder == SMALL]
+    large_traces, small_traces = (
+        record(
+            subject.target,
+            drafter,
+            prompts,
+            [text.tokens for text in best[name]],
+            fallback=policy,
+            rollback=rule,
+        )
+        for name in (BASELINE, small)
+    )
+    return {
+        name: predict(
+            large_traces,
+            small_traces,
+            fallback=arm.fallback,
+            rollback=np.inf if arm.rollback is None else arm.rollback,
+            most=arm.most,
+            max_new_tokens=subject.stopping.max_new_tokens,
+            cost=cost,
+        )
+        for name, arm in bild.items()
+        if arm.fallback is not None
+    }
+
+
+def _row(
+    texts: Timed,
+    name: str,
+    arm: Arm | None,
+    quality: Mapping[str, float],
+    predicted: Predicted | None,
+) -> BildRow:
+    """Returns the row of one arm; None: the large model alone."""
+    own = texts[name]
+    tokens = np.array([len(text.tokens) for text in own])
+    total = int(tokens.sum())
+    seconds = [float((decode_rate(texts[a]) * tokens).sum()) for a in (BASELINE, name)]
+    low, high = measured_interval(texts, name)
+    return BildRow(
+        decoder=LARGE if arm is None else arm.decoder,
+        fallback=None if arm is None else arm.fallback,
+        rollback=None if arm is None else arm.rollback,
+        most=None if arm is None or arm.decoder == SMALL else arm.most,
+        quality=quality,
+        speedup=seconds[0] / seconds[1],
+        speedup_low=low,
+        speedup_high=high,
+        predicted=None if predicted is None else predicted.speedup,
+        seconds=seconds[1] / total,
+        predicted_seconds=None if predicted is None else predicted.seconds,
+        predicted_large_calls=None if predicted is None else predicted.large_calls * total,
+        predicted_small_calls=None if predicted is None else predicted.small_calls * total,
+        large_calls=sum(text.target_calls for text in own),
+        small_calls=sum(text.draft_calls for text in own),
+        rollbacks=sum(text.rollbacks for text in own),
+        discarded=sum(text.discarded for text in own),
+        tokens=total,
+        draft_seconds=sum(text.draft_seconds for text in own),
+        verify_seconds=sum(text.verify_seconds for text in own),
+        other_seconds=sum(text.other_seconds for text in own),
+    )
+
+
+def _with_front(rows: Sequence[BildRow], metric: str) -> list[BildRow]:
+    """Returns the rows, those that no other beats both in quality and in speed so marked."""
+
+    def beaten(row: BildRow) -> bool:
+        mine = (row.quality[metric], row.speedup)
+        theirs = [(other.quality[metric], other.speedup) for other in rows]
+        return any(t != mine and t[0] >= mine[0] and t[1] >= mine[1] for t in theirs)
+
+    return [replace(row, pareto=not beaten(row)) for row in rows]

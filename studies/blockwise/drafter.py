@@ -1,0 +1,137 @@
+"""Drafting with blockwise heads: the whole block from one state that is there already.
+
+Stern et al. 2018, section 3: the pass that verifies a block has computed the state from which the
+next is predicted, so a block is one call of the target. The state at the last position that a
+pass accepted gave the target's own token, the text's last; the further heads continue from there.
+"""
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from reference.drafter import Draft
+from reference.laws.laws import OneHot
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores, Stretch, nothing_drafted, score_laws
+from reference.models.model import Model, peaks, require_finite
+from reference.models.stopwatch import Stopwatch
+from reference.policies.policy import Policy
+from studies.blockwise.heads import Heads
+
+
+class HeadsDrafter:
+    """Drafts position i of a block from head i + 2's own law, whatever was drawn before.
+
+    That law is the q of the verifier, so that sampling is lossless at every temperature (which
+    Kim et al. 2024, appendix B.1, leave open).
+    """
+
+    def __init__(
+        self, target: Model, heads: Heads, embedding: nn.Module, sampling: Sampling, *, name: str
+    ) -> None:
+        """Binds heads to the model that verifies their drafts.
+
+        Args:
+          target: keeps the states that the heads read.
+          heads: trained on its states.
+          embedding: reads the heads' states: the target's output embedding.
+          sampling: makes laws of the heads' logits; usually the target's own settings.
+          name: what reports call it.
+        """
+        self.target = target
+        self.heads = heads
+        self.embedding = embedding
+        self.sampling = sampling
+        self.name = name
+        self._stopwatch = Stopwatch(target.device)
+        self._beginning = 0   # scoring: where the first block began
+
+    @property
+    def forward_seconds(self) -> float:
+        return self._stopwatch.seconds
+
+    def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
+        self._beginning = len(text)
+
+    def logits(self, text: Sequence[int], limit: int) -> Tensor | None:
+        """Returns the logits of the heads for what follows text, shape (positions, vocabulary).
+
+        None where there is no state to draft from: after a text of one token.
+
+        Args:
+          text: ids, of which the target's cache holds all but the last.
+          limit: the most positions wanted, at least 0.
+        """
+        state = self.target.state(len(text) - 2)
+        limit = min(limit, self.heads.count - 1)
+        if state is None or limit == 0:
+            return None
+        with self._stopwatch, torch.inference_mode():
+            read: Tensor = self.embedding(self.heads(state[None], limit).squeeze(1))
+        return read
+
+    def propose(
+        self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
+    ) -> Draft:
+        logits = self.logits(text, limit)
+        if logits is None:
+            none = torch.empty(0, dtype=torch.int64, device=self.target.device)
+            return Draft(none, OneHot(none))
+        laws = self.sampling.laws(logits, text)
+        tokens: list[Tensor] = []
+        refused = False
+        for at in torch.arange(len(logits), device=logits.device).split(1):
+            law = laws.at(at)
+            refused = not policy.trusts(law)
+            if refused:
+                break
+            tokens.append(law.draw(generator))
+            if len(tokens) < len(logits) and not policy.goes_on(tokens[-1], law):
+                break
+        drafted = torch.cat([torch.empty(0, dtype=torch.int64, device=logits.device), *tokens])
+        q = laws.first(len(drafted))
+        return Draft(drafted, q, q.finite, refused)
+
+    def score(
+        self,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
+        max_gamma: int,
+    ) -> list[Scores]:
+        """Returns the scores of the blocks that reach into the stretch, by setting.
+
+        The target's cache must hold all of the text but the stretch's last token, as it does once
+        `stretch.p` has been computed.
+        """
+        first, positions = len(stretch.text), len(stretch.tokens)
+        whole = [*stretch.text, *stretch.tokens]
+        scores = [nothing_drafted(positions, max_gamma, len(leniences)) for _ in samplings]
+        reach = min(max_gamma, self.heads.count - 1)
+        for start in range(max(first - reach + 1, self._beginning), len(whole)):
+            # As `propose` drafts, whose block may go on beyond the text; only what is here counts.
+            logits = self.logits(whole[:start], reach)
+            if logits is None:
+                continue
+            require_finite(peaks(logits).isfinite().tolist(), self.name, start)
+            offsets = torch.arange(
+                max(first - start, 0), min(reach, len(whole) - start), device=logits.device
+            )
+            here = (offsets + start - first).tolist()
+            block = Stretch(
+                whole[:start],
+                [stretch.tokens[place] for place in here],
+                stretch.p.at(offsets + start - first),
+            )
+            for sampling, found in zip(samplings, scores, strict=True):
+                q = sampling.laws(logits, whole[:start])
+                of_block = score_laws(block, q.at(offsets), leniences)
+                found.ratio[here, offsets.tolist()] = of_block.ratio
+                if start >= first:
+                    assert found.drafted is not None
+                    found.drafted[here[0]] = reach
+                    found.beta[here[0]] = of_block.beta[0]
+                    found.lenient_beta[here[0]] = of_block.lenient_beta[0]
+        return scores

@@ -1,0 +1,141 @@
+"""Drafts chosen from the lattice of a block: one, or several that one target call verifies.
+
+Both ways of Kim et al. 2024 (blockwise drafts), section 7, choose without chance, so the law that
+the verifier needs is one-hot and decoding is lossless at every temperature.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from reference.branches import branching
+from reference.drafter import Draft
+from reference.laws.laws import OneHot
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Scores, Stretch, nothing_drafted, score_laws
+from reference.models.stopwatch import Stopwatch
+from reference.policies.policy import Policy
+from studies.blockwise.drafter import HeadsDrafter
+from studies.blockwise.lattice.lattice import Lattice, lattice_of, require_arcs
+
+
+class Rescoring(Protocol):
+    """Chooses drafts from a lattice."""
+
+    def start(self, prompt: Sequence[int]) -> None:
+        """Begins a new text."""
+
+    def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
+        """Returns the first `limit` tokens of the drafts that are to follow text.
+
+        A longer draft begins with the shorter ones, so that a text's replay serves every gamma.
+
+        Returns:
+          shape (p, limit), the best first; fewer tokens where the lattice has no more.
+        """
+
+
+class LatticeDrafter:
+    """Drafts by blockwise heads, their choice rescored."""
+
+    sampling = None
+
+    def __init__(self, heads: HeadsDrafter, rescoring: Rescoring, *, k: int, name: str) -> None:
+        """Joins heads and what rescores their lattice.
+
+        Args:
+          heads: span the lattice.
+          rescoring: chooses from it.
+          k: tokens of each head that the lattice holds.
+          name: what reports call it.
+
+        Raises:
+          ValueError: if k is below 1 or above the vocabulary.
+        """
+        require_arcs(k, heads.target.vocabulary)
+        self.heads = heads
+        self.rescoring = rescoring
+        self.k = k
+        self.name = name
+        self._stopwatch = Stopwatch(torch.device("cpu"))
+        self._going: list[list[list[int]]] = []   # scoring: of blocks that began before
+
+    @property
+    def forward_seconds(self) -> float:
+        return self.heads.forward_seconds + self._stopwatch.seconds
+
+    def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
+        self.rescoring.start(prompt)
+        self._going = []
+
+    def _drafts(self, text: Sequence[int], limit: int) -> list[list[int]]:
+        """Returns the drafts after text, each of up to limit tokens; none without a state."""
+        logits = self.heads.logits(text, self.heads.heads.count - 1) if limit > 0 else None
+        if logits is None:
+            return []
+        with self._stopwatch:
+            lattice = lattice_of(logits.float().log_softmax(dim=-1).cpu().numpy(), self.k)
+            drafts: list[list[int]] = self.rescoring.drafts(lattice, text, limit).tolist()
+        return drafts
+
+    def propose(
+        self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
+    ) -> Draft:
+        """Returns one draft, or several as one that branches; of these a policy cuts none."""
+        drafts = self._drafts(text, limit)
+        device = self.heads.target.device
+        if len(drafts) > 1:
+            return branching(drafts, device)
+        tokens = torch.tensor(drafts[0] if drafts else [], dtype=torch.int64, device=device)
+        length = 0
+        refused = False
+        while length < len(tokens):
+            token = tokens[length : length + 1]
+            refused = not policy.trusts(OneHot(token))
+            if refused:
+                break
+            length += 1
+            if length < len(tokens) and not policy.goes_on(token, OneHot(token)):
+                break
+        return Draft(tokens[:length], OneHot(tokens[:length]), refused=refused)
+
+    def score(
+        self,
+        stretch: Stretch,
+        samplings: Sequence[Sampling],
+        *,
+        leniences: Sequence[float],
+        max_gamma: int,
+    ) -> list[Scores]:
+        """Returns whether each token would be accepted: whether a draft goes with the text so far.
+
+        As for `HeadsDrafter.score`, the target's cache holds the text.
+        """
+        whole = [*stretch.text, *stretch.tokens]
+        scores = nothing_drafted(len(stretch.tokens), max_gamma, len(leniences))
+        assert scores.drafted is not None
+        for place, token in enumerate(stretch.tokens):
+            drafts = self._drafts(whole[: len(stretch.text) + place], max_gamma)
+            if drafts:
+                scores.drafted[place] = len(drafts[0])
+                begin = sorted({draft[0] for draft in drafts})
+                first = torch.tensor(begin, device=stretch.p.device)
+                p = stretch.p.at(torch.full_like(first, place))
+                here = Stretch(stretch.text, begin, p)
+                begun = score_laws(here, OneHot(first), leniences)
+                scores.beta[place] = begun.beta.sum()
+                scores.lenient_beta[place] = begun.lenient_beta.sum(dim=0).clamp(max=1.0)
+            going = [drafts, *self._going[: max_gamma - 1]]
+            # Of each block, the drafts that go with the text up to here.
+            self._going = [
+                [draft for draft in of_block if draft[offset : offset + 1] == [token]]
+                for offset, of_block in enumerate(going)
+            ]
+            agree = [float(len(of_block) > 0) for of_block in self._going]
+            scores.ratio[place, : len(agree)] = torch.tensor(agree, dtype=torch.float64)
+        return [scores for _ in samplings]

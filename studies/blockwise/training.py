@@ -1,0 +1,251 @@
+"""Training blockwise heads: on a frozen model's states, or together with the model.
+
+    L = sum over j of lambda_j L_j,   L_j = -log p_j(y_{i+j} | x_1..x_i),   lambda_j = 1
+
+Kim et al. 2024 (blockwise drafts), appendix C.1. On a frozen model L_1 is a constant; the states
+of its text are then computed once and kept, and a step costs the heads alone.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+from torch.nn.functional import cross_entropy
+from tqdm import tqdm
+
+from reference.atomic.whole_file import whole_file
+from reference.training.loop import Trained, train
+from reference.training.schedule import Schedule
+from studies.blockwise.heads import Heads
+
+SHARD = 32
+
+
+def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
+    """Returns a text in windows, shape (windows, length); what is left at its end is dropped.
+
+    Args:
+      stream: ids, shape (tokens,).
+      length: of a window; the whole text is one if it is shorter.
+      heads: h; each window must hold what the last of them is to predict.
+
+    Raises:
+      ValueError: if text or windows are too short for h heads.
+    """
+    if len(stream) <= heads:
+        raise ValueError(
+            f"a training text must have more tokens than there are heads, {heads}, "
+            f"got {len(stream)}"
+        )
+    if length <= heads:
+        raise ValueError(f"a window must be longer than there are heads, {heads}, got {length}")
+    length = min(length, len(stream))
+    return stream[: len(stream) // length * length].view(-1, length)
+
+
+def states_and_logits(module: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
+    """Returns what a model's output embedding reads, and what comes of it.
+
+    Args:
+      module: a decoder-only `PreTrainedModel`.
+      ids: shape (texts, length).
+
+    Returns:
+      states: shape (texts, length, width).
+      logits: shape (texts, length, vocabulary).
+    """
+    read: list[Tensor] = []
+    hook = module.get_output_embeddings().register_forward_pre_hook(
+        lambda _, given: read.append(given[0])
+    )
+    try:
+        logits: Tensor = module(input_ids=ids.to(module.device), use_cache=False).logits
+    finally:
+        hook.remove()
+    return read[0], logits
+
+
+@torch.no_grad()
+def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -> Tensor:
+    """Returns a frozen model's states along windows, from files that are written as they are made.
+
+    Args:
+      module: a decoder-only `PreTrainedModel`.
+      windows: ids, shape (windows, length).
+      folder: of safetensors files, one for each SHARD windows; those there are not made again.
+      texts: windows read at once.
+
+    Returns:
+      shape (windows, length, width), float16, on the CPU.
+
+    Raises:
+      ValueError: if a file is of other windows.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    parts: list[Tensor] = []
+    shards = tqdm(windows.split(SHARD), desc="states", unit_scale=SHARD, disable=None)
+    for number, shard in enumerate(shards):
+        path = folder / f"{number}.safetensors"
+        if not path.exists():
+            made = [states_and_logits(module, part)[0].half().cpu() for part in shard.split(texts)]
+            with whole_file(path) as partial:
+                save_file({"ids": shard, "states": torch.cat(made)}, partial)
+        held = load_file(path)
+        if not torch.equal(held["ids"], shard):
+            raise ValueError(f"{path} must hold states of this text, got those of another")
+        parts.append(held["states"])
+    return torch.cat(parts)
+
+
+def tokens_ahead(windows: Tensor, heads: int) -> Tensor:
+    """Returns what heads 2..h are to predict: the tokens 2..h places after each.
+
+    Args:
+      windows: ids, shape (windows, length).
+      heads: h.
+
+    Returns:
+      shape (windows, length - h, h - 1), a view.
+    """
+    return windows[:, 2:].unfold(1, heads - 1, 1)[:, : windows.shape[1] - heads]
+
+
+def drawn(count: int, size: int, *, seed: int, step: int) -> Tensor:
+    """Returns the examples of a step, drawn with replacement: a function of seed and step alone."""
+    generator = torch.Generator().manual_seed(seed * 1_000_003 + step)
+    return torch.randint(count, (size,), generator=generator)
+
+
+def heads_loss(heads: Heads, embedding: nn.Module, states: Tensor, ahead: Tensor) -> Tensor:
+    """Returns the sum over heads 2..h of the mean of -log p_j.
+
+    Args:
+      heads: that are trained.
+      embedding: the model's output embedding.
+      states: shape (positions, width).
+      ahead: what each is to predict there, shape (positions, h - 1).
+    """
+    logits = embedding(heads(states)).float()
+    return cross_entropy(logits.flatten(0, 1), ahead.T.flatten()) * (heads.count - 1)
+
+
+def train_on_states(
+    heads: Heads,
+    embedding: nn.Module,
+    *,
+    windows: Tensor,
+    states: Tensor,
+    schedule: Schedule,
+    positions: int,
+    checkpoint: Path,
+    seed: int,
+    settings: Mapping[str, object] | None = None,
+) -> Trained:
+    """Trains heads in place on a frozen model's states.
+
+    Args:
+      heads: on the embedding's device.
+      embedding: the model's output embedding, frozen.
+      windows: ids, shape (windows, length).
+      states: along them, shape (windows, length, width).
+      schedule: steps and rates.
+      positions: drawn at random for each step.
+      checkpoint: gone on from if it is there.
+      seed: of the positions drawn.
+      settings: what else tells this training from another.
+    """
+    usable = windows.shape[1] - heads.count
+    device = heads.up.device
+
+    def batch(step: int) -> Tensor:
+        return drawn(len(windows) * usable, positions, seed=seed, step=step)
+
+    def loss(chosen: Tensor, step: int) -> Tensor:
+        row, place = chosen // usable, chosen % usable
+        ahead = tokens_ahead(windows, heads.count)[row, place].to(device)
+        return heads_loss(heads, embedding, states[row, place].float().to(device), ahead)
+
+    return train(
+        heads,
+        name="heads",
+        batch=batch,
+        loss=loss,
+        schedule=schedule,
+        optimizers=[torch.optim.AdamW(heads.parameters(), betas=(0.9, 0.95), weight_decay=0.01)],
+        checkpoint=checkpoint,
+        settings=settings,
+        seed=seed,
+    )
+
+
+def train_jointly(
+    heads: Heads,
+    module: Any,
+    *,
+    windows: Tensor,
+    schedule: Schedule,
+    texts: int,
+    checkpoint: Path,
+    seed: int,
+    settings: Mapping[str, object] | None = None,
+) -> Trained:
+    """Trains heads and their model in place, L_1 being the model's own loss.
+
+    Args:
+      heads: on the model's device.
+      module: a decoder-only `PreTrainedModel`.
+      windows: ids, shape (windows, length).
+      schedule: steps and rates.
+      texts: windows drawn at random for each step.
+      checkpoint: gone on from if it is there.
+      seed: of the windows drawn.
+      settings: what else tells this training from another.
+    """
+    both = nn.ModuleDict({"model": module, "heads": heads})
+    embedding = module.get_output_embeddings()
+
+    def batch(step: int) -> Tensor:
+        return windows[drawn(len(windows), texts, seed=seed, step=step)]
+
+    def loss(ids: Tensor, step: int) -> Tensor:
+        ids = ids.to(module.device)
+        states, logits = states_and_logits(module, ids)
+        own = cross_entropy(logits[:, :-1].float().flatten(0, 1), ids[:, 1:].flatten())
+        ahead = tokens_ahead(ids, heads.count)
+        inside = states[:, : ahead.shape[1]]
+        return own + heads_loss(heads, embedding, inside.flatten(0, 1), ahead.flatten(0, 1))
+
+    return train(
+        both,
+        name="model and heads",
+        batch=batch,
+        loss=loss,
+        schedule=schedule,
+        optimizers=[torch.optim.AdamW(both.parameters(), betas=(0.9, 0.95), weight_decay=0.01)],
+        checkpoint=checkpoint,
+        settings=settings,
+        seed=seed,
+    )
+
+
+@torch.no_grad()
+def head_accuracy(
+    heads: Heads, embedding: nn.Module, *, windows: Tensor, states: Tensor
+) -> list[float]:
+    """Returns how often each of heads 2..h finds the text's own token the likeliest.
+
+    Args:
+      heads, embedding: trained.
+      windows: ids that they were not trained on, shape (windows, length).
+      states: along them, shape (windows, length, width).
+    """
+    ahead = tokens_ahead(windows, heads.count)
+    right = torch.zeros(heads.count - 1)
+    for row, expected in zip(states, ahead, strict=True):
+        inside = row[: len(expected)].to(heads.up.device, heads.up.dtype)
+        guessed = embedding(heads(inside)).argmax(dim=-1).cpu()
+        right += (guessed == expected.T).float().mean(dim=1)
+    return (right / len(windows)).tolist()

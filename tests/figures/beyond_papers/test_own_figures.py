@@ -1,0 +1,175 @@
+"""Figures of ours, as numbers."""
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from figures.beyond_papers import (
+    batch_size,
+    block_verification,
+    speedup_map,
+    tree_size,
+    verification_cost,
+)
+from figures.drawing.load import ALPHA, CONTEXT, load_of
+from simulator.choice.calibrated import calibrated_factor
+from simulator.choice.operations import operations_factor
+from simulator.choice.walltime import lower_bound
+from simulator.cost.roofline_cost import fits, roofline_cost
+
+
+def test_the_map_speculates_exactly_where_alpha_exceeds_c() -> None:
+    data = speedup_map.compute()
+    alphas, costs = np.array(data.alphas), np.array(data.costs)[:, np.newaxis]
+    gamma, speedup = np.array(data.gamma), np.array(data.speedup)
+    assert ((gamma > 0) == (alphas > costs)).all()
+    assert (speedup[gamma == 0] == 1).all()
+    assert (speedup >= lower_bound(alphas, costs) - 1e-12).all()
+
+
+def test_the_map_rises_with_alpha_and_falls_with_c() -> None:
+    speedup = np.array(speedup_map.compute().speedup)
+    assert (np.diff(speedup, axis=1) >= -1e-12).all()
+    assert (np.diff(speedup, axis=0) <= 1e-12).all()
+
+
+def test_the_map_stops_at_the_cap_nowhere() -> None:
+    assert max(max(row) for row in speedup_map.compute().gamma) < speedup_map.MAX_GAMMA
+
+
+def test_block_verification_gains_beyond_one_drafted_token_and_more_in_longer_drafts() -> None:
+    points = block_verification.compute().points
+    for point in points:
+        margin = 500 * point.error / point.by_token   # odds of a false alarm: 3e-7 a side
+        assert point.gain_percent > -margin
+        if point.gamma == 1:
+            assert abs(point.gain_percent) < margin
+    for alpha in {point.alpha for point in points}:
+        line = {point.gamma: point for point in points if point.alpha == alpha}
+        assert line[16].gain_percent > line[2].gain_percent > 0
+
+
+def test_the_best_tree_is_never_below_another_shape_and_goes_on_gaining() -> None:
+    sizes = tree_size.compute().sizes
+    for size in sizes:
+        assert size.best >= max(size.sequences, size.binary, size.single) - 1e-12
+    best, single = [size.best for size in sizes], [size.single for size in sizes]
+    assert all(later > earlier + 0.02 for earlier, later in pairwise(best))
+    # A chain's tokens end at 1 / (1 - a_1), however long it is.
+    assert single[-1] == pytest.approx(1 / (1 - tree_size.RATES[0]))
+    assert best[-1] > 1.5 * single[-1]
+
+
+def test_dearer_verification_never_asks_for_longer_drafts() -> None:
+    data = verification_cost.compute()
+    gamma = np.array(data.gamma)
+    assert (np.diff(gamma, axis=0) <= 0).all()
+    assert gamma.max() < verification_cost.MAX_GAMMA
+
+
+def test_free_verification_is_theorem_8() -> None:
+    data = verification_cost.compute()
+    assert data.slopes[0] == 0
+    assert data.naive[0] == data.speedup[0]
+
+
+def test_the_gamma_of_theorem_8_can_lose_where_a_shorter_one_gains() -> None:
+    data = verification_cost.compute()
+    best, naive = np.array(data.speedup), np.array(data.naive)
+    assert (best >= naive).all()
+    assert (best >= 1).all()
+    assert ((best > 1.02) & (naive < 1)).any()
+
+
+@pytest.fixture(scope="module")
+def load() -> batch_size.BatchSize:
+    return batch_size.compute()
+
+
+def test_best_gamma_shrinks_with_the_batch(load: batch_size.BatchSize) -> None:
+    points = load.points
+    assert points[0].best_gamma > points[-1].best_gamma
+    assert all(a.best_gamma >= b.best_gamma for a, b in pairwise(points))
+    assert all(
+        point.best_speedup >= max(point.speedup_gamma_2, point.speedup_gamma_4, 1.0) - 1e-12
+        for point in points
+    )
+
+
+def test_longer_fixed_drafts_lose_at_smaller_batches(load: batch_size.BatchSize) -> None:
+    last = [load.last_gaining[gamma] for gamma in batch_size.FIXED_GAMMAS]
+    assert last == sorted(last, key=lambda batch: -1 if batch is None else -batch)
+    for gamma, batch in load.last_gaining.items():
+        assert batch is not None
+        assert batch < batch_size.BATCHES[-1]
+        for point in load.points:
+            assert (getattr(point, f"speedup_gamma_{gamma}") > 1) == (point.batch <= batch)
+
+
+def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.BatchSize) -> None:
+    for gamma, last in load.last_gaining.items():
+        assert last is not None
+        costs = [
+            roofline_cost(load.load.deployment, context=CONTEXT, batch=batch, max_gamma=gamma)
+            for batch in (last, last + 1)
+        ]
+        gains = [calibrated_factor(ALPHA, gamma, cost=cost) > 1 for cost in costs]
+        assert gains == [True, False]
+
+
+def test_the_slow_down_under_load_stays_below_the_wasted_operations(
+    load: batch_size.BatchSize,
+) -> None:
+    last = load.points[-1]
+    for gamma in (4, 8):
+        slowdown = 1 / getattr(last, f"speedup_gamma_{gamma}")
+        wasted = float(operations_factor(ALPHA, gamma, 0.25))
+        assert 1.2 < slowdown < wasted
+
+
+def test_the_largest_batch_fits_into_memory(load: batch_size.BatchSize) -> None:
+    assert batch_size.BATCHES[-1] == 512
+    assert fits(load.load.deployment, context=CONTEXT, batch=512)
+
+
+def test_a_title_says_where_each_draft_length_ends(load: batch_size.BatchSize) -> None:
+    assert "beyond" in batch_size.title(load)
+    other = replace(
+        load, last_gaining={2: None, 4: 512, 8: None}, first_gaining={2: None, 4: 1, 8: None}
+    )
+    assert batch_size.title(other) == "γ = 4 still gains with 512 sequences; γ = 8 never gains"
+    late = replace(other, last_gaining={4: 80, 8: 80}, first_gaining={4: 8, 8: 1})
+    assert batch_size.title(late) == (
+        "γ = 4 gains from 8 to 80 sequences only; γ = 8 loses beyond 80 sequences"
+    )
+
+
+def test_batch_sizes_that_do_not_fit_are_left_out() -> None:
+    given = batch_size.default_load()
+    small = replace(
+        given.deployment, hardware=replace(given.deployment.hardware, memory_bytes=30e9)
+    )
+    load = load_of(small, context=2048, alpha=0.8)
+    data = batch_size.compute(load)
+    last = data.points[-1].batch
+    assert data.largest == last < batch_size.MAX_BATCH
+    assert fits(small, context=2048, batch=last)
+    assert not fits(small, context=2048, batch=last + 1)
+    assert str(last) in batch_size.draw(data).axes[1].get_xlabel()
+    assert load.caption.startswith("LlamaForCausalLM (8.0B) drafted by 1.24B, on 1 × h100-sxm")
+
+
+def test_a_deployment_without_room_for_one_sequence_is_refused() -> None:
+    given = batch_size.default_load()
+    tiny = replace(given.deployment, hardware=replace(given.deployment.hardware, memory_bytes=1e9))
+    with pytest.raises(ValueError, match="one sequence of context 512 must fit into the memory"):
+        batch_size.compute(load_of(tiny))
+
+
+def test_a_draft_that_is_too_short_for_the_figure_is_refused() -> None:
+    given = batch_size.default_load()
+    short = replace(given.deployment, draft=replace(given.deployment.draft, longest=5))
+    with pytest.raises(ValueError, match="the draft must reach gamma 8, got 5 at most"):
+        batch_size.compute(load_of(short))

@@ -1,0 +1,125 @@
+"""Files that appear only when complete."""
+
+import os
+import stat
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from reference.atomic.whole_file import whole_file
+
+
+def test_the_file_is_replaced_when_its_writing_ends(tmp_path: Path) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+    with whole_file(path) as partial:
+        assert partial.parent == tmp_path
+        partial.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+@pytest.mark.parametrize("error", [OSError("disk full"), KeyboardInterrupt()])
+def test_a_writing_that_fails_leaves_the_old_file_and_nothing_else(
+    tmp_path: Path, error: BaseException
+) -> None:
+    path = tmp_path / "a.txt"
+    path.write_text("old")
+
+    def write() -> None:
+        with whole_file(path) as partial:
+            partial.write_text("ne")
+            raise error
+
+    with pytest.raises(type(error)):
+        write()
+    assert path.read_text() == "old"
+    assert os.listdir(tmp_path) == ["a.txt"]
+
+
+def test_a_writing_that_fails_at_once_names_its_own_error(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), whole_file(tmp_path / "none" / "a.txt") as partial:
+        partial.write_text("new")
+
+
+def test_others_may_read_what_they_may_read_of_any_file(tmp_path: Path) -> None:
+    plain, path = tmp_path / "plain", tmp_path / "a.txt"
+    plain.write_text("")
+    with whole_file(path) as partial:
+        partial.write_text("")
+    assert path.stat().st_mode == plain.stat().st_mode
+
+
+def write(path: Path, text: str) -> None:
+    with whole_file(path) as partial:
+        partial.write_text(text)
+
+
+def test_a_link_stays_and_what_it_leads_to_is_written(tmp_path: Path) -> None:
+    folder = tmp_path / "elsewhere"
+    folder.mkdir()
+    (folder / "a.txt").write_text("old")
+    link, to_come = tmp_path / "link", tmp_path / "to come"
+    link.symlink_to(folder / "a.txt")
+    to_come.symlink_to("elsewhere/b.txt")
+    write(link, "new")
+    write(to_come, "first")
+    assert link.is_symlink()
+    assert to_come.is_symlink()
+    assert (folder / "a.txt").read_text() == "new"
+    assert sorted(os.listdir(folder)) == ["a.txt", "b.txt"]
+    assert sorted(os.listdir(tmp_path)) == ["elsewhere", "link", "to come"]
+
+
+def test_links_in_a_circle_are_no_place_to_write(tmp_path: Path) -> None:
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    with pytest.raises(OSError, match="symbolic links"):
+        write(tmp_path / "a", "new")
+    assert (tmp_path / "a").is_symlink()
+
+
+def test_a_pipe_takes_the_content_and_stays(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor() as reader:
+        received = reader.submit(pipe.read_text)
+        write(pipe, "new")
+    assert received.result() == "new"
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_device_stays_one() -> None:
+    write(Path(os.devnull), "new")
+    assert stat.S_ISCHR(os.stat(os.devnull).st_mode)
+
+
+def test_a_writing_that_fails_writes_nothing_into_a_pipe(tmp_path: Path) -> None:
+    def fail(path: Path) -> None:
+        with whole_file(path) as partial:
+            partial.write_text("ne")
+            raise OSError("disk full")
+
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with pytest.raises(OSError, match="disk full"):
+        fail(pipe)
+
+
+def test_standard_output_that_is_a_file_is_written_into(tmp_path: Path) -> None:
+    """A replaced file would be another than the one that the shell has open."""
+    program = (
+        "from pathlib import Path\n"
+        "from reference.atomic.whole_file import whole_file\n"
+        "with whole_file(Path('/dev/stdout')) as partial: partial.write_text('first ')\n"
+        "print('second')\n"
+    )
+    path = tmp_path / "output"
+    with path.open("a") as output:
+        subprocess.run([sys.executable, "-c", program], stdout=output, check=True)
+    assert "second" in path.read_text()

@@ -1,0 +1,274 @@
+"""Calls and costs of Big Little Decoder."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from simulator.acceptance.tokens import expected_tokens
+from simulator.choice.operations import memory_access_factor, operations_factor
+from simulator.choice.walltime import improvement_factor
+from simulator.cost.curves import CostModel
+from studies.bild.cost import (
+    BildCalls,
+    count_calls,
+    expected_calls,
+    relative_intensity,
+    relative_latency,
+    relative_memory_traffic,
+    relative_operations,
+)
+
+
+def algorithm_1(
+    confidence: Any, distance: Any, *, fallback: float, rollback: float, max_draft: int
+) -> tuple[int, int, int, list[int]]:
+    """Kim et al. 2023, Algorithm 1, token by token: tokens, large calls, small calls, drafts."""
+    text = small_calls = 0
+    drafts: list[int] = []
+    while text < len(confidence):
+        draft = 0
+        while draft < max_draft and text + draft < len(confidence):
+            small_calls += 1
+            if confidence[text + draft] < fallback:
+                break
+            draft += 1
+        if text + draft == len(confidence):
+            text += draft   # the end of text: no large model reads it
+            break
+        drafts.append(draft)
+        emitted = 0
+        for position in range(text, text + draft):
+            emitted += 1
+            if distance[position] > rollback:
+                break
+        else:
+            emitted += 1
+        text += emitted
+    return text, len(drafts), small_calls, drafts
+
+
+@pytest.mark.parametrize("max_draft", [1, 3, 10])
+@pytest.mark.parametrize("seed", range(5))
+def test_counts_are_those_of_algorithm_1(seed: int, max_draft: int) -> None:
+    generator = np.random.default_rng(seed)
+    confidence, distance = generator.random(200), generator.random(200)
+    calls = count_calls(
+        confidence,
+        distance=distance,
+        fallback_threshold=0.2,
+        rollback_threshold=0.9,
+        max_draft=max_draft,
+    )
+    tokens, large, small, drafts = algorithm_1(
+        confidence, distance, fallback=0.2, rollback=0.9, max_draft=max_draft
+    )
+    assert calls.tokens == tokens == 200
+    assert calls.large_calls == large
+    assert calls.small_calls == small
+    assert calls.draft_lengths.tolist() == np.bincount(drafts, minlength=max_draft + 1).tolist()
+    unread = calls.unread_lengths @ np.arange(max_draft + 1)
+    assert calls.drafted_tokens == sum(drafts) + unread
+    # Every token is a drafted one that stayed, or the large model's, one for each of its calls.
+    assert calls.discarded_tokens == sum(drafts) + unread + large - 200
+
+
+@pytest.mark.parametrize("length", [1, 2, 10])
+def test_a_draft_that_reaches_the_end_is_not_read(length: int) -> None:
+    calls = count_calls(
+        np.ones(length),
+        distance=np.zeros(length),
+        fallback_threshold=0.5,
+        rollback_threshold=1.0,
+        max_draft=10,
+    )
+    assert calls.tokens == length
+    assert calls.large_calls == 0
+    assert calls.small_calls == calls.drafted_tokens == length
+    assert calls.unread_lengths[length] == 1
+    cost = CostModel(target_seconds={1: 2.0}, draft_seconds=0.5, overhead_seconds=0.25)
+    assert relative_latency(calls, cost) == 0.25
+
+
+@pytest.mark.parametrize(("fallback", "rollback", "max_draft"), [(0.2, 0.1, 10), (0.05, 0.3, 4)])
+def test_expectation_agrees_with_blocks_drawn_at_random(
+    fallback: float, rollback: float, max_draft: int
+) -> None:
+    blocks = 100_000
+    generator = np.random.default_rng(1)
+    unsure = generator.random((blocks, max_draft)) < fallback
+    wrong = generator.random((blocks, max_draft)) < rollback
+    drafted = np.where(unsure.any(axis=1), unsure.argmax(axis=1), max_draft)
+    kept = np.where(wrong.any(axis=1), wrong.argmax(axis=1), max_draft)
+    small_calls = drafted + (drafted < max_draft)
+    expected = expected_calls(fallback, rollback=rollback, max_draft=max_draft)
+    for drawn, mean in (
+        (1 + np.minimum(kept, drafted), expected.tokens),
+        (drafted, expected.drafted_tokens),
+        (small_calls, expected.small_calls),
+    ):
+        # Six comparisons in all, each false by chance with odds of 7e-6 (4.5 standard errors).
+        error = drawn.std(ddof=1) / np.sqrt(blocks)
+        assert float(mean) == pytest.approx(float(drawn.mean()), abs=4.5 * error)
+
+
+@pytest.mark.parametrize("gamma", [1, 3, 7])
+def test_without_fallback_it_is_speculative_decoding(gamma: int) -> None:
+    # A fixed window and rollback 1 - α: Theorems 8 and 10 and §3.4 of Leviathan et al. 2023.
+    alpha, c = 0.8, 0.05
+    calls = expected_calls(0.0, rollback=1 - alpha, max_draft=gamma)
+    assert float(calls.tokens) == pytest.approx(float(expected_tokens(alpha, gamma)))
+    latency = float(relative_latency(calls, CostModel({1: 1.0}, c)))
+    assert 1 / latency == pytest.approx(float(improvement_factor(alpha, gamma, c)))
+    operations = float(relative_operations(calls, c_hat=c))
+    assert operations == pytest.approx(float(operations_factor(alpha, gamma, c)))
+    traffic = float(relative_memory_traffic(calls, bytes_ratio=0.0))
+    assert traffic == pytest.approx(float(memory_access_factor(alpha, gamma)))
+
+
+def test_a_small_model_that_always_falls_back_is_vanilla_inference_and_its_own_cost() -> None:
+    calls = expected_calls(1.0, rollback=0.3, max_draft=10)
+    assert calls.tokens == 1
+    assert calls.small_calls == 1
+    assert calls.draft_lengths[0] == 1
+    assert relative_latency(calls, CostModel({1: 1.0}, 0.25)) == 1.25
+    assert relative_operations(calls, c_hat=0.1) == pytest.approx(1.1)
+
+
+def test_a_draft_that_ends_the_text_unread_takes_no_operations_of_the_large_model() -> None:
+    sure = {"fallback_threshold": 0.5, "rollback_threshold": 1.0, "max_draft": 10}
+    calls = count_calls(np.ones(5), distance=np.zeros(5), **sure)
+    assert (calls.large_calls, calls.drafted_tokens, calls.tokens) == (0, 5, 5)
+    assert relative_operations(calls, c_hat=0.25) == 0.25
+    read = count_calls(np.ones(5), distance=np.zeros(5), **sure | {"max_draft": 3})
+    assert (read.large_calls, read.drafted_tokens, read.tokens) == (1, 4, 5)
+    assert relative_operations(read, c_hat=0.25) == (4 * 0.25 + 4) / 5
+
+
+def test_latency_prices_each_call_by_the_tokens_it_reads() -> None:
+    calls = BildCalls(
+        tokens=np.asarray(10.0), small_calls=np.asarray(9.0), draft_lengths=np.array([1.0, 0, 2])
+    )
+    cost = CostModel(target_seconds={1: 2.0, 3: 3.0}, draft_seconds=0.5, overhead_seconds=0.25)
+    expected = (9 * 0.5 + (2.0 + 0.25) + 2 * (3.0 + 0.25)) / (10 * 2.0)
+    assert float(relative_latency(calls, cost)) == pytest.approx(expected)
+
+
+def test_intensity_does_not_depend_on_the_rollback() -> None:
+    # Rolling back wastes operations and their memory traffic alike.
+    values = [
+        float(
+            relative_intensity(
+                expected_calls(0.1, rollback=rollback, max_draft=10), c_hat=0.1, bytes_ratio=0.1
+            )
+        )
+        for rollback in (0.0, 0.01, 0.3)
+    ]
+    assert values == pytest.approx([values[0]] * 3)
+
+
+def test_costs_of_another_shape_are_refused() -> None:
+    calls = expected_calls([0.1, 0.2], rollback=0.1, max_draft=5)
+    with pytest.raises(ValueError, match="calls and c_hat must have shapes that broadcast"):
+        relative_operations(calls, c_hat=[0.1, 0.2, 0.3])
+    with pytest.raises(ValueError, match="calls and bytes_ratio must have shapes that broadcast"):
+        relative_memory_traffic(calls, bytes_ratio=[0.1, 0.2, 0.3])
+
+
+def test_probabilities_broadcast() -> None:
+    calls = expected_calls([[0.1], [0.2]], rollback=[0.0, 0.1, 0.2], max_draft=5)
+    assert calls.tokens.shape == calls.small_calls.shape == calls.large_calls.shape == (2, 3)
+    assert calls.draft_lengths.shape == (2, 3, 6)
+    assert np.allclose(calls.large_calls, 1)
+    one = expected_calls(0.2, rollback=0.1, max_draft=5)
+    assert float(calls.tokens[1, 1]) == float(one.tokens)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"fallback": 1.2}, r"fallback must lie in \[0, 1\], got 1.2"),
+        ({"rollback": -0.1}, r"rollback must lie in \[0, 1\], got -0.1"),
+        ({"max_draft": 0}, "max_draft must be at least 1, got 0"),
+        ({"fallback": [0.1, 0.2], "rollback": [0.1, 0.2, 0.3]}, "broadcast together"),
+    ],
+)
+def test_probabilities_out_of_range_are_refused(change: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"fallback": 0.1, "rollback": 0.1, "max_draft": 10} | change
+    with pytest.raises(ValueError, match=message):
+        expected_calls(**arguments)
+
+
+def test_a_draft_goes_on_as_it_would_and_may_end_the_text_unread() -> None:
+    """Three tokens are recorded; what drafts would go on with differs from them."""
+    drafts = np.array([[0.9, 0.9, 0.1], [0.9, 0.9, 0.9], [0.9, 0.2, 0.9]])
+
+    def counted(rollback: float, max_draft: int, last: int) -> BildCalls:
+        return count_calls(
+            drafts,
+            distance=np.array([0.0, 3.0, 0.0]),
+            fallback_threshold=0.5,
+            rollback_threshold=rollback,
+            max_draft=max_draft,
+            ends=np.array([9, last, 9]),
+        )
+
+    # Two are drafted and a third is refused; the second is replaced. One, and one refused.
+    calls = counted(1.0, 3, 9)
+    assert (calls.tokens, calls.small_calls, calls.large_calls) == (4, 3 + 2, 2)
+    # One stands, the large model adds its own; then as above.
+    calls = counted(5.0, 1, 9)
+    assert (calls.tokens, calls.small_calls, calls.large_calls) == (4, 1 + 1, 2)
+    # A first draft of one, refused far away; the second ends the text after two, one of them far.
+    calls = count_calls(
+        drafts,
+        distance=np.array([3.0, 3.0, 0.0]),
+        fallback_threshold=0.5,
+        rollback_threshold=1.0,
+        max_draft=3,
+        ends=np.array([9, 2, 9]),
+    )
+    assert (calls.tokens, calls.small_calls, calls.large_calls) == (3, 3 + 2, 1)
+    assert calls.unread_lengths.tolist() == [0, 0, 1, 0]
+
+
+def test_drafts_along_the_text_are_as_the_text_itself() -> None:
+    generator = np.random.default_rng(3)
+    confidence, distance = generator.random(60), generator.random(60)
+    along = [np.concatenate([confidence[at:], np.full(at, np.nan)]) for at in range(60)]
+    one, other = (
+        count_calls(
+            recorded,
+            distance=distance,
+            fallback_threshold=0.2,
+            rollback_threshold=0.9,
+            max_draft=10,
+            ends=ends,
+        )
+        for recorded, ends in ((confidence, None), (np.array(along), 60 - np.arange(60)))
+    )
+    for name in ("tokens", "small_calls", "draft_lengths", "unread_lengths"):
+        assert np.array_equal(getattr(one, name), getattr(other, name)), name
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"confidence": [0.5], "distance": [0.1, 0.2]}, "must be of one length and not empty"),
+        ({"confidence": [], "distance": []}, "must be of one length and not empty"),
+        ({"confidence": [[0.5]], "distance": [[0.5]]}, "the distance of one dimension"),
+        ({"confidence": [[0.5, 0.5]]}, "confidence must be of 10 places of a draft, got 2"),
+        ({"ends": [0]}, "ends must be at least 1, got 0"),
+        ({"ends": [1, 1]}, r"ends must be of the length of distance, 1, got shape \(2,\)"),
+    ],
+)
+def test_recordings_of_other_shapes_are_refused(change: dict[str, Any], message: str) -> None:
+    arguments: dict[str, Any] = {"confidence": [0.5], "distance": [0.5]} | change
+    with pytest.raises(ValueError, match=message):
+        count_calls(
+            arguments.pop("confidence"),
+            **arguments,
+            fallback_threshold=0.5,
+            rollback_threshold=1.0,
+            max_draft=10,
+        )

@@ -1,0 +1,300 @@
+"""BiLD in the one loop is Algorithm 1 of Kim et al. 2023, followed line by line without caches."""
+
+import math
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pytest
+import torch
+from plain_laws import plain_law, random_table
+
+from reference.drafters.model_drafter import ModelDrafter
+from reference.generation import decode, decode_speculatively
+from reference.laws.laws import Dense, Laws, OneHot, draw
+from reference.laws.sampling import Sampling
+from reference.models.tabular import Table, TabularModel
+from reference.records import Generation
+from reference.stopping import Stopping
+from studies.bild.distance import DISTANCES, Rollback
+from studies.bild.fallback import Fallback
+
+VOCABULARY = 4
+PROMPT = [0]
+
+
+def longhand(kind: str, p: Sequence[float], q: Sequence[float], token: int) -> float:
+    """Returns d(q, p) by its formula."""
+    if kind == "cross-entropy":
+        return -math.log(p[token]) if p[token] > 0 else math.inf
+    if kind == "kl":
+        pairs = [(a, b) for a, b in zip(q, p, strict=True) if a > 0]
+        return sum(a * math.log(a / b) if b > 0 else math.inf for a, b in pairs)
+    if kind == "total-variation":
+        return sum(abs(a - b) for a, b in zip(p, q, strict=True)) / 2
+    return float(p.index(max(p)) != q.index(max(q)))
+
+
+@dataclass
+class Naive:
+    """Algorithm 1, with a cap on the small model's tokens in a row. No caches, no laws of ours.
+
+    The rollback looks at what the small model wrote since the large one last ran: the rest is the
+    large model's own or was judged before.
+    """
+
+    large: Table
+    small: Table
+    sampling: Sampling
+    fallback: float
+    rollback: float
+    distance: str
+    most: int
+    end_ids: frozenset[int]
+    new_tokens: int
+    generator: torch.Generator
+    small_calls: int = 0
+    large_calls: int = 0
+    rollbacks: int = 0
+
+    def law(self, table: Table, text: Sequence[int]) -> list[float]:
+        """Returns what thresholds and distances are of; greedy decoding looks at temperature 1."""
+        if self.sampling.greedy:
+            return list(table(text))
+        return plain_law(table(text), self.sampling, text)
+
+    def sample(self, law: list[float]) -> int:
+        if self.sampling.greedy:
+            return law.index(max(law))
+        return int(draw(torch.tensor([law], dtype=torch.float64), self.generator))
+
+    def text(self) -> list[int]:
+        y: list[int] = []
+        unread = 0
+        while not (y and y[-1] in self.end_ids) and len(y) < self.new_tokens:
+            if unread < self.most:
+                p_small = self.law(self.small, PROMPT + y)
+                self.small_calls += 1
+                if max(p_small) >= self.fallback:
+                    y = [*y, self.sample(p_small)]
+                    unread += 1
+                    continue
+            begin = len(y) - unread
+            p_large = [
+                self.law(self.large, PROMPT + y[:place]) for place in range(begin, len(y) + 1)
+            ]
+            self.large_calls += 1
+            if unread and not self.sampling.greedy:
+                # The decoder draws for rules by chance; this rule does not look at it.
+                torch.rand(unread, generator=self.generator)
+            far = [
+                place
+                for place in range(begin, len(y))
+                if longhand(
+                    self.distance,
+                    p_large[place - begin],
+                    self.law(self.small, PROMPT + y[:place]),
+                    y[place],
+                )
+                > self.rollback
+            ]
+            if far:
+                m = far[0]
+                y = [*y[:m], self.sample(p_large[m - begin])]
+                self.rollbacks += 1
+            else:
+                y = [*y, self.sample(p_large[-1])]
+            unread = 0
+        return y
+
+
+def bild(
+    naive: Naive, *, measure: str = "probability", generator: torch.Generator | None = None
+) -> Generation:
+    """Returns what the one loop makes of the naive decoder's models and thresholds."""
+    if generator is None:
+        generator = torch.Generator().manual_seed(0)
+    return decode_speculatively(
+        TabularModel(naive.large, VOCABULARY, "large"),
+        ModelDrafter(TabularModel(naive.small, VOCABULARY, "small"), naive.sampling, VOCABULARY),
+        PROMPT,
+        sampling=naive.sampling,
+        policy=Fallback(naive.fallback, naive.most, measure, naive.end_ids),
+        stopping=Stopping(naive.new_tokens, naive.end_ids),
+        generator=generator,
+        rule=Rollback(naive.rollback, naive.distance),
+    )
+
+
+SAMPLINGS = {
+    "greedy": Sampling(0.0),
+    "sampling": Sampling(),
+    "nucleus 0.8": Sampling(top_p=0.8),
+}
+
+
+@pytest.mark.parametrize("distance", DISTANCES)
+@pytest.mark.parametrize("setting", SAMPLINGS)
+def test_bild_is_the_naive_algorithm_token_by_token(setting: str, distance: str) -> None:
+    source = random.Random(f"{setting} {distance}")
+    kinds = {"rolled back": 0, "fallen back": 0, "ended": 0, "unread": 0}
+    for seed in range(200):
+        naive = Naive(
+            large=random_table(2 * seed, VOCABULARY, zeros=source.choice([0, 1])),
+            small=random_table(2 * seed + 1, VOCABULARY, zeros=source.choice([0, 1])),
+            sampling=SAMPLINGS[setting],
+            fallback=source.choice([0.0, source.uniform(0.2, 1.0), 1.1]),
+            rollback=source.choice([0.0, source.expovariate(1.0), math.inf]),
+            distance=distance,
+            most=source.choice([1, 2, 3, 10]),
+            end_ids=frozenset(source.choice([(), (3,), (1, 2)])),
+            new_tokens=source.randrange(1, 12),
+            generator=torch.Generator().manual_seed(seed),
+        )
+        expected = naive.text()
+        generation = bild(naive, generator=torch.Generator().manual_seed(seed))
+        assert list(generation.tokens) == expected
+        assert generation.target_calls == naive.large_calls
+        assert generation.draft_calls == naive.small_calls
+        assert generation.rollbacks == naive.rollbacks
+        kinds["rolled back"] += naive.rollbacks > 0
+        kinds["fallen back"] += any(block.refused for block in generation.blocks)
+        kinds["ended"] += generation.ending == "end of text"
+        kinds["unread"] += generation.target_calls < len(generation.blocks)
+    assert min(kinds.values()) > 10, kinds
+
+
+def example(**changed: object) -> Naive:
+    settings: dict[str, object] = {
+        "large": random_table(1, VOCABULARY),
+        "small": random_table(2, VOCABULARY),
+        "sampling": Sampling(0.0),
+        "fallback": 0.5,
+        "rollback": 1.0,
+        "distance": "cross-entropy",
+        "most": 10,
+        "end_ids": frozenset(),
+        "new_tokens": 30,
+        "generator": torch.Generator(),
+    }
+    return Naive(**(settings | changed))  # type: ignore[arg-type]
+
+
+def own_text(table: Table, naive: Naive) -> tuple[int, ...]:
+    return decode(
+        TabularModel(table, VOCABULARY),
+        PROMPT,
+        sampling=naive.sampling,
+        stopping=Stopping(naive.new_tokens, naive.end_ids),
+        generator=torch.Generator(),
+    ).tokens
+
+
+@pytest.mark.parametrize("end_ids", [frozenset(), frozenset({3})], ids=str)
+def test_without_fallback_and_rollback_the_small_model_writes_alone(
+    end_ids: frozenset[int],
+) -> None:
+    for seed in range(20):
+        naive = example(
+            small=random_table(seed, VOCABULARY),
+            fallback=0.0,
+            rollback=math.inf,
+            most=1000,
+            end_ids=end_ids,
+        )
+        generation = bild(naive)
+        assert generation.tokens == own_text(naive.small, naive)
+        assert generation.target_calls == 0
+        assert generation.draft_calls == len(generation.tokens)
+
+
+def test_above_one_the_fallback_leaves_all_to_the_large_model() -> None:
+    naive = example(fallback=1.0 + 1e-9, small=random_table(2, VOCABULARY, zeros=VOCABULARY - 1))
+    generation = bild(naive)
+    assert generation.tokens == own_text(naive.large, naive)
+    assert generation.target_calls == generation.draft_calls == 30
+    assert generation.drafted == 0
+
+
+def test_a_rollback_of_zero_is_zero() -> None:
+    # -ln p(x) exceeds 0 wherever p(x) < 1: every drafted token goes, whatever its law.
+    generation = bild(example(rollback=0.0, fallback=0.0, most=3, new_tokens=12))
+    assert generation.accepted == 3   # the text's last three, unread
+    assert generation.rollbacks == generation.target_calls == 9
+    assert generation.discarded == 27
+
+
+def test_disagreement_with_no_tolerance_gives_the_large_models_greedy_text() -> None:
+    naive = example(fallback=0.0, rollback=0.0, distance="disagreement", most=4, new_tokens=29)
+    generation = bild(naive)
+    read = sum(len(block.tokens) for block in generation.blocks if block.read)
+    assert generation.tokens[:read] == own_text(naive.large, naive)[:read]
+
+
+def test_entropy_is_another_measure_of_the_same_policy() -> None:
+    law = Dense(torch.tensor([[0.5, 0.5, 0.0, 0.0]], dtype=torch.float64))
+    assert Fallback(0.5, measure="entropy").certainty(law) == pytest.approx(0.5, abs=1e-15)
+    assert Fallback(0.5, measure="probability").certainty(law) == 0.5
+    uneven = Dense(torch.tensor([[0.5, 0.25, 0.25, 0.0]], dtype=torch.float64))
+    assert Fallback(0.5, measure="entropy").certainty(uneven) == pytest.approx(
+        math.exp(-1.5 * math.log(2)), abs=1e-15
+    )
+    naive = example(fallback=0.45, new_tokens=40)
+    by_probability, by_entropy = bild(naive), bild(naive, measure="entropy")
+    assert by_entropy.target_calls > by_probability.target_calls
+
+
+@pytest.mark.parametrize(
+    ("law", "certainty"),
+    [
+        (OneHot(torch.tensor([1])), 1.0),
+        (OneHot(torch.tensor([1]), torch.tensor([[0.25, 0.75]]).log()), 0.75),
+        (Dense(torch.tensor([[0.25, 0.75]])), 0.75),
+    ],
+    ids=["no model", "greedy", "sampled"],
+)
+def test_certainty_is_of_the_law_behind_a_greedy_choice(law: Laws, certainty: float) -> None:
+    assert Fallback(0.5).certainty(law) == pytest.approx(certainty, abs=1e-6)
+
+
+def test_logits_that_no_law_can_be_made_of_stop_a_text_that_would_end_unread() -> None:
+    naive = example(small=lambda text: [math.nan] * VOCABULARY, fallback=0.0)
+    with pytest.raises(FloatingPointError, match="small returned NaN or infinite logits"):
+        bild(naive)
+    with pytest.raises(FloatingPointError, match="small returned NaN or infinite logits"):
+        bild(example(small=lambda text: [math.nan] * VOCABULARY, fallback=0.5))
+
+
+def test_a_looked_up_token_is_as_far_as_the_law_that_puts_all_on_it() -> None:
+    """A draft without a law of its own: in nats -ln p, else what p does not hold of it."""
+    p = Dense(torch.tensor([[0.5, 0.25, 0.25, 0.0], [0.25, 0.5, 0.0, 0.25]]))
+    tokens = torch.tensor([0, 0])
+    for distance, expected in (
+        ("cross-entropy", [math.log(2), math.log(4)]),
+        ("kl", [math.log(2), math.log(4)]),
+        ("total-variation", [0.5, 0.75]),
+        ("disagreement", [0.0, 1.0]),
+    ):
+        found = Rollback(1.0, distance).distances(p, OneHot(tokens), tokens)
+        assert found.tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("value", [-0.1, math.nan, math.inf])
+def test_a_fallback_that_is_no_threshold_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match=f"fallback must be finite and at least 0, got {value}"):
+        Fallback(value)
+
+
+@pytest.mark.parametrize("value", [-0.1, math.nan])
+def test_a_rollback_that_is_no_threshold_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match=f"rollback must be at least 0, got {value}"):
+        Rollback(value)
+
+
+def test_unknown_measures_and_distances_are_refused() -> None:
+    with pytest.raises(ValueError, match="most must be at least 1, got 0"):
+        Fallback(0.5, most=0)
+    with pytest.raises(ValueError, match="must be one of probability, entropy, got 'doubt'"):
+        Fallback(0.5, measure="doubt")
+    with pytest.raises(ValueError, match=r"distance must be one of cross-entropy, kl, .* got 'l2'"):
+        Rollback(1.0, "l2")

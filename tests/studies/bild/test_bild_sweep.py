@@ -1,0 +1,259 @@
+"""A sweep: its limits are the two models, its counts the decoder's, its prediction the replay's."""
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from pairs import PROMPTS, tiny_pair
+
+from estimator.runs.arms import Subject
+from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.sampling import Sampling
+from reference.stopping import Stopping
+from simulator.cost.curves import CostModel
+from studies.bild.distance import Rollback
+from studies.bild.fallback import Fallback
+from studies.bild.grid import LARGE, SMALL, Grid, probed_lengths
+from studies.bild.prediction import predict, record, spliced
+from studies.bild.row import BildRow
+from studies.bild.sweep import Sweep, sweep
+from studies.bild.traces import NEVER, BildTrace, bild_trace
+
+GRID = Grid(
+    fallbacks=(0.0, 0.3, 1.1),
+    rollbacks=(0.0, 1.0, math.inf),
+    most=3,
+    measure="probability",
+    distance="disagreement",
+    windows=(2,),
+    gammas=(2,),
+)
+
+
+def swept(temperature: float, references: list[str] | None = None) -> Sweep:
+    sampling = Sampling(temperature)
+    target, drafter = tiny_pair(sampling, noise=0.05)
+    done: list[None] = []
+    result = sweep(
+        Subject(target, drafter, sampling, Stopping(12)),
+        PROMPTS,
+        GRID,
+        texts_of=lambda ids: " ".join(map(str, ids)),
+        references=references,
+        repeats=1,
+        seed=0,
+        progress=lambda: done.append(None),
+    )
+    arms = len(GRID.arms(frozenset(), 1)) + len(probed_lengths(GRID)) + 2
+    assert len(done) == arms * len(PROMPTS)
+    return result
+
+
+@pytest.fixture(scope="module")
+def greedy() -> Sweep:
+    return swept(0.0)
+
+
+@pytest.fixture(scope="module")
+def sampled() -> Sweep:
+    return swept(1.0)
+
+
+def bild(result: Sweep, fallback: float, rollback: float | None, most: int = 3) -> BildRow:
+    [row] = [
+        row
+        for row in result.rows
+        if row.decoder == "bild"
+        and (row.fallback, row.rollback, row.most) == (fallback, rollback, most)
+    ]
+    return row
+
+
+def test_every_way_to_decode_has_a_row(greedy: Sweep) -> None:
+    decoders = [row.decoder for row in greedy.rows]
+    assert decoders == [LARGE, SMALL, *["bild"] * 9, *["window"] * 3, "strict", "lenient"]
+    assert greedy.metric == "agreement"
+
+
+def test_the_limits_are_the_large_model_and_the_small_one(greedy: Sweep) -> None:
+    large, small = greedy.rows[:2]
+    assert large.quality["agreement"] == 100
+    assert (large.large_calls, large.small_calls) == (large.tokens, 0)
+    assert (small.large_calls, small.small_calls) == (0, small.tokens)
+    for rollback in (0.0, 1.0, None):
+        alone = bild(greedy, 1.1, rollback)
+        assert alone.quality == large.quality
+        assert alone.large_calls == alone.small_calls == alone.tokens
+
+
+def test_percentages_are_of_emitted_tokens(greedy: Sweep) -> None:
+    row = bild(greedy, 0.0, 0.0)
+    assert row.rollbacks > 0
+    assert row.rollback_percent == 100 * row.rollbacks / row.tokens
+    assert row.fallback_percent == 100 * row.large_calls / row.tokens
+    assert row.tokens == row.small_calls - row.discarded + row.large_calls
+
+
+def test_where_nothing_departs_from_the_large_models_text_calls_are_predicted_exactly(
+    greedy: Sweep,
+) -> None:
+    row = bild(greedy, 1.1, 0.0)
+    assert row.predicted_large_calls == pytest.approx(row.large_calls, abs=1e-9)
+    assert row.predicted_small_calls == pytest.approx(row.small_calls, abs=1e-9)
+    # Disagreement with no tolerance: the small model's token stands where it is the large one's.
+    # Only a text's last draft, which nobody reads, departs, and that is recorded.
+    rows = [row for row in greedy.rows if row.decoder in ("bild", "window") and row.rollback == 0]
+    assert len(rows) == 4
+    for row in rows:
+        assert row.predicted_large_calls == pytest.approx(row.large_calls, abs=1e-9)
+        assert row.predicted_small_calls == pytest.approx(row.small_calls, abs=1e-9)
+
+
+def test_only_bild_at_temperature_0_is_predicted(greedy: Sweep, sampled: Sweep) -> None:
+    for row in greedy.rows:
+        assert (row.predicted is None) == (row.decoder not in ("bild", "window"))
+        assert (row.error_percent is None) == (row.predicted is None)
+    errors = {
+        decoder: [abs(row.error_percent or 0.0) for row in greedy.rows if row.decoder == decoder]
+        for decoder in ("bild", "window")
+    }
+    for decoder, own in errors.items():
+        assert greedy.mean_abs_error_percent(decoder) == pytest.approx(np.mean(own))
+    both = errors["bild"] + errors["window"]
+    assert greedy.mean_abs_error_percent("bild", "window") == pytest.approx(np.mean(both))
+    assert all(row.predicted is None for row in sampled.rows)
+    assert sampled.mean_abs_error_percent("bild", "window") is None
+
+
+def test_sampled_texts_are_compared_with_the_greedy_one(greedy: Sweep, sampled: Sweep) -> None:
+    # The large model alone agrees with itself at temperature 0; what it draws does not.
+    assert sampled.rows[0].quality["agreement"] < 100
+    assert greedy.rows[0].quality["agreement"] == 100
+
+
+def test_no_row_of_the_front_is_beaten_and_every_other_is(greedy: Sweep) -> None:
+    for row in greedy.rows:
+        better = [
+            other
+            for other in greedy.rows
+            if other.quality["agreement"] >= row.quality["agreement"]
+            and other.speedup >= row.speedup
+            and (other.quality["agreement"], other.speedup)
+            != (row.quality["agreement"], row.speedup)
+        ]
+        assert row.pareto == (better == [])
+
+
+def test_the_fastest_row_keeps_the_quality(greedy: Sweep) -> None:
+    kept = greedy.fastest("bild", loss=0.1)
+    assert kept is not None
+    assert kept.quality["agreement"] >= 99.9
+    able = [
+        row.speedup
+        for row in greedy.rows
+        if row.decoder == "bild" and row.quality["agreement"] >= 99.9
+    ]
+    assert kept.speedup == max(able)
+    assert greedy.fastest("blockwise", loss=1.0) is None
+
+
+def test_references_give_bleu_and_must_be_as_many_as_prompts() -> None:
+    result = swept(0.0, ["1 2 3 4"] * len(PROMPTS))
+    assert result.metric == "bleu"
+    assert set(result.rows[0].quality) == {
+        "bleu", "rouge_l", "exact", "agreement", "log_likelihood"
+    }  # fmt: skip
+    with pytest.raises(ValueError, match="references must be as many as the prompts, 4, got 1"):
+        swept(0.0, ["1 2 3 4"])
+
+
+def test_a_grid_must_not_be_empty() -> None:
+    with pytest.raises(ValueError, match="at least one fallback and one rollback, got 0 and 1"):
+        Grid((), (1.0,), 10, "probability", "cross-entropy")
+
+
+def test_prediction_at_other_thresholds_prices_what_the_trace_says() -> None:
+    sampling = Sampling(0.0)
+    target, drafter = tiny_pair(sampling)
+    [trace] = record(
+        target,
+        drafter,
+        [[1, 2]],
+        [[3, 4, 5, 6]],
+        fallback=Fallback(0.5, 3),
+        rollback=Rollback(1.0),
+    )
+    assert trace.certainty.shape == (4, 3)
+    assert {part.shape for part in (trace.ends, trace.distance, trace.same)} == {(4,)}
+    cost = CostModel(target_seconds={1: 1.0, 2: 1.5, 3: 2.0}, draft_seconds=0.25)
+    trace = BildTrace(
+        certainty=np.array([[0.9, 0.2], [0.2, 0.9], [0.9, 0.9], [0.9, 0.9], [0.9, 0.9]]),
+        ends=np.full(5, NEVER),
+        distance=np.array([0.0, 9.0, 3.0, 0.0, 0.0]),
+        same=np.array([True, False, False, True, True]),
+    )
+    # A draft of one, refused at the second; then two, the first rolled back; then two, unread.
+    predicted = predict(
+        [trace], [trace], fallback=0.5, rollback=1.0, most=2, max_new_tokens=5, cost=cost
+    )
+    seconds = (0.25 + 0.25 + 1.5) + (2 * 0.25 + 2.0) + 2 * 0.25
+    assert predicted.speedup == pytest.approx(5 / seconds)
+    assert predicted.seconds == pytest.approx(seconds / 5)
+    assert predicted.large_calls == 2 / 5
+    assert predicted.small_calls == 6 / 5
+
+
+@pytest.mark.parametrize(
+    ("fallback", "rollback", "departs_at"),
+    [(0.5, 1.0, None), (0.5, 4.0, 2), (0.1, 4.0, 1), (0.1, 1.0, 1), (0.5, 2.0, 2)],
+)
+def test_a_text_departs_where_a_token_stands_that_is_not_the_large_models(
+    fallback: float, rollback: float, departs_at: int | None
+) -> None:
+    same = np.array([True, False, False, True])
+    certain = np.array([[0.9, 0.2], [0.2, 0.7], [0.8, 0.4], [0.9, 0.3]])
+    large = BildTrace(certain, np.arange(4), np.array([0.0, 0.5, 2.0, 0.0]), same)
+    small = BildTrace(np.full((6, 2), 0.6), np.full(6, 9), np.full(6, 1.5), np.full(6, True))
+    trace = spliced(large, small, fallback=fallback, rollback=rollback)
+    if departs_at is None:
+        assert trace is large
+        return
+    for name in ("certainty", "ends", "distance", "same"):
+        before, after, got = (getattr(each, name).tolist() for each in (large, small, trace))
+        assert got == before[: departs_at + 1] + after[departs_at + 1 :]
+
+
+def test_a_trace_holds_the_drafts_that_would_begin_at_each_token() -> None:
+    sampling = Sampling(0.0)
+    target, drafter = tiny_pair(sampling, noise=0.05)
+    prompt, text = [1, 2], [3, 4, 30, 7, 30]
+    written = [[*text[:place], *greedy_draft(drafter, [*prompt, *text[:place]])] for place in
+               range(len(text))]
+    end = written[2][4]   # what the third draft writes third
+    fallback = Fallback(0.5, 4, end_ids=frozenset({end}))
+    trace = bild_trace(target, drafter, prompt, text, fallback=fallback, rollback=Rollback(1.0))
+    for place in range(len(text)):
+        draft = written[place][place:]
+        ends = draft.index(end) + 1 if end in draft else NEVER
+        assert trace.ends[place] == ends
+        assert np.isfinite(trace.certainty[place]).sum() == min(ends, 4)
+        assert trace.same[place] == (draft[0] == text[place])
+        # Its first place is the law after the text so far.
+        single = bild_trace(
+            target, drafter, prompt, text[: place + 1], fallback=fallback, rollback=Rollback(1.0)
+        )
+        np.testing.assert_allclose(
+            trace.certainty[place], single.certainty[place], rtol=1e-4, equal_nan=True
+        )
+
+
+def greedy_draft(drafter: ModelDrafter, text: list[int]) -> list[int]:
+    """Returns four tokens that the small model writes after a text, each from a pass of its own."""
+    written: list[int] = []
+    for _ in range(4):
+        drafter.draft.start(text)
+        drafter.draft.rollback(0)
+        logits = drafter.draft.extend(torch.tensor([*text, *written]))
+        written.append(int(logits[-1].argmax()))
+    return written
