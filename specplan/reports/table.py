@@ -1,0 +1,70 @@
+"""Tables for a terminal: a row is a record, a column says what to show of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+Row = TypeVar("Row")
+
+
+@dataclass(frozen=True)
+class Column(Generic[Row]):
+    """A column: its header, and the text that it shows of a row (see `shown` and `ranged`)."""
+
+    header: str
+    cell: Callable[[Row], str]
+
+
+def table(
+    rows: Iterable[Row],
+    columns: Sequence[Column[Row]],
+    *,
+    best: Callable[[Row], bool] | None = None,
+    note: Callable[[Row], str] | None = None,
+) -> str:
+    """Returns aligned columns, their cells to the right.
+
+    Args:
+      rows: records of any kind, one a line.
+      columns: what to show of them.
+      best: whether a row is to be pointed at as the best.
+      note: what stands after a row; empty: nothing.
+    """
+    records = list(rows)
+    cells = [[column.header for column in columns]]
+    cells += [[column.cell(record) for column in columns] for record in records]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    lines = [
+        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
+        for row in cells
+    ]
+    for index, record in enumerate(records, start=1):
+        after = ["<- best"] if best is not None and best(record) else []
+        after += [note(record)] if note is not None and note(record) else []
+        lines[index] = "  ".join([lines[index], *after])
+    return "\n".join(lines)
+
+
+def fastest(rows: Iterable[Row], speed: Callable[[Row], float]) -> Callable[[Row], bool]:
+    """Returns what tells the row of the greatest speed-up, the first of equal ones, if it gains."""
+    best = max(rows, key=speed, default=None)
+    return lambda row: row is best and speed(row) > 1
+
+
+def shown(value: float | None, form: str = ".2f", unit: str = "") -> str:
+    """Returns a number in that format, its unit after it; a dash where there is none."""
+    return "-" if value is None else f"{value:{form}}{unit}"
+
+
+def ranged(
+    value: float | None, low: float | None, high: float | None, form: str = ".2f"
+) -> str:
+    """Returns a number and its interval, as `0.80 [0.78, 0.82]`; a dash where there is none."""
+    return "-" if value is None else f"{value:{form}} {bounds(low, high, form)}"
+
+
+def bounds(low: float | None, high: float | None, form: str = ".2f") -> str:
+    """Returns an interval in brackets, a dash in them where there is none."""
+    return "[-]" if low is None or high is None else f"[{low:{form}}, {high:{form}}]"

@@ -1,0 +1,62 @@
+"""Tables: aligned columns, what stands after a row, numbers that are not there."""
+
+from __future__ import annotations
+
+import pytest
+
+from specplan.reports.table import Column, bounds, fastest, ranged, shown, table
+
+COLUMNS = [
+    Column[tuple[int, float]]("gamma", lambda row: str(row[0])),
+    Column[tuple[int, float]]("speed-up", lambda row: shown(row[1], ".1f")),
+]
+
+
+def test_columns_are_as_wide_as_their_widest_cell_and_stand_to_the_right() -> None:
+    assert table([(10_000_000, 1.0), (2, 10.0)], COLUMNS).splitlines() == [
+        "   gamma  speed-up",
+        "10000000       1.0",
+        "       2      10.0",
+    ]
+
+
+def test_a_table_of_no_rows_has_its_header() -> None:
+    assert table([], COLUMNS) == "gamma  speed-up"
+
+
+def test_the_best_row_and_noted_rows_say_so() -> None:
+    lines = table(
+        [(1, 1.2), (2, 1.5)],
+        COLUMNS,
+        best=lambda row: row[1] > 1.3,
+        note=lambda row: "+" if row[0] == 2 else "",
+    ).splitlines()
+    assert lines[1].endswith("1.2")
+    assert lines[2].endswith("1.5  <- best  +")
+
+
+@pytest.mark.parametrize(
+    ("speeds", "marked"), [([0.9, 1.2, 1.2], [1]), ([0.9, 1.0], []), ([], [])]
+)
+def test_the_fastest_row_is_the_first_that_gains_most(
+    speeds: list[float], marked: list[int]
+) -> None:
+    rows = list(enumerate(speeds))
+    best = fastest(rows, lambda row: row[1])
+    assert [row[0] for row in rows if best(row)] == marked
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (shown(None), "-"),
+        (shown(0.0), "0.00"),
+        (shown(1.25, "+.1f", " %"), "+1.2 %"),
+        (ranged(0.5, 0.25, 0.75), "0.50 [0.25, 0.75]"),
+        (ranged(0.5, None, 0.75), "0.50 [-]"),
+        (ranged(None, None, None), "-"),
+        (bounds(0.0, 1.0, ".1f"), "[0.0, 1.0]"),
+    ],
+)
+def test_what_is_not_there_is_a_dash(text: str, expected: str) -> None:
+    assert text == expected
