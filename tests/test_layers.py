@@ -29,9 +29,9 @@ ROOMS: dict[str, list[str]] = {
     ],
     "ngram": ["rows", "formats", "training", "drafters"],
     "estimator": [
-        "writing", "seeding", "intervals", "draft_model", "prompt_files", "prompt_datasets",
-        "prompts", "shapes", "costs", "runs", "traces", "profiles", "quality", "validation",
-        "comparison",
+        "notices", "progress", "writing", "seeding", "intervals", "draft_model", "prompt_files",
+        "prompt_datasets", "prompts", "drafters", "rules", "loading", "shapes", "costs", "runs",
+        "traces", "profiles", "quality", "validation", "comparison",
     ],
     "engines": [
         "counting", "engine", "scores", "serving", "observing", "llama_cpp_child", "llama_cpp",

@@ -11,6 +11,7 @@ import click
 from specplan.commands.validate_bild import warn_of_size
 from specplan.options.json_option import json_option
 from specplan.options.model_options import ModelOptions, model_options
+from specplan.options.requests import Command
 from specplan.reports.output import bounds, print_json, table, writable
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
     return writable(ctx, param, value)
 
 
-@click.command("align")
+@click.command("align", cls=Command)
 @model_options
 @click.option(
     "--loss",

@@ -18,6 +18,7 @@ from specplan.options.model_options import (
     model_options,
     verification_option,
 )
+from specplan.options.requests import Command
 from specplan.reports.generation import generation_data, print_blocks
 from specplan.reports.output import folded, print_json
 
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from specplan.loading.pairs import Loaded
 
 
-@click.command("generate")
+@click.command("generate", cls=Command)
 @model_options
 @compile_option
 @click.option("--prompt", help="Text to continue.  [default: the first of the prompts]")

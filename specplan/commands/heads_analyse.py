@@ -8,10 +8,11 @@ import click
 
 from specplan.options.json_option import json_option
 from specplan.options.model_options import ModelOptions, model_options
+from specplan.options.requests import Command
 from specplan.reports.output import print_json, warn
 
 
-@click.command("analyse", short_help="Analyse drafts of heads before and after rescoring.")
+@click.command("analyse", cls=Command, short_help="Analyse drafts of heads, rescored or not.")
 @model_options
 @click.option(
     "--ngram",

@@ -10,10 +10,11 @@ import click
 from specplan.loading.corpora import read_corpus
 from specplan.options.corpus_options import corpus_option
 from specplan.options.json_option import json_option
+from specplan.options.requests import Command
 from specplan.reports.output import print_json, table, writable
 
 
-@click.command("train", short_help="Train heads on a frozen model, or with it.")
+@click.command("train", cls=Command, short_help="Train heads on a frozen model, or with it.")
 @click.option(
     "--target",
     default="embedded",

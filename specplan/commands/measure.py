@@ -18,6 +18,7 @@ from specplan.options.model_options import (
     verification_option,
 )
 from specplan.options.ranges import integers
+from specplan.options.requests import Command
 from specplan.reports.kept import Kept
 from specplan.reports.output import folded, print_json, writable
 from specplan.reports.profile import profile_text
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from specplan.loading.pairs import Loaded
 
 
-@click.command("measure")
+@click.command("measure", cls=Command)
 @model_options
 @engine_options(measure_on_engine)
 @compile_option

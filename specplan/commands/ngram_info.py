@@ -8,11 +8,12 @@ import click
 
 from specplan.options.corpus_options import existing_file
 from specplan.options.json_option import json_option
+from specplan.options.requests import Command
 from specplan.reports.ngrams import ngram_table
 from specplan.reports.output import print_json
 
 
-@click.command("info", short_help="Say what an n-gram model is.")
+@click.command("info", cls=Command, short_help="Say what an n-gram model is.")
 @click.argument("model", type=existing_file)
 @json_option
 def info_command(model: Path, as_json: bool) -> None:

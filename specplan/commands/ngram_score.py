@@ -10,10 +10,11 @@ import click
 from specplan.loading.corpora import load_named_tokenizer, read_corpus
 from specplan.options.corpus_options import corpus_option, existing_file, glob_option
 from specplan.options.json_option import json_option
+from specplan.options.requests import Command
 from specplan.reports.output import print_json, table
 
 
-@click.command("score", short_help="Measure perplexity on a text.")
+@click.command("score", cls=Command, short_help="Measure perplexity on a text.")
 @click.argument("model", type=existing_file)
 @corpus_option
 @glob_option

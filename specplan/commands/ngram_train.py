@@ -10,6 +10,7 @@ import click
 from specplan.loading.corpora import load_named_tokenizer, read_corpus
 from specplan.options.corpus_options import corpus_option, glob_option
 from specplan.options.json_option import json_option
+from specplan.options.requests import Command
 from specplan.reports.ngrams import ngram_table
 from specplan.reports.output import print_json, warn, writable
 
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from ngram.formats.description import Smoothing
 
 
-@click.command("train", short_help="Train an n-gram model on your own text.")
+@click.command("train", cls=Command, short_help="Train an n-gram model on your own text.")
 @click.option("--order", type=int, default=3, help="Words in the longest n-grams, 1 to 6.")
 @corpus_option
 @glob_option

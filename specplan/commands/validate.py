@@ -22,6 +22,7 @@ from specplan.options.model_options import (
     verification_option,
 )
 from specplan.options.ranges import integers, numbers
+from specplan.options.requests import Command
 from specplan.options.timing import precision_option, repeats_option
 from specplan.reports.output import print_json, writable, write_json
 
@@ -47,7 +48,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     return writable(ctx, param, value)
 
 
-@click.command("validate")
+@click.command("validate", cls=Command)
 @model_options
 @compile_option
 @engine_options(validate_on_engine)

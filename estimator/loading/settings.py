@@ -1,0 +1,115 @@
+"""Settings that requests share: which models run, on which text, how tokens are drawn.
+
+Each field has the name of its command-line option.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from reference.laws.sampling import Sampling
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetSettings:
+    """Which target runs, and where.
+
+    target: embedded, a Hugging Face name or a folder; None: the embedded one.
+    device: auto, cpu or cuda.
+    device_map: how the target is spread over devices; None: it is on one.
+    dtype: auto, float32, bfloat16 or float16.
+    """
+
+    target: str | None = None
+    device: str = "auto"
+    device_map: str | None = None
+    dtype: str = "auto"
+    trust_remote_code: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSettings(TargetSettings):
+    """Which models run, and where.
+
+    drafts: drafters as a user names them; none: the embedded one, beside the embedded target.
+    force: take an n-gram model though its tokenizer is not known to be the target's.
+    lattice_k: tokens of each head that a lattice holds; None: 16.
+    rescoring_weight: of a rescorer beside the heads, at least 0; None: 1.
+    """
+
+    drafts: tuple[str, ...] = ()
+    force: bool = False
+    lattice_k: int | None = None
+    rescoring_weight: float | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSource:
+    """Where prompts come from, and how much is written after each.
+
+    prompts: a file, folder or glob; None with no dataset: library sources.
+    dataset, dataset_config, dataset_split: whose rows are the prompts; None: none's.
+    prompt_tokens: to which each prompt is cut; None: a user's are whole.
+    chat: whether each prompt is a user's message in the chat template.
+    max_new_tokens: after each prompt, at most.
+    """
+
+    prompts: str | None = None
+    dataset: str | None = None
+    dataset_config: str | None = None
+    dataset_split: str | None = None
+    prompt_tokens: int | None = None
+    chat: bool = False
+    max_new_tokens: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PromptSettings(PromptSource):
+    """Which prompts, and how many of them.
+
+    num_prompts: at most, at least 1.
+    """
+
+    num_prompts: int = 8
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingSettings:
+    """How tokens are drawn at any temperature; see `reference.laws.sampling.Sampling`."""
+
+    top_k: int | None = None
+    top_p: float = 1.0
+    min_p: float = 0.0
+    repetition_penalty: float = 1.0
+
+    def at(self, temperature: float) -> Sampling:
+        """Returns the sampling at a temperature.
+
+        Raises:
+          ValueError: if a setting is out of range.
+        """
+        from reference.laws.sampling import Sampling
+
+        return Sampling(
+            temperature=temperature,
+            top_k=self.top_k,
+            top_p=self.top_p,
+            min_p=self.min_p,
+            repetition_penalty=self.repetition_penalty,
+        )
+
+
+def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampling:
+    """Returns how the draft samples: as the target, but for a temperature of its own.
+
+    Raises:
+      ValueError: if that is out of range.
+    """
+    if draft_temperature is None:
+        return sampling
+    try:
+        return replace(sampling, temperature=draft_temperature)
+    except ValueError as error:
+        raise ValueError(f"draft_{error}") from error

@@ -1,0 +1,26 @@
+"""Whom a long run tells how far it is."""
+
+from typing import Protocol
+
+
+class Progress(Protocol):
+    """What counts the steps of a run."""
+
+    def expect(self, steps: int) -> None:
+        """Adds to the steps to come; less than 0: so many are not needed."""
+
+    def step(self) -> None:
+        """Counts one step."""
+
+
+class Silent:
+    """Counts nothing."""
+
+    def expect(self, steps: int) -> None:
+        """Does nothing."""
+
+    def step(self) -> None:
+        """Does nothing."""
+
+
+SILENT = Silent()

@@ -1,0 +1,169 @@
+"""From the options of a command to the records that it asks with: each option is read or refused.
+
+A command can be run in several ways, such as `validate` by its own decoder, by BiLD, or on an
+engine. Each way is one function that takes records: what is asked, and how the answer is shown.
+The records name all that this way reads, by the names of the command's options.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, get_type_hints
+
+import click
+from click.core import ParameterSource
+
+from specplan.reports.notices import notices_printed
+
+
+class Command(click.Command):
+    """A command of which each option is given once, and read or refused by name.
+
+    ways: for each way to run it, by the option that selects it ("--engine", "--decoder bild"; ""
+      for what is run otherwise), "module:function". The first that fits is run.
+    """
+
+    def __init__(self, *arguments: Any, ways: Mapping[str, str] | None = None, **given: Any):
+        super().__init__(*arguments, **given)
+        self.ways: Mapping[str, str] = {} if ways is None else ways
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        _, _, order = self.make_parser(ctx).parse_args(list(args))
+        for param, count in Counter(order).items():
+            if count > 1 and isinstance(param, click.Option) and not repeatable(param):
+                raise click.UsageError(f"{option_name(param)} must be given once, got {count}", ctx)
+        return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        with notices_printed():
+            return super().invoke(ctx)
+
+
+def repeatable(option: click.Option) -> bool:
+    """Returns whether saying an option again adds to it or changes nothing."""
+    same = option.is_flag and not option.secondary_opts
+    return option.multiple or option.count or same
+
+
+def option_name(param: click.Parameter) -> str:
+    """Returns a parameter as a user states it: an option's long form, an argument's name."""
+    if isinstance(param, click.Option):
+        return next((text for text in param.opts if text.startswith("--")), param.opts[0])
+    return str(param.name)
+
+
+def run(ctx: click.Context) -> None:
+    """Runs the way of a command that its options select, with the records that it takes.
+
+    Raises:
+      click.UsageError: if an option is stated that this way does not read.
+    """
+    ways = ways_of(ctx.command)
+    way = next(way for way in ways if selects(way, ctx))
+    function = function_of(ways[way])
+    function(*fill(ctx, records_of(function), way=way))
+
+
+def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> list[Any]:
+    """Returns records filled from a command's options, each field by the option of its name.
+
+    A field that is a record itself is filled from the options of its fields. What is not stated is
+    left to the record's own default, where it has one.
+
+    Args:
+      ctx: of the parsed command.
+      records: dataclasses, whose fields together are all that is read.
+      way: the option that selects them.
+
+    Raises:
+      click.UsageError: if an option is stated that none of them has.
+    """
+    read = {name for record in records for name in names_of(record)}
+    selecting = selector(way)
+    for param in ctx.command.params:
+        if param.name in read or param.name == selecting or not is_stated(ctx, param):
+            continue
+        raise click.UsageError(_refusal(ctx, param, way), ctx)
+    return [_filled(ctx, record) for record in records]
+
+
+def names_of(record: type[Any]) -> set[str]:
+    """Returns the names of all options that a record reads."""
+    names: set[str] = set()
+    for name, kind in get_type_hints(record).items():
+        names |= names_of(kind) if _is_record(kind) else {name}
+    return names
+
+
+def is_stated(ctx: click.Context, param: click.Parameter) -> bool:
+    """Returns whether a user stated a parameter, be it with the value that it has by default."""
+    source = ctx.get_parameter_source(str(param.name))
+    return source not in (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
+
+
+def ways_of(command: click.Command) -> Mapping[str, str]:
+    """Returns the ways to run a command."""
+    return command.ways if isinstance(command, Command) else {}
+
+
+def function_of(place: str) -> Any:
+    """Returns the function of "module:function"."""
+    module, _, name = place.partition(":")
+    return getattr(importlib.import_module(module), name)
+
+
+def records_of(function: Any) -> list[type[Any]]:
+    """Returns the records that a way takes, in their order."""
+    return [kind for name, kind in get_type_hints(function).items() if name != "return"]
+
+
+def selector(way: str) -> str | None:
+    """Returns the name of the option that selects a way; None: it needs none."""
+    return way.partition(" ")[0].removeprefix("--").replace("-", "_") or None
+
+
+def selects(way: str, ctx: click.Context) -> bool:
+    """Returns whether the options as parsed select a way."""
+    name, value = selector(way), way.partition(" ")[2]
+    if name is None:
+        return True
+    return ctx.params[name] == value if value else ctx.params[name] is not None
+
+
+def _filled(ctx: click.Context, record: type[Any]) -> Any:
+    values = {}
+    kinds = get_type_hints(record)
+    params = {param.name: param for param in ctx.command.params}
+    for field in fields(record):
+        if _is_record(kinds[field.name]):
+            values[field.name] = _filled(ctx, kinds[field.name])
+            continue
+        optional = field.default is not MISSING or field.default_factory is not MISSING
+        param = params.get(field.name)
+        if param is not None and (is_stated(ctx, param) or not optional):
+            values[field.name] = ctx.params[field.name]
+    return record(**values)
+
+
+def _is_record(kind: Any) -> bool:
+    return isinstance(kind, type) and is_dataclass(kind)
+
+
+def _refusal(ctx: click.Context, param: click.Parameter, way: str) -> str:
+    """Returns why an option cannot be given, and which ways read it where none is selected."""
+    name = option_name(param)
+    ways = ways_of(ctx.command)
+    stated = [each for each in ctx.command.params if each.name == selector(way)]
+    if not stated or not is_stated(ctx, stated[0]):
+        others = [
+            other
+            for other, place in ways.items()
+            if other != way
+            and any(param.name in names_of(each) for each in records_of(function_of(place)))
+        ]
+        if others:
+            return f"{name} needs {' or '.join(others)}"
+    return f"{name} cannot be given with {way or ctx.command.name}"

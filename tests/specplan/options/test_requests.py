@@ -1,0 +1,113 @@
+"""Options to records: each stated option is read or refused, and said once."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from estimator.notices import notice
+from specplan.options.requests import Command, fill, run
+
+HERE = __name__
+
+
+@dataclass(frozen=True)
+class Models:
+    target: str = "own"
+    drafts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Asked:
+    gamma: int
+    models: Models = field(default_factory=Models)
+    max_gamma: int | None = None
+
+
+@dataclass(frozen=True)
+class Beams:
+    beams: int | None = None
+
+
+@dataclass(frozen=True)
+class Shown:
+    as_json: bool = False
+
+
+def own(request: Asked, shown: Shown) -> None:
+    notice("on we go")
+    click.echo(f"{request} {shown}")
+
+
+def beams(request: Beams) -> None:
+    click.echo(f"{request}")
+
+
+@click.command("try", cls=Command, ways={"--decoder beam": f"{HERE}:beams", "": f"{HERE}:own"})
+@click.option("--decoder", default="speculative")
+@click.option("--target", default="own")
+@click.option("--draft", "drafts", multiple=True)
+@click.option("--gamma", type=int, default=4)
+@click.option("--max-gamma", type=int, default=16)
+@click.option("--beams", type=int)
+@click.option("--compile", "compiling", is_flag=False, flag_value="on", default="off")
+@click.option("--json", "as_json", is_flag=True)
+@click.pass_context
+def command(ctx: click.Context, **_options: object) -> None:
+    run(ctx)
+
+
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def invoke() -> Run:
+    def run_with(*arguments: str) -> tuple[int, str]:
+        result = CliRunner().invoke(command, arguments)
+        return result.exit_code, result.output.removeprefix("Warning: on we go\n")
+
+    return run_with
+
+
+def test_records_are_filled_by_name_and_nested(invoke: Run) -> None:
+    request = Asked(gamma=2, models=Models("t", ("a", "b")))
+    stated = ("--target", "t", "--draft", "a", "--draft", "b", "--gamma", "2", "--json")
+    assert invoke(*stated) == (0, f"{request} {Shown(True)}\n")
+
+
+def test_what_is_not_stated_is_left_to_the_record_and_else_to_the_option(invoke: Run) -> None:
+    assert invoke() == (0, f"{Asked(gamma=4)} {Shown()}\n")
+
+
+def test_what_a_run_tells_is_printed_as_a_warning() -> None:
+    assert CliRunner().invoke(command, []).stderr == "Warning: on we go\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--compile",), "--compile cannot be given with try"),
+        (("--beams", "2"), "--beams needs --decoder beam"),
+        (("--decoder", "beam", "--gamma", "4"), "--gamma cannot be given with --decoder beam"),
+        (("--gamma", "1", "--gamma", "1"), "--gamma must be given once, got 2"),
+        (("--compile", "--compile", "try"), "--compile must be given once, got 2"),
+    ],
+)
+def test_other_options_are_refused_by_name(
+    arguments: tuple[str, ...], message: str, invoke: Run
+) -> None:
+    status, said = invoke(*arguments)
+    assert status == 2
+    assert message in said
+
+
+def test_a_flag_may_be_repeated(invoke: Run) -> None:
+    assert invoke("--json", "--json") == invoke("--json")
+
+
+def test_fill_without_ways_names_the_command() -> None:
+    alone = click.Command("alone", params=[click.Option(["--beams"])])
+    with pytest.raises(click.UsageError, match=r"--beams cannot be given with alone"):
+        fill(alone.make_context("alone", ["--beams", "2"]), [Shown])
