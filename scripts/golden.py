@@ -29,6 +29,7 @@ import time
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO
 
 from golden_masks import comparable, comparable_errors, stilled
@@ -56,27 +57,27 @@ def cases() -> Iterator[tuple[str, str]]:
 
 
 def answer(command: str, folder: Path) -> str:
-    """Runs a command, steps joined by && of which each may end in > FILE, and says what came."""
+    """Runs a command, steps joined by &&, and returns what came of it."""
     for output in re.findall(r"-o (\S+)", command):
         _remove(folder, output)
     said = [f"$ {command}\n"]
     for step in command.split(" && "):
-        words = shlex.split(step)
-        output = words[-1] if ">" in words else None
-        words = words[: words.index(">")] if output else words
-        with (folder / ".stdout").open("w+b") as stdout, (folder / ".stderr").open("w+b") as stderr:
-            status = _status(words, folder, stdout, stderr)
-        printed = (folder / ".stdout").read_text(encoding="utf-8")
-        if output:
-            (folder / output).write_text(printed, encoding="utf-8")
-        said += [
-            "" if output else comparable(printed, step),
-            comparable_errors((folder / ".stderr").read_text(encoding="utf-8"), step),
-            f"exit status {status}\n",
-        ]
+        with TemporaryFile() as stdout, TemporaryFile() as stderr:
+            status = _status(shlex.split(step), folder, stdout, stderr)
+            said += [
+                comparable(_content(stdout), step),
+                comparable_errors(_content(stderr), step),
+                f"exit status {status}\n",
+            ]
         if status:
             break
     return "".join(said)
+
+
+def _content(file: IO[bytes]) -> str:
+    """Returns what a program wrote into a file."""
+    file.seek(0)
+    return file.read().decode()
 
 
 def _remove(folder: Path, output: str) -> None:
