@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from engines.counting.counts import Counts
+from engines.scores.text_scores import TextScores
 from estimator.traces.traces import DraftSampling
 
 
@@ -51,6 +52,10 @@ class Server(Protocol):
     def version(self) -> str:
         """Of the engine."""
 
+    @property
+    def model(self) -> str | None:
+        """What it calls the model that it serves; None: it does not say."""
+
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
@@ -68,24 +73,20 @@ class Server(Protocol):
         """
 
 
+@runtime_checkable
+class ScoringServer(Server, Protocol):
+    """A server that scores given texts."""
+
+    def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
+        """Returns how likely the served model finds a text, at temperature 1.
+
+        Raises:
+          ValueError: if the server refuses to score, or scores other ids than were sent.
+        """
+
+
 class Engine(Protocol):
     """An engine and the pair that it serves."""
-
-    @property
-    def name(self) -> str:
-        """As users name it."""
-
-    @property
-    def drafts_past_end(self) -> bool:
-        """Whether a block drafts γ tokens though fewer can still be emitted."""
-
-    @property
-    def drafts_with_prompt(self) -> bool:
-        """Whether the pass over the prompt verifies a draft already."""
-
-    @property
-    def draft_samplings(self) -> tuple[DraftSampling, ...]:
-        """The ways of drafting that it has, its own default first."""
 
     @property
     def flags(self) -> tuple[str, ...]:

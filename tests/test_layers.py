@@ -34,8 +34,8 @@ ROOMS: dict[str, list[str]] = {
         "traces", "profiles", "quality", "validation", "comparison",
     ],
     "engines": [
-        "counting", "engine", "scores", "serving", "observing", "llama_cpp_child", "llama_cpp",
-        "transformers", "vllm", "running", "trials",
+        "counting", "scores", "engine", "settings", "serving", "observing", "kind", "servers",
+        "kinds", "registry", "sources", "trials",
     ],
     "studies": ["bild", "blockwise"],
     "figures": ["drawing", "registry", "files", "leviathan", "bild", "blockwise", "beyond_papers"],

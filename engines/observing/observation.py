@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +15,6 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.by_position import CUT_SHORT, ByPosition
 from simulator.acceptance.iid import Iid
 
-Kind = Literal["vllm", "sglang", "llama.cpp"]
 Origin = Literal["metrics", "log", "bench", "timings"]
 # Rates by position that differ by more than chance once in a hundred times are not i.i.d.
 IID_FALSE_ALARM = 0.01
@@ -24,7 +24,7 @@ IID_FALSE_ALARM = 0.01
 class Observation:
     """Counts of the blocks that drafted, over a while.
 
-    kind, origin: whose, and read from what.
+    kind: the name of the engine; origin: what it was read from.
     stated_gamma: drafted tokens per block, as the deployment is set; None: not told.
     drafts, drafted, accepted: blocks, tokens drafted in them, those of them that were accepted.
     by_position: blocks of which positions 1, 2, … were accepted, as far as they are
@@ -33,7 +33,7 @@ class Observation:
     began: when the counters began, in seconds since 1970; None: not told.
     """
 
-    kind: Kind
+    kind: str
     origin: Origin
     stated_gamma: int | None
     drafts: int
@@ -229,3 +229,15 @@ class Observation:
 
 def _padded(counts: tuple[int, ...], length: int) -> tuple[int, ...]:
     return counts + (0,) * (length - len(counts))
+
+
+def whole_number(printed: Mapping[str, Any], name: str) -> int:
+    """Returns a count of a JSON object.
+
+    Raises:
+      ValueError: if it is no whole number of at least 0.
+    """
+    found = printed.get(name)
+    if isinstance(found, bool) or not isinstance(found, int) or found < 0:
+        raise ValueError(f"{name} must be a whole number of at least 0, got {found!r}")
+    return found

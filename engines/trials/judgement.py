@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from engines.counting.counts import NOTHING
-from engines.engine import Completion, Engine
+from engines.engine import Completion
+from engines.kind import EngineKind
 from engines.scores.text_gap import Text, greedy_text_gap, text_gap
 from engines.scores.text_scores import acceptance
 from engines.trials.audit import Predicted, audit, feigned, predict
@@ -29,7 +30,6 @@ Chances = list[list[NDArray[np.float64]]]
 
 
 def judge(
-    engine: Engine,
     trial: Trial,
     measured: Measured,
     pairs: dict[tuple[int, Case], list[list[Pair]]],
@@ -43,7 +43,7 @@ def judge(
     """Returns the row of one γ, temperature and concurrency.
 
     Args:
-      engine, trial, measured: what was run.
+      trial, measured: what was run.
       pairs: scores of all rows' texts, by γ and case, repeat, prompt.
       gamma, case: of the row.
       steps: prices, from other prompts.
@@ -69,7 +69,6 @@ def judge(
     ]
     total = sum((one.total for one in own), NOTHING)
     allowed = _allowed(
-        engine,
         trial,
         chances,
         source,
@@ -79,8 +78,8 @@ def judge(
         resample=source is alone,
     )
     found = audit(allowed, total, text_gap=gap)
-    calls = sum(one.steps(drafts_past_end=engine.drafts_past_end) for one in own)
-    replayed = _calls(engine, chances, source, gamma) if source is own else None
+    calls = sum(one.steps(drafts_past_end=trial.kind.drafts_past_end) for one in own)
+    replayed = _calls(trial.kind, chances, source, gamma) if source is own else None
     tokens = sum(one.decoded for one in own)
     measured_seconds = timed.levels["rows", gamma] * calls / tokens
     step = float(steps.cost.block_seconds(gamma))
@@ -89,9 +88,9 @@ def judge(
     alpha = float(np.concatenate([one for texts in chances for one in texts]).mean())
     baseline = timed.levels["rows", 0]
     measured_speed_up = baseline / measured_seconds
-    low, high = speed_up_interval(measured_speed_up, engine, timed, own, gamma, case)
+    low, high = speed_up_interval(measured_speed_up, trial.kind, timed, own, gamma, case)
     return Row(
-        engine=engine.name,
+        engine=trial.kind.name,
         engine_version=measured.version,
         draft=draft,
         temperature=temperature,
@@ -142,7 +141,6 @@ def _greedy_texts(scored: Scored) -> list[Text]:
 
 
 def _allowed(
-    engine: Engine,
     trial: Trial,
     chances: Chances,
     source: Sequence[Run],
@@ -160,30 +158,30 @@ def _allowed(
     for repeat, (texts, one) in enumerate(zip(chances, source, strict=True)):
         for prompt, (rates, text) in enumerate(zip(texts, one.completions, strict=True)):
             same = (prompt, *text.tokens) if greedy else (prompt, repeat)
-            drafted[same] = rates[_start(engine, text) :]
+            drafted[same] = rates[_start(trial.kind, text) :]
             times[same] += 1
     return predict(
         list(drafted.values()),
         times=list(times.values()),
         gamma=gamma,
-        drafts_past_end=engine.drafts_past_end,
+        drafts_past_end=trial.kind.drafts_past_end,
         resample=resample,
         generator=np.random.default_rng((trial.seed, gamma)),
     )
 
 
-def _start(engine: Engine, text: Completion) -> int:
+def _start(kind: EngineKind, text: Completion) -> int:
     """Returns where in a text the first draft begins."""
-    return 0 if engine.drafts_with_prompt else text.first
+    return 0 if kind.drafts_with_prompt else text.first
 
 
-def _calls(engine: Engine, chances: Chances, runs: Sequence[Run], gamma: int) -> float:
+def _calls(kind: EngineKind, chances: Chances, runs: Sequence[Run], gamma: int) -> float:
     """Returns the expected target passes after those over the prompts."""
     total = 0.0
     for texts, one in zip(chances, runs, strict=True):
         for rates, text in zip(texts, one.completions, strict=True):
-            drafted = rates[_start(engine, text) :]
-            total += float(expected_calls(drafted, gamma)) - engine.drafts_with_prompt
+            drafted = rates[_start(kind, text) :]
+            total += float(expected_calls(drafted, gamma)) - kind.drafts_with_prompt
     return total
 
 

@@ -19,7 +19,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from engines.engine import Engine
+from engines.kind import EngineKind
 from engines.trials.runs import Run
 from engines.trials.trial import Case, Kind, Measured, Trial
 
@@ -80,7 +80,7 @@ def _median(values: NDArray[np.float64], *, axis: int) -> NDArray[np.float64]:
     return np.asarray((low + high) / 2)
 
 
-def timed_steps(engine: Engine, trial: Trial, measured: Measured, case: Case) -> Timed:
+def timed_steps(trial: Trial, measured: Measured, case: Case) -> Timed:
     """Returns what target passes took.
 
     Servers that ran together share the turns; of others each γ has turns of its own.
@@ -88,7 +88,7 @@ def timed_steps(engine: Engine, trial: Trial, measured: Measured, case: Case) ->
     Raises:
       ValueError: if the passes over the prompts gave every text whole.
     """
-    table = _table(engine, trial, measured, case)
+    table = _table(trial, measured, case)
     for (_, gamma), row in table.items():
         if np.isnan(row).all():
             raise ValueError(
@@ -113,7 +113,7 @@ def unit_axis(case: Case) -> int:
     return 1 if case[1] == 1 else 0
 
 
-def block_seconds(engine: Engine, runs: Sequence[Run]) -> NDArray[np.float64]:
+def block_seconds(kind: EngineKind, runs: Sequence[Run]) -> NDArray[np.float64]:
     """Returns the seconds of a target pass, drafting included, shape (repeats, turns of each).
 
     A turn is a text, or all that ran at once; NaN where the pass over the prompt gave it whole.
@@ -123,19 +123,19 @@ def block_seconds(engine: Engine, runs: Sequence[Run]) -> NDArray[np.float64]:
             [
                 part.seconds / steps if steps > 0 else np.nan
                 for part in one.parts
-                for steps in (part.steps(drafts_past_end=engine.drafts_past_end),)
+                for steps in (part.steps(drafts_past_end=kind.drafts_past_end),)
             ]
             for one in runs
         ]
     )
 
 
-def _table(engine: Engine, trial: Trial, measured: Measured, case: Case) -> Table:
+def _table(trial: Trial, measured: Measured, case: Case) -> Table:
     """Returns the seconds of all cells, of one shape: there may be a prompt more of one kind."""
     table = {
-        (kind, gamma): block_seconds(engine, measured.of(kind)[gamma, case])
-        for kind, gamma in trial.cells(trial.served_gammas)
-        if trial.prompts_of(kind)
+        (of, gamma): block_seconds(trial.kind, measured.of(of)[gamma, case])
+        for of, gamma in trial.cells(trial.served_gammas)
+        if trial.prompts_of(of)
     }
     turns = max(row.shape[1] for row in table.values())
     return {

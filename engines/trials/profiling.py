@@ -9,7 +9,7 @@ import numpy as np
 
 from engines.counting.counts import NOTHING
 from engines.engine import Engine, Setting
-from engines.observing.observation import Kind, Observation
+from engines.observing.observation import Observation
 from engines.scores.text_scores import acceptance
 from engines.trials.levels import block_seconds, timed_steps
 from engines.trials.runs import run
@@ -37,8 +37,6 @@ from estimator.traces.traces import (
 from simulator.choice.calibrated import calibrated_factor
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.curves import CostModel
-
-COUNTED_BY: dict[str, Kind] = {"llama.cpp": "llama.cpp", "vllm": "vllm"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +79,7 @@ def profile_on_engine(
     """
     measured = measure(engine, trial, progress=progress)
     [case] = trial.cases
-    line_error, timed = None, timed_steps(engine, trial, measured, case).levels
+    line_error, timed = None, timed_steps(trial, measured, case).levels
     if trial.priced_gammas:
         steps = steps_of(trial, timed)
         cost, line_error = steps.cost, steps.line_error
@@ -90,7 +88,7 @@ def profile_on_engine(
         cost = CostModel({1: alone}, draft_seconds=_draft_alone(engine, trial, progress))
     if score is None:
         return Profiled(
-            measured.version, (), {trial.draft_sampling: _counted(engine, trial, measured)}, cost,
+            measured.version, (), {trial.draft_sampling: _counted(trial, measured)}, cost,
             line_error,
         )  # fmt: skip
     texts = [
@@ -167,13 +165,13 @@ def _drafting(own: Sequence[Trace], max_gamma: int) -> Drafting:
     return Drafting(measured_alpha(own), blocks=replayed_blocks(own, max_gamma))
 
 
-def _counted(engine: Engine, trial: Trial, measured: Measured) -> Drafting:
+def _counted(trial: Trial, measured: Measured) -> Drafting:
     """Returns the acceptance that the engine counted at the largest priced γ."""
     gamma = trial.priced_gammas[-1]
     [case] = trial.cases
     total = sum((one.total for one in measured.priced[gamma, case]), NOTHING)
     found = Observation(
-        COUNTED_BY[engine.name],
+        trial.kind.name,
         "metrics",
         gamma,
         total.drafts,
@@ -212,4 +210,4 @@ def _draft_alone(engine: Engine, trial: Trial, progress: Callable[[], object]) -
             seed=trial.seed,
             progress=progress,
         )
-    return float(np.nanmedian(block_seconds(engine, [own])))
+    return float(np.nanmedian(block_seconds(trial.kind, [own])))

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from engines.engine import Engine
+from engines.kind import EngineKind
 from engines.trials.levels import Timed, unit_axis
 from engines.trials.runs import Run
 from engines.trials.trial import Case
@@ -20,13 +20,13 @@ from estimator.intervals import Interval, ratio, student
 
 
 def speed_up_interval(
-    speed_up: float, engine: Engine, timed: Timed, own: Sequence[Run], gamma: int, case: Case
+    speed_up: float, kind: EngineKind, timed: Timed, own: Sequence[Run], gamma: int, case: Case
 ) -> Interval:
     """Returns the 95 % interval of a measured speed-up, symmetric in its logarithm.
 
     Args:
       speed_up: of all prompts.
-      engine: whose runs they are.
+      kind: of the engine whose runs they are.
       timed: what steps took, and take in resamples.
       own: the runs, by repeat.
       gamma, case: theirs.
@@ -39,7 +39,7 @@ def speed_up_interval(
     counts = np.array(
         [
             [
-                (part.steps(drafts_past_end=engine.drafts_past_end), part.decoded)
+                (part.steps(drafts_past_end=kind.drafts_past_end), part.decoded)
                 for part in one.parts
             ]
             for one in own

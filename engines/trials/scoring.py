@@ -6,10 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from engines.engine import Engine, Setting
+from engines.engine import Engine, ScoringServer, Setting
 from engines.scores import local_models
 from engines.scores.text_scores import TextScores
-from engines.vllm import VllmServer
 
 # A prompt and its text.
 Text = tuple[tuple[int, ...], tuple[int, ...]]
@@ -41,7 +40,7 @@ class LocalScorer:
 
 @dataclass(frozen=True, slots=True)
 class EngineScorer:
-    """An engine that serves each model alone and scores given texts; vLLM does."""
+    """An engine that serves each model alone and scores given texts."""
 
     engine: Engine
 
@@ -54,8 +53,8 @@ class EngineScorer:
         self, model: Literal["target", "draft"], texts: Sequence[Text]
     ) -> list[TextScores]:
         with self.engine.serve(Setting(0, model=model)) as server:
-            if not isinstance(server, VllmServer):
-                raise ValueError(f"laws must be local with {self.engine.name}, got engine")
+            if not isinstance(server, ScoringServer):
+                raise ValueError("laws must be local with a server that scores no given text")
             return [server.score(*text) for text in texts]
 
 

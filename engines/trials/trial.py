@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from engines.engine import Setting
+from engines.kind import EngineKind
 from engines.trials.runs import Prompts, Run
 from estimator.traces.traces import DraftSampling
 
@@ -21,6 +22,7 @@ WARM_UP_PROMPTS = 2
 class Trial:
     """What to run.
 
+    kind: of the engine.
     prompts: what is predicted; other_prompts: what prices are taken from.
     gammas: of the rows, at least 1 each, besides the target alone.
     priced_gammas: those that prices are taken at.
@@ -29,6 +31,7 @@ class Trial:
     together: whether the servers of all γ run at once, all but one of them idle, or in turn.
     """
 
+    kind: EngineKind
     prompts: Prompts
     other_prompts: Prompts
     gammas: tuple[int, ...]

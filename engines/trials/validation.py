@@ -53,7 +53,7 @@ def measure(engine: Engine, trial: Trial, *, progress: Callable[[], object]) -> 
                     warming = trial.other_prompts[:WARM_UP_PROMPTS]
                     warm = _texts(server, trial, gamma, case, warming, WARM_UP, progress)
                     if gamma > 0:
-                        warm.require_gamma(gamma, drafts_past_end=engine.drafts_past_end)
+                        warm.require_gamma(gamma, drafts_past_end=trial.kind.drafts_past_end)
             cells = trial.cells(group)
             for repeat, case, turn in trial.all_turns:
                 for number in order.permutation(len(cells)):
@@ -140,11 +140,11 @@ def validate(
     """
     measured = measure(engine, trial, progress=progress)
     pairs = _scores(trial, measured, score)
-    timed = {case: timed_steps(engine, trial, measured, case) for case in trial.cases}
+    timed = {case: timed_steps(trial, measured, case) for case in trial.cases}
     steps = {case: steps_of(trial, timed[case].levels) for case in trial.cases}
     rows = tuple(
         judge(
-            engine, trial, measured, pairs, gamma, case, steps[case], timed[case], draft=draft
+            trial, measured, pairs, gamma, case, steps[case], timed[case], draft=draft
         )
         for case in trial.cases
         for gamma in trial.gammas

@@ -75,9 +75,10 @@ def measure_on_engine(
     with engine_pair(options, engine, longest=max_gamma) as pair:
         # Its server scores no given text, and a running target alone counts no drafts.
         counted = (
-            pair.engine.name == "llama.cpp" and engine.laws is None and engine.target_url is None
+            pair.kind.acceptance == "counts" and engine.laws is None and engine.target_url is None
         )
         trial = Trial(
+            kind=pair.kind,
             prompts=pair.prompts,
             other_prompts=pair.other_prompts,
             gammas=(),
@@ -163,7 +164,7 @@ def _setup(pair: EnginePair, trial: Trial, profiled: Profiled, max_gamma: int) -
         max_gamma=max_gamma,
         seed=trial.seed,
         date=date.today().isoformat(),
-        engine=pair.engine.name,
+        engine=pair.kind.name,
         engine_version=profiled.version,
         flags=(
             *pair.engine.flags,

@@ -115,7 +115,7 @@ def observe_command(
       specplan observe vllm.log --c 0.05 -o observed.json
       specplan plan --profile observed.json --c 0.05
     """
-    from engines.observing.sources import between, observe, readings
+    from engines.sources import between, observe, readings
 
     priced = _price(cost, deployment, load, profile_path, max_gamma)
     if follow:
@@ -210,7 +210,7 @@ def _intervals(
       click.UsageError: if a source is no live server.
       ValueError: where a count is given, if a server was restarted meanwhile; else it is warned.
     """
-    from engines.observing.sources import between, is_live, readings, total
+    from engines.sources import between, is_live, readings, total
 
     saved = [source for source in sources if not is_live(source)]
     if saved:

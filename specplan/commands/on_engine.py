@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engines.registry import engine_kinds
 from specplan.options.engine_options import EngineOptions
 from specplan.options.model_options import ModelOptions
 from specplan.options.timing import DEFAULT_PRECISION
@@ -56,6 +57,7 @@ def validate_on_engine(
         raise ValueError(f"gamma must be the server's own, one number, got {len(drafted)} of them")
     with engine_pair(options, engine, longest=max(drafted)) as pair:
         trial = Trial(
+            kind=pair.kind,
             prompts=pair.prompts,
             other_prompts=pair.other_prompts,
             gammas=drafted,
@@ -89,7 +91,7 @@ def validate_on_engine(
 def runs_together(engine: EngineOptions) -> bool:
     """Returns whether servers of all γ run at once: where not asked, where they are small."""
     if engine.servers is None:
-        return engine.engine != "vllm"
+        return not engine_kinds()[str(engine.engine)].in_turn
     return engine.servers == "together"
 
 

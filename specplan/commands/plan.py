@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engines.registry import exports_of
 from specplan.options.acceptance import AcceptanceOptions, acceptance_options, acceptances
 from specplan.options.choice import (
     ChoiceOptions,
@@ -25,8 +26,7 @@ from specplan.options.drafter_names import lookup_length, served_draft
 from specplan.options.measured_load import measured_pricings
 from specplan.options.roofline import roofline_pricings
 from specplan.reports.deployment import schedules, schedules_json
-from specplan.reports.export import default_sampling, export, judges_blocks
-from specplan.reports.lookup_export import export_lookup
+from specplan.reports.export import export, export_lookup, export_schedule
 from specplan.reports.output import print_json, warn, write_json
 from specplan.reports.plan import Basis, plan_json, plan_text, row_json, rows_text
 from specplan.reports.plan_notes import basis_notes
@@ -170,8 +170,6 @@ def _exported(
 
 
 def _exported_schedule(server: str, plans: list[Plan], prices: list[Pricing]) -> str:
-    from specplan.reports.schedule_export import export_schedule
-
     found = schedules(plans, prices)
     load = prices[0].load
     if not found or load is None:
@@ -227,7 +225,7 @@ def _sampling(
         return None
     if options.draft_sampling is not None:
         return options.draft_sampling
-    served = None if server is None else default_sampling(server)
+    served = None if server is None else exports_of(server).draft_sampling
     if served is None or served == profile.draft_sampling:
         return profile.draft_sampling
     if served not in profile.draftings:
@@ -249,7 +247,7 @@ def _verification(
     """
     if profile is None:
         return None
-    able = server is None or judges_blocks(server)
+    able = server is None or exports_of(server).judges_blocks
     if options.verification == "block" and not able:
         raise ValueError(f"verification must be token for {server}, got block")
     if options.verification is not None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from engines.registry import names_of
 from specplan.options.cost import CostOptions, cost_options, pricings
 from specplan.options.deployment import (
     DEFAULT_CONTEXT,
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from simulator.schemes.tree_choice import TreeCost
 
 MOST_NODES, MOST_DEPTH = 256, 32
+TREE_ENGINES = names_of(lambda kind: kind.exports and kind.exports.tree)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +83,7 @@ tree_options = option_group(
         ),
         click.option(
             "--export",
-            type=click.Choice(["sglang", "specplan"]),
+            type=click.Choice([*TREE_ENGINES, "specplan"]),
             help="Print only what sets the best there.",
         ),
         json_option,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -12,13 +10,12 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from engines.engine import Engine
-from engines.llama_cpp import LlamaCpp
-from engines.running import RunningPair
-from engines.serving.gguf_files import write_gguf
-from engines.transformers import Transformers
+from engines.kind import EngineKind, Models
+from engines.registry import engine_kinds, names_of
+from engines.servers.running import RunningPair
+from engines.settings import EngineSettings
 from engines.trials.runs import Prompts
 from engines.trials.scoring import EngineScorer, LocalScorer, Scorer
-from engines.vllm import Vllm
 from estimator.runs.processes import require_one_process
 from estimator.traces.traces import DraftSampling
 from reference.models.embedded import weights_folder
@@ -39,6 +36,7 @@ class EnginePair:
     draft: as the user named it.
     """
 
+    kind: EngineKind
     engine: Engine
     score: Scorer
     draft_sampling: DraftSampling
@@ -63,6 +61,7 @@ def engine_pair(
       ValueError: with the option's name, rule and value.
     """
     require_one_process("--engine")
+    kind = engine_kinds()[str(engine.engine)]
     target_name, draft_name = _names(options)
     with TemporaryDirectory(prefix="specplan-") as folder:
         target, draft = _folders(target_name, draft_name, Path(folder))
@@ -73,18 +72,19 @@ def engine_pair(
         prompts = _prompts(options, tokenizer, target_name)
         half = (len(prompts) + 1) // 2
         positions = max(len(ids) for ids in prompts) + options.max_new_tokens + longest + 8
-        made = _engine(engine, target, draft, Path(folder), positions)
+        made = _engine(kind, engine, Models(target, draft, Path(folder), positions))
         sampling = engine.draft_sampling
         if sampling is None:
-            sampling = made.draft_samplings[0]
-        elif sampling not in made.draft_samplings:
+            sampling = kind.draft_samplings[0]
+        elif sampling not in kind.draft_samplings:
             raise ValueError(
-                f"draft-sampling must be {' or '.join(made.draft_samplings)} with {made.name}, "
+                f"draft-sampling must be {' or '.join(kind.draft_samplings)} with {kind.name}, "
                 f"got {sampling}"
             )
         yield EnginePair(
+            kind,
             made,
-            _scorer(engine, made, target, draft),
+            _scorer(kind, engine.laws, made, target, draft),
             "argmax" if sampling == "argmax" else "sampled",
             prompts[:half],
             prompts[half:],
@@ -144,47 +144,36 @@ def _prompts(options: ModelOptions, tokenizer: Any, target: str) -> list[tuple[i
     return [tuple(ids) for ids in prompts]
 
 
-def _engine(
-    engine: EngineOptions, target: str, draft: str, folder: Path, positions: int
-) -> Engine:
-    if engine.synthetic is not None and engine.engine != "vllm":
-        raise ValueError(f"synthetic acceptance must be vllm's, got {engine.engine}")
-    command = engine.engine_command
-    if command is not None and engine.engine != "vllm":
-        raise ValueError(f"engine-command must be vllm's, got {engine.engine}")
-    if engine.target_url is not None:
+def _engine(kind: EngineKind, options: EngineOptions, models: Models) -> Engine:
+    for name in ("synthetic", "engine_command", "threads"):
+        if getattr(options, name) is not None and name not in kind.takes:
+            owners = " or ".join(f"{each}'s" for each in _taking(name))
+            raise ValueError(f"{name.replace('_', '-')} must be {owners}, got {kind.name}")
+    if options.target_url is not None:
+        if kind.connect is None:
+            owners = " or ".join(f"{each}'s" for each in names_of(lambda each: each.connect))
+            raise ValueError(f"a running server must be {owners}, got {kind.name}")
         return RunningPair(
-            str(engine.engine), engine.target_url, server=engine.server, draft=engine.draft_url
+            kind.connect, options.target_url, server=options.server, draft=options.draft_url
         )
-    if engine.engine == "transformers":
-        return Transformers(target, draft)
-    if engine.engine == "vllm":
-        return Vllm(target, draft) if command is None else Vllm(target, draft, words(command))
-    for name, source in (("target", target), ("draft", draft)):
-        write_gguf(Path(source), Path(target), folder / f"{name}.gguf")
-    threads = os.cpu_count() or 1 if engine.threads is None else engine.threads
-    return LlamaCpp(folder / "target.gguf", folder / "draft.gguf", positions, threads)
+    assert kind.start is not None   # the option offers no others
+    return kind.start(
+        models,
+        EngineSettings(
+            engine=kind.name, engine_command=options.engine_command, threads=options.threads
+        ),
+    )
 
 
-def words(command: str) -> tuple[str, ...]:
-    """Returns the words of a shell command.
-
-    Raises:
-      ValueError: if it has none, or a quotation is left open.
-    """
-    try:
-        split = tuple(shlex.split(command))
-    except ValueError as error:
-        raise ValueError(f"engine-command must be a command, got {command!r}: {error}") from error
-    if not split:
-        raise ValueError("engine-command must be a command, got nothing")
-    return split
+def _taking(name: str) -> tuple[str, ...]:
+    return names_of(lambda kind: name in kind.takes)
 
 
-def _scorer(engine: EngineOptions, made: Engine, target: str, draft: str) -> Scorer:
-    laws = engine.laws
-    if made.name != "vllm" and laws == "engine":
-        raise ValueError(f"laws must be local with {made.name}, whose server scores no given text")
-    if laws == "local" or made.name != "vllm":
+def _scorer(
+    kind: EngineKind, laws: str | None, made: Engine, target: str, draft: str
+) -> Scorer:
+    if laws == "engine" and not kind.scores_texts:
+        raise ValueError(f"laws must be local with {kind.name}, whose server scores no given text")
+    if laws == "local" or not kind.scores_texts:
         return LocalScorer(target, draft)
     return EngineScorer(made)

@@ -9,7 +9,7 @@ import click
 
 from specplan.options.groups import option_group
 from specplan.options.json_option import json_option
-from specplan.reports.export import EXPORTS
+from specplan.reports.export import exported_to
 from specplan.reports.output import writable
 
 
@@ -64,7 +64,7 @@ output_options = option_group(
         click.option(
             "--export",
             "server",
-            type=click.Choice(list(EXPORTS)),
+            type=click.Choice(exported_to()),
             help="Print only what sets the advised gamma (or --gamma) there.",
         ),
         click.option(

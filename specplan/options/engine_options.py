@@ -8,9 +8,8 @@ from typing import Any
 
 import click
 
+from engines.registry import names_of
 from specplan.options.ranges import integers, numbers
-
-ENGINES = ("vllm", "llama.cpp", "transformers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +37,7 @@ class EngineOptions:
 OPTIONS = [
     click.option(
         "--engine",
-        type=click.Choice(ENGINES),
+        type=click.Choice(names_of(lambda kind: kind.start)),
         help="Run on this engine instead of specplan's own decoder; needs specplan[engines].",
     ),
     click.option(

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from engines.registry import engine_kinds
 from specplan.reports.output import table
 
 if TYPE_CHECKING:
     from engines.counting.rates import Rate
     from engines.observing.observation import Observation
 
-NAMES = {"vllm": "vLLM", "sglang": "SGLang", "llama.cpp": "llama.cpp"}
 SINCE = {
     "metrics": "since the server started, what warmed it up included",
     "log": "in the lines of its log",
@@ -55,7 +55,7 @@ def observation_json(observation: Observation, *, seconds: float | None) -> dict
 
 def observation_text(observation: Observation, *, seconds: float | None) -> str:
     """Returns the readable form of the same."""
-    about = [NAMES[observation.kind]]
+    about = [engine_kinds()[observation.kind].title]
     if observation.version is not None:
         about.append(observation.version)
     if observation.model is not None:

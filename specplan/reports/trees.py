@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from engines.registry import exports_of
 from specplan.reports.output import table
 
 if TYPE_CHECKING:
@@ -157,19 +158,22 @@ def _depths(parents: Sequence[int]) -> list[int]:
 def tree_export(best: TreePlan, program: str) -> str:
     """Returns the flags that run a tree.
 
-    SGLang grows its tree by the draft's own probabilities within these bounds, so that its shape
-    varies from call to call; the token before the tree counts among those that are verified.
+    An engine grows its tree by the draft's own probabilities within these bounds, so that its shape
+    varies from call to call.
 
     Args:
       best: the tree.
-      program: "sglang", or "specplan", for our generate and validate.
+      program: an engine that drafts trees, or "specplan", for our generate and validate.
+
+    Raises:
+      ValueError: if the engine drafts none.
     """
     if not best.parents:
         return "# no tree pays: run the target without a draft"
     if program == "specplan":
         parents = ",".join(map(str, best.parents))
         return f"--draft 'MODEL tree:{parents}' --gamma {best.depth}"
-    return (
-        f"--speculative-num-steps {best.depth} --speculative-eagle-topk {best.widest} "
-        f"--speculative-num-draft-tokens {len(best.parents) + 1}"
-    )
+    tree = exports_of(program).tree
+    if tree is None:
+        raise ValueError(f"an engine to export a tree for must draft trees, got {program}")
+    return tree(best.depth, best.widest, len(best.parents))

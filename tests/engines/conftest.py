@@ -3,7 +3,7 @@
 import pytest
 from engine_pairs import embedded_llama_cpp
 
-from engines.llama_cpp import LlamaCpp
+from engines.servers.llama_cpp import LlamaCpp
 
 
 @pytest.fixture(scope="session")

@@ -6,8 +6,7 @@ import torch
 from programs import TEXT, bpe_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from engines.llama_cpp import LlamaCpp
-from engines.serving.gguf_files import write_gguf
+from engines.servers.llama_cpp import LlamaCpp
 from estimator.prompts import embedded_prompts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer
@@ -58,8 +57,4 @@ def other_pair(folder: Path) -> tuple[str, str, list[tuple[int, ...]]]:
 
 def embedded_llama_cpp(folder: Path) -> LlamaCpp:
     """Returns llama.cpp with the embedded pair, written into a folder; one thread a model."""
-    paths = []
-    for name, source in (("target", TARGET), ("draft", DRAFT)):
-        paths.append(folder / f"{name}.gguf")
-        write_gguf(Path(source), Path(TARGET), paths[-1])
-    return LlamaCpp(*paths, positions=POSITIONS, threads=1)
+    return LlamaCpp.of_folders(TARGET, DRAFT, folder=folder, positions=POSITIONS, threads=1)

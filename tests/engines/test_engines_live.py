@@ -8,11 +8,11 @@ import pytest
 from engine_pairs import DRAFT, TARGET, embedded_ids
 
 from engines.engine import Engine, Setting
-from engines.llama_cpp import LlamaCpp, LlamaCppServer
-from engines.observing.sources import observe
 from engines.scores.text_scores import acceptance
+from engines.servers.llama_cpp import LlamaCpp, LlamaCppServer
+from engines.servers.transformers import Transformers
 from engines.serving.http import post_json
-from engines.transformers import Transformers
+from engines.sources import observe
 from engines.trials.runs import Run, run
 from engines.trials.scoring import LocalScorer
 from simulator.acceptance.replay import expected_calls

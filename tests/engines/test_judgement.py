@@ -1,13 +1,12 @@
 """Rows of a validation: the machine's speed, turn by turn, moves neither estimate nor interval."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from engines.counting.counts import Counts
 from engines.engine import Completion
+from engines.kind import EngineKind
 from engines.scores.text_scores import TextScores
 from engines.trials.judgement import judge
 from engines.trials.levels import timed_steps
@@ -18,7 +17,7 @@ from engines.trials.validation import steps_of
 
 GAMMA, REPEATS, PROMPTS = 3, 2, 5
 ALONE, STEP = 2e-3, 5e-3
-ENGINE = SimpleNamespace(name="made", drafts_past_end=False, drafts_with_prompt=False)
+ENGINE = EngineKind(name="made", title="made")
 # A first token, and two blocks in which every draft stands.
 TOKENS = 1 + 2 * (GAMMA + 1)
 
@@ -26,6 +25,7 @@ TOKENS = 1 + 2 * (GAMMA + 1)
 def trial_of(concurrency: int) -> Trial:
     prompts = tuple((n,) for n in range(PROMPTS))
     return Trial(
+        kind=ENGINE,
         prompts=prompts,
         other_prompts=prompts,
         gammas=(GAMMA,),
@@ -50,10 +50,10 @@ def judged(trial: Trial, speeds: np.ndarray, noise: np.ndarray) -> Row:
         measured.priced[gamma, case] = runs
     scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
     pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
-    timed = timed_steps(ENGINE, trial, measured, case)  # type: ignore[arg-type]
+    timed = timed_steps(trial, measured, case)
     steps = steps_of(trial, timed.levels)
     return judge(
-        ENGINE, trial, measured, pairs, GAMMA, case, steps, timed, draft="d"  # type: ignore[arg-type]
+        trial, measured, pairs, GAMMA, case, steps, timed, draft="d"
     )
 
 
@@ -98,7 +98,7 @@ def greedy_row(
     accepted: int,
     missed: NDArray[np.bool_] | None = None,
     repeats: int = 1,
-    engine: SimpleNamespace = ENGINE,
+    engine: EngineKind = ENGINE,
 ) -> Row:
     """Returns the row of texts at temperature 0.
 
@@ -115,6 +115,7 @@ def greedy_row(
     prompts = tuple((n,) for n in range(texts))
     case: Case = (0.0, 1)
     trial = Trial(
+        kind=engine,
         prompts=prompts,
         other_prompts=prompts,
         gammas=(4,),
@@ -152,10 +153,10 @@ def greedy_row(
         ]
         * repeats,
     }
-    timed = timed_steps(engine, trial, measured, case)
+    timed = timed_steps(trial, measured, case)
     steps = steps_of(trial, timed.levels)
     return judge(
-        engine, trial, measured, pairs, 4, case, steps, timed, draft="d"
+        trial, measured, pairs, 4, case, steps, timed, draft="d"
     )
 
 
@@ -184,7 +185,7 @@ def test_greedy_texts_that_part_at_near_ties_are_the_targets_own() -> None:
 
 
 def test_what_greedy_repeats_accept_past_the_end_is_one_draw() -> None:
-    engine = SimpleNamespace(name="made", drafts_past_end=True, drafts_with_prompt=False)
+    engine = EngineKind(name="made", title="made", drafts_past_end=True)
     missed = np.random.default_rng(4).random((3, 31)) < 0.3
     once, often = (
         greedy_row(

@@ -1,7 +1,5 @@
 """Intervals of measured speed-ups cover as often as they say, over prompts and over repeats."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import scipy.stats
@@ -9,13 +7,14 @@ from numpy.typing import NDArray
 
 from engines.counting.counts import NOTHING, Counts
 from engines.engine import Completion
+from engines.kind import EngineKind
 from engines.trials.levels import Timed, timed_steps
 from engines.trials.resampling import speed_up_interval
 from engines.trials.runs import Run
 from engines.trials.trial import Case, Measured, Trial
 
 GAMMA = 3
-ENGINE = SimpleNamespace(name="made", drafts_past_end=False, drafts_with_prompt=False)
+ENGINE = EngineKind(name="made", title="made")
 # A first token, and two blocks in which every draft stands.
 TOKENS = 1 + 2 * (GAMMA + 1)
 ALONE, STEP = 2e-3, 5e-3
@@ -42,6 +41,7 @@ def interval(
     prompts = tuple((n,) for n in range(count))
     case: Case = (0.0, count if at_once else 1)
     trial = Trial(
+        kind=ENGINE,
         prompts=prompts,
         other_prompts=prompts[:others],
         gammas=(GAMMA,),
@@ -59,7 +59,7 @@ def interval(
     for (kind, gamma), rows in zip(cells, times, strict=True):
         kept = slice(others if kind == "priced" else None)
         measured.of(kind)[gamma, case] = [run_of(gamma, row[kept], at_once) for row in rows]
-    timed = timed_steps(ENGINE, trial, measured, case)
+    timed = timed_steps(trial, measured, case)
     own = measured.rows[GAMMA, case]
     speed_up = (GAMMA + 1) * timed.levels["rows", 0] / timed.levels["rows", GAMMA]
     return speed_up_interval(speed_up, ENGINE, timed, own, GAMMA, case)

@@ -11,8 +11,8 @@ from vllm_server import vllm_server
 
 from engines.scores import local_models
 from engines.scores.text_scores import TextScores, acceptance
+from engines.servers.vllm import VllmServer, _rank
 from engines.trials.scoring import LocalScorer, require_scored_temperature
-from engines.vllm import VllmServer, _rank
 from estimator.traces.scoring import trace
 from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter

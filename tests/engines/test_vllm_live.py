@@ -12,11 +12,11 @@ from click.testing import CliRunner
 from engine_pairs import DRAFT, TARGET, embedded_ids
 
 from engines.engine import Setting
-from engines.observing.sources import observe
 from engines.scores.text_scores import acceptance
+from engines.servers.vllm import Vllm, VllmServer
+from engines.sources import observe
 from engines.trials.runs import Run, run
 from engines.trials.scoring import EngineScorer, LocalScorer
-from engines.vllm import Vllm, VllmServer
 from simulator.acceptance.replay import expected_calls
 from specplan.main import main
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from estimator.profiles.profile import Estimate, Improvement, Profile
-from specplan.reports.export import EXPORTS, export
+from specplan.reports.export import export, exported_to
 from specplan.reports.page.inputs import Named
 
 
@@ -140,7 +140,7 @@ def _flags(best: Draft, loaded_from: str | None) -> tuple[tuple[str, str], ...]:
     draft = "" if loaded_from is None else loaded_from
     return tuple(
         (server, export(server, gamma=best.gamma, draft=draft, sampling=sampling))
-        for server in EXPORTS
+        for server in exported_to()
     )
 
 

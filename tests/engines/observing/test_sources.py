@@ -7,7 +7,7 @@ import pytest
 from metrics_pages import BENCH, LOG, llama_cpp_page, sglang_page, vllm_page
 
 from engines.observing.observation import Observation
-from engines.observing.sources import observe
+from engines.sources import observe
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_several_files_are_summed(saved) -> None:
             sglang_page(calls=9, generated=20, requests=1, steps=None),
             "gamma must be given where a page lacks sglang:spec_num_steps, got none",
         ),
-        ("<html>not found</html>", "must be a metrics page of vLLM, llama.cpp or SGLang"),
+        ("<html>not found</html>", "must be a metrics page of llama.cpp, SGLang or vLLM"),
         ("SpecDecoding metrics: Mean", "a line of vLLM's log must tell accepted and drafted"),
         (
             # A digit is left of the last rate.
@@ -156,7 +156,7 @@ def test_several_files_are_summed(saved) -> None:
             "sources must be of one gamma, got 3 and 2",
         ),
         ('{"timings": {"predicted_n": 5}}', "timings must have draft_n, got none: speculation is"),
-        ('{"error": 1}', "must have spec_decode_num_drafts .* or timings .*, got error"),
+        ('{"error": 1}', "must have timings .* or spec_decode_num_drafts .*, got error"),
         ("{", "JSON of drafts must be JSON, got: "),
         ("[1]", "JSON of drafts must be objects, got int"),
         (

@@ -644,7 +644,7 @@ def test_a_schedule_is_exported(gpu: list[str], server: str, printed: str) -> No
         (["--batch", "1,2", "--context", "1,2", "--export", "vllm"],
          "--export needs a single alpha, c and context"),
         (["--batch", "1,2", "--export", "llama.cpp"],
-         "--export of several batch sizes must be one of vllm, tensorrt-llm, sglang"),
+         "--export of several batch sizes must be one of sglang, tensorrt-llm, vllm"),
     ],
 )  # fmt: skip
 def test_bad_loads_are_refused(gpu: list[str], more: list[str], message: str) -> None:

@@ -11,11 +11,10 @@ from types import SimpleNamespace
 
 import pytest
 
+from engines.registry import names_of
 from reference.models.embedded import weights_folder
 from simulator.choice.schedule import Range
-from specplan.reports.export import EXPORTS, export, judges_blocks
-from specplan.reports.lookup_export import export_lookup
-from specplan.reports.schedule_export import export_schedule
+from specplan.reports.export import export, export_lookup, export_schedule, exported_to
 
 
 def test_vllm_reads_its_own_json_back() -> None:
@@ -31,7 +30,7 @@ def test_vllm_reads_its_own_json_back() -> None:
 def test_vllm_judges_drafts_as_a_whole_where_planned_so() -> None:
     _, value = shlex.split(export("vllm", gamma=4, draft="D", verification="block"))
     assert json.loads(value)["rejection_sample_method"] == "block"
-    assert [server for server in EXPORTS if judges_blocks(server)] == ["vllm"]
+    assert names_of(lambda kind: kind.exports and kind.exports.judges_blocks) == ("vllm",)
 
 
 def test_transformers_gets_a_constant_schedule_that_never_stops_early() -> None:
@@ -71,7 +70,7 @@ def test_sglang_verifies_one_token_more_than_it_drafts() -> None:
     }
 
 
-@pytest.mark.parametrize("server", EXPORTS)
+@pytest.mark.parametrize("server", exported_to())
 def test_gamma_zero_exports_no_flag(server: str) -> None:
     assert export(server, gamma=0, draft="D").startswith("# gamma is 0")
 
@@ -110,7 +109,7 @@ def test_a_lookup_is_exported_as_one() -> None:
     text = export_lookup("tensorrt-llm", gamma=4, longest=3)
     assert "  decoding_type: NGram\n  max_draft_len: 4\n  max_matching_ngram_size: 3" in text
     assert export_lookup("vllm", gamma=0, longest=3).startswith("# gamma is 0")
-    with pytest.raises(ValueError, match=r"must be one of vllm, .*, got sglang"):
+    with pytest.raises(ValueError, match=r"must be one of llama.cpp, .*, got sglang"):
         export_lookup("sglang", gamma=4, longest=3)
 
 

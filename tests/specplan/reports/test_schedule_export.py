@@ -6,7 +6,7 @@ import shlex
 import pytest
 
 from simulator.choice.schedule import Range
-from specplan.reports.schedule_export import export_schedule
+from specplan.reports.export import export_schedule
 
 RANGES = (Range(1, 16, 5), Range(17, 64, 2), Range(65, 256, 0))
 
@@ -51,5 +51,5 @@ def test_a_schedule_that_never_drafts_needs_no_flags(server: str) -> None:
 
 
 def test_a_server_without_schedules_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"must be one of vllm, .*, got llama.cpp"):
+    with pytest.raises(ValueError, match=r"must be one of sglang, .*, got llama.cpp"):
         export_schedule("llama.cpp", RANGES, draft="D")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,11 +16,10 @@ from engines.engine import Completion, Setting
 from engines.scores.text_scores import TextScores
 from engines.serving.child import free_port, serving
 from engines.serving.http import get_text
-from estimator.traces.traces import DraftSampling
 
 START_SECONDS = 600.0
-METHOD = {"sampled": "probabilistic", "argmax": "greedy"}
 TURNS_ON = "--speculative-config"
+METHOD = {"sampled": "probabilistic", "argmax": "greedy"}
 # Entries of a scored id besides its own: two, of which equal log-probabilities tell a tie.
 LIKELIEST = 2
 
@@ -36,10 +36,6 @@ class Vllm:
     target: str
     draft: str
     command: tuple[str, ...] = ("vllm", "serve")
-    name: str = "vllm"
-    drafts_past_end: bool = True
-    drafts_with_prompt: bool = False
-    draft_samplings: tuple[DraftSampling, ...] = ("argmax", "sampled")
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -59,8 +55,8 @@ class Vllm:
             *("--host", "127.0.0.1", "--port", str(port), "--generation-config", "vllm"),
         ]
         if setting.gamma > 0:
-            command += ["--speculative-config", json.dumps(self.speculative_config(setting))]
-        with serving(command, url=url, name=self.name, start_seconds=START_SECONDS):
+            command += [TURNS_ON, json.dumps(self.speculative_config(setting))]
+        with serving(command, url=url, name="vllm", start_seconds=START_SECONDS):
             yield VllmServer(url)
 
     def speculative_config(self, setting: Setting) -> dict[str, Any]:
@@ -75,6 +71,21 @@ class Vllm:
             config["rejection_sample_method"] = "synthetic"
             config["synthetic_acceptance_rates"] = list(setting.synthetic)
         return config
+
+
+def words(command: str) -> tuple[str, ...]:
+    """Returns the words of a shell command.
+
+    Raises:
+      ValueError: if it has none, or a quotation is left open.
+    """
+    try:
+        split = tuple(shlex.split(command))
+    except ValueError as error:
+        raise ValueError(f"engine-command must be a command, got {command!r}: {error}") from error
+    if not split:
+        raise ValueError("engine-command must be a command, got nothing")
+    return split
 
 
 class VllmServer:

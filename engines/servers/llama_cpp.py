@@ -15,11 +15,11 @@ from engines.counting.counters import counters
 from engines.counting.counts import Counts
 from engines.engine import Completion, Setting
 from engines.serving.child import free_port, serving
+from engines.serving.gguf_files import write_gguf
 from engines.serving.http import get_text, post_json
-from estimator.traces.traces import DraftSampling
 
 START_SECONDS = 300.0
-TURNS_ON = "a draft model (--spec-draft-model)"
+TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +35,31 @@ class LlamaCpp:
     draft: Path
     positions: int
     threads: int
-    name: str = "llama.cpp"
-    drafts_past_end: bool = False
-    drafts_with_prompt: bool = False
-    draft_samplings: tuple[DraftSampling, ...] = ("argmax", "sampled")
+
+    @classmethod
+    def of_folders(
+        cls, target: str, draft: str, *, folder: Path, positions: int, threads: int | None
+    ) -> LlamaCpp:
+        """Returns llama.cpp with a pair in Hugging Face folders, written as GGUF into a folder.
+
+        Args:
+          target, draft: folders; the target's has the tokenizer.
+          folder: where the GGUF files go.
+          positions: the longest prompt with its text, for one request.
+          threads: of each model's passes; None: all processors.
+
+        Raises:
+          ValueError: if a model cannot be written as GGUF here.
+        """
+        paths = {"target": Path(target), "draft": Path(draft)}
+        for name, source in paths.items():
+            write_gguf(source, Path(target), folder / f"{name}.gguf")
+        return cls(
+            folder / "target.gguf",
+            folder / "draft.gguf",
+            positions,
+            os.cpu_count() or 1 if threads is None else threads,
+        )
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -60,14 +81,14 @@ class LlamaCpp:
             "gamma": setting.gamma,
             "probabilistic": setting.draft_sampling == "sampled",
         }
-        command = [sys.executable, "-m", "engines.llama_cpp_child", json.dumps(wanted)]
+        command = [sys.executable, "-m", "engines.servers.llama_cpp_child", json.dumps(wanted)]
         # The child imports this package wherever it was started from.
-        paths = [str(Path(__file__).parents[1]), os.environ.get("PYTHONPATH", "")]
+        paths = [str(Path(__file__).parents[2]), os.environ.get("PYTHONPATH", "")]
         environment = {"PYTHONPATH": os.pathsep.join(path for path in paths if path)}
         with serving(
             command,
             url=url,
-            name=self.name,
+            name="llama.cpp",
             start_seconds=START_SECONDS,
             environment=environment,
         ):
@@ -76,6 +97,8 @@ class LlamaCpp:
 
 class LlamaCppServer:
     """A llama.cpp server that is up, started here or elsewhere with `--metrics`."""
+
+    model = None
 
     def __init__(self, url: str) -> None:
         self.url = url.rstrip("/").removesuffix("/v1")

@@ -1,12 +1,13 @@
-"""vLLM's log: its lines `SpecDecoding metrics: …`, each of some seconds, summed."""
+"""What vLLM prints of its drafts: lines of its log, and the result of `vllm bench serve`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from engines.observing.observation import Observation
+from engines.observing.observation import Observation, whole_number
 
 MARK = "SpecDecoding metrics:"
 LINE = re.compile(
@@ -78,3 +79,29 @@ def _drafts(accepted: int, drafted: int, thousandths: Sequence[int]) -> int:
         return fewest
     # Rates that all were rounded to 0 were less than half a thousandth.
     return min(drafted, max(fewest, round(1000 * accepted / max(total, gamma / 2))))
+
+
+def read_bench(result: Mapping[str, Any]) -> Observation:
+    """Returns what a result of `vllm bench serve --save-result` counts.
+
+    Raises:
+      ValueError: if it lacks a count.
+    """
+    drafts = whole_number(result, "spec_decode_num_drafts")
+    rates = result.get("spec_decode_per_position_acceptance_rates")
+    if not isinstance(rates, list) or not rates:
+        raise ValueError(
+            "vllm bench serve must tell spec_decode_per_position_acceptance_rates, got "
+            f"{rates!r}"
+        )
+    model = result.get("model_id")
+    return Observation(
+        "vllm",
+        "bench",
+        len(rates),
+        drafts,
+        whole_number(result, "spec_decode_draft_tokens"),
+        whole_number(result, "spec_decode_accepted_tokens"),
+        tuple(round(float(rate) * drafts) for rate in rates),
+        model=model if isinstance(model, str) else None,
+    )

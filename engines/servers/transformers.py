@@ -11,7 +11,6 @@ from typing import Any
 from engines.counting.counts import NOTHING, Counts
 from engines.engine import Completion, Setting
 from engines.scores.local_models import load
-from estimator.traces.traces import DraftSampling
 
 
 @dataclass(slots=True)
@@ -23,10 +22,6 @@ class Transformers:
 
     target: str
     draft: str
-    name: str = "transformers"
-    drafts_past_end: bool = False
-    drafts_with_prompt: bool = True
-    draft_samplings: tuple[DraftSampling, ...] = ("sampled",)
     _loaded: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -52,6 +47,8 @@ class Transformers:
 
 class TransformersServer:
     """A pair in this process; it keeps the counters that a server would."""
+
+    model = None
 
     def __init__(self, model: Any, assistant: Any | None, gamma: int) -> None:
         import transformers

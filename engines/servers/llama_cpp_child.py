@@ -1,4 +1,4 @@
-"""The process that llama.cpp's server runs in: `python -m engines.llama_cpp_child JSON`.
+"""The process that llama.cpp's server runs in: `python -m engines.servers.llama_cpp_child JSON`.
 
 The wheel `xllamacpp` holds the server as a library that serves HTTP from threads of its own; the
 process waits until it is ended.

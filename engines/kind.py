@@ -1,0 +1,110 @@
+"""What specplan knows of a kind of engine: how it starts, drafts, scores, counts and is told γ."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from engines.engine import Engine, Server
+    from engines.observing.observation import Observation
+    from engines.settings import EngineSettings
+    from estimator.traces.traces import DraftSampling, Verification
+    from simulator.choice.schedule import Range
+
+
+@dataclass(frozen=True, slots=True)
+class Models:
+    """Where an engine finds its pair.
+
+    target, draft: names or folders; a draft's folder has the tokenizer's files, too.
+    folder: for what is written for the engine alone; gone after the run.
+    positions: the longest prompt with its text and a draft.
+    """
+
+    target: str
+    draft: str
+    folder: Path
+    positions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Exports:
+    """What makes an engine draft as planned, as text that is ready to paste.
+
+    fixed: exactly γ tokens a block, γ >= 1. Takes γ, the draft's name, how it drafts (None: not
+      known) and how drafts are judged.
+    draft_sampling: how the engine drafts unless told otherwise; None: its flags always say.
+    judges_blocks: whether it can judge a draft as a whole (Sun et al. 2024).
+    schedule: γ by batch size. Takes the ranges, not all of γ 0, the draft's name and what it is
+      (`simulator.cost.draft_shape.DraftKind`); None: the engine takes none.
+    lookup: at most γ tokens by lookup. Takes γ and the longest match; None: the engine has none.
+    tree: trees of drafts. Takes depth, the most children of a node, and nodes; None: likewise.
+    """
+
+    fixed: Callable[[int, str, DraftSampling | None, Verification | None], str]
+    draft_sampling: DraftSampling | None
+    judges_blocks: bool = False
+    schedule: Callable[[Sequence[Range], str, str], str] | None = None
+    lookup: Callable[[int, int], str] | None = None
+    tree: Callable[[int, int, int], str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """A form in which an engine prints what it made of its drafts.
+
+    marks: of which a text has one: the prefix of the metrics of a page, what lines of a log have,
+      a key of a JSON object.
+    read: from the text, or the object, and γ where the user states it, to counts.
+    program: what prints the JSON, in words; empty: the engine itself.
+    """
+
+    marks: tuple[str, ...]
+    read: Callable[[Any, int | None], Observation]
+    program: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class EngineKind:
+    """One kind of engine.
+
+    name: as users name it; title: as it spells itself.
+    start: starts it with a pair; None: specplan does not run it.
+    connect: reaches a server that runs, by URL; None: it has none.
+    takes: which settings are its own among those that not every engine takes, as EngineSettings
+      names them.
+    draft_samplings: the ways of drafting that it has, its own default first.
+    drafts_past_end: whether a block drafts γ tokens though fewer can still be emitted.
+    drafts_with_prompt: whether the pass over the prompt verifies a draft already.
+    acceptance: what tells it unless --laws says so: "engine", its servers score given texts;
+      "local", this machine does; "counts", likewise, but its counters tell that of a profile.
+    in_turn: whether servers of several γ run one after the other unless asked otherwise.
+    version_page: of a server, with a JSON object that has `version`; None: it has none.
+    metrics, log, answers: what it prints of its drafts; None: nothing that is read.
+    exports: None: it is told no γ in a way that is known.
+    """
+
+    name: str
+    title: str
+    start: Callable[[Models, EngineSettings], Engine] | None = None
+    connect: Callable[[str], Server] | None = None
+    takes: frozenset[str] = frozenset()
+    draft_samplings: tuple[DraftSampling, ...] = ("argmax", "sampled")
+    drafts_past_end: bool = False
+    drafts_with_prompt: bool = False
+    acceptance: Literal["engine", "local", "counts"] = "local"
+    in_turn: bool = False
+    version_page: str | None = None
+    metrics: Printed | None = None
+    log: Printed | None = None
+    answers: Printed | None = None
+    exports: Exports | None = None
+
+    @property
+    def scores_texts(self) -> bool:
+        """Whether its servers tell how likely given texts are."""
+        return self.acceptance == "engine"

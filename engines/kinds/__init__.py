@@ -1,0 +1,1 @@
+"""What specplan knows of each kind of engine: one file each, which registers itself."""

@@ -1,0 +1,45 @@
+"""transformers: `generate` with an assistant model, in this process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engines.kind import EngineKind, Exports, Models
+
+if TYPE_CHECKING:
+    from engines.engine import Engine
+    from engines.settings import EngineSettings
+
+
+def _start(models: Models, _settings: EngineSettings) -> Engine:
+    from engines.servers.transformers import Transformers
+
+    return Transformers(models.target, models.draft)
+
+
+def _fixed(gamma: int, _draft: str, *_: object) -> str:
+    # Without the last two lines its own schedule changes gamma while it generates.
+    return "\n".join(
+        (
+            "# before target.generate(..., assistant_model=draft):",
+            f"draft.generation_config.num_assistant_tokens = {gamma}",
+            'draft.generation_config.num_assistant_tokens_schedule = "constant"',
+            "draft.generation_config.assistant_confidence_threshold = 0",
+        )
+    )
+
+
+def _lookup(gamma: int, longest: int) -> str:
+    sizes = f"prompt_lookup_num_tokens={gamma}, max_matching_ngram_size={longest}"
+    return f"target.generate(..., {sizes})"
+
+
+KIND = EngineKind(
+    name="transformers",
+    title="transformers",
+    start=_start,
+    # The assistant draws as the target does.
+    draft_samplings=("sampled",),
+    drafts_with_prompt=True,
+    exports=Exports(_fixed, draft_sampling="sampled", lookup=_lookup),
+)

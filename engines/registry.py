@@ -1,0 +1,41 @@
+"""Every kind of engine, found in `engines.kinds`; to know one imports nothing heavy."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import MappingProxyType
+
+from engines import kinds
+from engines.kind import EngineKind, Exports
+
+
+@cache
+def engine_kinds() -> Mapping[str, EngineKind]:
+    """Returns the kinds by name: the `KIND` of each module of `engines.kinds`."""
+    modules = (
+        importlib.import_module(f"{kinds.__name__}.{each.name}")
+        for each in pkgutil.iter_modules(kinds.__path__)
+    )
+    found: dict[str, EngineKind] = {module.KIND.name: module.KIND for module in modules}
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+def names_of(has: Callable[[EngineKind], object]) -> tuple[str, ...]:
+    """Returns the names of kinds that have something, which `has` gives."""
+    return tuple(kind.name for kind in engine_kinds().values() if has(kind))
+
+
+def exports_of(name: str) -> Exports:
+    """Returns what makes an engine draft as planned.
+
+    Raises:
+      ValueError: if nothing is known of it.
+    """
+    kind = engine_kinds().get(name)
+    if kind is None or kind.exports is None:
+        known = ", ".join(names_of(lambda kind: kind.exports))
+        raise ValueError(f"an engine to export for must be one of {known}, got {name}")
+    return kind.exports

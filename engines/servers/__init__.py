@@ -1,0 +1,1 @@
+"""Engines as they are started, or reached where they run, asked and read: one of each kind."""

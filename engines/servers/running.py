@@ -1,0 +1,67 @@
+"""Servers that run already, wherever, which nobody starts or stops here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from engines.engine import Server, Setting
+from engines.serving.child import healthy
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPair:
+    """Servers of one kind of engine and one pair, by URL.
+
+    connect: reaches one; see `engines.kind.EngineKind`.
+    target: a server of the target alone.
+    server: of the target with its draft; γ and the way of drafting are its own. None: there is
+      none.
+    draft: of the draft alone. None: there is none.
+    """
+
+    connect: Callable[[str], Server]
+    target: str
+    server: str | None = None
+    draft: str | None = None
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """How it is set, for the record: its owner knows."""
+        return ()
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[Server]:
+        """Gives the server of the setting's kind; see `engines.engine.Engine`.
+
+        Raises:
+          ValueError: if there is none or it is not up, or a target served twice is not one model.
+        """
+        server = self._reached(*self._of(setting))
+        if setting.gamma > 0 or setting.model == "draft":
+            target = self.connect(self.target).model
+            if setting.gamma > 0 and server.model != target:
+                raise ValueError(
+                    f"server and target-url must serve one model, got {server.model} and {target}"
+                )
+            if setting.model == "draft" and target is not None and server.model == target:
+                raise ValueError(
+                    f"draft-url must serve another model than target-url, got {target} at both"
+                )
+        yield server
+
+    def _of(self, setting: Setting) -> tuple[str, str | None]:
+        """Returns the option that names the server of a setting, and its URL."""
+        if setting.gamma > 0:
+            return "server", self.server
+        if setting.model == "draft":
+            return "draft-url", self.draft
+        return "target-url", self.target
+
+    def _reached(self, option: str, url: str | None) -> Server:
+        if url is None:
+            raise ValueError(f"{option} must be given, got none")
+        if not healthy(url.rstrip("/").removesuffix("/v1")):
+            raise ValueError(f"{option} must be up, got no answer of {url}")
+        return self.connect(url)

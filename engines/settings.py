@@ -1,0 +1,34 @@
+"""The settings of a run on an engine, as the command line names them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from estimator.traces.traces import DraftSampling
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Which engine decodes, how it drafts, and at what load.
+
+    engine: the name of a kind that runs.
+    engine_command: what starts it, in words of a shell; None: its own program.
+    draft_sampling: None: the engine's own default.
+    concurrencies: requests at once, each a case.
+    laws: who scores texts; None: what the kind says.
+    server, target_url, draft_url: servers that run already: of the pair, and of either model alone.
+    threads: of each model; None: all processors.
+    servers: whether those of all γ run at once or in turn; None: what the kind says.
+    """
+
+    engine: str
+    engine_command: str | None = None
+    draft_sampling: DraftSampling | None = None
+    concurrencies: tuple[int, ...] = (1,)
+    laws: Literal["engine", "local"] | None = None
+    server: str | None = None
+    target_url: str | None = None
+    draft_url: str | None = None
+    threads: int | None = None
+    servers: Literal["together", "in-turn"] | None = None

@@ -1,0 +1,175 @@
+"""Sources of counts: a URL, or a file of any form that a kind of engine prints."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import reduce
+from operator import add
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+from engines.kind import EngineKind, Printed
+from engines.observing.observation import Observation
+from engines.registry import engine_kinds
+from engines.serving.http import get_text
+
+SCRAPE_SECONDS = 30.0
+
+
+def is_live(source: str) -> bool:
+    """Returns whether a source is a server's URL."""
+    return source.startswith(("http://", "https://"))
+
+
+def observe(sources: Sequence[str], *, gamma: int | None) -> Observation:
+    """Returns what all sources count together.
+
+    Args:
+      sources: URLs and files, at least one, of one kind of engine at one γ.
+      gamma: where the user says it.
+
+    Raises:
+      ValueError, OSError: with the source's name.
+    """
+    return total(readings(sources, gamma=gamma))
+
+
+def readings(sources: Sequence[str], *, gamma: int | None) -> tuple[Observation, ...]:
+    """Returns what each of these sources counts."""
+    return tuple(_read(source, gamma) for source in sources)
+
+
+def total(observations: Sequence[Observation]) -> Observation:
+    """Returns the sum of observations.
+
+    Raises:
+      ValueError: if they are of several engines or γ.
+    """
+    return reduce(add, observations)
+
+
+def between(
+    sources: Sequence[str], earlier: Sequence[Observation], later: Sequence[Observation]
+) -> Observation:
+    """Returns what all sources counted together from one reading to the next.
+
+    Each is subtracted from its own, since a sum may rise though one of its servers began anew.
+
+    Args:
+      sources: whose names errors have.
+      earlier, later: readings of each source.
+
+    Raises:
+      ValueError: if a server was restarted, or the sources are of several engines or γ.
+    """
+    differences = []
+    for source, before, after in zip(sources, earlier, later, strict=True):
+        try:
+            differences.append(after.since(before))
+        except ValueError as error:
+            raise ValueError(f"{source}: {error}") from error
+    return total(differences)
+
+
+def _read(source: str, gamma: int | None) -> Observation:
+    try:
+        if is_live(source):
+            return _scrape(source, gamma)
+        return _file(Path(source).read_text(encoding="utf-8", errors="replace"), gamma)
+    except ValueError as error:
+        raise ValueError(f"{source}: {error}") from error
+
+
+def _scrape(source: str, gamma: int | None) -> Observation:
+    parts = urlsplit(source)
+    base = f"{parts.scheme}://{parts.netloc}"
+    url = source if parts.path.strip("/") else f"{base}/metrics"
+    page = get_text(url, timeout_seconds=SCRAPE_SECONDS)
+    for kind, metrics in _pages():
+        if _is_page(page, metrics):
+            return replace(metrics.read(page, gamma), version=_version(base, kind))
+    titles = _listed([f"{kind.title}'s" for kind, _ in _pages()])
+    raise ValueError(f"a metrics page must be {titles}, got none of their metrics")
+
+
+def _version(base: str, kind: EngineKind) -> str | None:
+    """Returns what a server says of its version; proxies of its metrics say nothing."""
+    if kind.version_page is None:
+        return None
+    try:
+        answer = json.loads(get_text(base + kind.version_page, timeout_seconds=SCRAPE_SECONDS))
+    except (ValueError, OSError):
+        return None
+    version = answer.get("version") if isinstance(answer, dict) else None
+    return version if isinstance(version, str) else None
+
+
+def _file(text: str, gamma: int | None) -> Observation:
+    if text.lstrip()[:1] in ("{", "["):
+        return total([_answer(value, gamma) for value in _objects(text)])
+    for _, log in _logs():
+        if any(mark in text for mark in log.marks):
+            return log.read(text, gamma)
+    for _, metrics in _pages():
+        if _is_page(text, metrics):
+            return metrics.read(text, gamma)
+    pages = _listed([kind.title for kind, _ in _pages()])
+    logs = _listed([f"{kind.title} with lines '{log.marks[0]} …'" for kind, log in _logs()])
+    programs = _listed([answers.program for answers in _answers()])
+    raise ValueError(
+        f"must be a metrics page of {pages}, a log of {logs}, or JSON of {programs}, got none of "
+        "them"
+    )
+
+
+def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
+    for answers in _answers():
+        if any(mark in value for mark in answers.marks):
+            return answers.read(value, gamma)
+    known = _listed([f"{answers.marks[0]} ({answers.program})" for answers in _answers()])
+    got = ", ".join(map(str, [*value][:5])) or "nothing"
+    raise ValueError(f"JSON of drafts must have {known}, got {got}")
+
+
+def _objects(text: str) -> list[dict[str, Any]]:
+    """Returns the objects of JSON: one, a list of them, or one a line."""
+    try:
+        found = [json.loads(text)]
+    except json.JSONDecodeError:
+        try:
+            found = [json.loads(line) for line in text.split("\n") if line.strip()]
+        except json.JSONDecodeError as error:
+            raise ValueError(f"JSON of drafts must be JSON, got: {error}") from None
+    if len(found) == 1 and isinstance(found[0], list):
+        found = found[0]
+    if not found:
+        raise ValueError("JSON of drafts must hold an object, got none")
+    for value in found:
+        if not isinstance(value, dict):
+            raise ValueError(f"JSON of drafts must be objects, got {type(value).__name__}")
+    return found
+
+
+def _pages() -> list[tuple[EngineKind, Printed]]:
+    return [(kind, kind.metrics) for kind in engine_kinds().values() if kind.metrics is not None]
+
+
+def _logs() -> list[tuple[EngineKind, Printed]]:
+    return [(kind, kind.log) for kind in engine_kinds().values() if kind.log is not None]
+
+
+def _answers() -> list[Printed]:
+    return [kind.answers for kind in engine_kinds().values() if kind.answers is not None]
+
+
+def _is_page(text: str, metrics: Printed) -> bool:
+    """Returns whether a text has metrics of a prefix."""
+    return any(f"\n{mark}:" in f"\n{text}" or f" {mark}:" in text for mark in metrics.marks)
+
+
+def _listed(names: Sequence[str]) -> str:
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last

@@ -1,0 +1,30 @@
+"""Kinds of engines register themselves, and knowing them costs nothing."""
+
+import subprocess
+import sys
+
+import pytest
+
+from engines.kind import EngineKind
+from engines.registry import engine_kinds, exports_of
+
+
+def test_to_know_the_kinds_imports_nothing_heavy() -> None:
+    program = "import sys; from engines.registry import engine_kinds as k; k(); print(*sys.modules)"
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    heavy = {"torch", "numpy", "scipy", "transformers", "openai", "gguf", "prometheus_client"}
+    assert not heavy & set(run.stdout.split())
+
+
+@pytest.mark.parametrize("kind", engine_kinds().values(), ids=lambda kind: kind.name)
+def test_a_kind_is_known_by_its_name_and_is_good_for_something(kind: EngineKind) -> None:
+    assert engine_kinds()[kind.name] is kind
+    assert kind.start is not None or kind.exports is not None or kind.metrics is not None
+    assert kind.start is None or kind.draft_samplings
+
+
+def test_an_engine_that_nothing_is_known_of_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"must be one of llama\.cpp, sglang, .*, got ollama"):
+        exports_of("ollama")
