@@ -41,7 +41,7 @@ def sweep_of(name: str, document: dict[str, Any]) -> dict[str, Any]:
         "metric": summary["metric"],
         "prompts": document["prompts"],
         "repeats": document["repeats"],
-        **{key: value for key, value in summary.items() if key.endswith("abs_error_percent")},
+        **{key: value for key, value in summary.items() if key.endswith("_error_percent")},
         "noise_percent": summary["noise_percent"],
         "c": summary["c"],
         "rows": document["rows"],

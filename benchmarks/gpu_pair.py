@@ -170,9 +170,7 @@ def main(argv: list[str] | None = None) -> None:
             subject, prompts, {f"fixed {gamma}": Fixed(gamma) for gamma in gammas},
             max_gamma=max(gammas), repeats=repeats, seed=arguments.seed, progress=lambda: None,
         )   # fmt: skip
-        validations += [
-            {**asdict(row), "error_percent": row.error_percent} for row in validation.rows
-        ]
+        validations += [row.data() for row in validation.rows]
 
     configs = [module.config.to_dict() for module in modules.values()]
     shape = shape_of(configs[0], dtype="bfloat16")

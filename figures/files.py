@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from estimator.validation.file import Validated
 from estimator.writing import write_whole
-from figures.drawing.results import Results
 from figures.registry import Entry
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def write_figure(
     folder: Path,
     *,
     formats: Sequence[str] = FORMATS,
-    results: Results | None = None,
+    results: Validated | None = None,
     load: Load | None = None,
     dots_per_inch: int = 150,
 ) -> list[Path]:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from estimator.validation.file import Validated
     from figures.drawing.load import Load
-    from figures.drawing.results import Results
     from figures.drawing.table import Table
 
 _LEVIATHAN = "Leviathan et al. 2023"
@@ -50,7 +50,7 @@ class Entry:
             return "figures.beyond_papers." + self.name.replace("-", "_")
         return f"figures.{room}.{figure}"
 
-    def compute(self, results: Results | None = None, load: Load | None = None) -> FigureData:
+    def compute(self, results: Validated | None = None, load: Load | None = None) -> FigureData:
         """Returns the figure's numbers; what it does not take is not passed on."""
         module: Any = importlib.import_module(self.module)
         taken: list[Any] = [results] if self.takes_results else [load] if self.takes_load else []

@@ -25,7 +25,9 @@ from reference.drafter import Draft
 from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, peaks, require_finite
-from reference.rules.strict import STRICT
+from reference.rules.acceptance import Strict
+
+STRICT = Strict()
 
 
 @dataclass(frozen=True, slots=True)

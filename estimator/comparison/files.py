@@ -2,45 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-import msgspec
-
+from estimator.comparison.measured_file import read_measured
 from estimator.comparison.paired import Difference, paired
-from estimator.profiles.profile import SCHEMA, LeftOut, Profile
-from estimator.profiles.profile_file import read_profile
+from estimator.profiles.profile import LeftOut, Profile
+from estimator.validation.file import Validated
+from estimator.validation.row import ValidationRow
 
 # What two rows of validations must share to be one setting.
 SETTING = ("draft", "temperature", "draft_temperature", "policy", "gamma", "rule")
 
 
-class ValidatedRow(msgspec.Struct, frozen=True):
-    """What a comparison reads of a validation's row (`estimator.validation.row`)."""
-
-    draft: str
-    temperature: float
-    policy: str
-    measured: float
-    tokens: int
-    draft_temperature: float | None = None
-    gamma: int | None = None
-    rule: str = ""
-    target: str = ""
-    prompts_hash: str = ""
-    measured_left_out: tuple[float, ...] = ()
-
-
-class ValidatedRows(msgspec.Struct, frozen=True):
-    """A validation, as `specplan validate --json` printed it."""
-
-    rows: tuple[ValidatedRow, ...]
-
-
-Measured = Profile | ValidatedRows
+Measured = Profile | Validated
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,35 +48,16 @@ def compare_files(a: Path, b: Path) -> Comparison:
       ValueError: if one is neither, they are of two kinds or of different prompts, one does not
         hold what is paired, or they have no setting in common.
     """
-    measured = [_read(path) for path in (a, b)]
+    measured = [read_measured(path) for path in (a, b)]
     first, second = measured
     if isinstance(first, Profile) and isinstance(second, Profile):
         differences = _of_profiles(first, second, (a, b))
-    elif isinstance(first, ValidatedRows) and isinstance(second, ValidatedRows):
+    elif isinstance(first, Validated) and isinstance(second, Validated):
         differences = _of_validations(first, second, (a, b))
     else:
         raise ValueError(f"{a} and {b} must be two profiles or two validations, got one of each")
     sides = [_side(each, path) for each, path in zip(measured, (a, b), strict=True)]
     return Comparison(sides[0], sides[1], _hash(first, a), tuple(differences))
-
-
-def _read(path: Path) -> Measured:
-    try:
-        document: Any = json.loads(path.read_bytes())
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} must be JSON, got: {error}") from None
-    if isinstance(document, dict) and document.get("schema") == SCHEMA:
-        return read_profile(path)
-    try:
-        rows = msgspec.convert(document, ValidatedRows)
-    except msgspec.ValidationError as error:
-        raise ValueError(
-            f"{path} must be a profile of 'specplan measure' or the JSON of 'specplan validate', "
-            f"got another: {error}"
-        ) from None
-    if not rows.rows:
-        raise ValueError(f"{path} must have at least one row, got none")
-    return rows
 
 
 def _hash(measured: Measured, path: Path) -> str:
@@ -184,7 +141,7 @@ def _kept(profile: Profile, path: Path) -> LeftOut:
 
 
 def _of_validations(
-    a: ValidatedRows, b: ValidatedRows, paths: tuple[Path, Path]
+    a: Validated, b: Validated, paths: tuple[Path, Path]
 ) -> list[Difference]:
     for rows, path in ((a, paths[0]), (b, paths[1])):
         if any(not row.measured_left_out for row in rows.rows):
@@ -217,7 +174,7 @@ def _of_validations(
     ]
 
 
-def _named(row: ValidatedRow, *, with_draft: bool) -> str:
+def _named(row: ValidationRow, *, with_draft: bool) -> str:
     how = row.policy if row.gamma is None else f"gamma {row.gamma}"
     draft = f"{row.draft}, " if with_draft else ""
     return f"speed-up, {draft}temperature {row.temperature:g}, {how}"

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from estimator.costs.blocks import fit_costs
-from estimator.runs.arms import AGAIN, Subject, probed, probing, run_arms
+from estimator.runs.arms import AGAIN, Subject, probed, run_arms
 from estimator.runs.repeats import probes, timed
 from reference.policies.policy import Adaptive
 from simulator.choice.calibrated import calibrated_optimum
@@ -60,7 +60,8 @@ def adaptive(
     runs = run_arms(
         subject,
         prompts[:PROBED_PROMPTS],
-        probing(subject, probed_gammas(max_gamma)),
+        {},
+        probe_gammas=probed_gammas(max_gamma),
         repeats=1,
         seed=seed,
         progress=progress,

@@ -7,7 +7,7 @@ import numpy as np
 
 from estimator.costs.blocks import fit_costs, priced_ratio
 from estimator.prompts import prompts_hash
-from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probed, probing, run_arms, under
+from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probed, run_arms
 from estimator.runs.planner import adaptive, planning_generations
 from estimator.runs.rates import (
     Noise,
@@ -20,7 +20,7 @@ from estimator.runs.repeats import Timed, probes, timed
 from estimator.traces.ahead import ahead_interval, baseline_seconds, replay_factor, replay_seconds
 from estimator.traces.text_traces import TextTraces
 from estimator.traces.traces import replayed_calls
-from estimator.validation.row import Row
+from estimator.validation.speculative_row import SpeculativeRow
 from reference.policies.policy import Fixed, Policy
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.curves import CostModel
@@ -35,7 +35,7 @@ class Validation:
     repeats: how often each run was timed.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[SpeculativeRow, ...]
     cost: CostModel
     noise: Noise
     repeats: int
@@ -72,11 +72,11 @@ def validate(
                 subject, prompts, max_gamma=max_gamma, seed=seed, progress=progress
             )
         planned[arm] = policy
-    arms = {arm: under(subject, policy) for arm, policy in planned.items()}
     runs = run_arms(
         subject,
         prompts,
-        probing(subject, _priced(policies, max_gamma)) | arms,
+        planned,
+        probe_gammas=_priced(policies, max_gamma),
         repeats=repeats,
         seed=seed,
         progress=progress,
@@ -188,7 +188,7 @@ def _row(
     cost: CostModel,
     clock: Noise,
     generator: np.random.Generator,
-) -> Row:
+) -> SpeculativeRow:
     """Returns the row of one arm."""
     subject = texts.subject
     own_runs = runs[arm]
@@ -201,7 +201,7 @@ def _row(
     calls = sum(run.target_calls for run in own_runs)
     gap = texts.tie_gap(repeats, arm) if subject.sampling.greedy else None
     draft_sampling = subject.drafter.sampling
-    return Row(
+    return SpeculativeRow(
         draft=subject.drafter.name,
         temperature=subject.sampling.temperature,
         draft_temperature=None if draft_sampling is None else draft_sampling.temperature,
@@ -215,7 +215,7 @@ def _row(
         predicted_ahead=predicted.ahead,
         predicted_ahead_low=predicted.ahead_low,
         predicted_ahead_high=predicted.ahead_high,
-        predicted_calibrated=predicted.calibrated,
+        predicted=predicted.calibrated,
         measured=baseline / own,
         measured_low=low,
         measured_high=high,
@@ -230,6 +230,7 @@ def _row(
         verify_seconds=sum(run.verify_seconds for run in own_runs),
         other_seconds=sum(run.other_seconds for run in own_runs),
         baseline_tokens_per_second=float(tokens.sum()) / baseline,
+        ms_per_token=1e3 * own / float(tokens.sum()),
         tokens_per_second=float(tokens.sum()) / own,
         end_to_end_predicted=predicted.end_to_end,
         end_to_end_measured=(

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from figures.drawing.results import Results, parse_results, short_name
+from estimator.validation.file import Validated
+from figures.drawing.short_name import short_name
 from figures.drawing.table import Table, table_of
 from figures.files import save_image
 from figures.leviathan import table4 as leviathan_table4
@@ -48,11 +48,11 @@ class PredictedMeasured:
         return table_of(self.points)
 
 
-def compute(results: Results | None = None) -> PredictedMeasured:
+def compute(results: Validated | None = None) -> PredictedMeasured:
     """Returns the validated settings, or without results the published ones.
 
     Args:
-      results: of a validation; its calibrated predictions are used, and rows without one left out.
+      results: of a validation; rows without a prediction are left out.
 
     Raises:
       ValueError: if no row of the results has a prediction.
@@ -81,25 +81,25 @@ def compute(results: Results | None = None) -> PredictedMeasured:
             temperature=row.temperature,
             predicted=row.predicted,
             measured=row.measured,
-            low=row.low,
-            high=row.high,
+            low=row.measured_low,
+            high=row.measured_high,
         )
         for row in results.rows
         if row.predicted is not None
     )
     if not points:
-        raise ValueError(f"{results.name} has no row with a predicted_calibrated")
+        raise ValueError(f"{results.name} has no row with a prediction")
     return PredictedMeasured(points, results.name)
 
 
-def save(document: Mapping[str, Any], path: Path) -> None:
-    """Draws a validation, as `specplan validate --json` prints it, into one image file.
+def save(results: Validated, path: Path) -> None:
+    """Draws a validation into one image file.
 
     Raises:
-      ValueError: if the document has no rows that can be drawn, or the file is no PNG or SVG.
+      ValueError: if no row has a prediction, or the file is no PNG or SVG.
       OSError: if the file cannot be written.
     """
-    save_image(draw(compute(parse_results(document, name="this validation"))), path)
+    save_image(draw(compute(results)), path)
 
 
 def draw(data: PredictedMeasured) -> Figure:

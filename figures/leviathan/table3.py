@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from figures.drawing.results import Results, short_name
+from estimator.validation.file import Validated
+from figures.drawing.short_name import short_name
 from figures.drawing.table import Table, table_of
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ class Table3:
         return table_of(self.rows)
 
 
-def compute(results: Results | None = None) -> Table3:
+def compute(results: Validated | None = None) -> Table3:
     """Returns the published α, and one more for each draft and temperature of the results."""
     published = [
         Acceptance("published", target, draft, temperature, alpha)

@@ -77,10 +77,10 @@ def figures_command(
         return
     from tqdm import tqdm
 
-    from figures.drawing.results import read_results
+    from estimator.validation.file import read_validation
     from figures.files import write_figure
 
-    results = None if results_path is None else read_results(results_path)
+    results = None if results_path is None else read_validation(results_path)
     if results is not None and not any(entry.takes_results for entry in chosen):
         raise ValueError(f"--results is of no use to {', '.join(entry.name for entry in chosen)}")
     load = _load(deployment, context=context, alpha=alpha)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -168,6 +169,8 @@ def validate_command(
 
     from estimator.runs.arms import Subject
     from estimator.runs.room import require_room
+    from estimator.validation.file import SPECULATIVE, Validated, validation_json
+    from estimator.validation.summary import summary
     from estimator.validation.validation import generations, validate
     from specplan.loading.pairs import (
         acceptance_rule,
@@ -229,17 +232,19 @@ def validate_command(
             if not as_json:
                 with bar.external_write_mode():
                     click.echo(rows_table(validation, wide=wide) + "\n")
-    result = as_data(validations)
+    found = summary(validations)
+    rows = [row for validation in validations for row in validation.rows]
+    result = validation_json(SPECULATIVE, rows, summary=asdict(found))
     if output is not None:
         write_json(result, output)
     if as_json:
         print_json(result)
     else:
-        click.echo(summary_lines(result, validations, len(prompts)))
+        click.echo(summary_lines(found, validations, len(prompts)))
     if figure is not None:
         from figures.beyond_papers.predicted_measured import save
 
-        save(result, figure)
+        save(Validated("this validation", SPECULATIVE, tuple(rows)), figure)
         click.echo(f"Wrote {figure}", err=True)
 
 
@@ -265,22 +270,3 @@ def require_foretold(subject: Subject, policies: Sequence[Policy | None]) -> Non
             f"{drafter.sampling.temperature:g}: what trees of drawn tokens accept cannot be "
             "foretold; specplan generate runs them"
         )
-
-
-def as_data(validations: Sequence[Validation]) -> dict[str, Any]:
-    """Returns rows and summary as JSON knows them."""
-    from specplan.reports.validation import row_data
-
-    rows = [row_data(row) for validation in validations for row in validation.rows]
-    errors = [abs(row["error_percent"]) for row in rows if row["error_percent"] is not None]
-    return {
-        "rows": rows,
-        "summary": {
-            "mean_abs_error_percent": sum(errors) / len(errors) if errors else None,
-            "max_abs_error_percent": max(errors) if errors else None,
-            "noise_percent": max(validation.noise.percent for validation in validations),
-            "noise_within_percent": max(v.noise.within_percent for v in validations),
-            "quiet": all(validation.noise.quiet for validation in validations),
-            "repeats": max(validation.repeats for validation in validations),
-        },
-    }

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ from specplan.reports.output import print_json, warn, write_json
 
 if TYPE_CHECKING:
     from studies.bild.grid import Grid
-    from studies.bild.sweep import Sweep
 
 
 def validate_bild(
@@ -38,8 +36,10 @@ def validate_bild(
     from estimator.prompt_files import whole_references
     from estimator.runs.arms import Subject
     from estimator.runs.room import require_room
+    from estimator.validation.file import validation_json
     from reference.drafters.model_drafter import ModelDrafter
     from specplan.loading.pairs import draft_names, load, sampling_at
+    from studies.bild.grid import probed_lengths
     from studies.bild.sweep import sweep
 
     samplings = [sampling_at(temperature, options) for temperature in dict.fromkeys(temperatures)]
@@ -54,7 +54,7 @@ def validate_bild(
         require_room(subject, loaded.prompts)
         if isinstance(subject.drafter, ModelDrafter):
             warn_of_size(loaded.target.module, subject.drafter)
-    arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
+    arms = len(grid.arms(frozenset(), 1)) + len(probed_lengths(grid)) + 2
     runs = len(subjects) * arms * len(loaded.prompts) * repeats
     with tqdm(total=runs, desc="validate", unit="run", disable=not sys.stderr.isatty()) as bar:
         sweeps = [
@@ -70,11 +70,17 @@ def validate_bild(
             )
             for subject in subjects
         ]
-    result = as_data(subjects, sweeps, grid) | {
-        "prompts": len(loaded.prompts),
-        "repeats": repeats,
-        "top_p": options.top_p,
-    }
+    result = validation_json(
+        "bild",
+        [row for swept in sweeps for row in swept.rows],
+        certainty=grid.measure,
+        distance=grid.distance,
+        most=grid.most,
+        summaries=[swept.summary.data() for swept in sweeps],
+        prompts=len(loaded.prompts),
+        repeats=repeats,
+        top_p=options.top_p,
+    )
     if output is not None:
         write_json(result, output)
     if as_json:
@@ -82,7 +88,7 @@ def validate_bild(
     else:
         from specplan.reports.bild import report
 
-        click.echo(report(result))
+        click.echo(report(sweeps, prompts=len(loaded.prompts), repeats=repeats))
 
 
 def warn_of_size(target_module: Any, drafter: Any) -> None:
@@ -96,51 +102,3 @@ def warn_of_size(target_module: Any, drafter: Any) -> None:
             f"the small model {drafter.name} has {module.num_parameters():,} weights, more than "
             f"the large one's {target_module.num_parameters():,}"
         )
-
-
-def as_data(subjects: Sequence[Any], sweeps: Sequence[Sweep], grid: Grid) -> dict[str, Any]:
-    """Returns rows and summaries as JSON knows them."""
-    from studies.bild.grid import BILD, WINDOW
-    from studies.bild.sweep import NO_LOSS
-
-    rows = [
-        {
-            "draft": subject.drafter.name,
-            "temperature": subject.sampling.temperature,
-            **asdict(row),
-            "error_percent": row.error_percent,
-            "fallback_percent": row.fallback_percent,
-            "rollback_percent": row.rollback_percent,
-        }
-        for subject, swept in zip(subjects, sweeps, strict=True)
-        for row in swept.rows
-    ]
-    summaries = []
-    for subject, swept in zip(subjects, sweeps, strict=True):
-        best = {
-            f"{decoder}_{name}": None if row is None else asdict(row)
-            for decoder in (BILD, WINDOW, "strict", "lenient")
-            for name, loss in (("no_loss", NO_LOSS), ("one_point", 1.0))
-            for row in [swept.fastest(decoder, loss=loss)]
-        }
-        summaries.append(
-            {
-                "draft": subject.drafter.name,
-                "temperature": subject.sampling.temperature,
-                "metric": swept.metric,
-                "mean_abs_error_percent": swept.mean_abs_error_percent(BILD, WINDOW),
-                "bild_mean_abs_error_percent": swept.mean_abs_error_percent(BILD),
-                "window_mean_abs_error_percent": swept.mean_abs_error_percent(WINDOW),
-                "noise_percent": swept.noise_percent,
-                "c": swept.cost.c,
-                "best": best,
-            }
-        )
-    return {
-        "decoder": "bild",
-        "certainty": grid.measure,
-        "distance": grid.distance,
-        "most": grid.most,
-        "rows": rows,
-        "summaries": summaries,
-    }

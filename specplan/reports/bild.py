@@ -3,99 +3,93 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
-from specplan.reports.output import bounds, table
+from specplan.reports.table import Column, ranged, shown, table
 
-HEADER = [
-    "decoder", "fallback", "rollback", "most", "quality", "speed-up [95 %]", "predicted", "error",
-    "fallback %", "rollback %", "discarded", "small/large/other",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from studies.bild.row import BildRow
+    from studies.bild.swept import Summary, Sweep
+
+LOSSES = {"no_loss": "At most 0.1 points lost", "one_point": "At most 1 point lost"}
 
 
-def report(result: dict[str, Any]) -> str:
+def report(sweeps: Sequence[Sweep], *, prompts: int, repeats: int) -> str:
     """Returns a table for each draft and temperature, and what is best in it."""
-    parts = []
-    for summary in result["summaries"]:
-        rows = [
-            row
-            for row in result["rows"]
-            if (row["draft"], row["temperature"]) == (summary["draft"], summary["temperature"])
-        ]
-        metric = summary["metric"]
-        tried = {row["decoder"] for row in rows}
-        decoders = [name for name in ("bild", "window", "strict", "lenient") if name in tried]
-        front = [number for number, row in enumerate(rows) if row["pareto"]]
-        lines = [
-            f"{summary['draft']}, temperature {summary['temperature']:g}; quality: {metric}, per "
-            f"cent; c = {summary['c']:.3f}",
-            table(
-                [_cells(row, metric) for row in rows],
-                header=HEADER,
-                notes=dict.fromkeys(front, "<- front"),
-            ),
-            "",
-            *(_best(summary, loss, decoders) for loss in ("no_loss", "one_point")),
-        ]
-        if summary["mean_abs_error_percent"] is not None:
-            lines.append(_prediction(summary))
-        parts.append("\n".join(lines))
+    parts = ["\n".join(_sweep_lines(sweep)) for sweep in sweeps]
     parts.append(
-        f"Speed-ups are of decoding, per token, over the large model alone; "
-        f"{result['prompts']} prompts, the fastest of {result['repeats']} timings. BiLD is lossy: "
-        "it changes the large model's output law."
+        f"Speed-ups are of decoding, per token, over the large model alone; {prompts} prompts, the "
+        f"fastest of {repeats} timings. BiLD is lossy: it changes the large model's output law."
     )
     return "\n\n".join(parts)
 
 
-def _prediction(summary: dict[str, Any]) -> str:
+def _sweep_lines(sweep: Sweep) -> list[str]:
+    """Returns one draft's and temperature's table, and what is best in it."""
+    summary = sweep.summary
+    lines = [
+        f"{summary.draft}, temperature {summary.temperature:g}; quality: {sweep.metric}, per cent; "
+        f"c = {summary.c:.3f}",
+        table(
+            sweep.rows, _columns(sweep.metric), note=lambda row: "<- front" if row.pareto else ""
+        ),
+        "",
+        *(f"{words}: {', '.join(_best(sweep, summary, loss))}." for loss, words in LOSSES.items()),
+    ]
+    if summary.mean_abs_time_error_percent is not None:
+        lines.append(_prediction(summary))
+    return lines
+
+
+def _prediction(summary: Summary) -> str:
     """Returns how far predicted latencies are off."""
     apart = ""
-    if summary["window_mean_abs_error_percent"] is not None:
-        apart = ", ".join(
-            f"{name} {summary[f'{name}_mean_abs_error_percent']:.1f}" for name in ("bild", "window")
+    if summary.window_mean_abs_time_error_percent is not None:
+        apart = (
+            f" (bild {summary.bild_mean_abs_time_error_percent:.1f}, "
+            f"window {summary.window_mean_abs_time_error_percent:.1f})"
         )
-        apart = f" ({apart})"
     return (
-        f"Predicted latency: {summary['mean_abs_error_percent']:.1f} % off on average{apart}; the "
-        f"baseline against itself: {summary['noise_percent']:.1f} %."
+        f"Predicted latency: {summary.mean_abs_time_error_percent:.1f} % off on average{apart}; "
+        f"the baseline against itself: {summary.noise_percent:.1f} %."
     )
 
 
-def _best(summary: dict[str, Any], loss: str, decoders: Sequence[str]) -> str:
-    """Returns each decoder's fastest row that keeps the quality."""
-    words = {"no_loss": "At most 0.1 points lost", "one_point": "At most 1 point lost"}
-    found = []
-    for decoder in decoders:
-        row = summary["best"][f"{decoder}_{loss}"]
-        found.append(
-            f"{decoder} none"
-            if row is None
-            else f"{decoder} {row['speedup']:.2f} "
-            + bounds(row["speedup_low"], row["speedup_high"], digits=2)
-        )
-    return f"{words[loss]}: {', '.join(found)}."
+def _best(sweep: Sweep, summary: Summary, loss: str) -> list[str]:
+    """Returns the fastest row that keeps the quality, of each decoder that was tried."""
+    tried = {row.decoder for row in sweep.rows}
+    best = {name.removesuffix(f"_{loss}"): row for name, row in summary.best.items()}
+    return [f"{name} {_speed_up(row)}" for name, row in best.items() if name in tried]
 
 
-def _cells(row: dict[str, Any], metric: str) -> list[str]:
-    """Returns one row's cells."""
+def _speed_up(row: BildRow | None) -> str:
+    if row is None:
+        return "none"
+    return ranged(row.measured, row.measured_low, row.measured_high)
 
-    def shown(name: str, form: str) -> str:
-        return "-" if row[name] is None else format(row[name], form)
 
-    is_bild = row["decoder"] in ("bild", "window")
-    seconds = [row[f"{part}_seconds"] for part in ("draft", "verify", "other")]
+def _rollback(row: BildRow) -> str:
+    is_bild = row.decoder in ("bild", "window")
+    return "inf" if is_bild and row.rollback is None else shown(row.rollback, "g")
+
+
+def _shares(row: BildRow) -> str:
+    seconds = (row.draft_seconds, row.verify_seconds, row.other_seconds)
+    return "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds) + " %"
+
+
+def _columns(metric: str) -> list[Column[BildRow]]:
     return [
-        row["decoder"],
-        shown("fallback", "g"),
-        "inf" if is_bild and row["rollback"] is None else shown("rollback", "g"),
-        shown("most", "d"),
-        f"{row['quality'][metric]:.2f}",
-        f"{row['speedup']:.2f} {bounds(row['speedup_low'], row['speedup_high'], digits=2)}",
-        shown("predicted", ".2f"),
-        "-" if row["error_percent"] is None else f"{row['error_percent']:+.1f} %",
-        f"{row['fallback_percent']:.1f}",
-        f"{row['rollback_percent']:.1f}",
-        str(row["discarded"]),
-        "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds) + " %",
+        Column("decoder", lambda row: row.decoder),
+        Column("fallback", lambda row: shown(row.fallback, "g")),
+        Column("rollback", _rollback),
+        Column("most", lambda row: shown(row.most, "d")),
+        Column("quality", lambda row: f"{row.quality[metric]:.2f}"),
+        Column("speed-up [95 %]", _speed_up),
+        Column("predicted", lambda row: shown(row.predicted)),
+        Column("error", lambda row: shown(row.error_percent, "+.1f", " %")),
+        Column("fallback %", lambda row: f"{row.fallback_percent:.1f}"),
+        Column("rollback %", lambda row: f"{row.rollback_percent:.1f}"),
+        Column("discarded", lambda row: str(row.discarded)),
+        Column("small/large/other", _shares),
     ]

@@ -3,51 +3,41 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from specplan.reports.output import bounds, folded, table
+from specplan.reports.output import folded
+from specplan.reports.table import Column, fastest, ranged, shown, table
 
 if TYPE_CHECKING:
-    from estimator.validation.row import Row
+    from estimator.validation.speculative_row import SpeculativeRow
+    from estimator.validation.summary import Summary
     from estimator.validation.validation import Validation
 
 LONGEST_NAME = 24
-COLUMNS = ["policy", "free", "predicted", "measured [95 %]", "error", "as target"]
-MORE_COLUMNS = ["calls", "ahead [95 %]", "tokens/s", "draft/verify/other"]
-
-
-def row_data(row: Row) -> dict[str, Any]:
-    """Returns a row as JSON knows it."""
-    return {**asdict(row), "error_percent": row.error_percent}
 
 
 def rows_table(validation: Validation, *, wide: bool) -> str:
     """Returns the rows of one draft and temperature; wide adds columns beyond 80 characters."""
-    rows = [row_data(row) for row in validation.rows]
+    rows = validation.rows
     first = rows[0]
-    c = "-" if first["c"] is None else f"{first['c']:.3f}"
     return "\n".join(
         [
-            f"draft {_short(first['draft'])}, temperature "
-            f"{_temperatures(first['temperature'], first['draft_temperature'])}: alpha "
-            f"{first['alpha']:.3f}, c {c}",
+            f"draft {_short(first.draft)}, temperature "
+            f"{_temperatures(first.temperature, first.draft_temperature)}: alpha "
+            f"{first.alpha:.3f}, c {shown(first.c, '.3f')}",
             table(
-                [_cells(row) + (_more_cells(row) if wide else []) for row in rows],
-                header=COLUMNS + (MORE_COLUMNS if wide else []),
-                marked=_best(rows),
+                rows,
+                _COLUMNS + (_MORE_COLUMNS if wide else []),
+                best=fastest(rows, lambda row: row.measured),
             ),
         ]
     )
 
 
-def summary_lines(
-    result: dict[str, Any], validations: Sequence[Validation], prompts: int
-) -> str:
+def summary_lines(summary: Summary, validations: Sequence[Validation], prompts: int) -> str:
     """Returns what all rows were measured on, why Theorem 8 differs, and how good they are."""
-    summary = result["summary"]
-    tokens = sum(row["tokens"] for row in result["rows"])
-    repeats = summary["repeats"]
+    rows = [row for validation in validations for row in validation.rows]
+    tokens, repeats = sum(row.tokens for row in rows), summary.repeats
     timings = "timed once" if repeats == 1 else f"the fastest of each block's {repeats} timings"
     lines = [
         f"Speed-ups over decoding one token at a time; {prompts} prompts, {tokens} tokens in all "
@@ -55,37 +45,30 @@ def summary_lines(
         '"free": if verifying were free and acceptances i.i.d. The costs here:',
         *(_costs(validation) for validation in validations),
     ]
-    if summary["mean_abs_error_percent"] is not None:
+    if summary.mean_abs_error_percent is not None:
         lines.append(
-            f"Predicted against measured: {summary['mean_abs_error_percent']:.1f} % off on "
-            f"average, {summary['max_abs_error_percent']:.1f} % at most; the baseline against "
-            f"itself: {summary['noise_percent']:.1f} %, 95 % of the time within "
-            f"{summary['noise_within_percent']:.1f} %."
+            f"Predicted against measured: {summary.mean_abs_error_percent:.1f} % off on "
+            f"average, {summary.max_abs_error_percent:.1f} % at most; the baseline against "
+            f"itself: {summary.noise_percent:.1f} %, 95 % of the time within "
+            f"{summary.noise_within_percent:.1f} %."
         )
-    if not summary["quiet"]:
-        worst = max(summary["noise_percent"], summary["noise_within_percent"])
+    if not summary.quiet:
+        worst = max(summary.noise_percent, summary.noise_within_percent)
         lines.append(
             "This machine was not quiet: the baseline's speed differs from itself by up to "
             f"{worst:.0f} %. End other programs, leave a core free (OMP_NUM_THREADS), or raise "
             "--repeats."
         )
-    lossy = sorted({row["rule"] for row in result["rows"] if not row["lossless"]})
+    lossy = sorted({row.rule for row in rows if not row.lossless})
     if lossy:
         lines.append(f"Lossy: the rule {', '.join(lossy)} changes the target's output law.")
-    parted = [row for row in result["rows"] if row["identical_to_target"] is False]
-    gaps = [row["tie_gap"] for row in parted if row["lossless"]]
+    gaps = [row.tie_gap for row in rows if row.lossless and row.tie_gap is not None]
     if gaps:
         lines.append(
             "NO: greedy text parts from the target's own where its two likeliest logits lie "
             f"at most {max(gaps):.3g} apart; verifying several tokens at once rounds differently."
         )
     return folded("\n".join(lines))
-
-
-def _best(rows: Sequence[dict[str, Any]]) -> list[int]:
-    """Returns the index of the fastest row, if that gains."""
-    fastest = max(range(len(rows)), key=lambda index: float(rows[index]["measured"]))
-    return [fastest] if rows[fastest]["measured"] > 1 else []
 
 
 def _costs(validation: Validation) -> str:
@@ -112,37 +95,40 @@ def _short(name: str) -> str:
     return name if len(name) <= LONGEST_NAME else f"...{name[3 - LONGEST_NAME :]}"
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
-    """Returns one row's cells, as COLUMNS has them."""
-    policy = row["policy"] if row["gamma"] is None else f"gamma {row['gamma']}"
-    gap = "" if row["tie_gap"] is None else f" ({row['tie_gap']:.2g})"
-    return [
-        policy if row["lossless"] else f"{policy}, lossy",
-        _times(row["predicted_theorem8"]),
-        _times(row["predicted_calibrated"]),
-        _between(row, "measured"),
-        "-" if row["error_percent"] is None else f"{row['error_percent']:+.1f} %",
-        {True: "yes", False: f"NO{gap}", None: "-"}[row["identical_to_target"]],
-    ]
+def _policy(row: SpeculativeRow) -> str:
+    policy = row.policy if row.gamma is None else f"gamma {row.gamma}"
+    return policy if row.lossless else f"{policy}, lossy"
 
 
-def _more_cells(row: dict[str, Any]) -> list[str]:
-    """Returns one row's further cells, as MORE_COLUMNS has them."""
-    seconds = [row[f"{part}_seconds"] for part in ("draft", "verify", "other")]
-    shares = "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds)
-    return [
-        str(row["target_calls"]),
-        _between(row, "predicted_ahead"),
-        f"{row['tokens_per_second']:.1f}",
-        f"{shares} %",
-    ]
-
-
-def _times(factor: float | None) -> str:
-    return "-" if factor is None else f"{factor:.2f}"
-
-
-def _between(row: dict[str, Any], name: str) -> str:
-    if row[name] is None:
+def _as_target(row: SpeculativeRow) -> str:
+    if row.identical_to_target is None:
         return "-"
-    return f"{_times(row[name])} {bounds(row[f'{name}_low'], row[f'{name}_high'], digits=2)}"
+    if row.identical_to_target:
+        return "yes"
+    return "NO" if row.tie_gap is None else f"NO ({row.tie_gap:.2g})"
+
+
+def _shares(row: SpeculativeRow) -> str:
+    seconds = (row.draft_seconds, row.verify_seconds, row.other_seconds)
+    return "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds) + " %"
+
+
+_COLUMNS: list[Column[SpeculativeRow]] = [
+    Column("policy", _policy),
+    Column("free", lambda row: shown(row.predicted_theorem8)),
+    Column("predicted", lambda row: shown(row.predicted)),
+    Column(
+        "measured [95 %]", lambda row: ranged(row.measured, row.measured_low, row.measured_high)
+    ),
+    Column("error", lambda row: shown(row.error_percent, "+.1f", " %")),
+    Column("as target", _as_target),
+]
+_MORE_COLUMNS: list[Column[SpeculativeRow]] = [
+    Column("calls", lambda row: str(row.target_calls)),
+    Column(
+        "ahead [95 %]",
+        lambda row: ranged(row.predicted_ahead, row.predicted_ahead_low, row.predicted_ahead_high),
+    ),
+    Column("tokens/s", lambda row: f"{row.tokens_per_second:.1f}"),
+    Column("draft/verify/other", _shares),
+]

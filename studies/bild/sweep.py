@@ -1,9 +1,10 @@
 """A sweep over BiLD's thresholds, with speculative decoding and both models alone beside it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
+from msgspec import structs
 
 from estimator.costs.blocks import fit_costs
 from estimator.quality.metrics import own_metrics, reference_metrics
@@ -14,51 +15,16 @@ from estimator.seeding import seeded
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode
+from reference.policies.policy import Fixed, Policy
 from reference.records import Generation
+from reference.rules.acceptance import Rule
 from simulator.cost.curves import CostModel
 from studies.bild.distance import Rollback
 from studies.bild.fallback import Fallback
-from studies.bild.grid import BILD, LARGE, SMALL, WINDOW, Arm, Grid
-from studies.bild.loop import read_part
+from studies.bild.grid import BILD, LARGE, SMALL, WINDOW, Arm, Grid, probed_lengths
 from studies.bild.prediction import Predicted, predict, record
 from studies.bild.row import BildRow
-
-NO_LOSS = 0.1
-"""How much of its metric, in points, the paper's tables let "no loss" lose (Table 1)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Sweep:
-    """A finished sweep.
-
-    metric: the main one, which the Pareto front is of.
-    cost: measured apart from the rows' runs.
-    noise_percent: how far the baseline's speed, measured twice, differs from itself.
-    """
-
-    rows: tuple[BildRow, ...]
-    metric: str
-    cost: CostModel
-    noise_percent: float
-
-    def mean_abs_error_percent(self, *decoders: str) -> float | None:
-        """Of the predicted seconds per token of decoders; None where nothing was predicted."""
-        errors = [
-            abs(error)
-            for row in self.rows
-            if row.decoder in decoders and (error := row.error_percent) is not None
-        ]
-        return float(np.mean(errors)) if errors else None
-
-    def fastest(self, decoder: str, *, loss: float) -> BildRow | None:
-        """Returns the decoder's fastest row that loses at most so many points of the metric."""
-        least = self.rows[0].quality[self.metric] - loss
-        able = [
-            row
-            for row in self.rows
-            if row.decoder == decoder and row.quality[self.metric] >= least
-        ]
-        return max(able, key=lambda row: row.speedup, default=None)
+from studies.bild.swept import Sweep
 
 
 def sweep(
@@ -92,17 +58,27 @@ def sweep(
     drafter = drafting_model(subject.drafter)
     stopping = subject.stopping
     arms = {arm.name: arm for arm in grid.arms(stopping.end_ids, stopping.max_new_tokens)}
-    every = grid.probes(stopping.end_ids) | arms
+    policies: dict[str, Policy] = {name: arm.policy for name, arm in arms.items()}
+    probe_gammas = probed_lengths(grid)
+    rules: dict[str, Rule] = {name: arm.rule for name, arm in arms.items()}
+    rules |= {f"probe {gamma}": Rollback(np.inf) for gamma in probe_gammas}
+
+    def probe(gamma: int) -> Policy:
+        return Fixed(0) if gamma == 0 else Fallback(0.0, gamma, grid.measure, stopping.end_ids)
+
     runs = run_arms(
         subject,
         prompts,
-        {name: arm.decoder_of(subject) for name, arm in every.items()},
+        policies,
+        probe_gammas=probe_gammas,
         repeats=repeats,
         seed=seed,
         progress=progress,
+        rules=rules,
+        probe=probe,
     )
     texts = timed(runs)
-    cost = fit_costs(texts[AGAIN], [read_part(text) for text in probes(texts)])
+    cost = fit_costs(texts[AGAIN], probes(texts))
     predictions = _predictions(subject, drafter, prompts, texts, arms, cost)
 
     own = texts[BASELINE] if subject.sampling.greedy else _greedy_texts(subject, prompts)
@@ -114,9 +90,10 @@ def sweep(
         written = [texts_of(text.tokens) for text in texts[arm]]
         return reference_metrics(written, references) | metrics
 
-    rows = [_row(texts, BASELINE, None, quality(BASELINE), None)]
+    rows = [_row(subject, texts, BASELINE, None, quality(BASELINE), None)]
     rows += [
-        _row(texts, name, arm, quality(name), predictions.get(name)) for name, arm in arms.items()
+        _row(subject, texts, name, arm, quality(name), predictions.get(name))
+        for name, arm in arms.items()
     ]
     metric = "agreement" if references is None else "bleu"
     return Sweep(tuple(_with_front(rows, metric)), metric, cost, noise(texts).percent)
@@ -191,6 +168,7 @@ def _predictions(
 
 
 def _row(
+    subject: Subject,
     texts: Timed,
     name: str,
     arm: Arm | None,
@@ -203,17 +181,24 @@ def _row(
     total = int(tokens.sum())
     seconds = [float((decode_rate(texts[a]) * tokens).sum()) for a in (BASELINE, name)]
     low, high = measured_interval(texts, name)
+    policy = Fixed(0) if arm is None else arm.policy
     return BildRow(
+        draft=subject.drafter.name,
+        temperature=subject.sampling.temperature,
+        policy="fixed" if isinstance(policy, Fixed) else "fallback",
+        gamma=policy.value if isinstance(policy, Fixed) else None,
+        rule="" if arm is None else arm.rule.name,
         decoder=LARGE if arm is None else arm.decoder,
         fallback=None if arm is None else arm.fallback,
         rollback=None if arm is None else arm.rollback,
         most=None if arm is None or arm.decoder == SMALL else arm.most,
         quality=quality,
-        speedup=seconds[0] / seconds[1],
-        speedup_low=low,
-        speedup_high=high,
+        measured=seconds[0] / seconds[1],
+        measured_low=low,
+        measured_high=high,
         predicted=None if predicted is None else predicted.speedup,
-        seconds=seconds[1] / total,
+        ms_per_token=1e3 * seconds[1] / total,
+        tokens_per_second=total / seconds[1],
         predicted_seconds=None if predicted is None else predicted.seconds,
         predicted_large_calls=None if predicted is None else predicted.large_calls * total,
         predicted_small_calls=None if predicted is None else predicted.small_calls * total,
@@ -232,8 +217,8 @@ def _with_front(rows: Sequence[BildRow], metric: str) -> list[BildRow]:
     """Returns the rows, those that no other beats both in quality and in speed so marked."""
 
     def beaten(row: BildRow) -> bool:
-        mine = (row.quality[metric], row.speedup)
-        theirs = [(other.quality[metric], other.speedup) for other in rows]
+        mine = (row.quality[metric], row.measured)
+        theirs = [(other.quality[metric], other.measured) for other in rows]
         return any(t != mine and t[0] >= mine[0] and t[1] >= mine[1] for t in theirs)
 
-    return [replace(row, pareto=not beaten(row)) for row in rows]
+    return [structs.replace(row, pareto=not beaten(row)) for row in rows]

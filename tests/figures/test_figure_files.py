@@ -12,11 +12,11 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.transforms import Bbox
 
-from figures.drawing.results import Results, parse_results
+from estimator.validation.file import Validated, parse_validation
 from figures.files import FORMATS, write_figure
 from figures.registry import FIGURES, Entry
 
-RESULTS = parse_results(
+RESULTS = parse_validation(
     {
         "rows": [
             {
@@ -24,6 +24,7 @@ RESULTS = parse_results(
                 "temperature": temperature,
                 "gamma": gamma,
                 "alpha": 0.6,
+                "tokens": 100,
                 "predicted_calibrated": 1 + gamma / 10,
                 "measured": 1 + gamma / 11,
                 "measured_low": 1.0,
@@ -47,7 +48,7 @@ SHOWN = [pytest.param(entry, None, id=entry.name) for entry in FIGURES.values()]
 
 @pytest.mark.parametrize(("entry", "results"), SHOWN)
 def test_every_figure_is_written_in_all_formats(
-    entry: Entry, results: Results | None, tmp_path: Path
+    entry: Entry, results: Validated | None, tmp_path: Path
 ) -> None:
     written = write_figure(entry, tmp_path / "new", results=results, dots_per_inch=30)
     assert [path.name for path in written] == [f"{entry.name}.{name}" for name in FORMATS]
@@ -61,7 +62,7 @@ def test_every_figure_is_written_in_all_formats(
 
 
 @pytest.mark.parametrize(("entry", "results"), SHOWN)
-def test_no_text_is_cut_off_or_written_over(entry: Entry, results: Results | None) -> None:
+def test_no_text_is_cut_off_or_written_over(entry: Entry, results: Validated | None) -> None:
     figure = entry.draw(entry.compute(results))
     texts = visible_texts(figure)
     page = Bbox.from_bounds(-1, -1, figure.bbox.width + 2, figure.bbox.height + 2)
@@ -79,7 +80,7 @@ def test_no_text_is_cut_off_or_written_over(entry: Entry, results: Results | Non
 
 
 @pytest.mark.parametrize(("entry", "results"), SHOWN)
-def test_the_small_print_can_be_read(entry: Entry, results: Results | None) -> None:
+def test_the_small_print_can_be_read(entry: Entry, results: Validated | None) -> None:
     figure = entry.draw(entry.compute(results))
     (source,) = (text for text in figure.texts if text.get_text() == figure.get_supxlabel())
     assert source.get_fontsize() >= 8

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from figures.drawing.results import Results, short_name
+from estimator.validation.file import Validated
+from figures.drawing.short_name import short_name
 from specplan.reports.page.drafts import Draft, added_by_position
 
 
@@ -50,7 +51,7 @@ class Chart:
     diagonal: bool = False
 
 
-def charts(drafts: Sequence[Draft], validations: Sequence[Results]) -> list[Chart]:
+def charts(drafts: Sequence[Draft], validations: Sequence[Validated]) -> list[Chart]:
     """Returns the charts that the data have points for, in the page's order."""
     made = [
         _speed_up(drafts), _acceptance(drafts), _along_texts(drafts), _costs(drafts),
@@ -144,7 +145,7 @@ def _costs(drafts: Sequence[Draft]) -> Chart:
     )
 
 
-def _predicted(validations: Sequence[Results]) -> Chart:
+def _predicted(validations: Sequence[Validated]) -> Chart:
     rows = [row for results in validations for row in results.rows if row.predicted is not None]
     names = [f"{short_name(row.draft)}, temperature {row.temperature:g}" for row in rows]
     series = [
@@ -153,7 +154,7 @@ def _predicted(validations: Sequence[Results]) -> Chart:
             colour,
             "dots",
             tuple(
-                Point(row.predicted, row.measured, row.low, row.high)
+                Point(row.predicted, row.measured, row.measured_low, row.measured_high)
                 for row, own in zip(rows, names, strict=True)
                 if own == name and row.predicted is not None
             ),

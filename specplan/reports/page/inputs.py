@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator.profiles.profile import SCHEMA, Profile
-from estimator.profiles.profile_file import read_profile
-from figures.drawing.results import Results, parse_results, short_name
+from estimator.comparison.measured_file import read_measured
+from estimator.profiles.profile import Profile
+from estimator.validation.file import Validated
+from figures.drawing.short_name import short_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Inputs:
     """Profiles, at least one, and validations, each in the order given."""
 
     profiles: tuple[Named, ...]
-    validations: tuple[Results, ...]
+    validations: tuple[Validated, ...]
 
 
 def read_inputs(paths: Sequence[Path]) -> Inputs:
@@ -37,21 +37,13 @@ def read_inputs(paths: Sequence[Path]) -> Inputs:
       ValueError: if a file is neither, is of another schema version, or none is a profile.
     """
     profiles: list[tuple[Path, Profile]] = []
-    validations = []
+    validations: list[Validated] = []
     for path in paths:
-        try:
-            document = json.loads(path.read_bytes())
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} must be JSON, got: {error}") from None
-        if isinstance(document, dict) and document.get("schema") == SCHEMA:
-            profiles.append((path, read_profile(path)))
-        elif isinstance(document, dict) and "rows" in document:
-            validations.append(parse_results(document, name=path.name))
+        measured = read_measured(path)
+        if isinstance(measured, Profile):
+            profiles.append((path, measured))
         else:
-            raise ValueError(
-                f"{path} must be a profile of 'specplan measure' or the JSON of 'specplan "
-                "validate', got another"
-            )
+            validations.append(measured)
     if not profiles:
         given = ", ".join(str(path) for path in paths)
         raise ValueError(f"a report must have at least one profile, got {given}")

@@ -7,7 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from estimator.profiles.profile import Workload
-from figures.drawing.results import Results, short_name
+from estimator.validation.file import Validated
+from figures.drawing.short_name import short_name
 from simulator.choice.optimum import TIE
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from specplan.reports.page.charts import charts
@@ -86,7 +87,7 @@ def _start(draft: Draft) -> dict[str, object]:
     }
 
 
-def _shares(drafts: Sequence[Draft], validations: Sequence[Results]) -> list[Shares]:
+def _shares(drafts: Sequence[Draft], validations: Sequence[Validated]) -> list[Shares]:
     """Returns the shares priced at each draft's best γ, then those measured in validations."""
     parts = [
         (f"{draft.name}, γ = {max(draft.gamma, 1)}: priced", draft.seconds)
@@ -98,11 +99,11 @@ def _shares(drafts: Sequence[Draft], validations: Sequence[Results]) -> list[Sha
             f"{short_name(row.draft)}, "
             + (row.policy if row.gamma is None else f"γ = {row.gamma}")
             + f", temperature {row.temperature:g}: measured",
-            row.seconds,
+            row.parts_seconds,
         )
         for results in validations
         for row in results.rows
-        if row.seconds is not None
+        if row.parts_seconds is not None
     ]
     return [
         Shares(name, *(100 * seconds / sum(each) for seconds in each))

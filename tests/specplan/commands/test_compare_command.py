@@ -130,7 +130,7 @@ def test_what_cannot_be_compared_is_one_line(tmp_path: Path) -> None:
         ("v", "engine", "engine.json must hold measured_left_out in every row"),
         ("v", "apart", "must have a setting in common (temperature, "),
         ("p", "other", "other.json must be a profile of 'specplan measure' or the JSON of"),
-        ("p", "empty", "empty.json must have at least one row, got none"),
+        ("p", "empty", "empty.json has no rows: it is not the output of validate --json"),
     ]:
         refused = run(str(tmp_path / f"{a}.json"), str(tmp_path / f"{b}.json"))
         assert refused.exit_code == 2, refused.output

@@ -21,7 +21,8 @@ KEYS = {
     "draft_seconds", "verify_seconds", "other_seconds", "baseline_tokens_per_second",
     "tokens_per_second", "end_to_end_predicted", "end_to_end_measured",
     # beyond the contract
-    "rule", "lossless", "tie_gap", "target", "prompts_hash", "measured_left_out",
+    "rule", "lossless", "tie_gap", "target", "prompts_hash", "measured_left_out", "predicted",
+    "ms_per_token",
 }  # fmt: skip
 
 
@@ -34,7 +35,7 @@ def test_rows_have_every_key_in_the_order_of_draft_temperature_and_gamma(
     run_json: RunJson, validate: list[str]
 ) -> None:
     result = run_json(*validate, "--draft", "lookup", "--gamma", "1,3", "--temperature", "0,1,0")
-    assert set(result) == {"rows", "summary"}
+    assert (set(result), result["decoder"]) == ({"decoder", "rows", "summary"}, "speculative")
     assert set(result["summary"]) == {
         "mean_abs_error_percent", "max_abs_error_percent", "noise_percent",
         "noise_within_percent", "quiet", "repeats",

@@ -1,19 +1,19 @@
 """The readable form of a validation."""
 
-from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from estimator.runs.rates import Noise
-from estimator.validation.row import Row
+from estimator.validation.speculative_row import SpeculativeRow
+from estimator.validation.summary import Summary, summary
 from estimator.validation.validation import Validation
 from simulator.cost.curves import CostModel
-from specplan.commands.validate import as_data
 from specplan.reports.validation import rows_table, summary_lines
 
-ROW = Row(
+ROW = SpeculativeRow(
     draft="small",
     temperature=0.0,
     draft_temperature=0.0,
@@ -27,7 +27,7 @@ ROW = Row(
     predicted_ahead=1.5,
     predicted_ahead_low=1.4,
     predicted_ahead_high=1.6,
-    predicted_calibrated=1.52,
+    predicted=1.52,
     measured=1.6,
     measured_low=1.55,
     measured_high=1.65,
@@ -51,17 +51,17 @@ COST = CostModel(
 )
 
 
-def validation(*rows: Row) -> Validation:
+def validation(*rows: SpeculativeRow) -> Validation:
     return Validation(rows, COST, Noise(0.0125, 0.002, 8), 3)
 
 
-def text(*rows: Row, wide: bool = False) -> str:
+def text(*rows: SpeculativeRow, wide: bool = False) -> str:
     return rows_table(validation(*rows), wide=wide)
 
 
-def summary(*rows: Row) -> str:
+def summarised(*rows: SpeculativeRow) -> str:
     validations = [validation(*rows)]
-    return summary_lines(as_data(validations), validations, prompts=8)
+    return summary_lines(summary(validations), validations, prompts=8)
 
 
 def test_a_row_shows_prediction_and_measurement_within_80_columns() -> None:
@@ -85,7 +85,7 @@ def test_wide_adds_where_the_time_went() -> None:
 
 
 def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> None:
-    lines = summary(ROW)
+    lines = summarised(ROW)
     assert max(map(len, lines.splitlines())) <= 80
     joined = " ".join(lines.split())
     assert joined.startswith(
@@ -99,7 +99,7 @@ def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> N
         "itself: 1.2 %, 95 % of the time within 0.5 %."
     )
     once = [Validation((ROW,), COST, Noise(0.0125, 0.002, 8), 1)]
-    assert "timed once" in summary_lines(as_data(once), once, prompts=8)
+    assert "timed once" in summary_lines(summary(once), once, prompts=8)
 
 
 def test_a_row_without_intervals_has_dashes_in_their_place() -> None:
@@ -127,19 +127,19 @@ def test_a_machine_that_was_not_quiet_is_named() -> None:
     quiet, differs, scatters = Noise(0.099, 0.041, 8), Noise(0.101, 0.0, 8), Noise(0.0, 0.042, 8)
     for noise, named in ((quiet, False), (differs, True), (scatters, True)):
         validations = [Validation((ROW,), COST, noise, 3)]
-        shown = summary_lines(as_data(validations), validations, prompts=8)
+        shown = summary_lines(summary(validations), validations, prompts=8)
         assert ("not quiet" in shown) == named
 
 
-def unpredicted(row: Row, **changes: Any) -> Row:
-    names = {name: None for name in asdict(row) if name.startswith("predicted")}
+def unpredicted(row: SpeculativeRow, **changes: Any) -> SpeculativeRow:
+    names = {name: None for name in row.__struct_fields__ if name.startswith("predicted")}
     return replace(row, **names, end_to_end_predicted=None, **changes)
 
 
 def test_a_row_without_predictions_has_dashes_in_their_place() -> None:
     row = unpredicted(ROW, policy="adaptive", gamma=None)
     assert text(row).splitlines()[2].split()[:4] == ["adaptive", "-", "-", "1.60"]
-    assert "Predicted against measured" not in summary(row)
+    assert "Predicted against measured" not in summarised(row)
 
 
 def test_where_nothing_was_drafted_c_has_no_value() -> None:
@@ -150,8 +150,8 @@ def test_where_nothing_was_drafted_c_has_no_value() -> None:
 def test_text_that_parts_at_a_near_tie_says_how_near(gap: float, cell: str) -> None:
     parted = replace(ROW, identical_to_target=False, tie_gap=gap)
     assert cell in text(parted)
-    assert f"lie at most {gap:.3g} apart" in " ".join(summary(ROW, parted).split())
-    assert "apart" not in summary(ROW)
+    assert f"lie at most {gap:.3g} apart" in " ".join(summarised(ROW, parted).split())
+    assert "apart" not in summarised(ROW)
 
 
 def test_a_lossy_row_says_so_and_blames_no_tie() -> None:
@@ -159,8 +159,8 @@ def test_a_lossy_row_says_so_and_blames_no_tie() -> None:
         ROW, rule="lenient 0.5", lossless=False, identical_to_target=False, tie_gap=2.0
     )
     assert "gamma 4, lossy" in text(lossy)
-    assert "Lossy: the rule lenient 0.5 changes the target's output law." in summary(lossy)
-    assert "apart" not in summary(lossy)
+    assert "Lossy: the rule lenient 0.5 changes the target's output law." in summarised(lossy)
+    assert "apart" not in summarised(lossy)
 
 
 def test_a_long_path_is_shown_by_its_end() -> None:
@@ -171,18 +171,17 @@ def test_a_long_path_is_shown_by_its_end() -> None:
 
 def test_the_summary_leaves_out_what_was_not_predicted() -> None:
     rows = (ROW, unpredicted(ROW, policy="adaptive", gamma=None))
-    data = as_data(
+    found = summary(
         [
             Validation(rows, COST, Noise(-0.01, 0.002, 4), 1),
             Validation(rows, COST, Noise(0.03, 0.001, 4), 2),
         ]
     )
-    assert len(data["rows"]) == 4
-    assert data["summary"] == {
-        "mean_abs_error_percent": pytest.approx(5.0),
-        "max_abs_error_percent": pytest.approx(5.0),
-        "noise_percent": pytest.approx(3.0),
-        "noise_within_percent": pytest.approx(100 * np.expm1(2.776445 * 0.002), rel=1e-6),
-        "quiet": True,
-        "repeats": 2,
-    }
+    assert found == Summary(
+        mean_abs_error_percent=pytest.approx(5.0),
+        max_abs_error_percent=pytest.approx(5.0),
+        noise_percent=pytest.approx(3.0),
+        noise_within_percent=pytest.approx(100 * np.expm1(2.776445 * 0.002), rel=1e-6),
+        quiet=True,
+        repeats=2,
+    )

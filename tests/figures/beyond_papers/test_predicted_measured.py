@@ -1,13 +1,13 @@
-"""Reading what a validation wrote."""
+"""Predicted against measured, and what else is drawn from a validation."""
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from estimator.validation.file import Validated, parse_validation
 from figures.beyond_papers import predicted_measured
-from figures.drawing.results import Results, parse_results, read_results, short_name
+from figures.drawing.short_name import short_name
 from figures.leviathan import table3 as leviathan_table3
 
 ROW: dict[str, Any] = {
@@ -20,23 +20,13 @@ ROW: dict[str, Any] = {
     "measured": 1.5,
     "measured_low": 1.4,
     "measured_high": 1.6,
-    "block_efficiency": 2.9,
+    "tokens": 100,
 }
 ADAPTIVE = ROW | {"policy": "adaptive", "gamma": None, "predicted_calibrated": None}
 
 
-def results(*rows: dict[str, Any]) -> Results:
-    return parse_results({"rows": list(rows)}, name="a.json")
-
-
-def test_a_file_is_read(tmp_path: Path) -> None:
-    path = tmp_path / "validation.json"
-    path.write_text(json.dumps({"rows": [ROW], "summary": {}}))
-    read = read_results(path)
-    assert read.name == "validation.json"
-    (row,) = read.rows
-    assert (row.draft, row.gamma, row.predicted, row.measured) == ("embedded", 4, 1.52, 1.5)
-    assert (row.low, row.high, row.alpha, row.temperature) == (1.4, 1.6, 0.72, 0.0)
+def results(*rows: dict[str, Any]) -> Validated:
+    return parse_validation({"rows": list(rows)}, name="a.json")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +69,7 @@ def test_points_lie_in_or_out_of_the_band() -> None:
 
 def test_a_policy_without_prediction_is_left_out() -> None:
     assert len(predicted_measured.compute(results(ROW, ADAPTIVE)).points) == 1
-    with pytest.raises(ValueError, match=r"a.json has no row with a predicted_calibrated"):
+    with pytest.raises(ValueError, match=r"a.json has no row with a prediction"):
         predicted_measured.compute(results(ADAPTIVE))
 
 
@@ -100,34 +90,7 @@ def test_our_acceptance_rates_join_the_published_ones() -> None:
 
 def test_a_validation_is_drawn_into_a_file(tmp_path: Path) -> None:
     path = tmp_path / "figure.svg"
-    predicted_measured.save({"rows": [ROW, ADAPTIVE]}, path)
+    predicted_measured.save(results(ROW, ADAPTIVE), path)
     assert path.read_bytes().startswith(b"<?xml")
     with pytest.raises(ValueError, match=r"figure file must end in .png or .svg, got figure.pdf"):
-        predicted_measured.save({"rows": [ROW]}, tmp_path / "figure.pdf")
-
-
-@pytest.mark.parametrize(
-    ("document", "message"),
-    [
-        ([], "a.json has no rows"),
-        ({"rows": []}, "a.json has no rows"),
-        ({"rows": [3]}, "row 0 of a.json must be an object, got 3"),
-        ({"rows": [ROW, {**ROW, "measured": None}]}, "row 1 of a.json has no measured"),
-        (
-            {"rows": [{**ROW, "predicted_calibrated": "fast"}]},
-            "predicted_calibrated in row 0 of a.json must be a number, got 'fast'",
-        ),
-        ({"rows": [{**ROW, "alpha": float("nan")}]}, "alpha in row 0 .* must be a number, got nan"),
-        ({"rows": [{**ROW, "measured": True}]}, "measured in row 0 .* must be a number, got True"),
-    ],
-)
-def test_other_documents_are_refused(document: Any, message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        parse_results(document, name="a.json")
-
-
-def test_a_file_that_is_not_json_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "broken.json"
-    path.write_text("{")
-    with pytest.raises(ValueError, match=r"broken.json must be JSON"):
-        read_results(path)
+        predicted_measured.save(results(ROW), tmp_path / "figure.pdf")

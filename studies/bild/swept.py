@@ -1,0 +1,101 @@
+"""What a BiLD sweep found: its rows, how well they were predicted, and the best of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from estimator.validation.summary import mean_abs
+from simulator.cost.curves import CostModel
+from studies.bild.grid import BILD, WINDOW
+from studies.bild.row import BildRow
+
+# How much of its metric, in points, each kind of loss may lose; "no loss" as the paper's tables
+# let it (Kim et al. 2023, Table 1).
+NO_LOSS = 0.1
+LOSSES = {"no_loss": NO_LOSS, "one_point": 1.0}
+COMPARED = (BILD, WINDOW, "strict", "lenient")
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """A finished sweep.
+
+    rows: the large model alone first.
+    metric: the main one, which the Pareto front is of.
+    cost: measured apart from the rows' runs.
+    noise_percent: how far the baseline's speed, measured twice, differs from itself.
+    """
+
+    rows: tuple[BildRow, ...]
+    metric: str
+    cost: CostModel
+    noise_percent: float
+
+    def fastest(self, decoder: str, *, loss: float) -> BildRow | None:
+        """Returns the decoder's fastest row that loses at most so many points of the metric."""
+        least = self.rows[0].quality[self.metric] - loss
+        able = [
+            row
+            for row in self.rows
+            if row.decoder == decoder and row.quality[self.metric] >= least
+        ]
+        return max(able, key=lambda row: row.measured, default=None)
+
+    @property
+    def summary(self) -> Summary:
+        """What all rows come to."""
+
+        def mean_error(name: str, *decoders: str) -> float | None:
+            return mean_abs(getattr(row, name) for row in self.rows if row.decoder in decoders)
+
+        speed, time = "error_percent", "time_error_percent"
+        return Summary(
+            draft=self.rows[0].draft,
+            temperature=self.rows[0].temperature,
+            metric=self.metric,
+            mean_abs_error_percent=mean_error(speed, BILD, WINDOW),
+            bild_mean_abs_error_percent=mean_error(speed, BILD),
+            window_mean_abs_error_percent=mean_error(speed, WINDOW),
+            mean_abs_time_error_percent=mean_error(time, BILD, WINDOW),
+            bild_mean_abs_time_error_percent=mean_error(time, BILD),
+            window_mean_abs_time_error_percent=mean_error(time, WINDOW),
+            noise_percent=self.noise_percent,
+            c=self.cost.c,
+            best={
+                f"{decoder}_{name}": self.fastest(decoder, loss=loss)
+                for decoder in COMPARED
+                for name, loss in LOSSES.items()
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Of one draft and temperature.
+
+    mean_abs_error_percent: of the predicted speed-ups, of BiLD with and without its fallback, and
+      of each; None where nothing was predicted. mean_abs_time_error_percent: of seconds per token.
+    c: draft step over target step.
+    best: the fastest row of each of COMPARED that keeps the quality, by decoder and loss
+      (`bild_no_loss`); None where there is none.
+    """
+
+    draft: str
+    temperature: float
+    metric: str
+    mean_abs_error_percent: float | None
+    bild_mean_abs_error_percent: float | None
+    window_mean_abs_error_percent: float | None
+    mean_abs_time_error_percent: float | None
+    bild_mean_abs_time_error_percent: float | None
+    window_mean_abs_time_error_percent: float | None
+    noise_percent: float
+    c: float
+    best: Mapping[str, BildRow | None]
+
+    def data(self) -> dict[str, Any]:
+        """Returns the summary as JSON has it."""
+        best = {name: None if row is None else row.data() for name, row in self.best.items()}
+        return {**asdict(self), "best": best}

@@ -1,0 +1,150 @@
+"""The file of a validation: what is written is read, what earlier versions wrote, too."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from estimator.validation.file import (
+    ENGINE,
+    SPECULATIVE,
+    Validated,
+    parse_rows,
+    parse_validation,
+    read_validation,
+    validation_json,
+)
+from estimator.validation.row import ValidationRow
+from estimator.validation.speculative_row import SpeculativeRow
+
+# Rows as versions wrote them before decoders shared their names.
+SPECULATIVE_ROW: dict[str, Any] = {
+    "draft": "embedded", "temperature": 0.0, "draft_temperature": 0.0, "policy": "fixed",
+    "gamma": 4, "rule": "strict", "lossless": True, "alpha": 0.72, "c": 0.1,
+    "predicted_theorem8": 1.9, "predicted_ahead": 1.5, "predicted_ahead_low": 1.4,
+    "predicted_ahead_high": 1.6, "predicted_calibrated": 1.52, "measured": 1.5,
+    "measured_low": 1.45, "measured_high": 1.55, "predicted_target_calls": 50.0,
+    "target_calls": 50, "block_efficiency": 2.5, "accepted_fraction": 0.4, "tokens": 125,
+    "identical_to_target": True, "tie_gap": None, "draft_seconds": 1.0, "verify_seconds": 2.0,
+    "other_seconds": 1.0, "baseline_tokens_per_second": 20.8, "tokens_per_second": 31.25,
+    "end_to_end_predicted": 1.4, "end_to_end_measured": 1.5, "target": "big",
+    "prompts_hash": "a1b2", "measured_left_out": [1.49, 1.51], "error_percent": 4 / 3,
+}  # fmt: skip
+ENGINE_ROW: dict[str, Any] = {
+    "engine": "llama.cpp", "engine_version": "1", "draft": "small", "temperature": 1.0,
+    "draft_temperature": 1.0, "policy": "fixed", "gamma": 2, "concurrency": 2, "alpha": 0.6,
+    "c": 0.2, "acceptance_predicted": [{"value": 0.6, "low": 0.5, "high": 0.7}],
+    "acceptance_counted": [{"value": 0.61, "low": 0.5, "high": 0.7}],
+    "acceptance_explained": True, "audit": "", "predicted_from": "replay",
+    "predicted_theorem8": 1.4, "predicted_calibrated": 1.2, "measured": 1.25,
+    "measured_low": None, "measured_high": None, "predicted_seconds_per_token": 0.021,
+    "seconds_per_token": 0.02, "predicted_target_calls": 30.0, "target_calls": 31,
+    "block_efficiency": 1.7, "accepted_fraction": 0.5, "tokens": 60, "identical_to_target": None,
+    "baseline_tokens_per_second": 80.0, "tokens_per_second": 100.0, "error_percent": -4.0,
+    "time_error_percent": 5.0,
+}  # fmt: skip
+BILD_ROW: dict[str, Any] = {
+    "draft": "smaller", "temperature": 0.0, "decoder": "bild", "fallback": 0.3, "rollback": 1.0,
+    "most": 10, "quality": {"bleu": 22.0}, "speedup": 1.18, "speedup_low": 1.05,
+    "speedup_high": 1.32, "predicted": 1.19, "seconds": 0.005, "predicted_seconds": 0.00502,
+    "predicted_large_calls": 458.7, "predicted_small_calls": 1137.9, "large_calls": 444,
+    "small_calls": 1129, "rollbacks": 82, "discarded": 149, "tokens": 983, "draft_seconds": 1.7,
+    "verify_seconds": 2.8, "other_seconds": 0.4, "pareto": True, "error_percent": 0.4,
+    "fallback_percent": 45.2, "rollback_percent": 8.3,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("document", "decoder", "shared"),
+    [
+        (
+            {"rows": [SPECULATIVE_ROW], "summary": {}},
+            SPECULATIVE,
+            (1.5, 1.45, 1.55, 1.52, None, 31.25, 1.0),
+        ),
+        (
+            {"rows": [ENGINE_ROW], "steps": [], "summary": {}},
+            ENGINE,
+            (1.25, None, None, 1.2, 20.0, 100.0, None),
+        ),
+        (
+            {"decoder": "bild", "rows": [BILD_ROW], "summaries": []},
+            "bild",
+            (1.18, 1.05, 1.32, 1.19, 5.0, None, 1.7),
+        ),
+    ],
+)
+def test_files_of_earlier_versions_are_read_by_the_shared_names(
+    tmp_path: Path, document: dict[str, Any], decoder: str, shared: tuple[object, ...]
+) -> None:
+    path = tmp_path / "validation.json"
+    path.write_text(json.dumps(document))
+    read = read_validation(path)
+    assert (read.name, read.decoder) == ("validation.json", decoder)
+    [row] = read.rows
+    found = (
+        row.measured, row.measured_low, row.measured_high, row.predicted, row.ms_per_token,
+        row.tokens_per_second, row.draft_seconds,
+    )  # fmt: skip
+    assert found == pytest.approx(shared)
+    [written] = document["rows"]
+    assert (row.draft, row.temperature, row.gamma, row.tokens, row.alpha) == tuple(
+        written.get(name) for name in ("draft", "temperature", "gamma", "tokens", "alpha")
+    )
+    assert row.error_percent == pytest.approx(100 * (shared[3] / shared[0] - 1))
+
+
+def test_a_file_that_is_written_is_read_as_it_was() -> None:
+    [row] = parse_rows([SPECULATIVE_ROW], SpeculativeRow, name="it")
+    assert row.data()["predicted_calibrated"] == row.data()["predicted"] == 1.52
+    document = json.loads(json.dumps(validation_json(SPECULATIVE, [row], summary={"repeats": 3})))
+    assert document["summary"] == {"repeats": 3}
+    for name, value in SPECULATIVE_ROW.items():
+        written = document["rows"][0][name]
+        assert written == (pytest.approx(value) if name == "error_percent" else value)
+    assert parse_rows(document["rows"], SpeculativeRow, name="it") == (row,)
+    shared = parse_validation(document, name="it")
+    assert shared == Validated("it", SPECULATIVE, parse_rows([row.data()], ValidationRow, name=""))
+
+
+def test_numbers_of_numpy_are_written_as_pythons() -> None:
+    row = ValidationRow(draft="d", temperature=0, measured=np.float64(2), tokens=np.int64(3))
+    data = row.data()
+    assert (type(data["measured"]), type(data["tokens"])) == (float, int)
+    assert data["error_percent"] is None
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ([], "a.json has no rows"),
+        ({"rows": []}, "a.json has no rows"),
+        ({"rows": [3]}, "row 0 of a.json is no row of a validation: Expected `object`, got `int`"),
+        (
+            {"rows": [SPECULATIVE_ROW, {**SPECULATIVE_ROW, "measured": None}]},
+            "row 1 of a.json .*: Expected `float`, got `null` - at `\\$.measured`",
+        ),
+        (
+            {"rows": [{**BILD_ROW, "speedup": "fast"}]},
+            "row 0 of a.json .*: Expected `float`, got `str` - at `\\$.measured`",
+        ),
+        (
+            {"rows": [{**SPECULATIVE_ROW, "alpha": True}]},
+            "Expected `float | null`, got `bool` - at `\\$.alpha`",
+        ),
+        ({"rows": [{"temperature": 0.0}]}, "missing required field `draft`"),
+    ],
+)
+def test_other_documents_are_refused(document: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        parse_validation(document, name="a.json")
+
+
+@pytest.mark.parametrize("text", ["{", '{"rows": [{"measured": NaN}]}'])
+def test_a_file_that_is_not_json_is_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "broken.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=r"broken.json must be JSON"):
+        read_validation(path)
