@@ -14,7 +14,8 @@ from reference.beams import Search
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.speculative_beams import beam_search
-from simulator.schemes.beams import budget, steps_per_call
+from simulator.acceptance.iid import Iid
+from simulator.schemes.beams import BeamCost
 
 
 def main() -> None:
@@ -47,9 +48,10 @@ def main() -> None:
         steps = [each.steps for each in own]
         calls = [each.target_calls for each in own]
         low, high = ratio_interval(steps, calls)
+        cost = BeamCost(arguments.width, wide, {1: 1.0}, {1: 0.0})
         print(
-            f"| {wide} | {budget(arguments.width, wide, arguments.gamma)} | {covered:.3f} "
-            f"| {steps_per_call(covered, arguments.gamma):.2f} "
+            f"| {wide} | {cost.budget(arguments.gamma)} | {covered:.3f} "
+            f"| {Iid(covered).tokens_per_call(arguments.gamma):.2f} "
             f"| {sum(steps) / sum(calls):.2f} [{low:.2f}, {high:.2f}] |"
         )
 

@@ -18,14 +18,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from simulator.acceptance.beta_laws import BetaLaw, EmpiricalLaw
 from simulator.acceptance.replay import expected_calls, expected_seconds
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.operations import operations_factor
 from simulator.choice.optimum import optimal_gamma
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.curves import CostModel
-from simulator.monte_carlo.monte_carlo import simulate_blocks
+from simulator.monte_carlo.blocks import simulate_blocks
 
 REPEATS = 3
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
@@ -57,19 +56,23 @@ def replay() -> Callable[[], object]:
 def replay_seconds() -> Callable[[], object]:
     acceptance = np.random.default_rng(0).random(100_000)
     cost = CostModel({1: 1.0, 2: 1.4, 17: 2.0}, 0.1, 0.05)
-    return lambda: expected_seconds(acceptance, np.arange(1, 17), cost=cost)
+    return lambda: [
+        expected_seconds(acceptance, gamma, cost=cost) for gamma in range(1, 17)
+    ]
 
 
 def blocks_fixed() -> Callable[[], object]:
     generator = np.random.default_rng(0)
-    law = EmpiricalLaw([0.8])
-    return lambda: simulate_blocks(law, 5, blocks=10_000_000, generator=generator)
+    return lambda: simulate_blocks(
+        lambda size: np.broadcast_to(0.8, size), 5, blocks=10_000_000, generator=generator
+    )
 
 
 def blocks_beta() -> Callable[[], object]:
     generator = np.random.default_rng(0)
-    law = BetaLaw.from_mean(0.8, concentration=3)
-    return lambda: simulate_blocks(law, 5, blocks=2_000_000, generator=generator)
+    return lambda: simulate_blocks(
+        lambda size: generator.beta(2.4, 0.6, size), 5, blocks=2_000_000, generator=generator
+    )
 
 
 # Name: job, what it does, limit in seconds.

@@ -20,22 +20,24 @@ from estimator.costs.under_load import Batch
 from estimator.profiles.profile_file import read_profile
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_model, resolve_device
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import speed_up
 from simulator.cost.curves import CostModel
-from simulator.schemes.tree_choice import TreeCost, choose_tree, priced
-from simulator.schemes.trees import nodes_of
+from simulator.schemes.tree_choice import Passes, choose_tree
+from simulator.schemes.trees import TreeAcceptance, nodes_of
 
 TARGET_WIDTHS, DRAFT_WIDTHS = (1, 2, 3, 5, 9, 17, 33), (1, 2, 4, 8, 16)
 RESAMPLED = 2000
 Turns = dict[int, NDArray[np.float64]]
 
 
-def cost_of(target: Turns, draft: Turns, turns: Sequence[int] | slice) -> TreeCost:
+def passes_of(target: Turns, draft: Turns, turns: Sequence[int] | slice) -> Passes:
     """Returns costs by the median of some turns."""
     verification, drafting = (
         {n: float(np.median(seconds[turns])) for n, seconds in curve.items()}
         for curve in (target, draft)
     )
-    return TreeCost(CostModel(verification, draft_seconds=0.0), drafting)
+    return Passes(CostModel(verification, draft_seconds=drafting[1]), drafting)
 
 
 @torch.inference_mode()
@@ -83,15 +85,17 @@ def main() -> None:
             batches, {"target": TARGET_WIDTHS, "draft": DRAFT_WIDTHS}, arguments.turns
         )
         choice = choose_tree(
-            rates, cost_of(target, draft, slice(None)), max_nodes=arguments.max_nodes, max_depth=8
+            rates, passes_of(target, draft, slice(None)), max_nodes=arguments.max_nodes, max_depth=8
         )
         best, chain = choice.best, choice.chain
+        trees = TreeAcceptance(tuple(rates), {len(best.parents): best.parents})
         gains = []
         for _ in range(RESAMPLED):
-            cost = cost_of(target, draft, generator.integers(arguments.turns, size=arguments.turns))
+            turns = generator.integers(arguments.turns, size=arguments.turns)
+            passes = passes_of(target, draft, turns)
             gains.append(
-                priced(best.parents, rates, cost).speedup
-                / priced(chain.parents, rates, cost).speedup
+                speed_up(trees, passes.of_trees(trees.shapes), len(best.parents))
+                / speed_up(Iid(rates[0]), passes.chain, len(chain.parents))
             )
         low, high = np.quantile(gains, (0.025, 0.975))
         levels = np.bincount([node.depth for node in nodes_of(best.parents)])[1:]

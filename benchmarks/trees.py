@@ -30,9 +30,10 @@ from reference.models.tree_mask import require_branching
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.stopping import Stopping
+from simulator.choice.gain import speed_up
 from simulator.cost.curves import CostModel
-from simulator.schemes.tree_choice import TreeCost, choose_tree, priced
-from simulator.schemes.trees import chain, tree_calls
+from simulator.schemes.tree_choice import Passes, choose_tree
+from simulator.schemes.trees import TreeAcceptance, chain, tree_calls
 
 WIDTHS = (1, 2, 4, 8, 16, 32)
 
@@ -106,8 +107,8 @@ def main() -> None:
     for role, curve in zip(("target", "draft"), curves, strict=True):
         shown = ", ".join(f"{n}: {1e3 * seconds:.2f}" for n, seconds in curve.items())
         print(f"{role} pass over n tokens, ms: {shown}")
-    cost = TreeCost(CostModel(curves[0], draft_seconds=0.0), curves[1])
-    choice = choose_tree(rates, cost, max_nodes=max(arguments.nodes), max_depth=8)
+    passes = Passes(CostModel(curves[0], draft_seconds=curves[1][1]), curves[1])
+    choice = choose_tree(rates, passes, max_nodes=max(arguments.nodes), max_depth=8)
     shapes = {"best chain": choice.chain.parents or chain(1), "best tree": choice.best.parents}
     for nodes in arguments.nodes:
         shapes[f"tree of {nodes}"] = choice.by_nodes[nodes].parents
@@ -151,7 +152,10 @@ def main() -> None:
           "| speed-up foretold | measured [95 %] |")  # fmt: skip
     print("|---|---|---|---|---|---|---|")
     for name, (parents, _) in arms.items():
-        plan = priced(parents, rates, cost)
+        shapes_of_one = {len(parents): parents}
+        acceptance = TreeAcceptance(rates, shapes_of_one)
+        factor = float(speed_up(acceptance, passes.of_trees(shapes_of_one), len(parents)))
+        tokens = float(acceptance.tokens_per_call(len(parents)))
         calls = per_token(name, lambda text: text.target_calls)
         own = [
             sum(
@@ -167,8 +171,8 @@ def main() -> None:
         levels = np.bincount([_depth(parents, place) for place in range(len(parents))])[1:]
         replayed = "-" if "drawn" in name else f"{len(own) / sum(own):.2f}"
         print(
-            f"| {name} | {' + '.join(map(str, levels))} | {plan.tokens:.2f} | {replayed} "
-            f"| {len(calls) / sum(calls):.2f} [{low:.2f}, {high:.2f}] | {plan.speedup:.2f} "
+            f"| {name} | {' + '.join(map(str, levels))} | {tokens:.2f} | {replayed} "
+            f"| {len(calls) / sum(calls):.2f} [{low:.2f}, {high:.2f}] | {factor:.2f} "
             f"| {sum(alone) / sum(seconds):.2f} [{fast_low:.2f}, {fast_high:.2f}] |"
         )
 

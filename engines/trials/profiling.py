@@ -34,7 +34,7 @@ from estimator.traces.traces import (
     TracePair,
     replayed_blocks,
 )
-from simulator.choice.calibrated import calibrated_factor
+from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.curves import CostModel
 
@@ -153,7 +153,7 @@ def engine_profile(
         improvement_factor={
             gamma: Improvement(
                 replay=float(speed_up(drafting.acceptance, cost, gamma)),
-                iid=float(calibrated_factor(alpha.value, gamma, cost=cost)),
+                iid=float(speed_up(Iid(alpha.value), cost, gamma)),
             )
             for gamma in gammas
         },

@@ -44,8 +44,9 @@ from estimator.traces.traces import (
     replayed_blocks,
 )
 from reference.models.cached_model import CachedModel
+from simulator.acceptance.iid import Iid
 from simulator.acceptance.tokens import expected_tokens
-from simulator.choice.calibrated import calibrated_factor
+from simulator.choice.gain import speed_up
 
 POSITIONS_PER_BIN = 16
 # Choices told apart: a tree's children are seldom more.
@@ -200,7 +201,7 @@ def make_profile(
         improvement_factor={
             gamma: Improvement(
                 replay=factor,
-                iid=float(calibrated_factor(mean_alpha, gamma, cost=cost)),
+                iid=float(speed_up(Iid(mean_alpha), cost, gamma)),
                 low=low,
                 high=high,
             )

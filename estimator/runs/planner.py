@@ -2,21 +2,20 @@
 
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from estimator.costs.blocks import fit_costs
 from estimator.runs.arms import AGAIN, Subject, probed, run_arms
 from estimator.runs.repeats import probes, timed
 from reference.policies.policy import Adaptive
-from simulator.choice.calibrated import calibrated_optimum
-from simulator.cost.curves import CostModel
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import best_gamma
+from simulator.cost.cost import Cost
 
 # A text's blocks are a few dozen: alpha is not known better than this.
 ALPHA_STEPS = 1000
 PROBED_PROMPTS = 2
 
 
-def planner(cost: CostModel, *, max_gamma: int) -> Callable[[float], int]:
+def planner(cost: Cost, *, max_gamma: int) -> Callable[[float], int]:
     """Returns a function from alpha to the gamma of the largest calibrated improvement.
 
     It looks up what was computed once for a grid of alphas: planning costs a block next to
@@ -26,11 +25,13 @@ def planner(cost: CostModel, *, max_gamma: int) -> Callable[[float], int]:
       cost: measured.
       max_gamma: the largest gamma considered, at least 1.
     """
-    alphas = np.linspace(0, 1, ALPHA_STEPS + 1)
-    best = calibrated_optimum(alphas, cost=cost, max_gamma=max_gamma).tolist()
+    best = [
+        best_gamma(Iid(step / ALPHA_STEPS), cost, max_gamma=max_gamma)
+        for step in range(ALPHA_STEPS + 1)
+    ]
 
     def plan(alpha: float) -> int:
-        return int(best[round(alpha * ALPHA_STEPS)])
+        return best[round(alpha * ALPHA_STEPS)]
 
     return plan
 

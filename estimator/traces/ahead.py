@@ -9,27 +9,25 @@ from estimator.intervals import Interval, student
 from estimator.runs.rates import Noise
 from estimator.traces.traces import Trace
 from simulator.acceptance.replay import draft_lengths, expected_seconds
-from simulator.cost.curves import CostModel
+from simulator.cost.cost import Cost
 
 # Enough to know the deviation of a run's seconds to 2 %.
 REPLICATES = 2000
 
 
-def baseline_seconds(trace: Trace, cost: CostModel) -> float:
+def baseline_seconds(trace: Trace, cost: Cost) -> float:
     """Returns what decoding the text one token at a time takes."""
     return trace.tokens * cost.baseline_seconds
 
 
-def replay_seconds(trace: Trace, gamma: int, cost: CostModel) -> float:
+def replay_seconds(trace: Trace, gamma: int, cost: Cost) -> float:
     """Returns the expected seconds of decoding the text speculatively."""
-    return float(
-        expected_seconds(
-            trace.acceptance, gamma, cost=cost, limit=trace.limit, drafted=trace.drafted
-        )
+    return expected_seconds(
+        trace.acceptance, gamma, cost=cost, limit=trace.limit, drafted=trace.drafted
     )
 
 
-def replay_factor(traces: Sequence[Trace], gamma: int, cost: CostModel) -> float:
+def replay_factor(traces: Sequence[Trace], gamma: int, cost: Cost) -> float:
     """Returns the expected speed-up over all texts: baseline seconds over replayed seconds."""
     return sum(baseline_seconds(trace, cost) for trace in traces) / sum(
         replay_seconds(trace, gamma, cost) for trace in traces
@@ -37,7 +35,7 @@ def replay_factor(traces: Sequence[Trace], gamma: int, cost: CostModel) -> float
 
 
 def simulated_seconds(
-    trace: Trace, gamma: int, cost: CostModel, generator: np.random.Generator
+    trace: Trace, gamma: int, cost: Cost, generator: np.random.Generator
 ) -> NDArray[np.float64]:
     """Returns REPLICATES random durations of decoding the text: acceptances drawn, not averaged."""
     prices = np.array([cost.block_seconds(g) for g in range(gamma + 1)])
@@ -65,7 +63,7 @@ def simulated_seconds(
 def ahead_interval(
     texts: Sequence[tuple[Trace, Trace]],
     gamma: int,
-    cost: CostModel,
+    cost: Cost,
     *,
     noise: Noise,
     generator: np.random.Generator,

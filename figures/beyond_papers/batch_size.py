@@ -11,8 +11,8 @@ from estimator.shapes.drafts import draft_of
 from estimator.shapes.shape import shape_of
 from figures.drawing.load import Load
 from figures.drawing.table import Table, table_of
-from simulator.choice.batching import last_gaining_batch, plan_batches
-from simulator.choice.calibrated import calibrated_factor
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.catalogue import find_hardware
 from simulator.cost.roofline_cost import Deployment, fits, roofline_cost
 
@@ -109,34 +109,21 @@ def compute(load: Load | None = None) -> BatchSize:
         batch: roofline_cost(given.deployment, context=given.context, batch=batch, max_gamma=cap)
         for batch in range(1, largest + 1)
     }
-    drawn = {batch: costs[batch] for batch in {*BATCHES, largest} if batch <= largest}
-    plans = plan_batches(dict(sorted(drawn.items())), alpha=given.alpha, max_gamma=cap)
+    acceptance = Iid(given.alpha)
+    points = []
+    for batch in sorted(batch for batch in {*BATCHES, largest} if batch <= largest):
+        best = best_gamma(acceptance, costs[batch], max_gamma=cap)
+        factors = speed_up(acceptance, costs[batch], (best, *FIXED_GAMMAS))
+        points.append(Point(batch, best, *factors.tolist()))
+    gaining = {
+        gamma: [batch for batch, cost in costs.items() if speed_up(acceptance, cost, gamma) > 1]
+        for gamma in FIXED_GAMMAS
+    }
     return BatchSize(
         load=given,
-        points=tuple(
-            Point(
-                plan.batch,
-                plan.gamma,
-                plan.improvement_factor,
-                *calibrated_factor(given.alpha, FIXED_GAMMAS, cost=costs[plan.batch]).tolist(),
-            )
-            for plan in plans
-        ),
-        last_gaining={
-            gamma: last_gaining_batch(costs, alpha=given.alpha, min_gamma=gamma, max_gamma=gamma)
-            for gamma in FIXED_GAMMAS
-        },
-        first_gaining={
-            gamma: next(
-                (
-                    batch
-                    for batch, cost in costs.items()
-                    if calibrated_factor(given.alpha, gamma, cost=cost) > 1
-                ),
-                None,
-            )
-            for gamma in FIXED_GAMMAS
-        },
+        points=tuple(points),
+        last_gaining={gamma: max(batches, default=None) for gamma, batches in gaining.items()},
+        first_gaining={gamma: min(batches, default=None) for gamma, batches in gaining.items()},
         largest=largest,
     )
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from figures.drawing.table import Table, table_of
-from simulator.schemes.trees import best_trees, chain, tree_tokens
+from simulator.schemes.best_trees import best_trees
+from simulator.schemes.trees import chain, tree_tokens
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from figures.drawing.table import Table
-from simulator.choice.calibrated import calibrated_factor, calibrated_optimum
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import best_gamma, speed_up
+from simulator.cost.cost import Cost
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
 
@@ -55,17 +57,24 @@ class VerificationCost:
 
 def compute() -> VerificationCost:
     """Returns the optima for α up to 0.95."""
-    alphas = np.linspace(0.0, 0.95, 96)
-    free = calibrated_optimum(alphas, cost=Ratio(C), max_gamma=MAX_GAMMA)
+    alphas = np.linspace(0.0, 0.95, 96).tolist()
+
+    def best(cost: Cost) -> tuple[int, ...]:
+        return tuple(best_gamma(Iid(alpha), cost, max_gamma=MAX_GAMMA) for alpha in alphas)
+
+    def factors(cost: Cost, chosen: tuple[int, ...]) -> tuple[float, ...]:
+        pairs = zip(alphas, chosen, strict=True)
+        return tuple(float(speed_up(Iid(alpha), cost, gamma)) for alpha, gamma in pairs)
+
+    free = best(Ratio(C))
     gammas, speedups, naive = [], [], []
     for slope in SLOPES:
         cost = CostModel(target_seconds={1: 1.0, 2: 1.0 + slope}, draft_seconds=C)
-        gamma = calibrated_optimum(alphas, cost=cost, max_gamma=MAX_GAMMA)
-        gammas.append(tuple(gamma.tolist()))
-        speedups.append(tuple(calibrated_factor(alphas, gamma, cost=cost).tolist()))
-        naive.append(tuple(calibrated_factor(alphas, free, cost=cost).tolist()))
+        gammas.append(best(cost))
+        speedups.append(factors(cost, gammas[-1]))
+        naive.append(factors(cost, free))
     return VerificationCost(
-        alphas=tuple(alphas.tolist()),
+        alphas=tuple(alphas),
         slopes=SLOPES,
         gamma=tuple(gammas),
         speedup=tuple(speedups),

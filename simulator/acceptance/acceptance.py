@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.acceptance.tokens import expected_tokens
 from simulator.cost.cost import Cost
 
-Kind = Literal["iid", "by_position", "replay"]
+Kind = Literal["iid", "by_position", "replay", "tree"]
 # From drafted tokens of blocks, shape (...), to what each block costs.
 Price = Callable[[NDArray[np.int64]], NDArray[np.float64]]
 # How far i.i.d. acceptances may foretell other tokens per call and still stand in for the real.
@@ -25,7 +25,7 @@ class Acceptance(ABC):
     @property
     @abstractmethod
     def kind(self) -> Kind:
-        """iid, by_position or replay."""
+        """iid, by_position, replay or tree."""
 
     @property
     @abstractmethod
@@ -73,10 +73,10 @@ def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | 
       max_gamma: the largest γ considered, at least 1; none beyond the observed ones is.
 
     Returns:
-      the relative error of largest size, and its γ; None where the acceptances are i.i.d., or
-      blocks that were cut short hide whether they are.
+      the relative error of largest size, and its γ; None where the acceptances are i.i.d., drafts
+      branch, or blocks that were cut short hide whether they are.
     """
-    if acceptance.kind == "iid" or acceptance.is_lower_bound:
+    if acceptance.kind in ("iid", "tree") or acceptance.is_lower_bound:
         return None
     last = max_gamma if acceptance.observed_gamma is None else acceptance.observed_gamma
     gammas = np.arange(1, min(last, max_gamma) + 1)

@@ -122,31 +122,6 @@ def conditional_acceptance(position_acceptance: ArrayLike) -> NDArray[np.float64
         return np.asarray(rates / before)
 
 
-def alpha_from_counts(accepted: ArrayLike, rejected_blocks: ArrayLike) -> NDArray[np.float64]:
-    """Returns the maximum-likelihood α of a geometric law cut off at γ.
-
-        accepted / (accepted + rejected_blocks)
-
-    Each accepted token is a success and each block that ends in a rejection one failure; blocks
-    whose whole draft was accepted tell no more than their successes. So γ need not be known, and
-    may vary.
-
-    Args:
-      accepted: accepted drafted tokens in all, shape (...).
-      rejected_blocks: blocks in which a drafted token was rejected; broadcasts with accepted.
-
-    Raises:
-      ValueError: if a count is not an integer of at least 0, or both are 0.
-    """
-    successes = integers("accepted", accepted)
-    failures = integers("rejected_blocks", rejected_blocks)
-    same_shape({"accepted": successes, "rejected_blocks": failures})
-    trials = successes + failures
-    if (trials == 0).any():
-        raise ValueError("accepted + rejected_blocks must be at least 1, got 0")
-    return np.asarray(successes / trials)[()]
-
-
 def _fraction(alpha: NDArray[np.float64], gamma: NDArray[np.float64]) -> NDArray[np.float64]:
     return accepted_formula(alpha, gamma) / gamma
 

@@ -41,17 +41,6 @@ def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(np.mean(beta_of_laws(p, q)))[()]
 
 
-def lk_divergence(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
-    """Returns how far two laws lie apart, in [0, 1].
-
-        D_LK = Σ_x |p(x) - (p(x) + q(x))/2| = 1 - β   (Leviathan et al. 2023, Definition 2, Lemma 3)
-
-    Half of the L1 distance: the total variation. Arguments and errors as in beta_of_laws.
-    """
-    target, draft = checked_laws(p, q)
-    return np.asarray(np.abs(target - draft).sum(axis=-1) / 2)[()]
-
-
 def checked_laws(p: ArrayLike, q: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns both as arrays.
 

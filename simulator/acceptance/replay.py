@@ -16,8 +16,6 @@ count is exact.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -51,9 +49,16 @@ def block_starts(
     Raises:
       ValueError: if an argument is out of range or of the wrong shape.
     """
+    # Imported here because it takes longer than all other formulas together.
+    from scipy.linalg.lapack import dtbtrs
+
     rates = _acceptance(acceptance)
-    lengths = draft_lengths(len(rates), gamma, limit=limit, drafted=drafted)
-    return _starts(_bands(rates, lengths))
+    bands = _bands(rates, draft_lengths(len(rates), gamma, limit=limit, drafted=drafted))
+    first = np.zeros((len(rates), 1))
+    first[0] = 1
+    starts, status = dtbtrs(bands.T, first, uplo="U", trans="T", diag="U")
+    assert status == 0
+    return np.asarray(starts[:, 0])
 
 
 def draft_lengths(
@@ -90,12 +95,13 @@ def block_lengths(
 ) -> NDArray[np.float64]:
     """Returns the expected number of blocks that draft 0, …, gamma tokens, shape (gamma + 1,).
 
-    What any price of blocks needs to know of a replay. Arguments and errors as in block_starts.
+    What any price of blocks needs to know of a replay: their sum is the number of target calls (the
+    prompt's own pass is not one), and the accepted tokens are the text's less the calls. Arguments
+    and errors as in block_starts.
     """
-    rates = _acceptance(acceptance)
-    lengths = draft_lengths(len(rates), gamma, limit=limit, drafted=drafted)
-    counts = np.bincount(lengths, weights=_starts(_bands(rates, lengths)), minlength=gamma + 1)
-    return np.asarray(counts, dtype=np.float64)
+    starts = block_starts(acceptance, gamma, limit=limit, drafted=drafted)
+    lengths = draft_lengths(len(starts), gamma, limit=limit, drafted=drafted)
+    return np.asarray(np.bincount(lengths, starts, minlength=gamma + 1), dtype=np.float64)
 
 
 def expected_calls(
@@ -105,124 +111,33 @@ def expected_calls(
     limit: int | None = None,
     drafted: ArrayLike | None = None,
 ) -> NDArray[np.float64]:
-    """Returns the expected number of target calls; the prompt's own pass is not one.
+    """Returns the expected number of target calls, shape (...) of gamma: one replay for each.
 
-    Args:
-      gamma: at least 0, shape (...): one replay for each.
-      acceptance, limit, drafted: as in block_starts.
-
-    Returns:
-      shape (...) of gamma.
-
-    Raises:
-      ValueError: if an argument is out of range or of the wrong shape.
+    Other arguments and errors as in block_starts.
     """
-    return _expectation(acceptance, gamma, limit, drafted, np.ones_like)
-
-
-def expected_drafted(
-    acceptance: ArrayLike,
-    gamma: ArrayLike,
-    *,
-    limit: int | None = None,
-    drafted: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Returns the expected number of drafted tokens; arguments and errors as in expected_calls.
-
-    The accepted ones are the text's tokens less the calls, as each call adds one of its own.
-    """
-    return _expectation(acceptance, gamma, limit, drafted, lambda lengths: lengths)
+    gammas = integers("gamma", gamma)
+    calls = np.empty(gammas.shape)
+    for index, value in np.ndenumerate(gammas):
+        calls[index] = block_lengths(acceptance, int(value), limit=limit, drafted=drafted).sum()
+    return calls[()]
 
 
 def expected_seconds(
     acceptance: ArrayLike,
-    gamma: ArrayLike,
+    gamma: int,
     *,
     cost: Cost,
     limit: int | None = None,
     drafted: ArrayLike | None = None,
-) -> NDArray[np.float64]:
+) -> float:
     """Returns the expected time of decoding the text, each block priced by what it drafts.
 
     Args:
-      gamma: at least 0, shape (...): one replay for each.
       cost: prices a block of g drafted tokens at cost.block_seconds(g).
-      acceptance, limit, drafted: as in block_starts.
-
-    Returns:
-      shape (...) of gamma.
-
-    Raises:
-      ValueError: if an argument is out of range or of the wrong shape.
+      acceptance, gamma, limit, drafted: as in block_starts.
     """
-    return _expectation(acceptance, gamma, limit, drafted, cost.block_seconds)
-
-
-def replay_improvement_factor(
-    acceptance: ArrayLike,
-    gamma: ArrayLike,
-    *,
-    cost: Cost,
-    limit: int | None = None,
-    drafted: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Returns the speed-up over the target alone, N (t_p(1) + t_b) over the expected time.
-
-    At gamma = 0 (do not speculate) it is 1. Arguments and errors as in expected_seconds.
-    """
-    seconds = expected_seconds(acceptance, gamma, cost=cost, limit=limit, drafted=drafted)
-    baseline = len(np.asarray(acceptance)) * cost.baseline_seconds
-    return np.where(np.asarray(gamma) == 0, 1.0, baseline / seconds)[()]
-
-
-def oracle_seconds(
-    acceptance: ArrayLike,
-    gamma: ArrayLike,
-    *,
-    cost: Cost,
-    limit: int | None = None,
-    drafted: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Returns the expected time where each block drafts just what will be accepted, γ at most.
-
-    The oracle of Leviathan et al. 2023, §3.5, on a recorded text: what is to be gained at most by
-    varying γ. Blocks begin where those of a fixed γ do; a block whose first k tokens are accepted
-    is priced at cost.block_seconds(k). Arguments and errors as in expected_seconds.
-    """
-    rates = _acceptance(acceptance)
-    gammas = integers("gamma", gamma)
-    total = np.empty(gammas.shape)
-    for index, value in np.ndenumerate(gammas):
-        lengths = draft_lengths(len(rates), int(value), limit=limit, drafted=drafted)
-        bands = _bands(rates, lengths)
-        left = np.ones(len(rates))
-        prices = np.zeros(len(rates))
-        width = bands.shape[1] - 1
-        for k in range(width):
-            odds = -bands[k + 1 :, width - k - 1]
-            prices[: len(odds)] += odds * cost.block_seconds(k)
-            left[: len(odds)] -= odds
-        # The rest of the odds is of blocks that reach the text's end.
-        prices += np.maximum(left, 0.0) * cost.block_seconds(np.arange(len(rates))[::-1])
-        total[index] = _starts(bands) @ prices
-    return total[()]
-
-
-def _expectation(
-    acceptance: ArrayLike,
-    gamma: ArrayLike,
-    limit: int | None,
-    drafted: ArrayLike | None,
-    price: Callable[[NDArray[np.int64]], NDArray[np.float64] | NDArray[np.int64]],
-) -> NDArray[np.float64]:
-    """Returns the expected sum of price(draft lengths) over the blocks, for each gamma."""
-    rates = _acceptance(acceptance)
-    gammas = integers("gamma", gamma)
-    total = np.empty(gammas.shape)
-    for index, value in np.ndenumerate(gammas):
-        lengths = draft_lengths(len(rates), int(value), limit=limit, drafted=drafted)
-        total[index] = _starts(_bands(rates, lengths)) @ price(lengths)
-    return total[()]
+    blocks = block_lengths(acceptance, gamma, limit=limit, drafted=drafted)
+    return float(blocks @ cost.block_seconds(np.arange(len(blocks))))
 
 
 def _acceptance(acceptance: ArrayLike) -> NDArray[np.float64]:
@@ -256,17 +171,6 @@ def _bands(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np
         bands[k + 1 :, width - k - 1] = -reached[:count] * (1 - rate)
         reached = reached[:count] * rate
     return bands
-
-
-def _starts(bands: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Imported here because it takes longer than all other formulas together.
-    from scipy.linalg.lapack import dtbtrs
-
-    first = np.zeros((len(bands), 1))
-    first[0] = 1
-    starts, status = dtbtrs(bands.T, first, uplo="U", trans="T", diag="U")
-    assert status == 0
-    return np.asarray(starts[:, 0])
 
 
 def _read(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -1,4 +1,8 @@
-"""What acceptance and cost make together: the speed-up of each γ, the best one, where it ends."""
+"""What acceptance and cost make together: the speed-up of each γ, the best one, where it ends.
+
+Every speed-up is `speed_up`: what the target alone takes for a token over what blocks take for one.
+Theorem 8 of Leviathan et al. 2023 (`walltime`) is that of `Iid` and `Ratio`.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.acceptance import Acceptance
+from simulator.acceptance.conversions import alpha_from_block_efficiency
 from simulator.choice.optimum import TIE
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer, integers, non_negative
@@ -63,6 +68,32 @@ def near_gamma(acceptance: Acceptance, cost: Cost, *, best: int, near: float) ->
         raise ValueError(f"near must lie in [0, 1), got {share:g}")
     factors = speed_up(acceptance, cost, np.arange(best + 1))
     return int((factors * (1 + TIE) >= (1 - share) * factors[best]).argmax())
+
+
+def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
+    """Returns the rate of i.i.d. acceptances above which some γ up to max_gamma gains.
+
+    A block of γ gains when E[τ] exceeds its cost in baseline tokens, and E[τ] rises with α from
+    1 to γ + 1. Under Theorem 8 the rate is c (Leviathan et al. 2023, Corollary 9).
+
+    Args:
+      cost: of blocks and of the target alone.
+      max_gamma: the largest γ considered, at least 1.
+
+    Returns:
+      in [0, 1], and at this rate and below none gains, with one exception: at 0 every α above 0
+      gains, and 0 does, too, if some block costs less than a token of the target alone (whose
+      overhead it then spares). 1: a perfect draft breaks even at best. NaN: not even that.
+
+    Raises:
+      ValueError: if max_gamma is out of range.
+    """
+    gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
+    needed = np.maximum(cost.block_seconds(gamma) / cost.baseline_seconds, 1.0)
+    possible = needed <= gamma + 1
+    if not possible.any():
+        return float("nan")
+    return float(alpha_from_block_efficiency(needed[possible], gamma[possible]).min())
 
 
 def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float:

@@ -9,9 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import IID_TOLERANCE, Acceptance, Kind, iid_error
+from simulator.acceptance.iid import Iid
 from simulator.choice import walltime
-from simulator.choice.calibrated import calibrated_break_even_alpha, calibrated_factor
-from simulator.choice.gain import best_gamma, break_even_c, near_gamma, speed_up
+from simulator.choice.gain import (
+    best_gamma,
+    break_even_alpha,
+    break_even_c,
+    near_gamma,
+    speed_up,
+)
 from simulator.choice.oracle import oracle_improvement_factor
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer, non_negative
@@ -42,7 +48,7 @@ class Curve:
 class Plan:
     """The consequences of acceptance and cost, at one γ and along all of them.
 
-    acceptance_kind: how acceptance is known: iid, by_position or replay.
+    acceptance_kind: how acceptance is known: iid, by_position, replay or tree (its γ are nodes).
     observed_gamma: the largest γ at which acceptance was observed; None: a law says them all.
     iid_error: how far off tokens per call would be if acceptances were i.i.d., a share of them, at
       the γ where it is most; None where they are taken so anyway.
@@ -70,9 +76,9 @@ class Plan:
     lower_bound: what the best γ reaches at least (Corollary 9).
     break_even_alpha: above it some γ gains, at or below it none does (but 0 gains itself where a
       block costs less than a token of the target alone). 1: with a perfect draft speculation breaks
-      even at best; None: it loses even then.
+      even at best; None: it loses even then, or drafts branch.
     break_even_c: below it some γ gains, at or above it none does. 0: a draft that costs nothing
-      breaks even at best; None: even that one loses.
+      breaks even at best; None: even that one loses, or drafts do not take steps of c.
     cap_binds: whether a longer draft than the cap allows would be better still.
     curve: every γ from 1 to the cap.
     """
@@ -153,6 +159,7 @@ def plan(
     longer = float(speed_up(acceptance, cost, cap + 1))
     sequences = integer("batch", batch, at_least=1)
     baseline = sequences * cost.baseline_tokens_per_second
+    branches = acceptance.kind == "tree"
     textbook = cost.theorem8 and acceptance.kind == "iid"
     return Plan(
         acceptance_kind=acceptance.kind,
@@ -168,7 +175,7 @@ def plan(
         gamma=chosen,
         expected_tokens=tokens,
         improvement_factor=factor,
-        improvement_factor_iid=float(calibrated_factor(alpha, chosen, cost=cost)),
+        improvement_factor_iid=float(speed_up(Iid(alpha), cost, chosen)),
         improvement_factor_theorem8=float(walltime.improvement_factor(alpha, chosen, cost.c)),
         operations_factor=float(at_chosen.operations_factor[0]),
         memory_access_factor=1 / tokens,
@@ -181,8 +188,10 @@ def plan(
             float(oracle_improvement_factor(alpha, cost.c)) if textbook else None
         ),
         lower_bound=float(walltime.lower_bound(alpha, cost.c)) if textbook else None,
-        break_even_alpha=_or_none(calibrated_break_even_alpha(cost, max_gamma=cap)),
-        break_even_c=_or_none(break_even_c(acceptance, cost, max_gamma=cap)),
+        break_even_alpha=None if branches else _or_none(break_even_alpha(cost, max_gamma=cap)),
+        break_even_c=(
+            _or_none(break_even_c(acceptance, cost, max_gamma=cap)) if cost.by_steps else None
+        ),
         cap_binds=best == cap and longer > float(curve.improvement_factor[-1]),
         curve=curve,
     )

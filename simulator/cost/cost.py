@@ -15,14 +15,19 @@ class Cost(ABC):
     """
 
     @property
-    @abstractmethod
     def in_seconds(self) -> bool:
         """Whether times are seconds; if not, the target's step is their unit."""
+        return True
 
     @property
-    @abstractmethod
     def observed_gamma(self) -> int | None:
         """The largest γ that a price was measured at; None where the form itself says them all."""
+        return None
+
+    @property
+    def by_steps(self) -> bool:
+        """Whether each further token of a draft costs one more draft step, so that c says it."""
+        return True
 
     @property
     @abstractmethod
@@ -40,14 +45,14 @@ class Cost(ABC):
         """Time of one draft step over time of one target step (Leviathan et al. 2023, Def. 7)."""
 
     @property
-    @abstractmethod
     def verification_free(self) -> bool:
         """Whether a target pass over any number of tokens takes what one over one token does."""
+        return False
 
     @property
-    @abstractmethod
     def theorem8(self) -> bool:
         """Whether verification and all else are free: what Theorem 8 and Corollary 9 take."""
+        return False
 
     @abstractmethod
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:

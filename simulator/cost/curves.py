@@ -16,10 +16,9 @@ from simulator.numerics.arguments import integer, integers, non_negative
 class CostModel(Cost):
     """Seconds of every part of decoding: a block of γ takes t_d(γ) + t_p(γ+1) + t_o.
 
-    The curve t_p is linear between the given points and goes on as its last segment does, or
-    stays flat where that one falls (a time that shrinks towards 0 would be noise extended); with
-    the point n = 1 alone it is flat, verification free. The curve t_d is linear between its points
-    and 0, and goes on by a steady step t_q for each further token; with no point it is γ·t_q.
+    The curve t_p is that of `pass_seconds`; with the point n = 1 alone it is flat, verification
+    free. The curve t_d is linear between its points and 0, and goes on by a steady step t_q for
+    each further token; with no point it is γ·t_q.
 
     target_seconds: t_p(n), a target pass over n new tokens with a warm cache, by n; 1 is required.
     draft_seconds: t_q, one steady draft step with its sampling.
@@ -36,13 +35,11 @@ class CostModel(Cost):
     draft_curve: Mapping[int, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        points = {
-            integer("n in target_seconds", n, at_least=1): _positive_seconds(n, seconds)
-            for n, seconds in self.target_seconds.items()
-        }
-        if 1 not in points:
-            raise ValueError(f"target_seconds must have the point 1, got {sorted(points)}")
-        object.__setattr__(self, "target_seconds", dict(sorted(points.items())))
+        points = pass_points("target_seconds", self.target_seconds)
+        for n, seconds in points.items():
+            if seconds == 0:
+                raise ValueError(f"target_seconds[{n}] must be above 0, got 0")
+        object.__setattr__(self, "target_seconds", points)
         for name in ("draft_seconds", "overhead_seconds", "baseline_overhead_seconds"):
             object.__setattr__(self, name, float(non_negative(name, getattr(self, name))))
         drafts = {
@@ -78,10 +75,6 @@ class CostModel(Cost):
         return self.target_seconds[1]
 
     @property
-    def in_seconds(self) -> bool:
-        return True
-
-    @property
     def observed_gamma(self) -> int | None:
         return None if self.verification_free else max(self.target_seconds) - 1
 
@@ -92,17 +85,8 @@ class CostModel(Cost):
         return self.verification_free and overheads == (0, 0)
 
     def verify_seconds(self, n: ArrayLike) -> NDArray[np.float64]:
-        """Returns t_p(n), the time of a target pass over n new tokens.
-
-        Args:
-          n: at least 1, shape (...).
-        """
-        width = integers("n", n, at_least=1)
-        points = np.array(list(self.target_seconds), dtype=np.float64)
-        seconds = np.array(list(self.target_seconds.values()))
-        slope = np.diff(seconds[-2:]) / np.diff(points[-2:]) if len(points) > 1 else np.zeros(1)
-        beyond = np.maximum(width - points[-1], 0) * np.maximum(slope[0], 0)
-        return np.asarray(np.interp(width, points, seconds) + beyond)[()]
+        """Returns t_p(n), the time of a target pass over n new tokens; n at least 1."""
+        return pass_seconds(self.target_seconds, n)
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
         """Returns t_d(γ), the time of drafting γ tokens.
@@ -121,8 +105,29 @@ class CostModel(Cost):
         return np.asarray(verify + self.overhead_seconds)[()]
 
 
-def _positive_seconds(n: int, seconds: float) -> float:
-    value = float(non_negative(f"target_seconds[{n}]", seconds))
-    if value == 0:
-        raise ValueError(f"target_seconds[{n}] must be above 0, got 0")
-    return value
+def pass_points(name: str, points: Mapping[int, float]) -> dict[int, float]:
+    """Returns the times of passes over n new tokens by n, ascending.
+
+    Raises:
+      ValueError: if the point 1 is missing, an n is out of range or a time no number of at least 0.
+    """
+    found = {
+        integer(f"n in {name}", n, at_least=1): float(non_negative(f"{name}[{n}]", seconds))
+        for n, seconds in points.items()
+    }
+    if 1 not in found:
+        raise ValueError(f"{name} must have the point 1, got {sorted(found)}")
+    return dict(sorted(found.items()))
+
+
+def pass_seconds(points: Mapping[int, float], n: ArrayLike) -> NDArray[np.float64]:
+    """Returns the time of a pass over n new tokens, linear between the points of `pass_points`.
+
+    Beyond the last it goes on as the last segment does, or stays flat where that one falls: a time
+    that shrinks towards 0 would be noise extended.
+    """
+    width = integers("n", n, at_least=1)
+    places, seconds = np.array(list(points), dtype=np.float64), np.array(list(points.values()))
+    slope = np.diff(seconds[-2:]) / np.diff(places[-2:]) if len(places) > 1 else np.zeros(1)
+    beyond = np.maximum(width - places[-1], 0) * np.maximum(slope[0], 0)
+    return np.asarray(np.interp(width, places, seconds) + beyond)[()]

@@ -28,10 +28,6 @@ class Ratio(Cost):
         return False
 
     @property
-    def observed_gamma(self) -> int | None:
-        return None
-
-    @property
     def step_seconds(self) -> float:
         return 1.0
 

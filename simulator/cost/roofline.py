@@ -70,27 +70,6 @@ def forward_flops(
     return np.asarray(sum(attention, start=products))[()]
 
 
-def forward_bytes(
-    shape: ModelShape,
-    *,
-    new_tokens: ArrayLike,
-    context: ArrayLike,
-    batch: ArrayLike,
-    expert_reuse: float = 0.0,
-) -> NDArray[np.float64]:
-    """Returns the bytes that one forward pass moves: weights once, every sequence's cache once.
-
-    Of routed experts only those are read that some token is sent to. Activations are left out: they
-    are small beside the weights while B·n stays below the hidden size. Arguments as in
-    forward_flops; expert_reuse as in Conditions.
-    """
-    n, length, sequences = _sizes(new_tokens, context, batch)
-    weights = (_weight_bytes(each, sequences * n, expert_reuse) for each in shape.multiplied)
-    caches = (_cache_bytes(each, n, length, sequences) for each in shape.caches)
-    zero = np.zeros(same_shape({"new_tokens": n, "context": length, "batch": sequences}))
-    return np.asarray(sum(weights, start=zero) + sum(caches, start=zero))[()]
-
-
 def forward_seconds(
     shape: ModelShape,
     hardware: Hardware,

@@ -1,1 +1,1 @@
-"""The process itself, drawn at random, as an oracle of the closed forms; texts of finite length."""
+"""The process itself, drawn at random: an oracle of the closed forms, and what has none."""

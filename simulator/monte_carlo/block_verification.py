@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simulator.acceptance.divergence import checked_laws
-from simulator.monte_carlo.monte_carlo import BlockCounts
+from simulator.monte_carlo.blocks import BlockCounts
 from simulator.numerics.arguments import integer
 
 
@@ -55,6 +55,4 @@ def simulate_block_verification(
             uniform = generator.random(size) * drawn_by[pair, -1]
             token = (drawn_by[pair] <= uniform[:, None]).sum(axis=1)
             share = np.minimum(1.0, share * target[pair, token] / draft[pair, token])
-    counts = np.zeros((length + 1, length + 2), dtype=np.int64)
-    counts[length, 1:] = np.bincount(accepted, minlength=length + 1)
-    return BlockCounts(counts)
+    return BlockCounts(np.bincount(accepted, minlength=length + 1))

@@ -1,1 +1,1 @@
-"""Other ways to draft and verify: BiLD, blockwise heads, hierarchies."""
+"""Other ways to draft and verify, each an acceptance or a cost: trees, hierarchies, beams."""

@@ -1,4 +1,4 @@
-"""Drafts that branch: what a tree yields, and the best tree of n tokens for given costs.
+"""Drafts that branch: what a tree of likeliest choices yields, and what a draft model reads for it.
 
 Sequoia (Chen et al. 2024), section 3.1: with a_k the probability that the target's token is the
 draft's k-th choice after a token that stands (acceptance by rank), a node whose path has the ranks
@@ -13,14 +13,17 @@ first, second, … choices in the order in which they stand. A chain of γ is -1
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simulator.acceptance.acceptance import Acceptance, Kind, Price
 from simulator.numerics.arguments import integer, integers, probability
+
+# Trees by the number of their nodes.
+Shapes = Mapping[int, tuple[int, ...]]
 
 # What rounding may add to acceptances that are shares of one whole.
 _ROUNDING = 1e-9
@@ -70,7 +73,7 @@ def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
     Raises:
       ValueError: if an argument is out of range.
     """
-    rates = _rates(acceptance)
+    rates = checked_rates(acceptance)
     total = 1.0
     stands: list[float] = []
     for node, parent in zip(nodes_of(parents), parents, strict=True):
@@ -80,97 +83,71 @@ def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
     return float(total)
 
 
-@dataclass(frozen=True, slots=True)
-class BestTrees:
-    """The best tree of each size and greatest depth (`best_trees`).
+def draft_passes(parents: Sequence[int]) -> list[int]:
+    """Returns over how many tokens each pass of a draft model over a tree is.
 
-    acceptance: by rank.
-    tokens: F, shape (depths + 1, nodes + 1): entry (d, n) of the best tree of n nodes, none of
-      them deeper than d. Depth 0 has no node: -inf but for n = 0.
-    forests: W_1, W_2, … and W after the last rank, shape (depths + 1, ranks + 1, nodes + 1).
+    The first is over the text's last token. A further one reads a level's nodes that have children,
+    and the nodes above these again, as its cache is that of a text.
     """
-
-    acceptance: NDArray[np.float64]
-    tokens: NDArray[np.float64]
-    forests: NDArray[np.float64]
-
-    def parents(self, nodes: int, depth: int) -> tuple[int, ...]:
-        """Returns a best tree of that size and depth, level by level.
-
-        Raises:
-          ValueError: if there is none, or it was not computed.
-        """
-        depths, sizes = self.tokens.shape
-        count = integer("nodes", nodes)
-        deepest = integer("depth", depth)
-        if deepest >= depths or count >= sizes or not np.isfinite(self.tokens[deepest, count]):
-            raise ValueError(
-                f"a tree of {nodes} nodes and depth {depth} must be one of those computed, up to "
-                f"{sizes - 1} nodes and depth {depths - 1}"
-            )
-        parents: list[int] = []
-        waiting = deque([(-1, count, deepest)])
+    nodes = nodes_of(parents)
+    going_on = {parent for parent in parents if parent >= 0}
+    passes = [1] if nodes else []
+    while read := {node for node in going_on if nodes[node].depth == len(passes)}:
+        waiting = list(read)
         while waiting:
-            parent, size, left = waiting.popleft()
-            for share in self._shares(size, left):
-                parents.append(parent)
-                waiting.append((len(parents) - 1, share - 1, left - 1))
-        return tuple(parents)
-
-    def _shares(self, size: int, depth: int) -> list[int]:
-        """Returns how many nodes the subtrees of a node's children have, themselves included."""
-        shares: list[int] = []
-        while size > 0:
-            rank = len(shares)
-            rest = self.forests[depth, rank + 1]
-            gains = _gains(self.acceptance[rank], self.tokens[depth - 1], rest, size)
-            shares.append(int(gains.argmax()) + 1)
-            size -= shares[-1]
-        return shares
+            above = parents[waiting.pop()]
+            if above >= 0 and above not in read:
+                read.add(above)
+                waiting.append(above)
+        passes.append(len(read))
+    return passes
 
 
-def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> BestTrees:
-    """Returns the best trees by dynamic programming (Sequoia, section 3.1 and Proposition 3.2).
+@dataclass(frozen=True, slots=True, eq=False)
+class TreeAcceptance(Acceptance):
+    """Trees of likeliest choices as an acceptance, γ being the nodes of one.
 
-        F(n, d) = 1 + W_1(n, d),
-        W_k(m, d) = max over 1 ≤ j ≤ m of a_k F(j - 1, d - 1) + W_{k+1}(m - j, d),  W_k(0, d) = 0
+        E[τ(γ)] = F(the tree of γ nodes)      (Sequoia, section 3.1)
 
-    where the k-th child has a subtree of j nodes, and there is no child after one that is missing.
+    Beyond the largest tree that one is drafted; texts are long.
 
-    Args:
-      acceptance: a_1, a_2, …, by rank, at least 0, of sum at most 1; the draft has no further
-        choices.
-      max_nodes: at least 1.
-      max_depth: at least 1.
-
-    Raises:
-      ValueError: if an argument is out of range.
+    rates: a_1, a_2, …: acceptance by rank, at least 0, of sum at most 1.
+    shapes: by the number of nodes.
     """
-    rates = _rates(acceptance)
-    sizes = integer("max_nodes", max_nodes, at_least=1) + 1
-    depths = integer("max_depth", max_depth, at_least=1) + 1
-    tokens = np.full((depths, sizes), -np.inf)
-    tokens[:, 0] = 1.0
-    forests = np.full((depths, len(rates) + 1, sizes), -np.inf)
-    forests[:, :, 0] = 0.0
-    for depth in range(1, depths):
-        subtree = tokens[depth - 1]
-        for rank in reversed(range(len(rates))):
-            for size in range(1, sizes):
-                gains = _gains(rates[rank], subtree, forests[depth, rank + 1], size)
-                forests[depth, rank, size] = gains.max()
-        tokens[depth] = 1.0 + forests[depth, 0]
-    return BestTrees(rates, tokens, forests)
 
+    rates: tuple[float, ...]
+    shapes: Shapes
+    _tokens: Mapping[int, float] = field(init=False, repr=False)
 
-def _gains(
-    rate: float, subtree: NDArray[np.float64], rest: NDArray[np.float64], size: int
-) -> NDArray[np.float64]:
-    """Returns what `size` nodes yield where this child's subtree has 1, …, size of them."""
-    below = subtree[:size]
-    # A choice that never stands still needs a subtree that there is: not 0 times -inf.
-    own = np.where(np.isfinite(below), rate * np.where(np.isfinite(below), below, 0.0), -np.inf)
-    return np.asarray(own + rest[size - 1 :: -1][:size])
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rates", tuple(checked_rates(self.rates).tolist()))
+        tokens = {0: 1.0}
+        for nodes, shape in self.shapes.items():
+            if nodes != len(shape):
+                raise ValueError(f"shapes[{nodes}] must have {nodes} nodes, got {len(shape)}")
+            tokens[nodes] = tree_tokens(shape, self.rates)
+        object.__setattr__(self, "_tokens", tokens)
+
+    @property
+    def kind(self) -> Kind:
+        return "tree"
+
+    @property
+    def alpha(self) -> float:
+        """How often the draft's first choice stands."""
+        return self.rates[0]
+
+    @property
+    def observed_gamma(self) -> int | None:
+        return None
+
+    def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
+        nodes = np.minimum(integers("gamma", gamma), max(self._tokens))
+        missing = set(nodes.ravel().tolist()) - set(self._tokens)
+        if missing:
+            raise ValueError(f"shapes must have a tree of {min(missing)} nodes, got none")
+        tokens = np.array([self._tokens[each] for each in nodes.ravel().tolist()])
+        return np.asarray(price(nodes) / tokens.reshape(nodes.shape))[()]
 
 
 def tree_calls(
@@ -213,7 +190,12 @@ def tree_calls(
     return np.array(calls, dtype=np.int64)
 
 
-def _rates(acceptance: ArrayLike) -> NDArray[np.float64]:
+def checked_rates(acceptance: ArrayLike) -> NDArray[np.float64]:
+    """Returns acceptance by rank as an array.
+
+    Raises:
+      ValueError: if a rate is out of range, or their sum above 1.
+    """
     rates = np.atleast_1d(probability("acceptance", acceptance))
     if rates.ndim != 1 or not len(rates) or rates.sum() > 1 + _ROUNDING:
         raise ValueError(

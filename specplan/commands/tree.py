@@ -27,7 +27,7 @@ from specplan.reports.trees import tree_export, tree_json, tree_text
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
-    from simulator.schemes.tree_choice import TreeCost
+    from simulator.schemes.tree_choice import Passes
 
 MOST_NODES, MOST_DEPTH = 256, 32
 TREE_ENGINES = names_of(lambda kind: kind.exports and kind.exports.tree)
@@ -131,7 +131,7 @@ def tree_command(
         click.echo(tree_export(choice.best, options.export))
         return
     by_roofline = deployment.target_config is not None
-    speeds = {batch: batch / price.baseline_seconds for batch, price in costs.items()}
+    speeds = {batch: batch / price.chain.baseline_seconds for batch, price in costs.items()}
     roofline = speeds if by_roofline else {}
     if options.as_json:
         print_json(tree_json(rates, choices, roofline=roofline))
@@ -172,10 +172,9 @@ def _costs(
     deployment: DeploymentOptions,
     load: LoadOptions,
     profile: Profile | None,
-) -> dict[int, TreeCost]:
-    """Returns the costs of trees by batch size."""
-    from simulator.cost.curves import CostModel
-    from simulator.schemes.tree_choice import TreeCost, roofline_tree_cost
+) -> dict[int, Passes]:
+    """Returns what passes cost by batch size."""
+    from simulator.schemes.tree_choice import Passes, roofline_passes
 
     also = given({"--batch": load.batch, "--context": load.context})
     deployed = deployment_of(deployment, also=also)
@@ -187,7 +186,7 @@ def _costs(
             raise click.UsageError("--context must be one number for trees")
         batches = (1,) if load.batch is None else load.batch
         return {
-            batch: roofline_tree_cost(
+            batch: roofline_passes(
                 deployed, context=contexts[0], batch=batch, max_nodes=options.max_nodes
             )
             for batch in batches
@@ -196,14 +195,10 @@ def _costs(
     if others:
         raise click.UsageError("--c must be one number for trees")
     price = pricing.cost
-    if isinstance(price, CostModel):
-        target, step = price, price.draft_seconds
-    else:
-        target, step = CostModel({1: 1.0}, draft_seconds=0.0), price.c
     if options.draft_pass_ms is None:
-        curve = {1: step}
+        curve = {1: price.c * price.step_seconds}
     else:
         if not price.in_seconds:
             raise click.UsageError("--draft-pass-ms cannot be combined with --c")
         curve = {2**octave: ms / 1000 for octave, ms in enumerate(options.draft_pass_ms)}
-    return {1: TreeCost(target, curve)}
+    return {1: Passes(price, curve)}

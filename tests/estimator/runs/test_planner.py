@@ -8,7 +8,8 @@ from estimator.runs.arms import Subject
 from estimator.runs.planner import adaptive, planner, planning_generations, probed_gammas
 from reference.laws.sampling import Sampling
 from reference.stopping import Stopping
-from simulator.choice.calibrated import calibrated_factor
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import speed_up
 from simulator.cost.curves import CostModel
 
 COST = CostModel(target_seconds={1: 1.0, 3: 1.2, 9: 2.0}, draft_seconds=0.1, overhead_seconds=0.05)
@@ -17,7 +18,7 @@ COST = CostModel(target_seconds={1: 1.0, 3: 1.2, 9: 2.0}, draft_seconds=0.1, ove
 def test_the_planner_chooses_the_best_gamma_at_each_alpha() -> None:
     plan = planner(COST, max_gamma=8)
     for alpha in np.linspace(0, 1, 41):
-        factors = [calibrated_factor(alpha, gamma, cost=COST) for gamma in range(9)]
+        factors = [speed_up(Iid(alpha), COST, gamma) for gamma in range(9)]
         assert factors[plan(alpha)] == pytest.approx(max(factors))
 
 

@@ -14,7 +14,8 @@ from figures.beyond_papers import (
     verification_cost,
 )
 from figures.drawing.load import ALPHA, CONTEXT, load_of
-from simulator.choice.calibrated import calibrated_factor
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import speed_up
 from simulator.choice.operations import operations_factor
 from simulator.choice.walltime import lower_bound
 from simulator.cost.roofline_cost import fits, roofline_cost
@@ -115,7 +116,7 @@ def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.B
             roofline_cost(load.load.deployment, context=CONTEXT, batch=batch, max_gamma=gamma)
             for batch in (last, last + 1)
         ]
-        gains = [calibrated_factor(ALPHA, gamma, cost=cost) > 1 for cost in costs]
+        gains = [speed_up(Iid(ALPHA), cost, gamma) > 1 for cost in costs]
         assert gains == [True, False]
 
 

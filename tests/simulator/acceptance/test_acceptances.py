@@ -5,15 +5,9 @@ import pytest
 
 from simulator.acceptance.acceptance import Acceptance, iid_error
 from simulator.acceptance.by_position import ByPosition
-from simulator.acceptance.conversions import alpha_from_counts
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.recorded import Recorded
-from simulator.acceptance.replay import (
-    block_lengths,
-    expected_calls,
-    expected_drafted,
-    expected_seconds,
-)
+from simulator.acceptance.replay import block_lengths, expected_calls, expected_seconds
 from simulator.choice.gain import best_gamma, near_gamma, speed_up
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost
@@ -89,9 +83,16 @@ def test_rates_by_position_longhand() -> None:
 
 
 def test_alpha_of_rates_by_position_is_the_likeliest_of_their_counts() -> None:
-    """Of 1000 drafts 705, 494 and 293 reached each position, and 707 were cut short."""
-    counted = alpha_from_counts(705 + 494 + 293, 1000 - 293)
-    assert ByPosition.of_unconditional(PRINTED).alpha == pytest.approx(float(counted))
+    """Of 1000 drafts 705, 494 and 293 reached each position; 707 ended in a rejection.
+
+    A geometric law cut off at γ: drafts that were accepted whole are no failures.
+    """
+    accepted, rejected = 705 + 494 + 293, 1000 - 293
+    alpha = np.linspace(0.001, 0.999, 9981)
+    likelihood = accepted * np.log(alpha) + rejected * np.log1p(-alpha)
+    found = ByPosition.of_unconditional(PRINTED).alpha
+    assert found == pytest.approx(accepted / (accepted + rejected))
+    assert found == pytest.approx(alpha[likelihood.argmax()], abs=1e-4)
     assert ByPosition((0.0, 0.0)).alpha == 0
     assert ByPosition((1.0, 1.0)).alpha == 1
 
@@ -119,10 +120,11 @@ def test_a_recorded_text_is_its_replay(limit: int | None) -> None:
     gammas = np.arange(1, 9)
     calls = expected_calls(rates, gammas, limit=limit)
     assert acceptance.tokens_per_call(gammas) == pytest.approx(60 / calls)
-    drafted = expected_drafted(rates, gammas, limit=limit)
-    assert acceptance.drafted_per_token(gammas) == pytest.approx(drafted / 60)
-    seconds = expected_seconds(rates, gammas, cost=COST, limit=limit)
-    assert acceptance.seconds_per_token(gammas, COST) == pytest.approx(seconds / 60)
+    for gamma in range(1, 9):
+        drafted = block_lengths(rates, gamma, limit=limit) @ np.arange(gamma + 1)
+        assert acceptance.drafted_per_token(gamma) == pytest.approx(drafted / 60)
+        seconds = expected_seconds(rates, gamma, cost=COST, limit=limit)
+        assert acceptance.seconds_per_token(gamma, COST) == pytest.approx(seconds / 60)
 
 
 def test_beyond_the_replayed_gammas_a_long_iid_text_goes_on_as_eq_1_does() -> None:
@@ -165,7 +167,7 @@ def test_a_plan_of_recorded_texts_has_the_iid_numbers_beside_it() -> None:
     iid = plan(Iid(float(rates.mean())), COST, gamma=4)
     assert result.improvement_factor_iid == pytest.approx(iid.improvement_factor)
     assert result.improvement_factor_theorem8 == pytest.approx(iid.improvement_factor_theorem8)
-    calls, drafted = expected_calls(rates, 4), expected_drafted(rates, 4)
+    calls, drafted = expected_calls(rates, 4), block_lengths(rates, 4) @ np.arange(5)
     assert result.accepted_fraction == pytest.approx((50 - calls) / drafted)
     assert result.operations_factor == pytest.approx(
         (drafted * (1 + result.c_hat) + calls) / 50

@@ -98,7 +98,6 @@ def test_random_blocks_agree_with_the_mean_of_shares() -> None:
         p, q, 3, blocks=40_000, generator=np.random.default_rng(2)
     )
     assert abs(drawn.mean_tokens - expected) < 5 * drawn.mean_tokens_error
-    assert drawn.mean_drafted == 3
 
 
 def test_laws_of_different_shapes_are_refused() -> None:

@@ -2,24 +2,22 @@
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
+from iid_process import finite_seconds
 from numpy.typing import NDArray
 
+from simulator.acceptance.recorded import Recorded
 from simulator.acceptance.replay import (
+    block_lengths,
     block_starts,
     draft_lengths,
     expected_calls,
-    expected_drafted,
     expected_seconds,
-    oracle_seconds,
-    replay_improvement_factor,
 )
-from simulator.choice.oracle import oracle_improvement_factor
 from simulator.cost.curves import CostModel
-from simulator.cost.ratio import Ratio
-from simulator.monte_carlo.finite import finite_calls
 
 COST = CostModel({1: 1.0, 2: 1.5, 5: 1.7, 9: 2.5}, 0.1, 0.05, 0.02)
 
@@ -95,9 +93,11 @@ def test_replay_is_the_backward_recursion(positions: int, gamma: int, slack: int
             options = {"limit": limit, "drafted": proposed}
             calls = expected_calls(acceptance, gamma, **options)
             assert calls == pytest.approx(literal(lambda g: 1.0), rel=1e-12)
-            assert expected_drafted(acceptance, gamma, **options) == pytest.approx(
-                literal(float), rel=1e-12, abs=1e-14
-            )
+            blocks = block_lengths(acceptance, gamma, **options)
+            assert blocks.shape == (gamma + 1,)
+            for price in (float, lambda g: float(g == gamma), lambda g: float(g == 1)):
+                priced = sum(count * price(g) for g, count in enumerate(blocks))
+                assert priced == pytest.approx(literal(price), rel=1e-12, abs=1e-14)
             assert expected_seconds(acceptance, gamma, cost=COST, **options) == pytest.approx(
                 literal(lambda g: float(COST.block_seconds(g))), rel=1e-12
             )
@@ -109,9 +109,10 @@ def test_replay_is_the_backward_recursion(positions: int, gamma: int, slack: int
 def test_replay_is_the_mean_over_all_outcomes(positions: int, gamma: int, slack: int) -> None:
     acceptance = np.random.default_rng([positions, gamma]).random(positions)
     limit = positions + slack
+    blocks = block_lengths(acceptance, gamma, limit=limit)
     for price, replayed in (
-        (lambda g: 1.0, expected_calls(acceptance, gamma, limit=limit)),
-        (float, expected_drafted(acceptance, gamma, limit=limit)),
+        (lambda g: 1.0, blocks.sum()),
+        (float, blocks @ np.arange(gamma + 1)),
     ):
         assert replayed == pytest.approx(enumeration(acceptance, gamma, price, limit), rel=1e-12)
 
@@ -130,58 +131,32 @@ def test_certain_acceptances_give_exact_counts() -> None:
             calls += 1
             drafted += g
         assert expected_calls(acceptance, gamma) == calls
-        assert expected_drafted(acceptance, gamma) == drafted
+        assert block_lengths(acceptance, gamma) @ np.arange(gamma + 1) == drafted
         starts = block_starts(acceptance, gamma)
         assert set(starts.tolist()) == {0.0, 1.0}
 
 
-@pytest.mark.parametrize("positions", [1, 2, 5, 9])
-@pytest.mark.parametrize("gamma", [0, 1, 2, 4, 12])
-@pytest.mark.parametrize("slack", [0, 3])
-def test_the_oracle_pays_for_accepted_tokens_alone(
-    positions: int, gamma: int, slack: int
-) -> None:
-    acceptance = np.random.default_rng([positions, gamma]).random(positions)
-    limit = positions + slack
-    mean = 0.0
-    for draws in itertools.product((False, True), repeat=positions):
-        odds = np.prod(np.where(draws, acceptance, 1 - acceptance))
-        t = total = 0
-        while t < positions:
-            # Nothing is emitted beyond the text, so the oracle leaves its last token to the target.
-            room = min(gamma, limit - t - 1, positions - t - 1)
-            run = 0
-            while run < room and draws[t + run]:
-                run += 1
-            total += COST.block_seconds(run)
-            t += run + 1
-        mean += odds * total
-    replayed = oracle_seconds(acceptance, gamma, cost=COST, limit=limit)
-    assert replayed == pytest.approx(mean, rel=1e-12)
-
-
-def test_the_oracle_on_a_long_text_is_that_of_section_3_5() -> None:
-    seconds = oracle_seconds(np.full(20_000, 0.7), 200, cost=Ratio(0.05))
-    assert 20_000 / seconds == pytest.approx(oracle_improvement_factor(0.7, 0.05), rel=1e-3)
-
-
-def test_no_gamma_beats_the_oracle_on_a_recorded_text() -> None:
-    acceptance = np.random.default_rng(9).random(60)
-    gamma = np.arange(1, 12)
-    cost = Ratio(0.1)
-    fixed = expected_seconds(acceptance, gamma, cost=cost)
-    assert (oracle_seconds(acceptance, gamma, cost=cost) < fixed).all()
-
-
-def test_gamma_zero_calls_once_a_token() -> None:
-    acceptance = np.full(7, 0.9)
-    assert expected_calls(acceptance, 0) == 7
-    assert expected_drafted(acceptance, 0) == 0
-    assert replay_improvement_factor(acceptance, 0, cost=COST) == 1
-
-
 def test_a_perfect_draft_needs_one_call_per_gamma_plus_one() -> None:
     assert expected_calls(np.ones(12), [1, 2, 3, 11, 50]).tolist() == [6, 4, 3, 1, 1]
+
+
+def test_a_limit_beyond_the_text_lengthens_drafts_and_moves_no_start() -> None:
+    assert draft_lengths(2, 2, limit=4).tolist() == [2, 2]
+    assert block_starts([0.5, 0.5], 2, limit=4).tolist() == [1, 0.5]
+
+
+def test_texts_in_which_no_draft_stands_are_recorded_whatever_the_rounding() -> None:
+    # One block a token: shares that add up to 1, or to the next float for a few of these.
+    generator = np.random.default_rng(0)
+    for length in range(2, 120):
+        blocks = {}
+        for gamma in range(1, 9):
+            counts = np.zeros(gamma + 1)
+            for positions in (length, length + 3, length + 7):
+                drafted = generator.integers(0, gamma + 1, positions)
+                counts += block_lengths(np.zeros(positions), gamma, drafted=drafted)
+            blocks[gamma] = tuple((counts / (3 * length + 10)).tolist())
+        assert Recorded(0.0, blocks).tokens_per_call([1, 8]) == pytest.approx(1, rel=1e-14)
 
 
 def test_the_last_token_is_the_targets_own() -> None:
@@ -190,17 +165,15 @@ def test_the_last_token_is_the_targets_own() -> None:
     assert draft_lengths(4, 3, drafted=[0, 9, 1, 2]).tolist() == [0, 2, 1, 0]
 
 
-def test_constant_acceptance_is_a_finite_text_of_theorem_8() -> None:
-    for gamma in (1, 3, 6):
-        replayed = expected_calls(np.full(50, 0.8), gamma)
-        assert replayed == pytest.approx(finite_calls(0.8, gamma, length=50), rel=1e-13)
-
-
-def test_the_factor_is_the_baseline_over_the_replayed_time() -> None:
-    acceptance = np.random.default_rng(6).random(40)
-    seconds = expected_seconds(acceptance, 4, cost=COST)
-    factor = replay_improvement_factor(acceptance, 4, cost=COST)
-    assert factor == pytest.approx(40 * 1.02 / seconds)
+@pytest.mark.parametrize("alpha", [0.0, 0.3, 0.9, 0.9999, 1.0])
+@pytest.mark.parametrize("gamma", [0, 1, 3, 10])
+@pytest.mark.parametrize("length", [1, 2, 4, 5, 40])
+def test_constant_acceptance_is_a_text_of_blocks_that_follow_the_law_of_tau(
+    alpha: float, gamma: int, length: int
+) -> None:
+    replayed = expected_seconds(np.full(length, alpha), gamma, cost=COST)
+    longhand = finite_seconds(alpha, gamma, cost=COST, length=length)
+    assert replayed == pytest.approx(longhand, rel=1e-12)
 
 
 def test_one_replay_for_each_gamma() -> None:
@@ -222,7 +195,7 @@ def test_a_prompt_lookup_without_a_match_costs_a_plain_step() -> None:
     acceptance[1, :2] = 1
     drafted = [0, 2, 0, 0, 0]
     assert block_starts(acceptance, 3, drafted=drafted).tolist() == [1, 1, 0, 0, 1]
-    assert expected_drafted(acceptance, 3, drafted=drafted) == 2
+    assert block_lengths(acceptance, 3, drafted=drafted).tolist() == [2, 0, 1, 0]
 
 
 def test_entries_that_no_block_reads_may_be_anything() -> None:
@@ -247,12 +220,14 @@ def test_entries_that_no_block_reads_may_be_anything() -> None:
         (np.zeros((9, 2)), 3, {}, "acceptance must have as many offsets as .*, 3, got 2"),
         ([0.5, 0.5], -1, {}, "gamma must be at least 0, got -1"),
         ([0.5, 0.5], 1, {"limit": 1}, "limit must be at least the text's 2 positions, got 1"),
+        ([0.5, 0.5], 1, {"limit": 0}, "limit must be at least 1, got 0"),
+        ([0.5, 0.5], 1, {"limit": 3.5}, "limit must be an integer, got 3.5"),
         ([0.5, 0.5], 1, {"drafted": [1]}, r"drafted must have shape \(2,\), got \(1,\)"),
         ([0.5, 0.5], 1, {"drafted": [1, -1]}, "drafted must be at least 0, got -1"),
     ],
 )
 def test_bad_arguments_are_refused(
-    acceptance: object, gamma: int, options: dict[str, object], message: str
+    acceptance: Any, gamma: int, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        expected_calls(acceptance, gamma, **options)  # type: ignore[arg-type]
+        expected_calls(acceptance, gamma, **options)

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 import pytest
 from known_shapes import LLAMA_1B, LLAMA_8B, MIXTRAL, model_draft
+from numpy.typing import NDArray
 
 from simulator.cost.catalogue import find_hardware
 from simulator.cost.curves import CostModel
 from simulator.cost.experts import distinct_experts
-from simulator.cost.model_shape import CacheLayers
+from simulator.cost.model_shape import CacheLayers, ModelShape
 from simulator.cost.roofline import (
     Conditions,
-    forward_bytes,
     forward_flops,
     forward_seconds,
     memory_bytes,
@@ -69,8 +69,13 @@ def test_long_contexts_make_attention_the_cost_and_verification_free_again() -> 
     assert long < 1.2 < short
 
 
+def moved_bytes(shape: ModelShape, **sizes: Any) -> NDArray[np.float64]:
+    """Returns what a pass reads and writes: its seconds where a byte takes one."""
+    return forward_seconds(shape, replace(H100, bandwidth=1.0), **sizes)
+
+
 def test_bytes_are_the_weights_and_every_cache() -> None:
-    moved = float(forward_bytes(LLAMA_8B, new_tokens=1, context=999, batch=4))
+    moved = float(moved_bytes(LLAMA_8B, new_tokens=1, context=999, batch=4))
     assert moved == READ + 4 * 1000 * 128 * 1024
 
 
@@ -154,7 +159,7 @@ def test_half_the_efficiency_is_twice_the_time() -> None:
 
 
 def test_a_pass_reads_the_experts_that_its_tokens_are_sent_to() -> None:
-    one, block = forward_bytes(MIXTRAL, new_tokens=[1, 5], context=0, batch=1)
+    one, block = moved_bytes(MIXTRAL, new_tokens=[1, 5], context=0, batch=1)
     of_experts = 2 * MIXTRAL.values("experts") / 8
     more = distinct_experts(5, experts=8, active=2) - 2
     assert block - one == pytest.approx(of_experts * more + 4 * 128 * 1024, rel=1e-12)
@@ -188,7 +193,7 @@ def windowed(window: int) -> CacheLayers:
 
 def test_a_window_is_read_and_kept_however_long_the_text() -> None:
     shape = replace(LLAMA_8B, caches=(windowed(512),))
-    moved = forward_bytes(shape, new_tokens=[1, 4], context=100_000, batch=2)
+    moved = moved_bytes(shape, new_tokens=[1, 4], context=100_000, batch=2)
     assert moved.tolist() == [READ + 2 * tokens * 128 * 1024 for tokens in (512, 515)]
     kept = memory_bytes(shape, context=[100, 512, 100_000], batch=1) - shape.weight_bytes
     assert kept.tolist() == [tokens * 128 * 1024 for tokens in (100, 512, 512)]
@@ -196,7 +201,7 @@ def test_a_window_is_read_and_kept_however_long_the_text() -> None:
 
 def test_an_indexer_reads_a_window_of_a_cache_that_is_kept_whole() -> None:
     shape = replace(LLAMA_8B, caches=(replace(windowed(512), kind="indexed"),))
-    assert float(forward_bytes(shape, new_tokens=1, context=9999, batch=1)) == READ + 2**26
+    assert float(moved_bytes(shape, new_tokens=1, context=9999, batch=1)) == READ + 2**26
     kept = float(memory_bytes(shape, context=9999, batch=1)) - shape.weight_bytes
     assert kept == 9999 * 128 * 1024
 
@@ -205,7 +210,7 @@ def test_a_state_is_read_once_and_written_after_every_token() -> None:
     state = CacheLayers("linear", 10, 0.0, 1000.0, None, 50.0, 1)
     shape = replace(LLAMA_8B, caches=(state,))
     for context in (0, 5000):
-        assert float(forward_bytes(shape, new_tokens=3, context=context, batch=2)) == (
+        assert float(moved_bytes(shape, new_tokens=3, context=context, batch=2)) == (
             READ + 2 * 10 * 1000 * 4
         )
     assert float(memory_bytes(shape, context=5000, batch=2)) == shape.weight_bytes + 20_000
@@ -214,7 +219,7 @@ def test_a_state_is_read_once_and_written_after_every_token() -> None:
 def test_layers_that_share_a_cache_read_and_do_not_keep_it() -> None:
     own = LLAMA_8B.caches[0]
     shape = replace(LLAMA_8B, caches=(own, replace(own, layers=8, held=False)))
-    moved = float(forward_bytes(shape, new_tokens=1, context=99, batch=1))
+    moved = float(moved_bytes(shape, new_tokens=1, context=99, batch=1))
     assert moved == READ + 100 * 160 * 1024
     assert float(memory_bytes(shape, context=100, batch=1)) == (
         shape.weight_bytes + 100 * 128 * 1024

@@ -1,29 +1,32 @@
-"""Trees: what they yield, the best of them against brute force, replay, and their costs."""
+"""Trees: what they yield and read, the best of them against brute force, and replay."""
 
 import itertools
-from collections.abc import Iterator
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
-from known_shapes import LLAMA_1B, LLAMA_8B, model_draft
+import torch
+from torch import Tensor
 
+from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.trees import TreeDrafter
+from reference.laws.sampling import Sampling
+from reference.models.tabular import TabularModel
+from reference.policies.policy import Fixed
 from simulator.acceptance.tokens import expected_tokens
-from simulator.cost.catalogue import find_hardware
-from simulator.cost.curves import CostModel
-from simulator.cost.roofline import Conditions, forward_seconds
-from simulator.cost.roofline_cost import Deployment
-from simulator.schemes.tree_choice import (
-    TreeCost,
-    choose_tree,
+from simulator.choice.plan import plan
+from simulator.cost.ratio import Ratio
+from simulator.schemes.best_trees import best_trees
+from simulator.schemes.trees import (
+    TreeAcceptance,
+    chain,
     draft_passes,
-    priced,
-    roofline_tree_cost,
+    nodes_of,
+    tree_calls,
+    tree_tokens,
 )
-from simulator.schemes.trees import best_trees, chain, nodes_of, tree_calls, tree_tokens
 
 RATES = [0.6, 0.15, 0.07, 0.04, 0.02]
-FREE = TreeCost(CostModel({1: 1.0}, draft_seconds=0.0), {1: 0.0})
 
 
 def trees(nodes: int) -> Iterator[tuple[int, ...]]:
@@ -137,137 +140,59 @@ def test_replay_of_independent_ranks_agrees_with_the_expectation() -> None:
     assert abs(calls.mean() - tree_tokens(parents, RATES)) < 5 * error
 
 
-def test_a_level_of_the_tree_is_a_pass_of_the_draft_over_what_goes_on() -> None:
-    assert draft_passes(()) == []
-    assert draft_passes((-1, -1)) == [1]
-    assert draft_passes(chain(3)) == [1, 1, 2]
-    assert draft_passes((-1, -1, 0, 0, 1, 2)) == [1, 2, 3]
+class Counting(TabularModel):
+    """A draft model of a uniform law over eight tokens that keeps how many each pass reads."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: [1 / 8] * 8, 8)
+        self.read: list[int] = []
+
+    def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
+        self.read.append(len(tokens))
+        return super().extend(tokens, parents)
 
 
-def test_a_draft_pass_goes_on_as_its_last_segment_does_but_never_falls() -> None:
-    target = CostModel({1: 10.0}, draft_seconds=0.0)
-    rising = TreeCost(target, {8: 5.0, 1: 1.0, 4: 2.0})
-    passes = [rising.draft_pass_seconds(n) for n in (1, 2, 4, 6, 8, 10)]
-    assert passes == pytest.approx([1.0, 4 / 3, 2.0, 3.5, 5.0, 6.5])
-    falling = TreeCost(target, {1: 1.0, 4: 3.0, 8: 2.0})
-    assert [falling.draft_pass_seconds(n) for n in (8, 9)] == [2.0, 2.0]
+def test_passes_read_what_the_tree_drafter_reads() -> None:
+    source = np.random.default_rng(5)
+    for _ in range(100):
+        nodes = int(source.integers(1, 12))
+        parents = tuple(int(source.integers(-1, place)) if place else -1 for place in range(nodes))
+        if np.unique(parents, return_counts=True)[1].max() > 8:
+            continue
+        model = Counting()
+        drafter = TreeDrafter(ModelDrafter(model, Sampling(), 8), parents)
+        drafter.start([0], [0])
+        model.read.clear()
+        drafter.propose([0], nodes, Fixed(nodes), torch.Generator())
+        assert model.read == draft_passes(parents), parents
 
 
-def test_a_block_of_a_tree_costs_its_passes() -> None:
-    target = CostModel({1: 10.0, 5: 14.0}, draft_seconds=99.0, overhead_seconds=0.5)
-    cost = TreeCost(target, {1: 1.0, 3: 2.0})
-    assert cost.block_seconds((-1, -1, 0, 1)) == pytest.approx(1.0 + 1.5 + 14.0 + 0.5)
-    assert cost.draft_pass_seconds(7) == pytest.approx(4.0)
-    assert TreeCost(target, {1: 0.0}).draft_pass_seconds(9) == 0
-    plan = priced((-1, -1, 0, 1), RATES, cost)
-    assert plan.speedup == pytest.approx(plan.tokens * 10 / 17)
-    assert (plan.depth, plan.widest) == (2, 2)
+@pytest.mark.parametrize(
+    ("parents", "passes"),
+    [
+        ((), []),
+        ((-1, -1), [1]),
+        (chain(6), [1, 1, 2, 3, 4, 5]),
+        ((-1, -1, 0, 0, 1, 2), [1, 2, 2]),   # the second of the first level is not read again
+    ],
+)
+def test_a_level_of_the_tree_is_a_pass_over_what_goes_on_and_what_leads_there(
+    parents: tuple[int, ...], passes: list[int]
+) -> None:
+    assert draft_passes(parents) == passes
 
 
-def test_the_choice_is_the_fastest_of_all_trees() -> None:
-    cost = TreeCost(CostModel({1: 1.0, 6: 1.1}, draft_seconds=0.0), {1: 0.3, 6: 0.4})
-    choice = choose_tree(RATES, cost, max_nodes=5, max_depth=4)
-    everything = [
-        priced(parents, RATES, cost).speedup for nodes in range(1, 6) for parents in trees(nodes)
-        if max(node.depth for node in nodes_of(parents)) <= 4
-    ]  # fmt: skip
-    # Of each size and depth the tree of most tokens stands for all: here that loses nothing.
-    assert choice.best.speedup == pytest.approx(max(everything))
-    chains = [priced(chain(gamma), RATES, cost).speedup for gamma in range(1, 5)]
-    assert choice.chain.speedup == pytest.approx(max(chains))
-    assert choice.best.speedup > choice.chain.speedup
-
-
-def test_every_size_has_its_fastest_tree_and_chains_reach_both_bounds() -> None:
-    free = TreeCost(CostModel({1: 1.0}, draft_seconds=0.0), {1: 1e-3})
-    for max_nodes, max_depth, longest in ((4, 9, 4), (9, 3, 3), (1, 1, 1)):
-        choice = choose_tree([0.9, 0.05], free, max_nodes=max_nodes, max_depth=max_depth)
-        assert choice.chain.parents == chain(longest)
-        assert list(choice.by_nodes) == list(range(1, max_nodes + 1))
-        for nodes, plan in choice.by_nodes.items():
-            assert len(plan.parents) == nodes
-            assert plan.depth <= max_depth
-    # One choice alone has no tree of more nodes than levels.
-    assert list(choose_tree([0.9], free, max_nodes=5, max_depth=3).by_nodes) == [1, 2, 3]
-    assert max(choose_tree(RATES, free).by_nodes) == 64
-    assert choose_tree([0.99], free).best.parents == chain(16)
-
-
-def test_of_trees_that_are_equally_fast_the_smallest_stands() -> None:
-    # A second choice that never stands, in passes that cost nothing: no speed-up, and no loss.
-    choice = choose_tree([0.0, 0.0], FREE, max_nodes=4, max_depth=3)
-    assert choice.best.parents == choice.chain.parents == ()
-    assert (choice.best.tokens, choice.best.speedup) == (1.0, 1.0)
-    assert choice.by_nodes[4].depth == 2   # the shallowest that has room for four
-
-
-def test_a_roofline_prices_each_pass_of_both_models() -> None:
-    deployment = Deployment(
-        LLAMA_8B,
-        model_draft(LLAMA_1B),
-        find_hardware("h100"),
-        Conditions(tp=4, layer_overhead_seconds=1e-4),
-        draft_tp=1,
-    )
-    asked = {"context": 2048, "batch": 8}
-    cost = roofline_tree_cost(deployment, max_nodes=6, **asked)
-    assert list(cost.draft_seconds) == list(cost.target.target_seconds) == list(range(1, 8))
-    for n in (1, 4, 7):
-        assert cost.target.target_seconds[n] == pytest.approx(
-            float(
-                forward_seconds(
-                    LLAMA_8B,
-                    deployment.hardware,
-                    new_tokens=n,
-                    conditions=deployment.conditions,
-                    **asked,
-                )
-            )
-        )
-        assert cost.draft_seconds[n] == pytest.approx(
-            float(
-                forward_seconds(
-                    LLAMA_1B,
-                    deployment.hardware,
-                    new_tokens=n,
-                    conditions=Conditions(tp=1, layer_overhead_seconds=1e-4),
-                    **asked,
-                )
-            )
-        )
-    assert cost.target.draft_seconds == 0
-    alone = roofline_tree_cost(deployment, context=2048)
-    assert max(alone.draft_seconds) == 65
-    assert alone.target.target_seconds[1] == pytest.approx(
-        float(
-            forward_seconds(
-                LLAMA_8B,
-                deployment.hardware,
-                new_tokens=1,
-                context=2048,
-                batch=1,
-                conditions=deployment.conditions,
-            )
-        )
-    )
-
-
-def test_what_drafts_in_parallel_has_no_tree_by_a_roofline() -> None:
-    heads = replace(model_draft(LLAMA_1B), kind="Medusa", parallel=True)
-    deployment = Deployment(LLAMA_8B, heads, find_hardware("h100"))
-    with pytest.raises(ValueError, match="a draft that drafts token by token, got Medusa"):
-        roofline_tree_cost(deployment, context=1)
-    one = Deployment(LLAMA_8B, model_draft(LLAMA_1B), find_hardware("h100"))
-    with pytest.raises(ValueError, match="max_nodes must be at least 1, got 0"):
-        roofline_tree_cost(one, context=1, max_nodes=0)
-    assert list(roofline_tree_cost(one, context=1, max_nodes=1).draft_seconds) == [1, 2]
-
-
-def test_where_nothing_pays_the_choice_is_not_to_speculate() -> None:
-    cost = TreeCost(CostModel({1: 1.0, 2: 2.0}, draft_seconds=0.0), {1: 0.5})
-    choice = choose_tree([0.2], cost, max_nodes=4, max_depth=4)
-    assert choice.best.parents == choice.chain.parents == ()
-    assert choice.best.speedup == 1
+def test_a_plan_of_trees_has_the_nodes_for_gamma() -> None:
+    shapes = {1: (-1,), 2: (-1, -1), 3: (-1, -1, 0), 4: (-1, -1, 0, 0)}
+    trees = TreeAcceptance(tuple(RATES), shapes)
+    found = plan(trees, Ratio(0.0), max_gamma=4)
+    tokens = [longhand(shape, RATES) for shape in shapes.values()]
+    assert found.curve.expected_tokens == pytest.approx(tokens)
+    assert found.improvement_factor == pytest.approx(tokens[-1])
+    assert (found.acceptance_kind, found.alpha, found.optimal_gamma) == ("tree", 0.6, 4)
+    assert found.accepted_fraction == pytest.approx((tokens[-1] - 1) / 4)
+    assert found.iid_error is found.break_even_alpha is None
+    assert trees.tokens_per_call([0, 4, 9]) == pytest.approx([1, tokens[-1], tokens[-1]])
 
 
 @pytest.mark.parametrize(
@@ -290,15 +215,12 @@ def test_where_nothing_pays_the_choice_is_not_to_speculate() -> None:
         (lambda: best_trees([0.5, 0.1], max_nodes=3, max_depth=2).parents(-1, 2), "^nodes must"),
         (lambda: best_trees([0.5, 0.1], max_nodes=3, max_depth=2).parents(1, -1), "^depth must"),
         (lambda: chain(-1), "^gamma must be at least 0, got -1"),
-        (lambda: choose_tree([0.5], FREE, max_depth=0), "^max_depth must be at least 1, got 0"),
+        (lambda: TreeAcceptance((0.5,), {1: (-1, -1)}), r"shapes\[1\] must have 1 nodes, got 2"),
+        (lambda: TreeAcceptance((0.5,), {2: chain(2)}).tokens_per_call(1), "a tree of 1 nodes"),
         (lambda: tree_calls([], (-1,), limit=0), "^limit must be at least 1, got 0"),
-        (lambda: TreeCost(FREE.target, {1: 1.0, 0: 1.0}), "^n in draft_seconds must be at least 1"),
-        (lambda: TreeCost(FREE.target, {1: 1.0, 2: -1.0}), r"^draft_seconds\[2\] must be finite"),
         (lambda: tree_tokens((0,), [0.5]), "parents must be earlier nodes or -1, got 0 for node 0"),
         (lambda: tree_calls([0, -1], (-1,)), "ranks must be at least 0, got -1"),
         (lambda: tree_calls([0, 1], (-1,), limit=1), "limit must be at least the text's 2"),
-        (lambda: TreeCost(CostModel({1: 1.0}, 0.0), {2: 1.0}), "draft_seconds must have the point"),
-        (lambda: TreeCost(CostModel({1: 1.0}, 0.0), {1: -1.0}), "must be finite and at least 0"),
     ],
 )  # fmt: skip
 def test_bad_trees_are_refused(call: object, message: str) -> None:

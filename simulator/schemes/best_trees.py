@@ -1,0 +1,105 @@
+"""The trees that yield most, by size and depth: dynamic programming (Sequoia, section 3.1)."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.numerics.arguments import integer
+from simulator.schemes.trees import checked_rates
+
+
+@dataclass(frozen=True, slots=True)
+class BestTrees:
+    """The best tree of each size and greatest depth (`best_trees`).
+
+    acceptance: by rank.
+    tokens: F, shape (depths + 1, nodes + 1): entry (d, n) of the best tree of n nodes, none of
+      them deeper than d. Depth 0 has no node: -inf but for n = 0.
+    forests: W_1, W_2, … and W after the last rank, shape (depths + 1, ranks + 1, nodes + 1).
+    """
+
+    acceptance: NDArray[np.float64]
+    tokens: NDArray[np.float64]
+    forests: NDArray[np.float64]
+
+    def parents(self, nodes: int, depth: int) -> tuple[int, ...]:
+        """Returns a best tree of that size and depth, level by level.
+
+        Raises:
+          ValueError: if there is none, or it was not computed.
+        """
+        depths, sizes = self.tokens.shape
+        count = integer("nodes", nodes)
+        deepest = integer("depth", depth)
+        if deepest >= depths or count >= sizes or not np.isfinite(self.tokens[deepest, count]):
+            raise ValueError(
+                f"a tree of {nodes} nodes and depth {depth} must be one of those computed, up to "
+                f"{sizes - 1} nodes and depth {depths - 1}"
+            )
+        parents: list[int] = []
+        waiting = deque([(-1, count, deepest)])
+        while waiting:
+            parent, size, left = waiting.popleft()
+            for share in self._shares(size, left):
+                parents.append(parent)
+                waiting.append((len(parents) - 1, share - 1, left - 1))
+        return tuple(parents)
+
+    def _shares(self, size: int, depth: int) -> list[int]:
+        """Returns how many nodes the subtrees of a node's children have, themselves included."""
+        shares: list[int] = []
+        while size > 0:
+            rank = len(shares)
+            rest = self.forests[depth, rank + 1]
+            gains = _gains(self.acceptance[rank], self.tokens[depth - 1], rest, size)
+            shares.append(int(gains.argmax()) + 1)
+            size -= shares[-1]
+        return shares
+
+
+def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> BestTrees:
+    """Returns the best trees by dynamic programming (Sequoia, section 3.1 and Proposition 3.2).
+
+        F(n, d) = 1 + W_1(n, d),
+        W_k(m, d) = max over 1 ≤ j ≤ m of a_k F(j - 1, d - 1) + W_{k+1}(m - j, d),  W_k(0, d) = 0
+
+    where the k-th child has a subtree of j nodes, and there is no child after one that is missing.
+
+    Args:
+      acceptance: a_1, a_2, …, by rank, at least 0, of sum at most 1; the draft has no further
+        choices.
+      max_nodes: at least 1.
+      max_depth: at least 1.
+
+    Raises:
+      ValueError: if an argument is out of range.
+    """
+    rates = checked_rates(acceptance)
+    sizes = integer("max_nodes", max_nodes, at_least=1) + 1
+    depths = integer("max_depth", max_depth, at_least=1) + 1
+    tokens = np.full((depths, sizes), -np.inf)
+    tokens[:, 0] = 1.0
+    forests = np.full((depths, len(rates) + 1, sizes), -np.inf)
+    forests[:, :, 0] = 0.0
+    for depth in range(1, depths):
+        subtree = tokens[depth - 1]
+        for rank in reversed(range(len(rates))):
+            for size in range(1, sizes):
+                gains = _gains(rates[rank], subtree, forests[depth, rank + 1], size)
+                forests[depth, rank, size] = gains.max()
+        tokens[depth] = 1.0 + forests[depth, 0]
+    return BestTrees(rates, tokens, forests)
+
+
+def _gains(
+    rate: float, subtree: NDArray[np.float64], rest: NDArray[np.float64], size: int
+) -> NDArray[np.float64]:
+    """Returns what `size` nodes yield where this child's subtree has 1, …, size of them."""
+    below = subtree[:size]
+    # A choice that never stands still needs a subtree that there is: not 0 times -inf.
+    own = np.where(np.isfinite(below), rate * np.where(np.isfinite(below), below, 0.0), -np.inf)
+    return np.asarray(own + rest[size - 1 :: -1][:size])

@@ -1,0 +1,164 @@
+"""Which tree: the fastest of the most accepted, its rival the draft that does not branch."""
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from known_shapes import LLAMA_1B, LLAMA_8B, model_draft
+
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import speed_up
+from simulator.choice.plan import plan
+from simulator.cost.catalogue import find_hardware
+from simulator.cost.curves import CostModel
+from simulator.cost.ratio import Ratio
+from simulator.cost.roofline import Conditions, forward_seconds
+from simulator.cost.roofline_cost import Deployment, roofline_cost
+from simulator.schemes.tree_choice import Passes, choose_tree, fastest_trees, roofline_passes
+from simulator.schemes.trees import TreeAcceptance, chain, nodes_of
+
+RATES = [0.6, 0.15, 0.07, 0.04, 0.02]
+FREE = Passes(Ratio(0.0), {1: 0.0})
+
+
+def trees(nodes: int) -> Iterator[tuple[int, ...]]:
+    """Yields every tree of that size."""
+    return itertools.product(*[range(-1, place) for place in range(nodes)])
+
+
+def factor(parents: tuple[int, ...], rates: list[float], passes: Passes) -> float:
+    shapes = {len(parents): parents}
+    acceptance = TreeAcceptance(tuple(rates), shapes)
+    return float(speed_up(acceptance, passes.of_trees(shapes), len(parents)))
+
+
+def test_a_block_of_a_tree_costs_its_passes_and_its_verification() -> None:
+    alone = CostModel({1: 10.0, 5: 14.0}, draft_seconds=99.0, overhead_seconds=0.5)
+    passes = Passes(alone, {3: 2.0, 1: 1.0})
+    shapes = {4: (-1, -1, 0, 1), 0: ()}
+    cost = passes.of_trees(shapes)
+    assert cost.block_seconds(4) == pytest.approx(1.0 + 1.5 + 14.0 + 0.5)
+    assert cost.block_seconds(0) == pytest.approx(10.5)
+    tokens = TreeAcceptance(tuple(RATES), shapes).tokens_per_call(4)
+    assert factor(shapes[4], RATES, passes) == pytest.approx(tokens * 10 / 17)
+
+
+def test_the_rival_is_the_draft_that_does_not_branch_as_a_plan_has_it() -> None:
+    """Its passes read one token each; those of a tree that is a chain read all of it again."""
+    cost = CostModel({1: 1.0, 9: 1.6}, draft_seconds=0.05, draft_curve={1: 0.09})
+    passes = Passes(cost, {1: 0.05, 9: 0.45})
+    choice = choose_tree([0.8, 0.02], passes, max_nodes=12, max_depth=12)
+    alone = plan(Iid(0.8), cost, max_gamma=12)
+    assert len(choice.chain.parents) == alone.optimal_gamma > 3
+    assert choice.chain.speedup == pytest.approx(alone.improvement_factor)
+    assert choice.chain.tokens == pytest.approx(alone.expected_tokens)
+    assert factor(choice.chain.parents, [0.8], passes) < 0.95 * choice.chain.speedup
+
+
+def test_the_choice_is_the_best_of_a_plan_of_the_fastest_trees() -> None:
+    passes = Passes(CostModel({1: 1.0, 6: 1.1}, draft_seconds=0.3), {1: 0.3, 6: 0.4})
+    found = fastest_trees(RATES, passes, max_nodes=9, max_depth=4)
+    planned = plan(found, passes.of_trees(found.shapes), max_gamma=9)
+    choice = choose_tree(RATES, passes, max_nodes=9, max_depth=4)
+    assert choice.best == choice.by_nodes[planned.optimal_gamma]
+    speeds = [each.speedup for each in choice.by_nodes.values()]
+    assert speeds == pytest.approx(planned.curve.improvement_factor)
+    assert planned.break_even_c is None
+
+
+def test_the_choice_is_the_fastest_of_all_trees_but_for_few_and_small_misses() -> None:
+    """Of each size and depth the tree of most tokens stands for all."""
+    source, missed = np.random.default_rng(7), []
+    every = [shape for nodes in range(1, 6) for shape in trees(nodes)]
+    for _ in range(20):
+        rates = sorted(source.dirichlet(np.ones(4))[:3].tolist(), reverse=True)
+        curves = ({1: 1.0, 6: source.uniform(1, 3)}, {1: 0.1, 6: source.uniform(0.1, 1)})
+        passes = Passes(CostModel(curves[0], draft_seconds=0.1), curves[1])
+        most = max(factor(shape, rates, passes) for shape in every)
+        choice = choose_tree(rates, passes, max_nodes=5, max_depth=5)
+        missed.append(max(most, 1.0) / choice.best.speedup - 1)
+    assert -1e-12 < min(missed) <= max(missed) < 0.04
+    assert sum(miss > 1e-9 for miss in missed) <= 1
+
+
+def test_every_size_has_its_fastest_tree_and_chains_reach_both_bounds() -> None:
+    free = Passes(Ratio(1e-3), {1: 1e-3})
+    for max_nodes, max_depth, longest in ((4, 9, 4), (9, 3, 3), (1, 1, 1)):
+        choice = choose_tree([0.9, 0.05], free, max_nodes=max_nodes, max_depth=max_depth)
+        assert choice.chain.parents == chain(longest)
+        assert list(choice.by_nodes) == list(range(1, max_nodes + 1))
+        for nodes, found in choice.by_nodes.items():
+            assert len(found.parents) == nodes
+            assert found.depth <= max_depth
+            assert found.widest == max(node.rank + 1 for node in nodes_of(found.parents))
+    # One choice alone has no tree of more nodes than levels.
+    assert list(choose_tree([0.9], free, max_nodes=5, max_depth=3).by_nodes) == [1, 2, 3]
+    assert max(choose_tree(RATES, free).by_nodes) == 64
+    assert choose_tree([0.99], free).best.parents == chain(16)
+
+
+@pytest.mark.parametrize(
+    ("rates", "passes"),
+    [
+        # A second choice that never stands, in passes that cost nothing: no speed-up, and no loss.
+        ([0.0, 0.0], FREE),
+        ([0.2], Passes(CostModel({1: 1.0, 2: 2.0}, draft_seconds=0.5), {1: 0.5})),
+    ],
+)
+def test_where_nothing_pays_the_choice_is_not_to_speculate(
+    rates: list[float], passes: Passes
+) -> None:
+    choice = choose_tree(rates, passes, max_nodes=4, max_depth=3)
+    assert choice.best == choice.chain
+    assert (choice.best.parents, choice.best.tokens, choice.best.speedup) == ((), 1.0, 1.0)
+    assert (choice.best.depth, choice.best.widest) == (0, 0)
+
+
+def test_of_trees_that_are_equally_fast_the_shallowest_stands() -> None:
+    assert choose_tree([0.0, 0.0], FREE, max_nodes=4, max_depth=3).by_nodes[4].depth == 2
+
+
+def test_a_roofline_prices_each_pass_of_both_models() -> None:
+    deployment = Deployment(
+        LLAMA_8B,
+        model_draft(LLAMA_1B),
+        find_hardware("h100"),
+        Conditions(tp=4, layer_overhead_seconds=1e-4),
+        draft_tp=1,
+    )
+    asked: dict[str, Any] = {"context": 2048, "batch": 8}
+    passes = roofline_passes(deployment, max_nodes=6, **asked)
+    assert passes.chain == roofline_cost(deployment, max_gamma=6, **asked)
+    expected = forward_seconds(
+        LLAMA_1B, deployment.hardware, new_tokens=np.arange(1, 8),
+        conditions=Conditions(tp=1, layer_overhead_seconds=1e-4), **asked,
+    )  # fmt: skip
+    assert list(passes.draft_seconds) == list(range(1, 8))
+    assert list(passes.draft_seconds.values()) == pytest.approx(expected)
+    assert max(roofline_passes(deployment, context=2048).draft_seconds) == 65
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: choose_tree([0.5], FREE, max_depth=0), "max_depth must be at least 1, got 0"),
+        (lambda: Passes(Ratio(0.1), {1: 1.0, 0: 1.0}), "n in draft_seconds must be at least 1"),
+        (lambda: Passes(Ratio(0.1), {1: 1.0, 2: -1.0}), r"draft_seconds\[2\] must be finite"),
+        (lambda: Passes(Ratio(0.1), {2: 1.0}), "draft_seconds must have the point 1"),
+        (
+            lambda: roofline_passes(PARALLEL, context=1),
+            "a tree needs a draft that drafts token by token, got Medusa",
+        ),
+        (lambda: roofline_passes(PAIR, context=1, max_nodes=0), "max_nodes must be at least 1"),
+    ],
+)
+def test_bad_arguments_are_refused(call: Any, message: str) -> None:
+    with pytest.raises(ValueError, match="^" + message):
+        call()
+
+
+PAIR = Deployment(LLAMA_8B, model_draft(LLAMA_1B), find_hardware("h100"))
+PARALLEL = replace(PAIR, draft=replace(PAIR.draft, kind="Medusa", parallel=True))
