@@ -90,6 +90,36 @@ def roofline_cost(
     )
 
 
+def draft_pass_seconds(
+    deployment: Deployment, *, context: int, batch: int, widest: int
+) -> dict[int, float]:
+    """Returns t_q(n), the time of a pass of the draft over n tokens of each sequence, by n.
+
+    Args:
+      deployment: the models, and what they run on; the draft drafts token by token.
+      context: tokens in each sequence's cache.
+      batch: sequences decoded together.
+      widest: the largest n, at least 1.
+
+    Raises:
+      ValueError: if a size is out of range, or the draft drafts in parallel.
+    """
+    if deployment.draft.parallel:
+        raise ValueError(
+            f"a tree needs a draft that drafts token by token, got {deployment.draft.kind}"
+        )
+    widths = np.arange(1, integer("widest", widest, at_least=1) + 1)
+    seconds = forward_seconds(
+        deployment.draft.step,
+        deployment.hardware,
+        new_tokens=widths,
+        context=context,
+        batch=batch,
+        conditions=deployment.draft_conditions,
+    )
+    return dict(zip(widths.tolist(), seconds.tolist(), strict=True))
+
+
 def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) -> float:
     """Returns ĉ, the operations of drafting one token over those of one step of the target."""
     drafted, decoded = (

@@ -21,8 +21,6 @@ from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.cost import Cost
 from simulator.cost.curves import pass_points, pass_seconds
 from simulator.cost.redrafted import Redrafted
-from simulator.cost.roofline import forward_seconds
-from simulator.cost.roofline_cost import Deployment, roofline_cost
 from simulator.numerics.arguments import integer
 from simulator.schemes.best_trees import BestTrees, best_trees
 from simulator.schemes.trees import Shapes, TreeAcceptance, chain, draft_passes, nodes_of
@@ -163,35 +161,3 @@ def _candidates(trees: BestTrees, nodes: int) -> list[tuple[int, ...]]:
             best = trees.tokens[depth, nodes]
             found.append(trees.parents(nodes, depth))
     return found
-
-
-def roofline_passes(
-    deployment: Deployment, *, context: int, batch: int = 1, max_nodes: int = 64
-) -> Passes:
-    """Returns what passes take by a GPU's roofline; each sequence of the batch has a draft.
-
-    Args:
-      deployment: the models, and what they run on; a draft that drafts in parallel has no tree.
-      context: tokens in each sequence's cache.
-      batch: sequences decoded together.
-      max_nodes: the curves are given up to this size.
-
-    Raises:
-      ValueError: if a size is out of range, the draft drafts in parallel, or the hardware lacks a
-        format of a model.
-    """
-    if deployment.draft.parallel:
-        raise ValueError(
-            f"a tree needs a draft that drafts token by token, got {deployment.draft.kind}"
-        )
-    widths = np.arange(1, integer("max_nodes", max_nodes, at_least=1) + 2)
-    drafting = forward_seconds(
-        deployment.draft.step,
-        deployment.hardware,
-        new_tokens=widths,
-        context=context,
-        batch=batch,
-        conditions=deployment.draft_conditions,
-    )
-    single = roofline_cost(deployment, context=context, batch=batch, max_gamma=max_nodes)
-    return Passes(single, dict(zip(widths.tolist(), drafting.tolist(), strict=True)))

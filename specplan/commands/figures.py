@@ -2,61 +2,76 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.deployment import DeploymentOptions, deployment_options
-from specplan.options.json_option import json_option
-from specplan.options.roofline import deployment_of
-from specplan.options.stated import given
+from specplan.options.choice import Shown
+from specplan.options.costs.roofline import KIND as ROOFLINE
+from specplan.options.declared import option, takes
+from specplan.options.deployment import Deployed, deployment_of
+from specplan.options.kinds import require, stated
+from specplan.options.requests import Command, fill
 from specplan.reports.output import print_json
 
 if TYPE_CHECKING:
     from figures.drawing.load import Load
     from figures.registry import Entry
 
-_DEFAULT_FOLDER = Path("figures/output")
+
+@dataclass(frozen=True)
+class Listed(Shown):
+    """Which figures to name."""
+
+    names: tuple[str, ...] = ()
+    list_only: bool = option(
+        "--list", is_flag=True, default=False, help="Name the figures and their sources."
+    )
 
 
-@click.command(name="figures")
+@dataclass(frozen=True)
+class Drawn(Shown):
+    """Which figures to draw, of what, and where to; see each option's help."""
+
+    names: tuple[str, ...] = ()
+    folder: Path = option(
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        default=Path("figures/output"),
+        metavar="DIR",
+        help="Folder to write to; made if it is not there.",
+    )
+    formats: str = option(
+        "--format", default="png,svg,csv", metavar="LIST", help="Any of png, svg and csv."
+    )
+    results_path: Path | None = option(
+        "--results",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="Output of `specplan validate --json`, for the figures that show measurements.",
+    )
+
+
+@dataclass(frozen=True)
+class Loaded(Deployed):
+    """The deployment of batch-size; see each option's help."""
+
+    context: int | None = option(
+        "--context", type=int, metavar="L", help="Tokens cached.  [default: 512]"
+    )
+    alpha: float | None = option(
+        "--alpha", type=float, metavar="A", help="Acceptance rate.  [default: 0.7]"
+    )
+
+
+@click.command(name="figures", cls=Command)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option(
-    "-o",
-    "--output",
-    "folder",
-    type=click.Path(path_type=Path),
-    default=_DEFAULT_FOLDER,
-    metavar="DIR",
-    help="Folder to write to; made if it is not there.",
-)
-@click.option(
-    "--format", "formats", default="png,svg,csv", metavar="LIST", help="Any of png, svg and csv."
-)
-@click.option(
-    "--results",
-    "results_path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Output of `specplan validate --json`, for the figures that show measurements.",
-)
-@deployment_options
-@click.option("--context", type=int, metavar="L", help="Tokens cached.  [default: 512]")
-@click.option("--alpha", type=float, metavar="A", help="Acceptance rate.  [default: 0.7]")
-@click.option("--list", "list_only", is_flag=True, help="Name the figures and their sources.")
-@json_option
-def figures_command(
-    names: tuple[str, ...],
-    folder: Path,
-    formats: str,
-    results_path: Path | None,
-    deployment: DeploymentOptions,
-    context: int | None,
-    alpha: float | None,
-    list_only: bool,
-    as_json: bool,
-) -> None:
+@takes(Drawn, Loaded, Listed)
+@click.pass_context
+def figures_command(ctx: click.Context, /, **_: object) -> None:
     """Draw the papers' figures and tables; without NAME all of them.
 
     \b
@@ -69,59 +84,58 @@ def figures_command(
 
     With --target-config, --draft-config and --gpu, batch-size shows that deployment.
     """
-    from figures.registry import FIGURES, find_figure
-
-    chosen = tuple(find_figure(name) for name in dict.fromkeys(names)) or tuple(FIGURES.values())
-    if list_only:
-        _list(chosen, as_json=as_json)
+    if ctx.params["list_only"]:
+        _list(*fill(ctx, [Listed], way="--list"))
         return
     from tqdm import tqdm
 
     from estimator.validation.file import read_validation
     from figures.files import write_figure
 
-    results = None if results_path is None else read_validation(results_path)
+    drawn, loaded = fill(ctx, [Drawn, Loaded])
+    chosen = _chosen(drawn.names)
+    results = None if drawn.results_path is None else read_validation(drawn.results_path)
     if results is not None and not any(entry.takes_results for entry in chosen):
         raise ValueError(f"--results is of no use to {', '.join(entry.name for entry in chosen)}")
-    load = _load(deployment, context=context, alpha=alpha)
+    load = _load(loaded, ctx)
     if load is not None and not any(entry.takes_load for entry in chosen):
         raise ValueError(
             f"--target-config is of no use to {', '.join(entry.name for entry in chosen)}"
         )
+    formats = tuple(name.strip() for name in drawn.formats.split(","))
     written: list[Path] = []
     for entry in tqdm(chosen, unit="figure", disable=None):
-        written += write_figure(
-            entry,
-            folder,
-            formats=tuple(name.strip() for name in formats.split(",")),
-            results=results,
-            load=load,
-        )
-    if as_json:
+        written += write_figure(entry, drawn.folder, formats=formats, results=results, load=load)
+    if drawn.as_json:
         print_json({"files": written})
     else:
         click.echo("\n".join(map(str, written)))
 
 
-def _load(
-    options: DeploymentOptions, *, context: int | None, alpha: float | None
-) -> Load | None:
+def _chosen(names: tuple[str, ...]) -> tuple[Entry, ...]:
+    from figures.registry import FIGURES, find_figure
+
+    return tuple(find_figure(name) for name in dict.fromkeys(names)) or tuple(FIGURES.values())
+
+
+def _load(options: Loaded, ctx: click.Context) -> Load | None:
     """Returns what is deployed, or None if no option asks for it."""
-    stated = {"--context": context, "--alpha": alpha}
-    deployment = deployment_of(options, also=given(stated))
-    if deployment is None:
+    given = [each.name for each in fields(Loaded) if stated(ctx, each.name)]
+    if not given:
         return None
+    require(ROOFLINE, ctx, first=given[0])
     from figures.drawing.load import ALPHA, CONTEXT, load_of
 
     return load_of(
-        deployment,
-        context=CONTEXT if context is None else context,
-        alpha=ALPHA if alpha is None else alpha,
+        deployment_of(options),
+        context=CONTEXT if options.context is None else options.context,
+        alpha=ALPHA if options.alpha is None else options.alpha,
     )
 
 
-def _list(entries: tuple[Entry, ...], *, as_json: bool) -> None:
-    if as_json:
+def _list(options: Listed) -> None:
+    entries = _chosen(options.names)
+    if options.as_json:
         rows = [{"name": e.name, "source": e.source, "shows": e.shows} for e in entries]
         print_json({"figures": rows})
         return

@@ -5,101 +5,33 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import datetime
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.cost import CostOptions, cost_options, pricings
-from specplan.options.deployment import (
-    DeploymentOptions,
-    LoadOptions,
-    deployment_options,
-    load_options,
-)
-from specplan.options.json_option import json_option
-from specplan.options.measured_load import measured_pricings
-from specplan.options.roofline import roofline_pricings
+from specplan.options.choice import Longest
+from specplan.options.cost import cost_kinds
+from specplan.options.declared import takes
+from specplan.options.kinds import settings_of
+from specplan.options.observing import Asked, Followed, Observed, Sources, asked
+from specplan.options.requests import Command
 from specplan.reports.observation import observation_json, observation_line, observation_text
-from specplan.reports.output import folded, print_json, warn, writable
+from specplan.reports.output import folded, print_json, warn
 from specplan.reports.plan import Basis, plan_json, plan_text
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
-    from estimator.profiles.profile import Profile
-    from estimator.traces.traces import DraftSampling
-    from simulator.choice.plan import Plan
-    from specplan.reports.pricing import Pricing
+    from simulator.choice.grid import Row
 
 FOLLOWED_SECONDS = 10.0
 
 
-@click.command("observe")
+@click.command("observe", cls=Command)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
-@click.option(
-    "--gamma",
-    type=click.IntRange(min=1),
-    metavar="G",
-    help="The deployment's, where the source does not tell it.",
-)
-@click.option(
-    "--interval",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="S",
-    help="Read twice, S seconds apart, and take what was counted between.",
-)
-@click.option("--follow", is_flag=True, help="Print a line every --interval until Ctrl-C.")
-@click.option(
-    "--since",
-    type=click.Path(),
-    multiple=True,
-    metavar="FILE",
-    help="An earlier scrape of the same server, to be subtracted; of several sources one each.",
-)
-@cost_options
-@deployment_options
-@load_options
-@click.option(
-    "--profile",
-    "profile_path",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="Costs from a file that `specplan measure` wrote.",
-)
-@click.option(
-    "--max-gamma", type=int, default=32, metavar="G", help="The largest gamma to consider."
-)
-@click.option(
-    "--draft-sampling",
-    type=click.Choice(["argmax", "sampled"]),
-    default="argmax",
-    help="How the deployment drafts, for the profile; its counters do not tell.",
-)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    callback=writable,
-    metavar="FILE",
-    help="Write a profile here, to plan with.",
-)
-@json_option
-def observe_command(
-    sources: tuple[str, ...],
-    gamma: int | None,
-    interval: float | None,
-    follow: bool,
-    since: tuple[str, ...],
-    cost: CostOptions,
-    deployment: DeploymentOptions,
-    load: LoadOptions,
-    profile_path: Path | None,
-    max_gamma: int,
-    draft_sampling: DraftSampling,
-    output: Path | None,
-    as_json: bool,
-) -> None:
-    """Tell what a running deployment accepts, and the gamma it should run with.
+@takes(Followed, *settings_of(cost_kinds()), Longest, Observed)
+@click.pass_context
+def observe_command(ctx: click.Context, /, **_: object) -> None:
+    """Report what a running deployment accepts, and the gamma it should run with.
 
     SOURCE is a server's URL (its /metrics: vLLM, llama.cpp, SGLang), a saved metrics page, a log of
     vLLM, the result of `vllm bench serve --save-result`, or answers of llama.cpp with their
@@ -115,167 +47,112 @@ def observe_command(
       specplan observe vllm.log --c 0.05 -o observed.json
       specplan plan --profile observed.json --c 0.05
     """
-    from engines.sources import between, observe, readings
-
-    priced = _price(cost, deployment, load, profile_path, max_gamma)
-    if follow:
-        _refuse_with_follow({"--json": as_json, "--output": output, "--since": since})
-        seconds = FOLLOWED_SECONDS if interval is None else interval
-        _follow(sources, gamma, seconds, priced, max_gamma)
+    asking = asked(ctx)
+    reading = asking.reading
+    if isinstance(reading, Followed):
+        _follow(reading, asking)
         return
-    if interval is not None:
-        if since:
-            raise click.UsageError("--interval cannot be combined with --since")
-        *_, observation = _intervals(sources, gamma, interval, count=1)
-    elif since:
-        if len(since) != len(sources):
-            raise click.UsageError(
-                f"--since must be given once for each source, got {len(since)} for {len(sources)}"
-            )
-        earlier, later = (readings(each, gamma=gamma) for each in (since, sources))
-        observation = between(sources, earlier, later)
-    else:
-        observation = observe(sources, gamma=gamma)
-    _require_drafts(observation)
-    data = observation_json(observation, seconds=interval)
-    text = folded(observation_text(observation, seconds=interval))
-    if priced is not None:
-        plan = _plan(observation, priced, max_gamma)
-        basis = Basis(counted=True, c_hat_is_c=priced.c_hat is None)
-        data["plan"] = plan_json(plan, basis, priced)
-        text += "\n\n" + plan_text(plan, basis, priced)
-    if output is not None:
-        _write(observation, draft_sampling, priced, output)
-    if as_json:
-        print_json(data)
-        return
-    click.echo(text)
-    if output is not None:
-        needs = "" if priced is not None and priced.cost.in_seconds else " --c C"
-        click.echo(f"\nWrote {output}; plan with it: specplan plan --profile {output}{needs}")
-
-
-def _price(
-    cost: CostOptions,
-    deployment: DeploymentOptions,
-    load: LoadOptions,
-    profile_path: Path | None,
-    max_gamma: int,
-) -> Pricing | None:
-    """Returns the cost that the options state; None where they state none."""
-    profile: Profile | None = None
-    if profile_path is not None:
-        from estimator.profiles.profile_file import read_profile
-
-        profile = read_profile(profile_path)
-        if profile.cost is None:
-            raise ValueError(f"profile {profile_path} must hold costs, got acceptance alone")
-    under_load = measured_pricings(deployment, load, profile, also=cost.stated)
-    roofline = None
-    if under_load is None:
-        roofline = roofline_pricings(deployment, load, max_gamma=max_gamma)
-    if profile is None and roofline is None and not cost.stated:
-        return None
-    found = under_load or pricings(cost, roofline=roofline, profile=profile)
-    if len(found) > 1:
-        raise click.UsageError(f"observe takes one cost, got {len(found)}: state one c, one load")
-    return found[0]
-
-
-def _refuse_with_follow(options: dict[str, Any]) -> None:
-    for name, value in options.items():
-        if value:
-            raise click.UsageError(f"--follow cannot be combined with {name}")
-
-
-def _require_drafts(observation: Observation) -> None:
-    """Refuses counts of nothing.
-
-    Raises:
-      ValueError: if no draft was counted.
-    """
+    observation = _observed(reading)
     if observation.drafts == 0 or observation.drafted == 0:
         raise ValueError(
             "drafts must be at least 1, got 0: no request was decoded in that time, or speculation "
             "is off"
         )
+    data = observation_json(observation, seconds=reading.interval)
+    text = folded(observation_text(observation, seconds=reading.interval))
+    row = _planned(observation, asking)
+    if row is not None:
+        basis = Basis(counted=True, c_hat_is_c=row.price.c_hat is None)
+        data["plan"] = plan_json(row, basis)
+        text += "\n\n" + plan_text(row, basis)
+    if reading.output is not None:
+        text += f"\n\n{_written(observation, reading, asking)}"
+    print_json(data) if reading.as_json else click.echo(text)
+
+
+def _planned(observation: Observation, asking: Asked) -> Row | None:
+    """Returns the plan of what was observed; None without a cost."""
+    from simulator.choice.grid import PlanRequest, plans
+
+    if asking.price is None:
+        return None
+    acceptances, prices = (observation.acceptance,), (asking.price,)
+    request = PlanRequest(
+        acceptances, prices, gamma=observation.gamma, max_gamma=asking.max_gamma
+    )
+    return plans(request)[0]
+
+
+def _observed(reading: Observed) -> Observation:
+    """Returns what was counted: in an interval, since an earlier scrape, or in all."""
+    from engines.sources import between, observe, readings
+
+    if reading.interval is not None:
+        earlier, later = next(_intervals(reading, reading.interval))
+    elif reading.since:
+        earlier, later = (
+            readings(each, gamma=reading.gamma) for each in (reading.since, reading.sources)
+        )
+    else:
+        return observe(reading.sources, gamma=reading.gamma)
+    return between(reading.sources, earlier, later)
 
 
 def _intervals(
-    sources: tuple[str, ...], gamma: int | None, seconds: float, *, count: int | None
-) -> Iterator[Observation]:
-    """Gives what each interval counted; without a count, for ever.
+    reading: Sources, seconds: float
+) -> Iterator[tuple[tuple[Observation, ...], tuple[Observation, ...]]]:
+    """Gives what each source counted before and after each interval, for ever.
 
     Raises:
       click.UsageError: if a source is no live server.
-      ValueError: where a count is given, if a server was restarted meanwhile; else it is warned.
+      ValueError: if the sources differ in engine or gamma, which waiting does not mend.
     """
-    from engines.sources import between, is_live, readings, total
+    from engines.sources import is_live, readings, total
 
-    saved = [source for source in sources if not is_live(source)]
+    saved = [source for source in reading.sources if not is_live(source)]
     if saved:
         raise click.UsageError(f"--interval and --follow need a server's URL, got {saved[0]}")
-    before, read = readings(sources, gamma=gamma), 0
-    total(before)   # refuses sources that differ, which no wait mends
-    while count is None or read < count:
+    before = readings(reading.sources, gamma=reading.gamma)
+    total(before)
+    while True:
         time.sleep(seconds)
-        after = readings(sources, gamma=gamma)
-        try:
-            yield between(sources, before, after)
-        except ValueError as error:
-            if count is not None:
-                raise
-            warn(str(error))
-        before, read = after, read + 1
+        after = readings(reading.sources, gamma=reading.gamma)
+        yield before, after
+        before = after
 
 
-def _follow(
-    sources: tuple[str, ...],
-    gamma: int | None,
-    seconds: float,
-    priced: Pricing | None,
-    max_gamma: int,
-) -> None:
-    for observation in _intervals(sources, gamma, seconds, count=None):
+def _follow(reading: Followed, asking: Asked) -> None:
+    from engines.sources import between
+
+    seconds = FOLLOWED_SECONDS if reading.interval is None else reading.interval
+    for before, after in _intervals(reading, seconds):
         clock = f"{datetime.now():%H:%M:%S}"
+        try:
+            observation = between(reading.sources, before, after)
+        except ValueError as error:   # a server was restarted
+            warn(str(error))
+            continue
         if observation.drafts == 0 or observation.drafted == 0:
             click.echo(f"{clock}  no drafts")
             continue
-        line = observation_line(observation, clock=clock)
-        if priced is not None:
-            line += f"  best gamma {_plan(observation, priced, max_gamma).optimal_gamma}"
-        click.echo(line)
+        row = _planned(observation, asking)
+        best = "" if row is None else f"  best gamma {row.plan.optimal_gamma}"
+        click.echo(observation_line(observation, clock=clock) + best)
 
 
-def _plan(observation: Observation, priced: Pricing, max_gamma: int) -> Plan:
-    from simulator.choice.plan import plan
-
-    return plan(
-        observation.acceptance,
-        priced.cost,
-        c_hat=priced.c_hat,
-        gamma=observation.gamma,
-        max_gamma=max_gamma if priced.max_gamma is None else min(max_gamma, priced.max_gamma),
-        batch=priced.batch,
-    )
-
-
-def _write(
-    observation: Observation,
-    draft_sampling: DraftSampling,
-    priced: Pricing | None,
-    output: Path,
-) -> None:
+def _written(observation: Observation, reading: Observed, asking: Asked) -> str:
+    """Writes the profile, and returns how to plan with it."""
     from engines.observing.profiles import observed_profile
     from estimator.profiles.profile_file import write_profile
     from simulator.cost.curves import CostModel
 
-    cost = None if priced is None else priced.cost
-    write_profile(
-        observed_profile(
-            observation,
-            draft_sampling=draft_sampling,
-            cost=cost if isinstance(cost, CostModel) else None,
-        ),
-        output,
+    assert reading.output is not None
+    cost = None if asking.price is None else asking.price.cost
+    profile = observed_profile(
+        observation,
+        draft_sampling=reading.draft_sampling or "argmax",
+        cost=cost if isinstance(cost, CostModel) else None,
     )
+    write_profile(profile, reading.output)
+    needs = "" if cost is not None and cost.in_seconds else " --c C"
+    return f"Wrote {reading.output}; plan with it: specplan plan --profile {reading.output}{needs}"

@@ -1,128 +1,163 @@
-"""Under which load, on which machine: the options that say so."""
+"""Both models on a machine, and the load there: the options that say so."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.cost import duration
-from specplan.options.groups import option_group
-from specplan.options.ranges import integer_ranges
+from specplan.options.declared import option
+from specplan.options.ranges import duration, integer_ranges
+from specplan.reports.output import warn
+
+if TYPE_CHECKING:
+    from simulator.cost.hardware import Hardware
+    from simulator.cost.roofline_cost import Deployment
 
 DEFAULT_CONTEXT = 1024
 _FORMATS = (
     "bfloat16", "float16", "float32", "fp8", "int8", "int4", "mxfp4", "nvfp4", "q8_0", "q4_0",
 )  # fmt: skip
+# Fields of `Deployed` that must be stated, and those that stand in place of one of them.
+NEEDS = ("target_config", "draft_config", "gpu")
+INSTEAD = {"gpu": ("gpu_flops", "gpu_bandwidth", "gpu_memory")}
 
 
-@dataclass(frozen=True, slots=True)
-class DeploymentOptions:
+@dataclass(frozen=True)
+class Deployed:
     """Models and machine; see each option's help."""
 
-    target_config: Path | None
-    draft_config: Path | None
-    gpu: str | None
-    gpu_flops: float | None
-    gpu_bandwidth: float | None
-    gpu_memory: float | None
-    tp: int | None
-    draft_tp: int | None
-    dtype: str | None
-    draft_dtype: str | None
-    activations: str | None
-    expert_reuse: float | None
-    efficiency: float | None
-    layer_overhead_us: float | None
+    target_config: Path | None = option(
+        "--target-config",
+        type=click.Path(path_type=Path),
+        help="The target's config.json, for costs by the roofline of a GPU.",
+    )
+    draft_config: Path | None = option(
+        "--draft-config",
+        type=click.Path(path_type=Path),
+        help="The draft's: a model, or a head (EAGLE-3, P-EAGLE, DFlash, Medusa); the target's "
+        "own again for its multi-token prediction.",
+    )
+    gpu: str | None = option(
+        "--gpu", metavar="NAME", help="h100, b200, l4, ...; an unknown name lists them all."
+    )
+    gpu_flops: float | None = option(
+        "--gpu-flops", type=float, metavar="T", help="16-bit teraFLOP/s, in place of --gpu."
+    )
+    gpu_bandwidth: float | None = option(
+        "--gpu-bandwidth", type=float, metavar="GB/S", help="Likewise, of memory."
+    )
+    gpu_memory: float | None = option(
+        "--gpu-memory", type=float, metavar="GB", help="Likewise, its size."
+    )
+    tp: int = option(
+        "--tp", type=int, default=1, metavar="N", help="GPUs that share each layer."
+    )
+    draft_tp: int | None = option(
+        "--draft-tp", type=int, metavar="N", help="GPUs that share the draft.  [default: --tp]"
+    )
+    dtype: str | None = option(
+        "--dtype",
+        type=click.Choice(_FORMATS),
+        help="Number format of both models' weights.  [default: each config's own]",
+    )
+    draft_dtype: str | None = option(
+        "--draft-dtype", type=click.Choice(_FORMATS), help="The draft's.  [default: --dtype]"
+    )
+    activations: str | None = option(
+        "--activations",
+        type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]),
+        help="Format of activations.  [default: 16 bits, or the config's]",
+    )
+    expert_reuse: float = option(
+        "--expert-reuse",
+        type=float,
+        default=0.0,
+        metavar="R",
+        help="How far tokens share experts: 0 uniform routing, 1 all the same.",
+    )
+    efficiency: float | None = option(
+        "--efficiency",
+        type=float,
+        metavar="E",
+        help="Share of the roofs that kernels reach.  [default: 0.9, fitted]",
+    )
+    layer_overhead_us: float | None = option(
+        "--layer-overhead-us",
+        type=float,
+        callback=duration,
+        help="Fixed time of each layer, microseconds.  [default: 92, fitted]",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class LoadOptions:
+@dataclass(frozen=True)
+class Loads:
     """How many sequences, and how long; see each option's help."""
 
-    batch: tuple[int, ...] | None
-    context: tuple[int, ...] | None
+    batch: tuple[int, ...] | None = option(
+        "--batch",
+        callback=integer_ranges,
+        metavar="B",
+        help="Sequences together: 8, a list, or a range 1:256:1.  [default: 1]",
+    )
+    context: tuple[int, ...] | None = option(
+        "--context",
+        callback=integer_ranges,
+        metavar="L",
+        help=f"Tokens in each sequence's cache, or a list or range.  [default: {DEFAULT_CONTEXT}]",
+    )
 
 
-deployment_options = option_group(
-    "deployment",
-    DeploymentOptions,
-    [
-        click.option(
-            "--target-config",
-            type=click.Path(path_type=Path),
-            help="The target's config.json, for costs by the roofline of a GPU.",
-        ),
-        click.option(
-            "--draft-config",
-            type=click.Path(path_type=Path),
-            help="The draft's: a model, or a head (EAGLE-3, P-EAGLE, DFlash, Medusa); the target's "
-            "own again for its multi-token prediction.",
-        ),
-        click.option(
-            "--gpu", metavar="NAME", help="h100, b200, l4, ...; an unknown name lists them all."
-        ),
-        click.option(
-            "--gpu-flops", type=float, metavar="T", help="16-bit teraFLOP/s, in place of --gpu."
-        ),
-        click.option("--gpu-bandwidth", type=float, metavar="GB/S", help="Likewise, of memory."),
-        click.option("--gpu-memory", type=float, metavar="GB", help="Likewise, its size."),
-        click.option(
-            "--tp", type=int, metavar="N", help="GPUs that share each layer.  [default: 1]"
-        ),
-        click.option(
-            "--draft-tp", type=int, metavar="N", help="GPUs that share the draft.  [default: --tp]"
-        ),
-        click.option(
-            "--dtype",
-            type=click.Choice(_FORMATS),
-            help="Number format of both models' weights.  [default: each config's own]",
-        ),
-        click.option(
-            "--draft-dtype", type=click.Choice(_FORMATS), help="The draft's.  [default: --dtype]"
-        ),
-        click.option(
-            "--activations",
-            type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]),
-            help="Format of activations.  [default: 16 bits, or the config's]",
-        ),
-        click.option(
-            "--expert-reuse",
-            type=float,
-            metavar="R",
-            help="How far tokens share experts: 0 uniform routing, 1 all the same.  [default: 0]",
-        ),
-        click.option(
-            "--efficiency",
-            type=float,
-            metavar="E",
-            help="Share of the roofs that kernels reach.  [default: 0.9, fitted]",
-        ),
-        click.option(
-            "--layer-overhead-us",
-            type=float,
-            callback=duration,
-            help="What each layer takes besides, microseconds.  [default: 92, fitted]",
-        ),
-    ],
-)
-load_options = option_group(
-    "load",
-    LoadOptions,
-    [
-        click.option(
-            "--batch",
-            callback=integer_ranges,
-            metavar="B",
-            help="Sequences together: 8, a list, or a range 1:256:1.  [default: 1]",
-        ),
-        click.option(
-            "--context",
-            callback=integer_ranges,
-            metavar="L",
-            help="Tokens in each sequence's cache, or a list or range.  "
-            f"[default: {DEFAULT_CONTEXT}]",
-        ),
-    ],
-)
+def deployment_of(options: Deployed) -> Deployment:
+    """Returns both models on their machine; warns where their vocabularies differ.
+
+    Args:
+      options: with all that NEEDS has, or INSTEAD.
+
+    Raises:
+      OSError: if a config.json cannot be read.
+      ValueError: if a file is no usable config.json, or an argument is out of range.
+    """
+    from estimator.shapes.pair import read_pair
+    from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
+    from simulator.cost.roofline import Conditions
+    from simulator.cost.roofline_cost import Deployment
+
+    assert options.target_config is not None
+    assert options.draft_config is not None
+    target, draft = read_pair(
+        options.target_config,
+        options.draft_config,
+        dtype=options.dtype,
+        draft_dtype=options.draft_dtype,
+        activations=options.activations,
+    )
+    if draft.kind == "model" and draft.step.vocabulary != target.vocabulary:
+        warn(
+            f"the vocabularies differ, {target.vocabulary} in the target and "
+            f"{draft.step.vocabulary} in the draft: do both have one tokenizer?"
+        )
+    overhead_us = options.layer_overhead_us
+    conditions = Conditions(
+        tp=options.tp,
+        efficiency=DEFAULT_EFFICIENCY if options.efficiency is None else options.efficiency,
+        expert_reuse=options.expert_reuse,
+        layer_overhead_seconds=DEFAULT_LAYER_SECONDS if overhead_us is None else overhead_us / 1e6,
+    )
+    return Deployment(target, draft, _hardware(options), conditions, draft_tp=options.draft_tp)
+
+
+def _hardware(options: Deployed) -> Hardware:
+    if options.gpu is not None:
+        from simulator.cost.catalogue import find_hardware
+
+        return find_hardware(options.gpu)
+    from simulator.cost.hardware import own_hardware
+
+    flops, bandwidth, memory = options.gpu_flops, options.gpu_bandwidth, options.gpu_memory
+    assert flops is not None
+    assert bandwidth is not None
+    assert memory is not None
+    return own_hardware(flops=1e12 * flops, bandwidth=1e9 * bandwidth, memory_bytes=1e9 * memory)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import Decimal, InvalidOperation
 
 import click
@@ -63,6 +64,19 @@ def share(ctx: click.Context, param: click.Parameter, value: str | None) -> floa
     if found is not None:
         _require_share(found)
     return found
+
+
+def duration(
+    _ctx: click.Context, _param: click.Parameter, value: float | None
+) -> float | None:
+    """Returns the value of an option that is a time; its callback.
+
+    Raises:
+      click.BadParameter: if it is negative, infinite or not a number.
+    """
+    if value is not None and not (math.isfinite(value) and value >= 0):
+        raise click.BadParameter(f"must be finite and at least 0, got {value:g}")
+    return value
 
 
 def integers(

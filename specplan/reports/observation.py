@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from engines.registry import engine_kinds
-from specplan.reports.output import table
+from specplan.reports.table import Column, table
 
 if TYPE_CHECKING:
     from engines.counting.rates import Rate
@@ -67,14 +67,16 @@ def observation_text(observation: Observation, *, seconds: float | None) -> str:
         "",
     ]
     if observation.hits:
-        cells = [
-            [str(position), str(whole), "-" if once is None else str(once)]
-            for position, (whole, once) in enumerate(
-                zip(observation.unconditional, observation.conditional, strict=True), start=1
-            )
+        rates = zip(observation.unconditional, observation.conditional, strict=True)
+        columns = [
+            Column[Any]("position", lambda row: str(row[0])),
+            Column[Any]("accepted [95 %]", lambda row: str(row[1][0])),
+            Column[Any](
+                "once those before were [95 %]",
+                lambda row: "-" if row[1][1] is None else str(row[1][1]),
+            ),
         ]
-        header = ["position", "accepted [95 %]", "once those before were [95 %]"]
-        lines += [table(cells, header=header), ""]
+        lines += [table(enumerate(rates, start=1), columns), ""]
     lines += [
         f"Tokens per target call {observation.block_efficiency:.3f}; accepted over drafted "
         f"{observation.accepted_fraction:.3f}, which falls with gamma.",

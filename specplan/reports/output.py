@@ -6,10 +6,10 @@ import json
 import math
 import os
 import textwrap
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 import click
 
@@ -76,9 +76,34 @@ def write_json(value: Mapping[str, Any], path: Path) -> None:
     write_whole(path, (text + "\n").encode())
 
 
+class Form(Protocol):
+    """How a command's result is given: as JSON or as text, and the JSON in a file, too."""
+
+    @property
+    def as_json(self) -> bool: ...
+
+    @property
+    def output(self) -> Path | None: ...
+
+
+def answer(data: Mapping[str, Any], text: Callable[[], str], *, form: Form) -> None:
+    """Gives a command's result in the form asked for."""
+    if form.output is not None:
+        write_json(data, form.output)
+    if form.as_json:
+        print_json(data)
+    else:
+        click.echo(text())
+
+
 def warn(message: str) -> None:
     """Prints one warning to stderr."""
-    click.echo(folded(f"Warning: {message}"), err=True)
+    tell(f"Warning: {message}")
+
+
+def tell(message: str) -> None:
+    """Prints a remark to stderr."""
+    click.echo(folded(message), err=True)
 
 
 def folded(text: str) -> str:

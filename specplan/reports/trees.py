@@ -3,59 +3,71 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engines.registry import exports_of
-from specplan.reports.output import table
+from specplan.reports.table import Column, bounds, shown, table
 
 if TYPE_CHECKING:
+    from simulator.cost.pricing import Pricing
     from simulator.schemes.tree_choice import TreeChoice, TreePlan
 
+# Beside the engines that draft trees: our own commands.
+OURS = "specplan"
 # Sizes shown in the table; --json has all.
 _SHOWN = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 # Relative; a tree that gains less over the chain is not worth its mask.
 _WORTH = 0.01
-_NO_SPEEDS = dict.fromkeys(
-    ("tokens_per_second", "tokens_per_second_low", "tokens_per_second_high")
-)
 
 
-def tree_json(
-    rates: Sequence[float], choices: Mapping[int, TreeChoice], *, roofline: Mapping[int, float]
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class Row:
+    """The choice at one batch size, and the pricing that it is for."""
+
+    choice: TreeChoice
+    price: Pricing
+
+    @property
+    def tokens_per_second(self) -> float | None:
+        """Of all sequences with the best tree; None where no load is known."""
+        if self.price.load is None:
+            return None
+        alone = self.price.batch * self.price.cost.baseline_tokens_per_second
+        return alone * self.choice.best.speedup
+
+    @property
+    def speeds(self) -> tuple[float | None, float | None]:
+        """Between which speeds 8 of 10 such plans lay; None: nothing is published."""
+        load, speed = self.price.load, self.tokens_per_second
+        if load is None or load.speeds is None or speed is None or self.price.batch > 1:
+            return None, None
+        return load.speeds[0] * speed, load.speeds[1] * speed
+
+
+def tree_json(rates: Sequence[float], rows: Sequence[Row]) -> dict[str, Any]:
     """Returns the choices as the JSON object of `specplan tree`, one row a batch size.
 
     Args:
       rates: acceptance by rank.
-      choices: by batch size.
-      roofline: the target's own tokens per second by batch size, where a roofline says them.
+      rows: the choices.
     """
+    return {"acceptance_by_rank": list(rates), "rows": [_row_json(row) for row in rows]}
+
+
+def _row_json(row: Row) -> dict[str, Any]:
+    choice = row.choice
+    low, high = row.speeds
     return {
-        "acceptance_by_rank": list(rates),
-        "rows": [
-            {
-                "batch": batch,
-                "best": _plan_json(choice.best),
-                "chain": _plan_json(choice.chain),
-                "gain_percent": 100 * (choice.best.speedup / choice.chain.speedup - 1),
-                **(_speeds(batch, roofline[batch], choice.best) if roofline else _NO_SPEEDS),
-                "by_nodes": [_plan_json(plan) for plan in choice.by_nodes.values()],
-            }
-            for batch, choice in choices.items()
-        ],
-    }
-
-
-def _speeds(batch: int, alone: float, best: TreePlan) -> dict[str, float | None]:
-    """Returns tokens per second of the best tree, and of one sequence what measured ones lie in."""
-    from simulator.cost.efficiency import MEASURED_HIGH, MEASURED_LOW
-
-    speed = alone * best.speedup
-    return {
-        "tokens_per_second": speed,
-        "tokens_per_second_low": MEASURED_LOW * speed if batch == 1 else None,
-        "tokens_per_second_high": MEASURED_HIGH * speed if batch == 1 else None,
+        "batch": row.price.batch,
+        "best": _plan_json(choice.best),
+        "chain": _plan_json(choice.chain),
+        "gain_percent": 100 * (choice.best.speedup / choice.chain.speedup - 1),
+        "tokens_per_second": row.tokens_per_second,
+        "tokens_per_second_low": low,
+        "tokens_per_second_high": high,
+        "by_nodes": [_plan_json(plan) for plan in choice.by_nodes.values()],
     }
 
 
@@ -70,64 +82,51 @@ def _plan_json(plan: TreePlan) -> dict[str, Any]:
     }
 
 
-def tree_text(
-    rates: Sequence[float], choices: Mapping[int, TreeChoice], *, roofline: Mapping[int, float]
-) -> str:
+def tree_text(rates: Sequence[float], rows: Sequence[Row]) -> str:
     """Returns the best trees as text; arguments as in tree_json."""
-    shown = ", ".join(f"{rate:.3f}" for rate in rates[:8])
+    ranks = ", ".join(f"{rate:.3f}" for rate in rates[:8])
     more = ", ..." if len(rates) > 8 else ""
-    lines = [f"acceptance by rank {shown}{more}; sum {sum(rates):.3f}", ""]
-    if len(choices) == 1:
-        [choice] = choices.values()
-        plans = [plan for nodes, plan in choice.by_nodes.items() if nodes in _SHOWN]
-        lines += [
-            table(
-                [
-                    [
-                        str(len(plan.parents)),
-                        str(plan.depth),
-                        f"{plan.tokens:.2f}",
-                        f"{plan.speedup:.2f}",
-                    ]
-                    for plan in plans
-                ],
-                header=["nodes", "depth", "tokens per call", "speed-up"],
-                marked=[place for place, plan in enumerate(plans) if plan == choice.best],
-            ),
-            "",
-        ]
-    else:
-        lines += [
-            table(
-                [
-                    [
-                        str(batch),
-                        str(len(choice.best.parents)),
-                        str(choice.best.depth),
-                        f"{choice.best.tokens:.2f}",
-                        f"{choice.best.speedup:.2f}",
-                        str(len(choice.chain.parents)),
-                        f"{choice.chain.speedup:.2f}",
-                    ]
-                    for batch, choice in choices.items()
-                ],
-                header=[
-                    "batch", "nodes", "depth", "tokens per call", "speed-up", "chain", "speed-up",
-                ],
-            ),
-            "",
-        ]  # fmt: skip
-    for batch, choice in choices.items():
-        prefix = "" if len(choices) == 1 else f"Batch {batch}: "
-        reach = ""
-        if batch in roofline:
-            speed, low, high = _speeds(batch, roofline[batch], choice.best).values()
-            between = "" if low is None else f" [{low:.0f}, {high:.0f}]"
-            reach = f"\n{speed:.0f} tokens/s in all{between}."
-        lines.append(prefix + _advice(choice) + reach)
-    if roofline:
+    lines = [
+        f"acceptance by rank {ranks}{more}; sum {sum(rates):.3f}",
+        "",
+        _sizes(rows[0].choice) if len(rows) == 1 else table(rows, _COLUMNS),
+        "",
+    ]
+    for row in rows:
+        prefix = "" if len(rows) == 1 else f"Batch {row.price.batch}: "
+        lines.append(prefix + _advice(row.choice))
+        if row.tokens_per_second is not None:
+            low, high = row.speeds
+            between = "" if low is None else f" {bounds(low, high, '.0f')}"
+            lines.append(f"{row.tokens_per_second:.0f} tokens/s in all{between}.")
+    if any(row.price.load is not None and row.price.load.modelled for row in rows):
         lines.append("Costs by a roofline: trust ratios more than speed-ups (docs/roofline.md).")
     return "\n".join(lines)
+
+
+def _sizes(choice: TreeChoice) -> str:
+    """Returns a table of the best trees of several sizes."""
+    return table(
+        [plan for nodes, plan in choice.by_nodes.items() if nodes in _SHOWN],
+        [
+            Column("nodes", lambda plan: str(len(plan.parents))),
+            Column("depth", lambda plan: str(plan.depth)),
+            Column("tokens per call", lambda plan: shown(plan.tokens)),
+            Column("speed-up", lambda plan: shown(plan.speedup)),
+        ],
+        best=lambda plan: plan == choice.best,
+    )
+
+
+_COLUMNS = [
+    Column[Row]("batch", lambda row: str(row.price.batch)),
+    Column[Row]("nodes", lambda row: str(len(row.choice.best.parents))),
+    Column[Row]("depth", lambda row: str(row.choice.best.depth)),
+    Column[Row]("tokens per call", lambda row: shown(row.choice.best.tokens)),
+    Column[Row]("speed-up", lambda row: shown(row.choice.best.speedup)),
+    Column[Row]("chain", lambda row: str(len(row.choice.chain.parents))),
+    Column[Row]("speed-up", lambda row: shown(row.choice.chain.speedup)),
+]
 
 
 def _advice(choice: TreeChoice) -> str:
@@ -159,7 +158,8 @@ def tree_export(best: TreePlan, program: str) -> str:
     """Returns the flags that run a tree.
 
     An engine grows its tree by the draft's own probabilities within these bounds, so that its shape
-    varies from call to call.
+    varies from call to call. Our own decoder drafts that very tree, of the draft's likeliest
+    tokens, which acceptance by rank counts.
 
     Args:
       best: the tree.
@@ -170,9 +170,9 @@ def tree_export(best: TreePlan, program: str) -> str:
     """
     if not best.parents:
         return "# no tree pays: run the target without a draft"
-    if program == "specplan":
+    if program == OURS:
         parents = ",".join(map(str, best.parents))
-        return f"--draft 'MODEL tree:{parents}' --gamma {best.depth}"
+        return f"--draft 'MODEL tree:{parents}' --gamma {best.depth} --draft-temperature 0"
     tree = exports_of(program).tree
     if tree is None:
         raise ValueError(f"an engine to export a tree for must draft trees, got {program}")

@@ -16,8 +16,8 @@ from simulator.cost.catalogue import find_hardware
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
 from simulator.cost.roofline import Conditions, forward_seconds
-from simulator.cost.roofline_cost import Deployment, roofline_cost
-from simulator.schemes.tree_choice import Passes, choose_tree, fastest_trees, roofline_passes
+from simulator.cost.roofline_cost import Deployment, draft_pass_seconds
+from simulator.schemes.tree_choice import Passes, choose_tree, fastest_trees
 from simulator.schemes.trees import TreeAcceptance, chain, nodes_of
 
 RATES = [0.6, 0.15, 0.07, 0.04, 0.02]
@@ -121,7 +121,7 @@ def test_of_trees_that_are_equally_fast_the_shallowest_stands() -> None:
     assert choose_tree([0.0, 0.0], FREE, max_nodes=4, max_depth=3).by_nodes[4].depth == 2
 
 
-def test_a_roofline_prices_each_pass_of_both_models() -> None:
+def test_a_roofline_prices_each_pass_of_the_draft() -> None:
     deployment = Deployment(
         LLAMA_8B,
         model_draft(LLAMA_1B),
@@ -130,15 +130,13 @@ def test_a_roofline_prices_each_pass_of_both_models() -> None:
         draft_tp=1,
     )
     asked: dict[str, Any] = {"context": 2048, "batch": 8}
-    passes = roofline_passes(deployment, max_nodes=6, **asked)
-    assert passes.chain == roofline_cost(deployment, max_gamma=6, **asked)
+    passes = draft_pass_seconds(deployment, widest=7, **asked)
     expected = forward_seconds(
         LLAMA_1B, deployment.hardware, new_tokens=np.arange(1, 8),
         conditions=Conditions(tp=1, layer_overhead_seconds=1e-4), **asked,
     )  # fmt: skip
-    assert list(passes.draft_seconds) == list(range(1, 8))
-    assert list(passes.draft_seconds.values()) == pytest.approx(expected)
-    assert max(roofline_passes(deployment, context=2048).draft_seconds) == 65
+    assert list(passes) == list(range(1, 8))
+    assert list(passes.values()) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(
@@ -149,10 +147,13 @@ def test_a_roofline_prices_each_pass_of_both_models() -> None:
         (lambda: Passes(Ratio(0.1), {1: 1.0, 2: -1.0}), r"draft_seconds\[2\] must be finite"),
         (lambda: Passes(Ratio(0.1), {2: 1.0}), "draft_seconds must have the point 1"),
         (
-            lambda: roofline_passes(PARALLEL, context=1),
+            lambda: draft_pass_seconds(PARALLEL, context=1, batch=1, widest=4),
             "a tree needs a draft that drafts token by token, got Medusa",
         ),
-        (lambda: roofline_passes(PAIR, context=1, max_nodes=0), "max_nodes must be at least 1"),
+        (
+            lambda: draft_pass_seconds(PAIR, context=1, batch=1, widest=0),
+            "widest must be at least 1, got 0",
+        ),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:

@@ -80,7 +80,7 @@ def test_results_reach_the_figures_that_take_them(tmp_path: Path) -> None:
         (["leviathan-fig3", "--results", "missing.json"], "missing.json: No such file"),
         (["--format"], "Option '--format' requires an argument"),
         (["batch-size", "--alpha", "0.7"],
-         "--alpha needs --target-config and --draft-config and --gpu"),
+         "--alpha needs --target-config, --draft-config and --gpu"),
     ],
 )  # fmt: skip
 def test_bad_input_is_one_line_and_status_2(

@@ -255,7 +255,7 @@ def constant(*arguments: str) -> Callable[[Path], Iterator[list[str]]]:
         (constant("http://127.0.0.1:1"), "nothing answers at http://127.0.0.1:1/metrics"),
         (constant("no-such-file"), "no-such-file: No such file or directory"),
         (constant("http://127.0.0.1:1", "--follow", "--json"),
-         "--follow cannot be combined with --json"),
+         "--json cannot be given with --follow"),
         (two_costs, "observe takes one cost, got 2: state one c, one load"),
         (saved_interval, "--interval and --follow need a server's URL, got"),
         (gamma_of_other_engine, "sources must be of one engine, got vllm and sglang"),

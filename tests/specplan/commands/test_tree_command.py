@@ -67,8 +67,8 @@ def test_a_tree_of_all_the_nodes_it_may_have_is_told() -> None:
     asked = ("--acceptance-by-rank", RATES, "--max-nodes", "6")
     warned = run(*asked, "--c", "0.05").stderr
     assert " ".join(warned.split()) == (
-        "Warning: the best tree has all the nodes it may, --max-nodes 6; --c takes verifying as "
-        "free, so that more always gain"
+        "Warning: the best tree has all the nodes it may, --max-nodes 6; verification is free in "
+        "these costs, so that more always gain"
     )
     dear = ("--target-ms", "10", "--draft-ms", "1", "--verify-ms", "2=15")
     assert run(*asked, *dear).stderr == ""
@@ -84,7 +84,7 @@ def test_sglang_gets_depth_width_and_what_is_verified_and_specplan_the_tree_itse
     ]  # fmt: skip
     parents = ",".join(map(str, best["parents"]))
     assert run(*asked, "--export", "specplan").stdout == (
-        f"--draft 'MODEL tree:{parents}' --gamma {best['depth']}\n"
+        f"--draft 'MODEL tree:{parents}' --gamma {best['depth']} --draft-temperature 0\n"
     )
     nothing = run("--acceptance-by-rank", "0.1", "--c", "0.9", "--export", "sglang").stdout
     assert nothing.startswith("# no tree pays")
@@ -144,9 +144,10 @@ def test_a_load_has_a_row_for_each_batch_size(tmp_path: Path) -> None:
         (["--acceptance-by-rank", "1.2", "--c", "0.1"],
          "Invalid value for '--acceptance-by-rank': must lie in [0, 1], got 1.2"),
         (["--acceptance-by-rank", RATES], "give the cost: --c, or --target-ms"),
-        (["--acceptance-by-rank", RATES, "--c", "0.1,0.2"], "--c must be one number for trees"),
+        (["--acceptance-by-rank", RATES, "--c", "0.1,0.2"],
+         "trees take one c and one context, got 2 costs"),
         (["--acceptance-by-rank", RATES, "--c", "0.1", "--draft-pass-ms", "1,2"],
-         "--draft-pass-ms cannot be combined with --c"),
+         "--draft-pass-ms needs times, such as --target-ms"),
         (["--acceptance-by-rank", RATES, "--c", "0.1", "--max-nodes", "0"],
          "Invalid value for '--max-nodes'"),
         (["--acceptance-by-rank", RATES, "--c", "0.1", "--max-nodes", "1000"],

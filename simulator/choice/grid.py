@@ -1,0 +1,89 @@
+"""Plans over a grid: every acceptance with every cost, and what they say of a growing batch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from simulator.acceptance.acceptance import Acceptance
+from simulator.choice.plan import DEFAULT_MAX_GAMMA, DEFAULT_NEAR, Plan, plan
+from simulator.choice.schedule import Range, schedule
+from simulator.cost.pricing import Pricing
+
+MOST_ROWS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRequest:
+    """What is to be planned.
+
+    acceptances, prices: each of the one with each of the other, at least one of both.
+    c_hat, gamma, max_gamma, near: as `simulator.choice.plan.plan` takes them; a pricing's own c_hat
+      stands in for None, and its own largest γ goes before a greater max_gamma.
+    """
+
+    acceptances: tuple[Acceptance, ...]
+    prices: tuple[Pricing, ...]
+    c_hat: float | None = None
+    gamma: int | None = None
+    max_gamma: int = DEFAULT_MAX_GAMMA
+    near: float = DEFAULT_NEAR
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A plan, and the pricing that it is for."""
+
+    plan: Plan
+    price: Pricing
+
+    @property
+    def speeds(self) -> tuple[float, float] | None:
+        """Between which tokens per second 8 of 10 such plans lay; None: nothing is published."""
+        load, speed = self.price.load, self.plan.tokens_per_second
+        if load is None or load.speeds is None or speed is None or self.price.batch > 1:
+            return None
+        low, high = load.speeds
+        return low * speed, high * speed
+
+
+def plans(request: PlanRequest) -> tuple[Row, ...]:
+    """Returns a plan for each acceptance with each pricing, the pricings of one together.
+
+    Raises:
+      ValueError: if a number is out of range, or there are too many.
+    """
+    rows = len(request.acceptances) * len(request.prices)
+    if rows > MOST_ROWS:
+        raise ValueError(f"a table must have at most {MOST_ROWS} rows, got {rows}")
+    return tuple(
+        Row(_planned(request, acceptance, price), price)
+        for acceptance in request.acceptances
+        for price in request.prices
+    )
+
+
+def schedules(rows: Sequence[Row]) -> dict[int, tuple[Range, ...]]:
+    """Returns γ by batch size for each context, of the batch sizes that fit; none without a load.
+
+    Args:
+      rows: of one acceptance.
+    """
+    gammas: dict[int, dict[int, int]] = {}
+    for row in rows:
+        if row.price.load is not None and row.price.load.fits:
+            gammas.setdefault(row.price.load.context, {})[row.price.batch] = row.plan.gamma_near
+    return {context: schedule(of_context) for context, of_context in gammas.items()}
+
+
+def _planned(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Plan:
+    longest = request.max_gamma
+    return plan(
+        acceptance,
+        price.cost,
+        c_hat=price.c_hat if request.c_hat is None else request.c_hat,
+        gamma=request.gamma,
+        max_gamma=longest if price.max_gamma is None else min(longest, price.max_gamma),
+        near=request.near,
+        batch=price.batch,
+    )

@@ -1,0 +1,67 @@
+"""A cost with what belongs to it: its operations, its load, and how far to trust it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from simulator.cost.cost import Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The load and the machine that the costs of a batch are of.
+
+    origin: what the costs are, in words, as "measured on cpu".
+    gpu, dtype, tp: as the user named them; dtype None: each configuration's own.
+    draft_kind: what the draft was taken for (`simulator.cost.draft_shape.DraftKind`).
+    context: tokens in each sequence's cache.
+    needed_gb: weights and caches of both models on each GPU; None: not known.
+    fits: whether its memory suffices.
+    modelled: whether a model of the machine says the costs; if not, they were measured.
+    draft_overhead: the share of a draft step that its layers take whatever they compute; None:
+      not known.
+    speeds: measured over predicted tokens per second of one sequence, the 10th and the 90th
+      percentile of published measurements; None: not known.
+    """
+
+    origin: str
+    gpu: str
+    dtype: str | None
+    tp: int
+    draft_kind: str
+    context: int
+    needed_gb: float | None
+    fits: bool
+    modelled: bool
+    draft_overhead: float | None = None
+    speeds: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pricing:
+    """One set of costs to plan with.
+
+    cost: of blocks of one pass over the batch.
+    c_hat: the ratio in operations where the source of the costs knows it.
+    batch: sequences decoded together.
+    load: None: of no load in particular.
+    max_gamma: tokens that the draft can draft at most; None: any number.
+    draft_passes: from a largest n to times of the draft's passes over 1 to n tokens, by n, in the
+      cost's unit; None: a pass takes what a step does.
+    """
+
+    cost: Cost
+    c_hat: float | None = None
+    batch: int = 1
+    load: Load | None = None
+    max_gamma: int | None = None
+    draft_passes: Callable[[int], Mapping[int, float]] | None = None
+
+    def draft_pass_seconds(self, widest: int) -> Mapping[int, float]:
+        """Returns the times of the draft's passes over several tokens of a sequence, by number."""
+        if self.draft_passes is None:
+            return {1: self.cost.c * self.cost.step_seconds}
+        return self.draft_passes(widest)

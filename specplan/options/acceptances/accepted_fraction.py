@@ -1,0 +1,49 @@
+"""Accepted over drafted tokens at one gamma, as servers print it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from specplan.options.acceptance import AcceptanceKind, Background, Stated
+from specplan.options.declared import option
+from specplan.options.ranges import share
+
+
+@dataclass(frozen=True)
+class CountedAt:
+    """At which gamma something was counted."""
+
+    at_gamma: int = option(
+        "--at-gamma",
+        type=click.IntRange(min=1),
+        metavar="G",
+        help="The gamma those were counted at.",
+    )
+
+
+@dataclass(frozen=True)
+class Settings(CountedAt):
+    """The fraction, and its gamma."""
+
+    accepted_fraction: float = option(
+        "--accepted-fraction",
+        callback=share,
+        metavar="F",
+        help="Accepted over drafted tokens, as servers print it (0.497, 49.7% or 171/297); with "
+        "--at-gamma.",
+    )
+
+
+def _make(settings: Settings, _: Background) -> Stated:
+    from simulator.acceptance.conversions import alpha_from_accepted_fraction
+    from simulator.acceptance.iid import Iid
+
+    alpha = alpha_from_accepted_fraction(settings.accepted_fraction, settings.at_gamma)
+    return Stated((Iid(float(alpha)),), counted=True)
+
+
+KIND = AcceptanceKind(
+    order=2, settings=Settings, needs=("accepted_fraction", "at_gamma"), make=_make
+)

@@ -1,0 +1,34 @@
+"""Tokens per target call at one gamma."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specplan.options.acceptance import AcceptanceKind, Background, Stated
+from specplan.options.acceptances.accepted_fraction import CountedAt
+from specplan.options.declared import option
+
+
+@dataclass(frozen=True)
+class Settings(CountedAt):
+    """The tokens, and their gamma."""
+
+    block_efficiency: float = option(
+        "--block-efficiency",
+        type=float,
+        metavar="E",
+        help="Tokens per target call (mean acceptance length); with --at-gamma.",
+    )
+
+
+def _make(settings: Settings, _: Background) -> Stated:
+    from simulator.acceptance.conversions import alpha_from_block_efficiency
+    from simulator.acceptance.iid import Iid
+
+    alpha = alpha_from_block_efficiency(settings.block_efficiency, settings.at_gamma)
+    return Stated((Iid(float(alpha)),), counted=True)
+
+
+KIND = AcceptanceKind(
+    order=3, settings=Settings, needs=("block_efficiency", "at_gamma"), make=_make
+)

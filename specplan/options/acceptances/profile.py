@@ -1,0 +1,118 @@
+"""What a profile recorded: its traces, replayed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import click
+
+from specplan.options.acceptance import AcceptanceKind, Background, Stated
+from specplan.options.costs.profile import Profiled
+from specplan.options.declared import option
+from specplan.reports.output import tell, warn
+
+if TYPE_CHECKING:
+    from estimator.traces.traces import DraftSampling, Verification
+
+
+@dataclass(frozen=True)
+class Settings(Profiled):
+    """The file, and which of its acceptances is meant; see each option's help."""
+
+    draft_sampling: Literal["sampled", "argmax"] | None = option(
+        "--draft-sampling",
+        type=click.Choice(["sampled", "argmax"]),
+        help="How the server drafts; with --profile.  [default: what the profile was asked for, or "
+        "what --export's server does]",
+    )
+    lenience: float | None = option(
+        "--lenience",
+        type=float,
+        metavar="L",
+        help="Accept leniently: l in (0, 1], 1 is lossless; with --profile.",
+    )
+    verification: Literal["token", "block"] | None = option(
+        "--verification",
+        type=click.Choice(["token", "block"]),
+        help="How the server judges drafts: token by token, or as a whole (Sun et al. 2024); with "
+        "--profile.  [default: the profile's, or what --export's server does]",
+    )
+
+
+def _make(settings: Settings, background: Background) -> Stated:
+    profile = background.profile
+    assert profile is not None
+    verification = _verification(settings, background)
+    sampling = _sampling(settings, background)
+    drafting = profile.drafting(sampling)
+    acceptance = drafting.under(verification)
+    notes = []
+    lenience = settings.lenience
+    if lenience is not None:
+        if verification == "block" and lenience != 1:
+            raise ValueError(f"lenience must be 1 under block verification, got {lenience:g}")
+        from simulator.acceptance.iid import Iid
+        from simulator.acceptance.lenience_curve import interpolated_alpha
+
+        alpha = interpolated_alpha(drafting.alpha_by_lenience, lenience=lenience)
+        if lenience < 1:
+            acceptance = Iid(alpha)
+            notes.append(
+                f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} "
+                "times as often\nas in the target's distribution; acceptances are taken as i.i.d."
+            )
+    if acceptance.is_lower_bound:
+        notes.append(
+            "Counted blocks drafted fewer tokens than their gamma: alpha is at least that, and "
+            "whether acceptances are i.i.d. does not show."
+        )
+    if profile.recommended_gamma is not None:
+        notes.append(
+            f"Over the profile's prompts, gamma {profile.recommended_gamma} is not significantly "
+            "worse than the best."
+        )
+    if profile.quiet is False:
+        notes.append("Measured while the machine was not quiet: trust none of the times.")
+    return Stated(
+        (acceptance,),
+        draft_sampling=sampling,
+        verification=verification,
+        notes=tuple(notes),
+    )
+
+
+def _sampling(settings: Settings, background: Background) -> DraftSampling:
+    """Returns what the user says, else what the server does, else the profile's own."""
+    profile, server = background.profile, background.server
+    assert profile is not None
+    if settings.draft_sampling is not None:
+        return settings.draft_sampling
+    exports = None if server is None else server.exports
+    served = None if exports is None else exports.draft_sampling
+    if server is None or served is None or served == profile.draft_sampling:
+        return profile.draft_sampling
+    if served not in profile.draftings:
+        warn(
+            f"{server.name} drafts by {served}; the profile has {profile.draft_sampling} drafts "
+            "alone"
+        )
+        return profile.draft_sampling
+    tell(f"Planned with {served} drafts, as {server.name} makes them.")
+    return served
+
+
+def _verification(settings: Settings, background: Background) -> Verification:
+    """Returns what the user says, else the profile's where the server can do so."""
+    profile, server = background.profile, background.server
+    assert profile is not None
+    able = server is None or (server.exports is not None and server.exports.judges_blocks)
+    if settings.verification == "block" and not able:
+        assert server is not None
+        raise ValueError(f"verification must be token for {server.name}, got block")
+    if settings.verification is not None:
+        return settings.verification
+    return profile.verification if able else "token"
+
+
+KIND = AcceptanceKind(order=5, settings=Settings, needs=("profile_path",), make=_make)

@@ -1,0 +1,113 @@
+"""What `specplan tree` is asked: how often which choice stands, and which trees to consider."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from engines.registry import names_of
+from specplan.options.choice import Shown
+from specplan.options.cost import Background, cost_kinds, prices
+from specplan.options.costs.profile import Profiled
+from specplan.options.declared import option
+from specplan.options.kinds import chosen
+from specplan.options.planning import read
+from specplan.options.ranges import numbers, shares
+from specplan.options.requests import fill
+from specplan.reports.trees import OURS
+
+if TYPE_CHECKING:
+    from simulator.cost.pricing import Pricing
+    from simulator.schemes.tree_choice import Passes
+
+MOST_NODES, MOST_DEPTH = 256, 32
+
+
+@dataclass(frozen=True)
+class Trees(Shown):
+    """Acceptance by rank, and which trees to consider; see each option's help."""
+
+    by_rank: tuple[float, ...] | None = option(
+        "--acceptance-by-rank",
+        callback=shares,
+        metavar="R,R,...",
+        help="How often the target's token is the draft's 1st, 2nd, ... choice.  "
+        "[default: the profile's]",
+    )
+    draft_pass_ms: tuple[float, ...] | None = option(
+        "--draft-pass-ms",
+        callback=numbers,
+        metavar="MS,MS,...",
+        help="Draft passes over 1, 2, 4, 8, ... tokens.  [default: --draft-ms, over any]",
+    )
+    max_nodes: int = option(
+        "--max-nodes",
+        type=click.IntRange(1, MOST_NODES),
+        default=64,
+        help="The most tokens of a tree.",
+    )
+    max_depth: int = option(
+        "--max-depth",
+        type=click.IntRange(1, MOST_DEPTH),
+        default=12,
+        help="The most tokens that follow each other, which is the draft's passes.",
+    )
+    server: str | None = option(
+        "--export",
+        type=click.Choice([*names_of(lambda kind: kind.exports and kind.exports.tree), OURS]),
+        help="Print only what sets the best there.",
+    )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `specplan tree` is asked.
+
+    trees: which to consider, and how the answer is given.
+    rates: acceptance by rank.
+    costs: a pricing for each batch size, and what the passes of trees cost there.
+    """
+
+    trees: Trees
+    rates: tuple[float, ...]
+    costs: tuple[tuple[Pricing, Passes], ...]
+
+
+def asked(ctx: click.Context) -> Asked:
+    """Returns what the options of the command ask.
+
+    Raises:
+      click.UsageError: if options are missing, or do not fit together.
+      OSError, ValueError: if a file cannot be used, or a number is out of range.
+    """
+    costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
+    trees, costs, file = fill(ctx, [Trees, costing.settings, Profiled])
+    profile = read(file.profile_path)
+    rates = trees.by_rank
+    if rates is None:
+        if profile is None:
+            raise click.UsageError("give --acceptance-by-rank or --profile, got neither")
+        rates = profile.drafting().acceptance_by_rank
+    if not rates:
+        raise ValueError(
+            "the profile must hold acceptance_by_rank, got none: its draft makes one choice "
+            "alone, or it was measured before; measure anew"
+        )
+    priced = prices(costing, costs, Background(profile, trees.max_nodes))
+    if len({price.batch for price in priced}) < len(priced):
+        raise click.UsageError(f"trees take one c and one context, got {len(priced)} costs")
+    return Asked(trees, rates, tuple((price, _passes(price, trees)) for price in priced))
+
+
+def _passes(price: Pricing, trees: Trees) -> Passes:
+    from simulator.schemes.tree_choice import Passes
+
+    if trees.draft_pass_ms is None:
+        return Passes(price.cost, price.draft_pass_seconds(trees.max_nodes + 1))
+    if not price.cost.in_seconds or price.load is not None:
+        raise click.UsageError("--draft-pass-ms needs times, such as --target-ms")
+    return Passes(
+        price.cost, {2**octave: ms / 1000 for octave, ms in enumerate(trees.draft_pass_ms)}
+    )

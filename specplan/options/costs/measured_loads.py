@@ -1,0 +1,58 @@
+"""The costs by batch size that a profile holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from simulator.cost.pricing import Load, Pricing
+from specplan.options.cost import Background, CostKind
+from specplan.options.costs.profile import Profiled
+from specplan.options.deployment import Loads
+
+
+@dataclass(frozen=True)
+class Settings(Loads, Profiled):
+    """Batch sizes, the context where one of several is meant, and the file."""
+
+
+def _price(settings: Settings, background: Background) -> tuple[Pricing, ...]:
+    profile, batches = background.profile, settings.batch
+    assert profile is not None
+    assert batches is not None
+    measured = {(costs.context, costs.batch): costs for costs in profile.load}
+    if not measured:
+        raise ValueError(
+            "profile must hold costs by batch ('specplan measure --batch'), or --target-config, "
+            "--draft-config and --gpu be given, got neither"
+        )
+    contexts = settings.context or dict.fromkeys(context for context, _ in measured)
+    wanted = [(context, batch) for context in contexts for batch in batches]
+    for context, batch in wanted:
+        if (context, batch) not in measured:
+            known = ", ".join(f"{b} at context {c}" for c, b in measured)
+            raise ValueError(
+                f"batch must be one that the profile was measured at ({known}), got {batch} at "
+                f"context {context}"
+            )
+    gpu = profile.setup.device or "its machine"
+    return tuple(
+        Pricing(
+            profile.cost_of(measured[context, batch]),
+            batch=batch,
+            load=Load(
+                origin=f"measured on {gpu}",
+                gpu=gpu,
+                dtype=profile.setup.dtype,
+                tp=1,
+                draft_kind="model",
+                context=context,
+                needed_gb=None,
+                fits=True,
+                modelled=False,
+            ),
+        )
+        for context, batch in wanted
+    )
+
+
+KIND = CostKind(order=6, settings=Settings, needs=("profile_path", "batch"), price=_price)

@@ -1,0 +1,38 @@
+"""The costs that a profile holds, of one sequence at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from simulator.cost.pricing import Pricing
+from specplan.options.cost import Background, CostKind
+from specplan.options.declared import option
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """The file; see the option's help."""
+
+    profile_path: Path | None = option(
+        "--profile",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+        help="A file that `specplan measure` wrote: its costs, unless others are given, and its "
+        "acceptance.",
+    )
+
+
+def _price(settings: Profiled, background: Background) -> tuple[Pricing, ...]:
+    profile = background.profile
+    if profile is None or profile.cost is None:
+        raise ValueError(
+            f"profile {settings.profile_path} must hold costs, got acceptance alone; give them by "
+            "--c, or by --target-ms and --draft-ms"
+        )
+    return (Pricing(profile.cost),)
+
+
+KIND = CostKind(order=5, settings=Profiled, needs=("profile_path",), price=_price)

@@ -1,0 +1,84 @@
+"""Costs by the roofline of a GPU and the shapes of two models, for each batch size and context."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING
+
+import click
+
+from simulator.cost.pricing import Load, Pricing
+from specplan.options.cost import Background, CostKind
+from specplan.options.deployment import (
+    DEFAULT_CONTEXT,
+    INSTEAD,
+    NEEDS,
+    Deployed,
+    Loads,
+    deployment_of,
+)
+
+if TYPE_CHECKING:
+    from simulator.cost.roofline_cost import Deployment
+
+MOST_CELLS = 10_000
+
+
+@dataclass(frozen=True)
+class Settings(Loads, Deployed):
+    """Models, machine and loads."""
+
+
+def _price(settings: Settings, background: Background) -> tuple[Pricing, ...]:
+    deployment = deployment_of(settings)
+    batches = (1,) if settings.batch is None else settings.batch
+    contexts = (DEFAULT_CONTEXT,) if settings.context is None else settings.context
+    cells = len(batches) * len(contexts)
+    if cells > MOST_CELLS:
+        raise click.UsageError(f"a grid must have at most {MOST_CELLS} cells, got {cells}")
+    return tuple(
+        _priced(deployment, settings, batch=batch, context=context, max_gamma=background.max_gamma)
+        for context, batch in product(contexts, batches)
+    )
+
+
+def _priced(
+    deployment: Deployment, settings: Settings, *, batch: int, context: int, max_gamma: int
+) -> Pricing:
+    from simulator.cost.efficiency import MEASURED_HIGH, MEASURED_LOW
+    from simulator.cost.roofline_cost import (
+        draft_overhead_share,
+        draft_pass_seconds,
+        fits,
+        needed_bytes,
+        operations_ratio,
+        roofline_cost,
+    )
+
+    gpu, tp = deployment.hardware.name, deployment.conditions.tp
+    return Pricing(
+        roofline_cost(deployment, context=context, batch=batch, max_gamma=max_gamma),
+        c_hat=operations_ratio(deployment, context=context, batch=batch),
+        batch=batch,
+        load=Load(
+            origin=f"by the roofline of {gpu if tp == 1 else f'{tp} × {gpu}'}",
+            gpu=gpu,
+            dtype=settings.dtype,
+            tp=tp,
+            draft_kind=deployment.draft.kind,
+            context=context,
+            needed_gb=needed_bytes(deployment, context=context, batch=batch) / 1e9,
+            fits=fits(deployment, context=context, batch=batch),
+            modelled=True,
+            draft_overhead=draft_overhead_share(deployment, context=context, batch=batch),
+            speeds=(MEASURED_LOW, MEASURED_HIGH),
+        ),
+        max_gamma=deployment.draft.longest,
+        draft_passes=lambda widest: draft_pass_seconds(
+            deployment, context=context, batch=batch, widest=widest
+        ),
+    )
+
+
+KIND = CostKind(order=4, settings=Settings, needs=NEEDS, price=_price, instead=INSTEAD)

@@ -1,0 +1,102 @@
+"""Times of both models' steps, and of target passes over several tokens."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import click
+
+from simulator.cost.pricing import Pricing
+from specplan.options.cost import Background, CostKind
+from specplan.options.declared import option
+from specplan.options.ranges import duration
+
+
+def verify_points(
+    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
+) -> dict[int, float]:
+    """Returns milliseconds by tokens of the options --verify-ms N=MS; their callback.
+
+    Raises:
+      click.BadParameter: if one is not of that form, or N comes twice.
+    """
+    points: dict[int, float] = {}
+    for value in values:
+        tokens, equals, milliseconds = value.partition("=")
+        try:
+            n, ms = int(tokens), float(milliseconds)
+        except ValueError:
+            equals = ""
+        if not equals:
+            raise click.BadParameter(f"must be N=MS, such as 4=33, got {value!r}")
+        if n < 2:
+            raise click.BadParameter(f"N must be at least 2 (1 is --target-ms), got {value!r}")
+        if n in points:
+            raise click.BadParameter(f"N = {n} is given twice")
+        if not (math.isfinite(ms) and ms > 0):
+            raise click.BadParameter(f"MS must be finite and above 0, got {value!r}")
+        points[n] = ms
+    return points
+
+
+@dataclass(frozen=True)
+class DraftTimes:
+    """What each block takes beside verification; see each option's help."""
+
+    draft_ms: float = option(
+        "--draft-ms", type=float, callback=duration, help="Draft step, milliseconds."
+    )
+    overhead_ms: float = option(
+        "--overhead-ms",
+        type=float,
+        callback=duration,
+        default=0.0,
+        help="Everything else in a block.",
+    )
+
+
+@dataclass(frozen=True)
+class Settings(DraftTimes):
+    """All times; see each option's help."""
+
+    target_ms: float = option(
+        "--target-ms", type=float, callback=duration, help="Target step, milliseconds."
+    )
+    verify_ms: Mapping[int, float] | None = option(
+        "--verify-ms",
+        multiple=True,
+        callback=verify_points,
+        metavar="N=MS",
+        help="Target pass over N tokens; repeat for more points.  [default: --target-ms for any N]",
+    )
+    force: bool = option(
+        "--force",
+        is_flag=True,
+        default=False,
+        help="Take a --verify-ms of several tokens below --target-ms, the time of one.",
+    )
+
+
+def _price(settings: Settings, _: Background) -> tuple[Pricing, ...]:
+    target_ms, points = settings.target_ms, settings.verify_ms or {}
+    if target_ms == 0:
+        raise click.UsageError("--target-ms must be above 0, got 0")
+    for n, ms in points.items():
+        if ms < target_ms and not settings.force:
+            raise click.UsageError(
+                f"--verify-ms must not be below --target-ms {target_ms:g}, the time of one token, "
+                f"got {n}={ms:g}: are both times of one machine? --force takes them all the same"
+            )
+    from simulator.cost.curves import CostModel
+
+    cost = CostModel(
+        target_seconds={n: ms / 1000 for n, ms in {1: target_ms, **points}.items()},
+        draft_seconds=settings.draft_ms / 1000,
+        overhead_seconds=settings.overhead_ms / 1000,
+    )
+    return (Pricing(cost),)
+
+
+KIND = CostKind(order=2, settings=Settings, needs=("target_ms", "draft_ms"), price=_price)

@@ -1,0 +1,148 @@
+"""Ways to state the same thing, an acceptance or a cost: each a file that registers itself."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from itertools import combinations
+from types import ModuleType
+from typing import Any
+
+import click
+
+from specplan.options.requests import is_stated, option_name
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kind:
+    """One way of several.
+
+    order: among the others, in help and in messages.
+    settings: a record whose fields are the options that it reads (`specplan.options.declared`).
+    needs: those fields that must be stated; the first of them selects this way.
+    instead: fields that stand together in place of one that is needed.
+    """
+
+    order: int
+    settings: type[Any]
+    needs: tuple[str, ...]
+    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        """The fields of its settings."""
+        return frozenset(each.name for each in fields(self.settings))
+
+
+def settings_of(kinds: Sequence[Kind]) -> list[type[Any]]:
+    """Returns the records of all ways."""
+    return [kind.settings for kind in kinds]
+
+
+def kinds_in(package: ModuleType) -> list[Any]:
+    """Returns the `KIND` of each module of a package, in their order."""
+    modules = [
+        importlib.import_module(f"{package.__name__}.{each.name}")
+        for each in pkgutil.iter_modules(package.__path__)
+    ]
+    found = [module.KIND for module in modules if hasattr(module, "KIND")]
+    return sorted(found, key=lambda kind: kind.order)
+
+
+def chosen(
+    kinds: Sequence[Any], ctx: click.Context, *, beside: Sequence[str] = (), what: str
+) -> Any:
+    """Returns the way that the stated options select.
+
+    Args:
+      kinds: the ways.
+      ctx: of the parsed command.
+      beside: options that do not select a way alone, and may be stated beside another's.
+      what: is stated so, for messages.
+
+    Raises:
+      click.UsageError: if no way reads all that is stated, or what it needs is not.
+    """
+    every = {name for kind in kinds for name in kind.reads}
+    given = {name for name in every if stated(ctx, name)}
+    selecting = [name for name in _declared(ctx, given) if name not in beside]
+    able = [kind for kind in kinds if kind.reads >= set(selecting)]
+    if not able:
+        raise click.UsageError(_conflict(kinds, ctx, selecting), ctx)
+    complete = [kind for kind in able if not _missing(kind, given)]
+    if not complete and not selecting:
+        least = [kind for kind in kinds if not any(set(kind.needs) > set(k.needs) for k in kinds)]
+        ways = ", or ".join(_listed(ctx, kind.needs) for kind in least)
+        raise click.UsageError(f"give the {what}: {ways}", ctx)
+    kind = (complete or able)[0]
+    require(kind, ctx, first=(selecting or kind.needs)[0])
+    return kind
+
+
+def require(kind: Kind, ctx: click.Context, *, first: str) -> None:
+    """Refuses options that lack what they need.
+
+    Raises:
+      click.UsageError: if something that the way needs is not stated, or is stated twice.
+    """
+    given = {name for name in kind.reads if stated(ctx, name)}
+    for name, others in kind.instead.items():
+        twice = [other for other in others if other in given]
+        if name in given and twice:
+            raise click.UsageError(
+                f"{named(ctx, name)} cannot be combined with {named(ctx, twice[0])}", ctx
+            )
+    missing = _missing(kind, given)
+    if missing:
+        raise click.UsageError(f"{named(ctx, first)} needs {_listed(ctx, missing)}", ctx)
+
+
+def any_stated(kinds: Sequence[Kind], ctx: click.Context) -> bool:
+    """Returns whether a user stated any option of these ways."""
+    return any(stated(ctx, name) for kind in kinds for name in kind.reads)
+
+
+def stated(ctx: click.Context, name: str) -> bool:
+    """Returns whether a user stated the option of that name; not, where a command has none."""
+    return any(param.name == name and is_stated(ctx, param) for param in ctx.command.params)
+
+
+def named(ctx: click.Context, name: str) -> str:
+    """Returns the option of that name as users state it."""
+    return next(option_name(param) for param in ctx.command.params if param.name == name)
+
+
+def _missing(kind: Kind, given: set[str]) -> list[str]:
+    missing: list[str] = []
+    for name in kind.needs:
+        others = kind.instead.get(name, ())
+        wanted = others if name not in given and given & set(others) else (name,)
+        missing += [each for each in wanted if each not in given]
+    return missing
+
+
+def _declared(ctx: click.Context, names: set[str]) -> list[str]:
+    """Returns names in the order in which the command has their options."""
+    return [str(param.name) for param in ctx.command.params if param.name in names]
+
+
+def _conflict(kinds: Sequence[Kind], ctx: click.Context, names: Sequence[str]) -> str:
+    """Returns which two options no way reads together, and what the second would need."""
+    selectors = {kind.needs[0] for kind in kinds}
+    pairs = combinations(sorted(names, key=lambda name: name not in selectors), 2)
+    for first, second in pairs:
+        if any(kind.reads >= {first, second} for kind in kinds):
+            continue
+        refusal = f"{named(ctx, first)} cannot be combined with {named(ctx, second)}"
+        if second in selectors:
+            return refusal
+        needs = dict.fromkeys(kind.needs[0] for kind in kinds if second in kind.reads)
+        return f"{refusal}, which needs {' or '.join(named(ctx, name) for name in needs)}"
+    return f"{_listed(ctx, names)} cannot be combined"
+
+
+def _listed(ctx: click.Context, names: Sequence[str]) -> str:
+    *most, last = [named(ctx, name) for name in names]
+    return f"{', '.join(most)} and {last}" if most else last
