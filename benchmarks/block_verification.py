@@ -21,8 +21,8 @@ from reference.laws.sampling import Sampling
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.policies.policy import Fixed
-from reference.rules.acceptance import Strict
 from reference.rules.block_verification import BlockVerification
+from reference.rules.strict import Strict
 from reference.stopping import Stopping
 
 RULES = (Strict(), BlockVerification())

@@ -1,10 +1,10 @@
 """Plain decoding, one token for each target call: the baseline that speed-ups divide by."""
 
-import time
 from collections.abc import Iterator
 
 import torch
 
+from reference.clock import Clock
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, require_finite
 from reference.records import Block
@@ -36,22 +36,11 @@ def autoregressive_blocks(
     text = list(text)
     ending = None
     while ending is None:
-        began = time.perf_counter()
-        verifying = target.forward_seconds
+        clock = Clock(None, target)
         logits = target.extend(torch.tensor(text[-1:], device=target.device))
         law = sampling.laws(logits, text)
         token, finite = torch.cat([law.draw(generator), law.finite]).tolist()
         require_finite([finite], target.name, len(text))
         emitted, ending = stopping.cut(text, [token], emitted=len(text) - prefix)
         text += emitted
-        verify_seconds = target.forward_seconds - verifying
-        yield Block(
-            gamma=0,
-            drafted=(),
-            tokens=tuple(emitted),
-            accepted=0,
-            draft_seconds=0.0,
-            verify_seconds=verify_seconds,
-            other_seconds=time.perf_counter() - began - verify_seconds,
-            ending=ending,
-        )
+        yield Block(0, (), tuple(emitted), 0, *clock.seconds(), ending=ending)

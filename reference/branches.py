@@ -25,9 +25,7 @@ from reference.drafter import Draft
 from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, peaks, require_finite
-from reference.rules.acceptance import Strict
-
-STRICT = Strict()
+from reference.rules.strict import STRICT
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,9 +20,8 @@ class Draft:
     tokens: shape (gamma,), int64, on the target's device; gamma may be 0.
     q: row i is the law that tokens[i] was drawn from, over the target's vocabulary.
     finite: whether the logits of each law computed were finite, bool, shape (gamma,), or
-      (gamma + 1,) of a draft that was refused more; None where no model computed them. Read with
-      the block's results, so that drafting need not wait.
-    refused: whether a further law was computed, from which the policy refused to draw.
+      (gamma + 1,) where the policy refused to draw from the last; None where no model computed
+      them. Read with the block's results, so that drafting need not wait.
     parents: of a draft that branches, which token each one follows, an earlier one, or -1: the
       text; None: each follows the one before it. In a draft that branches the children of one
       token differ. Its laws are one-hot, where it is chosen without chance, or each child's is the
@@ -32,7 +31,6 @@ class Draft:
     tokens: Tensor
     q: Laws
     finite: Tensor | None = None
-    refused: bool = False
     parents: tuple[int, ...] | None = None
 
 

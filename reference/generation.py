@@ -11,8 +11,9 @@ from reference.laws.sampling import Sampling
 from reference.models.model import Model, positions_of, text_limit
 from reference.policies.policy import Policy
 from reference.records import Generation
-from reference.rules.acceptance import Rule
-from reference.speculative import STRICT, speculative_blocks
+from reference.rules.rule import Rule
+from reference.rules.strict import STRICT
+from reference.speculative import speculative_blocks
 from reference.stopping import Stopping
 
 

@@ -16,9 +16,6 @@ class Block:
     other_seconds: everything else.
     ending: why the text ends with this block: "length", "end of text" or "stop string"; None if
       it goes on.
-    refused: whether the policy refused to draft from one law more, which a draft model had
-      already computed.
-    read: whether the target ran; a text's last block may be a draft that stands unread.
     """
 
     gamma: int
@@ -29,8 +26,21 @@ class Block:
     verify_seconds: float
     other_seconds: float
     ending: str | None
-    refused: bool = False
-    read: bool = True
+
+    @property
+    def target_calls(self) -> int:
+        """Calls of the target."""
+        return 1
+
+    @property
+    def draft_calls(self) -> int:
+        """Laws that were asked of the drafter."""
+        return len(self.drafted)
+
+    @property
+    def replaced(self) -> bool:
+        """Whether the target's own token stands where a drafted one did not."""
+        return self.accepted < min(len(self.drafted), len(self.tokens))
 
     @property
     def seconds(self) -> float:
@@ -64,12 +74,12 @@ class Generation:
     @property
     def target_calls(self) -> int:
         """Target calls, prefill not counted."""
-        return sum(block.read for block in self.blocks)
+        return sum(block.target_calls for block in self.blocks)
 
     @property
     def draft_calls(self) -> int:
-        """Laws that were asked of the drafter: of drafted tokens, and those that were refused."""
-        return self.drafted + sum(block.refused for block in self.blocks)
+        """Laws that were asked of the drafter."""
+        return sum(block.draft_calls for block in self.blocks)
 
     @property
     def drafted(self) -> int:
@@ -84,7 +94,7 @@ class Generation:
     @property
     def rollbacks(self) -> int:
         """Target calls that replaced a drafted token."""
-        return sum(block.accepted < len(block.drafted) for block in self.blocks if block.read)
+        return sum(block.replaced for block in self.blocks)
 
     @property
     def discarded(self) -> int:

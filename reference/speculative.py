@@ -1,23 +1,22 @@
 """Speculative decoding: the one loop that every drafter, policy and rule plugs into."""
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
 
 from reference.branches import walk
+from reference.clock import Clock
 from reference.drafter import Draft, Drafter
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, require_finite
 from reference.policies.policy import Policy
 from reference.records import Block
-from reference.rules.acceptance import Rule, Strict
+from reference.rules.rule import Rule
+from reference.rules.strict import STRICT, Strict
 from reference.stopping import Stopping
 from reference.verifier import verify
-
-STRICT = Strict()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,30 +89,6 @@ def verify_draft(
     return Verified(tuple(drafted), accepted, token, p)
 
 
-def unread_ending(
-    draft: Draft, text: Sequence[int], *, drafter_name: str, stopping: Stopping, emitted: int
-) -> tuple[int, ...]:
-    """Returns the ids of a draft that ends the text by itself; none if the text goes on.
-
-    Args:
-      draft, text, drafter_name: as for `verify_draft`.
-      stopping: when the text ends.
-      emitted: how many ids of text were not given.
-
-    Raises:
-      FloatingPointError: if the drafter returned logits that are NaN or infinite.
-    """
-    if len(draft.tokens) == 0:
-        return ()
-    drafted: list[int] = draft.tokens.tolist()
-    _, ending = stopping.cut(text, drafted, emitted=emitted)
-    if ending is None:
-        return ()
-    if draft.finite is not None:
-        require_finite(draft.finite.tolist(), drafter_name, len(text))
-    return tuple(drafted)
-
-
 @torch.inference_mode()
 def speculative_blocks(
     target: Model,
@@ -128,9 +103,8 @@ def speculative_blocks(
 ) -> Iterator[Block]:
     """Yields a text's blocks, a target call each: Algorithm 1 of Leviathan et al. 2023, repeated.
 
-    With a fallback policy and a rollback rule it is Algorithm 1 of Kim et al. 2023 (BiLD), where a
-    text may end with a draft that the target did not read. A block is yielded as soon as it is
-    made, so to iterate is to stream. Batch size 1, as in the papers.
+    A block is yielded as soon as it is made, so to iterate is to stream. Batch size 1, as in the
+    papers.
 
     Args:
       target, drafter: started on this text (`reference.generation.begin`).
@@ -149,47 +123,25 @@ def speculative_blocks(
     blocks: list[Block] = []
     ending = None
     while ending is None:
-        began = time.perf_counter()
-        drafting, verifying = drafter.forward_seconds, target.forward_seconds
-        # Where the target reads the last block, its own token ends it: drafting it is wasted.
-        room = prefix + stopping.max_new_tokens - len(text) - rule.reads_endings
+        clock = Clock(drafter, target)
+        # The block's last token is the target's own: to draft the text's last is wasted.
+        room = prefix + stopping.max_new_tokens - len(text) - 1
         gamma = min(policy.gamma(blocks), room)
-        draft = drafter.propose(text, gamma, policy, generator)
-        unread = () if rule.reads_endings else unread_ending(
-            draft,
+        verified = verify_draft(
+            target,
+            drafter.propose(text, gamma, policy, generator),
             text,
             drafter_name=drafter.name,
-            stopping=stopping,
-            emitted=len(text) - prefix,
+            sampling=sampling,
+            rule=rule,
+            generator=generator,
         )
-        if unread:
-            drafted, accepted, tokens = unread, len(unread), unread
-        else:
-            verified = verify_draft(
-                target,
-                draft,
-                text,
-                drafter_name=drafter.name,
-                sampling=sampling,
-                rule=rule,
-                generator=generator,
-            )
-            drafted, accepted, tokens = verified.drafted, verified.accepted, verified.tokens
-        emitted, ending = stopping.cut(text, tokens, emitted=len(text) - prefix)
+        emitted, ending = stopping.cut(text, verified.tokens, emitted=len(text) - prefix)
         text += emitted
-        draft_seconds = drafter.forward_seconds - drafting
-        verify_seconds = target.forward_seconds - verifying
-        block = Block(
-            gamma=gamma,
-            drafted=drafted,
-            tokens=tuple(emitted),
-            accepted=min(accepted, len(emitted)),
-            draft_seconds=draft_seconds,
-            verify_seconds=verify_seconds,
-            other_seconds=time.perf_counter() - began - draft_seconds - verify_seconds,
-            ending=ending,
-            refused=draft.refused,
-            read=not unread,
+        accepted = min(verified.accepted, len(emitted))
+        blocks.append(
+            Block(
+                gamma, verified.drafted, tuple(emitted), accepted, *clock.seconds(), ending=ending
+            )
         )
-        blocks.append(block)
-        yield block
+        yield blocks[-1]

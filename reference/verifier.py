@@ -5,7 +5,7 @@ from torch import Tensor
 
 from reference.drafter import Draft
 from reference.laws.laws import Laws, OneHot, draw
-from reference.rules.acceptance import Rule
+from reference.rules.rule import Rule
 
 
 def verify(

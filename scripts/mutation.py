@@ -81,7 +81,7 @@ SUBJECTS = {
         ),
     ),
     "loop": Subject(
-        ("reference/speculative.py", "reference/stopping.py"),
+        ("reference/speculative.py", "reference/stopping.py", "studies/bild/loop.py"),
         (
             "tests/reference/test_decoder_exact_law.py",
             "tests/reference/test_branches.py",

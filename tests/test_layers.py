@@ -23,9 +23,9 @@ ALLOWED: dict[str, set[str]] = {
 ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "monte_carlo", "schemes"],
     "reference": [
-        "atomic", "laws", "models", "records", "stopping", "policies", "drafter", "rules",
-        "verifier", "branches", "speculative", "autoregressive", "generation", "beams",
-        "speculative_beams", "drafters", "scoring", "training",
+        "atomic", "laws", "models", "records", "stopping", "policies", "drafter", "clock",
+        "draft_loop", "rules", "verifier", "branches", "speculative", "autoregressive",
+        "generation", "beams", "speculative_beams", "drafters", "scoring", "training",
     ],
     "ngram": ["rows", "formats", "training", "drafters"],
     "estimator": [

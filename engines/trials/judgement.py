@@ -4,95 +4,84 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from engines.counting.counts import NOTHING
-from engines.engine import Completion
-from engines.kind import EngineKind
-from engines.scores.text_gap import Text, greedy_text_gap, text_gap
+from engines.scores.text_gap import greedy_text_gap, text_gap
 from engines.scores.text_scores import acceptance
 from engines.trials.audit import Predicted, audit, feigned, predict
-from engines.trials.levels import Timed
 from engines.trials.resampling import speed_up_interval
 from engines.trials.row import Row
 from engines.trials.runs import Run
 from engines.trials.scoring import Pair
-from engines.trials.steps import Steps
+from engines.trials.timing import Timed
 from engines.trials.trial import Case, Measured, Trial
 from simulator.acceptance.replay import expected_calls
 from simulator.choice.walltime import improvement_factor
 
-# Runs, and the scores of their texts, by repeat, then prompt.
-Scored = tuple[Sequence[Run], Sequence[Sequence[Pair]]]
-Chances = list[list[NDArray[np.float64]]]
+# The scores of all rows' texts, by γ and case, then repeat and prompt.
+Scores = dict[tuple[int, Case], list[list[Pair]]]
+
+
+@dataclass(frozen=True, slots=True)
+class Along:
+    """Acceptance along a text.
+
+    which: the same for texts that the same blocks wrote: greedy decoding repeats itself.
+    chances: a_t of its tokens, shape (N,).
+    start: where in the text the first draft begins.
+    """
+
+    which: tuple[int, ...]
+    chances: NDArray[np.float64]
+    start: int
+
+    @property
+    def drafted(self) -> NDArray[np.float64]:
+        """a_t from where the first draft begins."""
+        return self.chances[self.start :]
 
 
 def judge(
-    trial: Trial,
-    measured: Measured,
-    pairs: dict[tuple[int, Case], list[list[Pair]]],
-    gamma: int,
-    case: Case,
-    steps: Steps,
-    timed: Timed,
-    *,
-    draft: str,
+    trial: Trial, measured: Measured, scores: Scores, timed: Timed, gamma: int, case: Case
 ) -> Row:
     """Returns the row of one γ, temperature and concurrency.
 
     Args:
       trial, measured: what was run.
-      pairs: scores of all rows' texts, by γ and case, repeat, prompt.
+      scores: of all texts.
+      timed: what steps took in this case, on other prompts, too.
       gamma, case: of the row.
-      steps: prices, from other prompts.
-      timed: what steps took.
-      draft: its name.
     """
     temperature, concurrency = case
     own, alone = measured.rows[gamma, case], measured.rows[0, case]
-    gap = None
-    if trial.synthetic is None:
-        gap = _text_gap(
-            (own, pairs[gamma, case]), (alone, pairs[0, case]), greedy=temperature == 0
-        )
-    source = own if gap is None and trial.synthetic is None else alone
-    chances = [
-        [
-            acceptance(
-                target, scored, draft_sampling=trial.draft_sampling, temperature=temperature
-            )
-            for target, scored in texts
-        ]
-        for texts in pairs[gamma if source is own else 0, case]
-    ]
-    total = sum((one.total for one in own), NOTHING)
-    allowed = _allowed(
-        trial,
-        chances,
-        source,
-        gamma,
-        drafts=total.drafts,
-        greedy=temperature == 0,
-        resample=source is alone,
-    )
-    found = audit(allowed, total, text_gap=gap)
+    gap = None if trial.synthetic is not None else _gap(measured, scores, gamma, case)
+    # Where the engine's texts are not the target's, acceptance is that of the target's own.
+    replays = gap is None and trial.synthetic is None
+    texts = along(trial, measured, scores, gamma if replays else 0, case)
+    counts = sum((one.total for one in own), NOTHING)
+    if trial.synthetic is not None:
+        allowed = feigned(trial.synthetic[:gamma], drafts=counts.drafts)
+    else:
+        allowed = _allowed(trial, texts, gamma, resample=not replays)
+    found = audit(allowed, counts, text_gap=gap)
     calls = sum(one.steps(drafts_past_end=trial.kind.drafts_past_end) for one in own)
-    replayed = _calls(trial.kind, chances, source, gamma) if source is own else None
+    replayed = _calls(trial, texts, gamma) if replays else None
     tokens = sum(one.decoded for one in own)
-    measured_seconds = timed.levels["rows", gamma] * calls / tokens
-    step = float(steps.cost.block_seconds(gamma))
-    by_replay = replayed is not None and found.explained
-    predicted = (replayed if by_replay and replayed is not None else calls) * step / tokens
-    alpha = float(np.concatenate([one for texts in chances for one in texts]).mean())
+    seconds = timed.levels["rows", gamma] * calls / tokens
+    steps = timed.steps(trial.priced_gammas)
+    foretold = calls if replayed is None or not found.explained else replayed
+    predicted = foretold * float(steps.cost.block_seconds(gamma)) / tokens
+    alpha = float(np.concatenate([text.chances for text in texts]).mean())
     baseline = timed.levels["rows", 0]
-    measured_speed_up = baseline / measured_seconds
-    low, high = speed_up_interval(measured_speed_up, trial.kind, timed, own, gamma, case)
+    low, high = speed_up_interval(baseline / seconds, trial.kind, timed, own, gamma, case)
     return Row(
         engine=trial.kind.name,
         engine_version=measured.version,
-        draft=draft,
+        draft=trial.draft,
         temperature=temperature,
         draft_temperature=0.0 if trial.draft_sampling == "argmax" else temperature,
         policy="fixed",
@@ -104,65 +93,67 @@ def judge(
         acceptance_counted=found.counted,
         acceptance_explained=found.explained,
         audit=found.sentence,
-        predicted_from="replay" if by_replay else "counts",
+        predicted_from="replay" if replays and found.explained else "counts",
         predicted_theorem8=float(improvement_factor(alpha, gamma, steps.c)),
         predicted_calibrated=steps.baseline_seconds / predicted,
-        measured=measured_speed_up,
+        measured=baseline / seconds,
         measured_low=low,
         measured_high=high,
         predicted_seconds_per_token=predicted,
-        seconds_per_token=measured_seconds,
+        seconds_per_token=seconds,
         predicted_target_calls=replayed,
         target_calls=calls,
         block_efficiency=tokens / calls,
-        accepted_fraction=total.accepted_tokens / total.drafted if total.drafted > 0 else 0.0,
+        accepted_fraction=counts.accepted_tokens / counts.drafted if counts.drafted > 0 else 0.0,
         tokens=tokens,
         identical_to_target=_identical(own, alone) if temperature == 0 else None,
         baseline_tokens_per_second=concurrency / baseline,
-        tokens_per_second=concurrency / measured_seconds,
+        tokens_per_second=concurrency / seconds,
     )
 
 
-def _text_gap(own: Scored, alone: Scored, *, greedy: bool) -> str | None:
+def along(
+    trial: Trial, measured: Measured, scores: Scores, gamma: int, case: Case
+) -> list[Along]:
+    """Returns the acceptance along every text that was written at a γ."""
+    found = []
+    runs = zip(measured.rows[gamma, case], scores[gamma, case], strict=True)
+    for repeat, (one, pairs) in enumerate(runs):
+        for prompt, (text, pair) in enumerate(zip(one.completions, pairs, strict=True)):
+            which = (prompt, *text.tokens) if case[0] == 0 else (prompt, repeat)
+            chances = acceptance(
+                *pair, draft_sampling=trial.draft_sampling, temperature=case[0]
+            )
+            start = 0 if trial.kind.drafts_with_prompt else text.first
+            found.append(Along(which, chances, start))
+    return found
+
+
+def _gap(measured: Measured, scores: Scores, gamma: int, case: Case) -> str | None:
     """Returns how an engine's texts differ from the target's own; None where they do not."""
-    if not greedy:
+    if case[0] > 0:
         return text_gap(
-            *([[target for target, _ in texts] for texts in pairs] for _, pairs in (own, alone))
-        )
-    return greedy_text_gap(_greedy_texts(own), _greedy_texts(alone))
+            *([[target for target, _ in pairs] for pairs in scores[each, case]]
+              for each in (gamma, 0))
+        )  # fmt: skip
+    own, alone = (
+        [
+            (text.tokens, target)
+            for one, pairs in zip(measured.rows[each, case], scores[each, case], strict=True)
+            for text, (target, _) in zip(one.completions, pairs, strict=True)
+        ]
+        for each in (gamma, 0)
+    )
+    return greedy_text_gap(own, alone)
 
 
-def _greedy_texts(scored: Scored) -> list[Text]:
-    return [
-        (text.tokens, target)
-        for one, texts in zip(*scored, strict=True)
-        for text, (target, _) in zip(one.completions, texts, strict=True)
-    ]
-
-
-def _allowed(
-    trial: Trial,
-    chances: Chances,
-    source: Sequence[Run],
-    gamma: int,
-    *,
-    drafts: int,
-    greedy: bool,
-    resample: bool,
-) -> Predicted:
-    """Returns what the laws allow, or what is to be feigned, by position."""
-    if trial.synthetic is not None:
-        return feigned(trial.synthetic[:gamma], drafts=drafts)
-    drafted: dict[tuple[int, ...], NDArray[np.float64]] = {}
-    times: Counter[tuple[int, ...]] = Counter()
-    for repeat, (texts, one) in enumerate(zip(chances, source, strict=True)):
-        for prompt, (rates, text) in enumerate(zip(texts, one.completions, strict=True)):
-            same = (prompt, *text.tokens) if greedy else (prompt, repeat)
-            drafted[same] = rates[_start(trial.kind, text) :]
-            times[same] += 1
+def _allowed(trial: Trial, texts: Sequence[Along], gamma: int, *, resample: bool) -> Predicted:
+    """Returns what the laws allow by position."""
+    drafted = {text.which: text.drafted for text in texts}
+    times = Counter(text.which for text in texts)
     return predict(
         list(drafted.values()),
-        times=list(times.values()),
+        times=[times[which] for which in drafted],
         gamma=gamma,
         drafts_past_end=trial.kind.drafts_past_end,
         resample=resample,
@@ -170,19 +161,12 @@ def _allowed(
     )
 
 
-def _start(kind: EngineKind, text: Completion) -> int:
-    """Returns where in a text the first draft begins."""
-    return 0 if kind.drafts_with_prompt else text.first
-
-
-def _calls(kind: EngineKind, chances: Chances, runs: Sequence[Run], gamma: int) -> float:
+def _calls(trial: Trial, texts: Sequence[Along], gamma: int) -> float:
     """Returns the expected target passes after those over the prompts."""
-    total = 0.0
-    for texts, one in zip(chances, runs, strict=True):
-        for rates, text in zip(texts, one.completions, strict=True):
-            drafted = rates[_start(kind, text) :]
-            total += float(expected_calls(drafted, gamma)) - kind.drafts_with_prompt
-    return total
+    return sum(
+        float(expected_calls(text.drafted, gamma)) - trial.kind.drafts_with_prompt
+        for text in texts
+    )
 
 
 def _identical(own: Sequence[Run], alone: Sequence[Run]) -> bool:

@@ -11,11 +11,11 @@ from engines.counting.counts import NOTHING
 from engines.engine import Engine, Setting
 from engines.observing.observation import Observation
 from engines.scores.text_scores import acceptance
-from engines.trials.levels import block_seconds, timed_steps
 from engines.trials.runs import run
 from engines.trials.scoring import Pair, Scorer
+from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Measured, Trial
-from engines.trials.validation import measure, steps_of
+from engines.trials.validation import measure
 from estimator.profiles.alphas import measured_alpha
 from estimator.profiles.profile import (
     SCHEMA,
@@ -79,12 +79,12 @@ def profile_on_engine(
     """
     measured = measure(engine, trial, progress=progress)
     [case] = trial.cases
-    line_error, timed = None, timed_steps(trial, measured, case).levels
+    line_error, timed = None, timed_steps(trial, measured, case)
     if trial.priced_gammas:
-        steps = steps_of(trial, timed)
+        steps = timed.steps(trial.priced_gammas)
         cost, line_error = steps.cost, steps.line_error
     else:
-        alone = timed["priced", 0]
+        alone = timed.levels["priced", 0]
         cost = CostModel({1: alone}, draft_seconds=_draft_alone(engine, trial, progress))
     if score is None:
         return Profiled(

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from engines.kind import EngineKind
-from engines.trials.levels import Timed, unit_axis
 from engines.trials.runs import Run
+from engines.trials.timing import Timed, unit_axis
 from engines.trials.trial import Case
 from estimator.intervals import Interval, ratio, student
 

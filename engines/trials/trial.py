@@ -13,8 +13,9 @@ from estimator.traces.traces import DraftSampling
 
 # Temperature and concurrency.
 Case = tuple[float, int]
-# Whether a prompt is one that prices are taken from, or one that is predicted.
-Kind = Literal["priced", "rows"]
+# Whether a prompt is one that prices are taken from, or one that is predicted; and γ.
+Use = Literal["priced", "rows"]
+Cell = tuple[Use, int]
 WARM_UP_PROMPTS = 2
 
 
@@ -22,7 +23,7 @@ WARM_UP_PROMPTS = 2
 class Trial:
     """What to run.
 
-    kind: of the engine.
+    kind: of the engine; draft: the draft's name, for the rows.
     prompts: what is predicted; other_prompts: what prices are taken from.
     gammas: of the rows, at least 1 each, besides the target alone.
     priced_gammas: those that prices are taken at.
@@ -32,6 +33,7 @@ class Trial:
     """
 
     kind: EngineKind
+    draft: str
     prompts: Prompts
     other_prompts: Prompts
     gammas: tuple[int, ...]
@@ -94,16 +96,16 @@ class Trial:
         """Temperature and concurrency, every combination."""
         return [(t, c) for t in self.temperatures for c in self.concurrencies]
 
-    def cells(self, gammas: Sequence[int]) -> list[tuple[Kind, int]]:
-        """Returns what a turn runs of these γ: a kind of prompts and a γ each."""
+    def cells(self, gammas: Sequence[int]) -> list[Cell]:
+        """Returns what a turn runs of these γ: a use of prompts and a γ each."""
         return [
             *(("priced", gamma) for gamma in gammas if gamma in (0, *self.priced_gammas)),
             *(("rows", gamma) for gamma in gammas if gamma in (0, *self.gammas)),
         ]
 
-    def prompts_of(self, kind: Kind) -> Prompts:
-        """Returns the prompts of a kind."""
-        return self.prompts if kind == "rows" else self.other_prompts
+    def prompts_of(self, use: Use) -> Prompts:
+        """Returns the prompts of a use."""
+        return self.prompts if use == "rows" else self.other_prompts
 
     def turns(self, case: Case) -> list[slice]:
         """Returns which prompts run before it is another's turn.
@@ -130,8 +132,8 @@ class Trial:
         runs = len(self.cases) * self.repeats
         warm = len(self.cases) * len(self.other_prompts[:WARM_UP_PROMPTS])
         total = warm * len(self.served_gammas)
-        for kind, _ in self.cells(self.served_gammas):
-            total += runs * len(self.prompts_of(kind))
+        for use, _ in self.cells(self.served_gammas):
+            total += runs * len(self.prompts_of(use))
         return total
 
 
@@ -143,9 +145,18 @@ class Measured:
     rows: dict[tuple[int, Case], list[Run]] = field(default_factory=dict)
     priced: dict[tuple[int, Case], list[Run]] = field(default_factory=dict)
 
-    def of(self, kind: Kind) -> dict[tuple[int, Case], list[Run]]:
-        """Returns the runs of a kind of prompts."""
-        return self.rows if kind == "rows" else self.priced
+    def of(self, use: Use) -> dict[tuple[int, Case], list[Run]]:
+        """Returns the runs of a use of prompts."""
+        return self.rows if use == "rows" else self.priced
+
+    def add(self, cell: Cell, case: Case, repeat: int, run: Run) -> None:
+        """Adds some prompts of a repeat."""
+        use, gamma = cell
+        runs = self.of(use).setdefault((gamma, case), [])
+        if len(runs) <= repeat:
+            runs.append(run)
+        else:
+            runs[repeat] += run
 
 
 def priced_gammas(gammas: tuple[int, ...]) -> tuple[int, ...]:

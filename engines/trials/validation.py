@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from engines.engine import Engine, Server
-from engines.trials.judgement import judge
-from engines.trials.levels import Levels, timed_steps
+from engines.trials.judgement import Scores, judge
 from engines.trials.row import Row
 from engines.trials.runs import Prompts, Run, run
 from engines.trials.scoring import Pair, Scorer, Text
 from engines.trials.steps import Steps
-from engines.trials.trial import WARM_UP_PROMPTS, Case, Kind, Measured, Trial
+from engines.trials.timing import timed_steps
+from engines.trials.trial import WARM_UP_PROMPTS, Case, Measured, Trial
 
 # Seeds of texts that warm a server up come before all others.
 WARM_UP = 0
@@ -57,35 +57,16 @@ def measure(engine: Engine, trial: Trial, *, progress: Callable[[], object]) -> 
             cells = trial.cells(group)
             for repeat, case, turn in trial.all_turns:
                 for number in order.permutation(len(cells)):
-                    kind, gamma = cells[number]
-                    _measure_turn(
-                        servers[gamma], trial, kind, gamma, case, turn, repeat, measured, progress
+                    use, gamma = cells[number]
+                    prompts = trial.prompts_of(use)
+                    if not prompts[turn]:
+                        continue
+                    first = turn.start + (repeat + 1) * len(prompts)
+                    own = _texts(
+                        servers[gamma], trial, gamma, case, prompts[turn], first, progress
                     )
+                    measured.add(cells[number], case, repeat, own)
     return measured
-
-
-def _measure_turn(
-    server: Server,
-    trial: Trial,
-    kind: Kind,
-    gamma: int,
-    case: Case,
-    turn: slice,
-    repeat: int,
-    measured: Measured,
-    progress: Callable[[], object],
-) -> None:
-    """Adds some prompts of a repeat of one kind, γ, temperature and concurrency."""
-    prompts, kept = trial.prompts_of(kind), measured.of(kind)
-    if not prompts[turn]:
-        return
-    first = turn.start + (repeat + 1) * len(prompts)
-    own = _texts(server, trial, gamma, case, prompts[turn], first, progress)
-    runs = kept.setdefault((gamma, case), [])
-    if len(runs) <= repeat:
-        runs.append(own)
-    else:
-        runs[repeat] += own
 
 
 def _texts(
@@ -111,18 +92,10 @@ def _texts(
     )
 
 
-def steps_of(trial: Trial, found: Levels) -> Steps:
-    """Returns what steps cost on the other prompts."""
-    return Steps(
-        found["priced", 0], {gamma: found["priced", gamma] for gamma in trial.priced_gammas}
-    )
-
-
 def validate(
     engine: Engine,
     trial: Trial,
     *,
-    draft: str,
     score: Scorer,
     progress: Callable[[], object],
 ) -> Validation:
@@ -131,7 +104,6 @@ def validate(
     Args:
       engine: serves the pair.
       trial: what to run.
-      draft: its name, for the rows.
       score: scores texts by both models.
       progress: called after each of trial.texts texts.
 
@@ -139,24 +111,20 @@ def validate(
       ValueError: if the engine does not start, or refuses what is asked of it.
     """
     measured = measure(engine, trial, progress=progress)
-    pairs = _scores(trial, measured, score)
+    scores = _scores(trial, measured, score)
     timed = {case: timed_steps(trial, measured, case) for case in trial.cases}
-    steps = {case: steps_of(trial, timed[case].levels) for case in trial.cases}
     rows = tuple(
-        judge(
-            trial, measured, pairs, gamma, case, steps[case], timed[case], draft=draft
-        )
+        judge(trial, measured, scores, timed[case], gamma, case)
         for case in trial.cases
         for gamma in trial.gammas
     )
+    steps = {case: timed[case].steps(trial.priced_gammas) for case in trial.cases}
     return Validation(rows, steps)
 
 
-def _scores(
-    trial: Trial, measured: Measured, score: Scorer
-) -> dict[tuple[int, Case], list[list[Pair]]]:
-    """Returns the scores of every row's texts, by γ and case, repeat, prompt: each text once."""
-    scored: dict[tuple[int, Case], list[list[Pair]]] = {}
+def _scores(trial: Trial, measured: Measured, score: Scorer) -> Scores:
+    """Returns the scores of every row's texts, each text scored once."""
+    scored: Scores = {}
     for temperature in trial.temperatures:
         keys = [key for key in measured.rows if key[1][0] == temperature]
         texts = {

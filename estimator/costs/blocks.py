@@ -38,8 +38,6 @@ def block_means(
     seconds = defaultdict(list)
     for text in texts:
         for block in text.blocks:
-            if not block.read:   # no pass of the target
-                continue
             parts = (block.verify_seconds, block.draft_seconds, block.other_seconds)
             seconds[len(block.drafted)].append(parts)
     lengths = sorted(seconds)

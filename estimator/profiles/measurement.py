@@ -28,7 +28,7 @@ from estimator.profiles.profile import (
 from estimator.profiles.speed_ups import priced, speed_ups
 from estimator.profiles.workloads import by_category, by_context, workload
 from estimator.prompts import prompts_hash
-from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, run_arms
+from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probing, run_arms
 from estimator.runs.rates import noise
 from estimator.runs.repeats import probes, timed
 from estimator.traces.measured_traces import LIBRARIES
@@ -79,8 +79,7 @@ def measure_costs(
     return run_arms(
         subject,
         prompts,
-        {},
-        probe_gammas=measured_gammas(max_gamma),
+        probing(subject, measured_gammas(max_gamma)),
         repeats=repeats,
         seed=seed,
         progress=progress,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
 from estimator.seeding import seeded
 from reference.drafter import Drafter
@@ -12,8 +13,8 @@ from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from reference.policies.policy import Fixed, Policy
 from reference.records import Generation
-from reference.rules.acceptance import Rule
-from reference.speculative import STRICT
+from reference.rules.rule import Rule
+from reference.rules.strict import STRICT
 from reference.stopping import Stopping
 
 BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
@@ -36,22 +37,21 @@ class Subject:
 
 
 Runs = dict[str, list[list[Generation]]]   # arm -> prompt -> repeat
+Decoder = Callable[[Sequence[int], Stopping, torch.Generator], Generation]
+"""A way to decode: of a prompt's ids, when the text ends and where chance comes from."""
 
 
 def run_arms(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
-    policies: Mapping[str, Policy],
+    speculative: Mapping[str, Decoder],
     *,
-    probe_gammas: Sequence[int],
     repeats: int,
     seed: int,
     progress: Callable[[], object],
     enough: Callable[[Runs], bool] = lambda _: False,
-    rules: Mapping[str, Rule] | None = None,
-    probe: Callable[[int], Policy] = Fixed,
 ) -> Runs:
-    """Returns every arm's generations, for each prompt and repeat.
+    """Returns the generations of every arm and of the target alone, by prompt and repeat.
 
     For each repeat and prompt all arms run one after the other in random order, so that a drift
     of the machine meets them all alike. An arm's text depends on seed, arm and prompt, not on the
@@ -60,40 +60,18 @@ def run_arms(
     Args:
       subject: the pair and its settings.
       prompts: ids.
-      policies: by the name of their arm; not "baseline", "again" or "probe ...".
-      probe_gammas: draft lengths whose costs are measured, each by texts of its own.
+      speculative: by name, not "baseline" or "again"; see `probing` and `under`.
       repeats: the most, at least 1.
       seed: of texts and order.
       progress: called after each generation.
       enough: asked after each repeat of all prompts whether it was the last.
-      rules: by arm, of those that have another than the subject's.
-      probe: the policy of the probing texts of a draft length.
     """
-    speculative: dict[str, Policy] = {
-        **{f"{PROBE}{gamma}": probe(gamma) for gamma in probed(probe_gammas)}, **policies
-    }
-    arms = [BASELINE, AGAIN, *speculative]
+    decoders = {BASELINE: alone(subject), AGAIN: alone(subject), **speculative}
+    arms = list(decoders)
 
     def decode_arm(arm: str, prompt: int, stopping: Stopping) -> Generation:
         generator = seeded(subject.target.device, seed, prompt, arms.index(arm))
-        if arm in (BASELINE, AGAIN):
-            return decode(
-                subject.target,
-                prompts[prompt],
-                sampling=subject.sampling,
-                stopping=stopping,
-                generator=generator,
-            )
-        return decode_speculatively(
-            subject.target,
-            subject.drafter,
-            prompts[prompt],
-            sampling=subject.sampling,
-            policy=speculative[arm],
-            stopping=stopping,
-            generator=generator,
-            rule=subject.rule if rules is None else rules.get(arm, subject.rule),
-        )
+        return decoders[arm](prompts[prompt], stopping, generator)
 
     warm_up = Stopping(min(WARM_UP_TOKENS, subject.stopping.max_new_tokens))
     for arm in arms:
@@ -109,6 +87,48 @@ def run_arms(
         if enough(runs):
             break
     return runs
+
+
+def alone(subject: Subject) -> Decoder:
+    """Returns decoding by the target alone."""
+
+    def decoded(
+        prompt: Sequence[int], stopping: Stopping, generator: torch.Generator
+    ) -> Generation:
+        return decode(
+            subject.target,
+            prompt,
+            sampling=subject.sampling,
+            stopping=stopping,
+            generator=generator,
+        )
+
+    return decoded
+
+
+def under(subject: Subject, policy: Policy) -> Decoder:
+    """Returns speculative decoding under a policy."""
+
+    def decoded(
+        prompt: Sequence[int], stopping: Stopping, generator: torch.Generator
+    ) -> Generation:
+        return decode_speculatively(
+            subject.target,
+            subject.drafter,
+            prompt,
+            sampling=subject.sampling,
+            policy=policy,
+            stopping=stopping,
+            generator=generator,
+            rule=subject.rule,
+        )
+
+    return decoded
+
+
+def probing(subject: Subject, gammas: Sequence[int]) -> dict[str, Decoder]:
+    """Returns the arms that measure costs, by name: texts of one draft length each."""
+    return {f"{PROBE}{gamma}": under(subject, Fixed(gamma)) for gamma in probed(gammas)}
 
 
 def probed(gammas: Sequence[int]) -> list[int]:

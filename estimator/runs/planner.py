@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from estimator.costs.blocks import fit_costs
-from estimator.runs.arms import AGAIN, Subject, probed, run_arms
+from estimator.runs.arms import AGAIN, Subject, probed, probing, run_arms
 from estimator.runs.repeats import probes, timed
 from reference.policies.policy import Adaptive
 from simulator.acceptance.iid import Iid
@@ -61,8 +61,7 @@ def adaptive(
     runs = run_arms(
         subject,
         prompts[:PROBED_PROMPTS],
-        {},
-        probe_gammas=probed_gammas(max_gamma),
+        probing(subject, probed_gammas(max_gamma)),
         repeats=1,
         seed=seed,
         progress=progress,

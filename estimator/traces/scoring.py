@@ -11,8 +11,8 @@ from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Scores
 from reference.models.model import Model
-from reference.rules.acceptance import Rule
 from reference.rules.block_verification import BlockVerification
+from reference.rules.rule import Rule
 from reference.scoring import score_text
 
 LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)

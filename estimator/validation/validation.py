@@ -7,7 +7,7 @@ import numpy as np
 
 from estimator.costs.blocks import fit_costs, priced_ratio
 from estimator.prompts import prompts_hash
-from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probed, run_arms
+from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probed, probing, run_arms, under
 from estimator.runs.planner import adaptive, planning_generations
 from estimator.runs.rates import (
     Noise,
@@ -72,11 +72,11 @@ def validate(
                 subject, prompts, max_gamma=max_gamma, seed=seed, progress=progress
             )
         planned[arm] = policy
+    arms = {arm: under(subject, policy) for arm, policy in planned.items()}
     runs = run_arms(
         subject,
         prompts,
-        planned,
-        probe_gammas=_priced(policies, max_gamma),
+        probing(subject, _priced(policies, max_gamma)) | arms,
         repeats=repeats,
         seed=seed,
         progress=progress,

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 
 from ngram.drafters.matches import LONGEST, MOST, Matches
+from reference.draft_loop import draft_from
 from reference.drafter import Draft
 from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
@@ -65,17 +66,7 @@ class PromptLookupDrafter:
     ) -> Draft:
         copied = self._continuation(text, limit)
         tokens = torch.tensor(copied, dtype=torch.int64, device=self.device)
-        length = 0
-        refused = False
-        while length < len(copied):
-            token = tokens[length : length + 1]
-            refused = not policy.trusts(OneHot(token))
-            if refused:
-                break
-            length += 1
-            if length < len(copied) and not policy.goes_on(token, OneHot(token)):
-                break
-        return Draft(tokens[:length], OneHot(tokens[:length]), refused=refused)
+        return draft_from(OneHot(tokens), len(copied), policy, generator)
 
     def _continuation(self, text: Sequence[int], limit: int) -> list[int]:
         with self._stopwatch:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from ngram.rows.rows import Rows
+from reference.draft_loop import draft_tokens
 from reference.drafter import Draft
-from reference.laws.laws import Laws, OneHot, concatenate
+from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Scores, Stretch, score_laws
 from reference.models.stopwatch import Stopwatch
@@ -53,24 +54,12 @@ class NgramDrafter:
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
         recent = self._last_words(text)
-        tokens: list[Tensor] = []
-        laws: list[Laws] = []
-        refused = False
-        while len(laws) < limit:
-            law = self.sampling.laws(self._logits([recent]), text, tokens)
-            refused = not policy.trusts(law)
-            if refused:
-                break
-            token = law.draw(generator)
-            tokens.append(token)
-            laws.append(law)
-            if len(laws) < limit and not policy.goes_on(token, law):
-                break
-            recent.append(int(token))
-        if not tokens:
-            none = torch.empty(0, dtype=torch.int64, device=self.device)
-            return Draft(none, OneHot(none), refused=refused)
-        return Draft(torch.cat(tokens), concatenate(laws), refused=refused)
+
+        def law_after(tokens: list[Tensor]) -> Laws:
+            recent.extend(int(token) for token in tokens[-1:])
+            return self.sampling.laws(self._logits([recent]), text, tokens)
+
+        return draft_tokens(law_after, limit, policy, generator)
 
     def _last_words(self, text: Sequence[int]) -> list[int]:
         """Returns as many of a text's last words as can matter."""

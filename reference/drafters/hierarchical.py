@@ -15,7 +15,8 @@ from reference.laws.laws import Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Scores, Stretch
 from reference.policies.policy import Fixed, Policy
-from reference.speculative import STRICT, verify_draft
+from reference.rules.strict import STRICT
+from reference.speculative import verify_draft
 
 
 class HierarchicalDrafter:
@@ -61,8 +62,8 @@ class HierarchicalDrafter:
         device = self.model.draft.device
         tokens: list[int] = []
         q: list[Laws] = []
-        goes_on, refused = True, False
-        while goes_on and not refused and len(tokens) < limit:
+        goes_on = True
+        while goes_on and len(tokens) < limit:
             grown = [*text, *tokens]
             # A block emits one token more than it drafts: none is drawn in vain.
             gamma = min(self._policy.value, limit - len(tokens) - 1)
@@ -82,18 +83,19 @@ class HierarchicalDrafter:
             places = torch.arange(len(verified.tokens), device=device).split(1)
             trusts = [policy.trusts(verified.p.at(at)) for at in places]
             trusted = places[: [*trusts, False].index(False)]
-            refused = len(trusted) < len(places)
             emitted = torch.tensor(verified.tokens[: len(trusted)], device=device)
             laws = verified.p.first(len(emitted))
             tokens += emitted.tolist()
             q.append(laws)
-            goes_on = all(policy.goes_on(emitted[at], laws.at(at)) for at in trusted)
+            goes_on = len(trusted) == len(places) and all(
+                policy.goes_on(emitted[at], laws.at(at)) for at in trusted
+            )
         # To the drafter, the text has now grown by the model's token; next comes the target's.
         self.drafter.propose([*text, *tokens], 0, policy, generator)
         if not tokens:
             none = torch.empty(0, dtype=torch.int64, device=device)
-            return Draft(none, OneHot(none), refused=refused)
-        return Draft(torch.tensor(tokens, device=device), concatenate(q), refused=refused)
+            return Draft(none, OneHot(none))
+        return Draft(torch.tensor(tokens, device=device), concatenate(q))
 
     def score(
         self,

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
+from reference.draft_loop import draft_tokens
 from reference.drafter import Draft
-from reference.laws.laws import Laws, OneHot, concatenate
+from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Scores, Stretch, score_laws
 from reference.models.fitted_model import fitted
@@ -66,25 +67,13 @@ class ModelDrafter:
     ) -> Draft:
         self.catch_up(text)
         limit = min(limit, self.room(text))
-        feed = torch.tensor(text[self.draft.length :], device=self.draft.device)
-        tokens: list[Tensor] = []
-        laws: list[Laws] = []
-        refused = False
-        while len(tokens) < limit:
-            laws.append(self.sampling.laws(self.draft.extend(feed)[-1:], text, tokens))
-            refused = not policy.trusts(laws[-1])
-            if refused:
-                break
-            feed = laws[-1].draw(generator)
-            tokens.append(feed)
-            if len(tokens) < limit and not policy.goes_on(feed, laws[-1]):
-                break
-        if not laws:
-            none = feed[:0]
-            return Draft(none, OneHot(none))
-        computed = concatenate(laws)
-        drafted = torch.cat([feed[:0], *tokens])
-        return Draft(drafted, computed.first(len(drafted)), computed.finite, refused)
+        unseen = torch.tensor(text[self.draft.length :], device=self.draft.device)
+
+        def law_after(tokens: list[Tensor]) -> Laws:
+            logits = self.draft.extend(tokens[-1] if tokens else unseen)
+            return self.sampling.laws(logits[-1:], text, tokens)
+
+        return draft_tokens(law_after, limit, policy, generator)
 
     def score(
         self,

@@ -3,12 +3,23 @@
 from collections.abc import Sequence
 
 import torch
+from torch import Tensor
 
+from reference.draft_loop import draft_tokens
 from reference.drafter import Draft
-from reference.laws.laws import Dense, Laws
+from reference.laws.laws import Dense
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Scores, Stretch, score_laws
 from reference.policies.policy import Policy
+
+
+class Uniform(Dense):
+    """The law of one position that puts as much on each token."""
+
+    def draw(self, generator: torch.Generator) -> Tensor:
+        """Returns one token, shape (1,), int64, at no cost in the vocabulary."""
+        vocabulary = self.probabilities.shape[1]
+        return torch.randint(vocabulary, (1,), generator=generator, device=self.device)
 
 
 class RandomDrafter:
@@ -28,7 +39,7 @@ class RandomDrafter:
           vocabulary: width of the target's rows.
           device: the target's.
         """
-        self._law = torch.full((1, vocabulary), 1 / vocabulary, device=device)
+        self._law = Uniform(torch.full((1, vocabulary), 1 / vocabulary, device=device))
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
         pass
@@ -36,21 +47,7 @@ class RandomDrafter:
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        vocabulary = self._law.shape[1]
-        tokens = torch.empty(0, dtype=torch.int64, device=self._law.device)
-        refused = False
-        while len(tokens) < limit:
-            refused = not policy.trusts(self._laws(1))
-            if refused:
-                break
-            token = torch.randint(vocabulary, (1,), generator=generator, device=tokens.device)
-            tokens = torch.cat([tokens, token])
-            if not policy.goes_on(token, self._laws(1)):
-                break
-        return Draft(tokens, self._laws(len(tokens)), refused=refused)
-
-    def _laws(self, positions: int) -> Laws:
-        return Dense(self._law.expand(positions, -1))
+        return draft_tokens(lambda _: self._law, limit, policy, generator)
 
     def score(
         self,
@@ -60,5 +57,6 @@ class RandomDrafter:
         leniences: Sequence[float],
         max_gamma: int,
     ) -> list[Scores]:
-        scores = score_laws(stretch, self._laws(len(stretch.tokens)), leniences)
+        everywhere = Dense(self._law.probabilities.expand(len(stretch.tokens), -1))
+        scores = score_laws(stretch, everywhere, leniences)
         return [scores for _ in samplings]

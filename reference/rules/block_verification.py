@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from reference.laws.laws import Dense, Laws, OneHot
-from reference.rules.acceptance import residual
+from reference.rules.strict import residual
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,6 @@ class BlockVerification:
 
     @property
     def lossless(self) -> bool:
-        return True
-
-    @property
-    def reads_endings(self) -> bool:
         return True
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from torch import Tensor
 
 from reference.laws.laws import Dense, Laws
-from reference.rules.acceptance import residual
+from reference.rules.strict import residual
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +48,6 @@ class Lenient:
     @property
     def lossless(self) -> bool:
         return False
-
-    @property
-    def reads_endings(self) -> bool:
-        return True
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         if isinstance(p, Dense):

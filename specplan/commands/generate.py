@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from reference.laws.sampling import Sampling
     from reference.policies.policy import Policy
     from reference.records import Block, Generation
-    from reference.rules.acceptance import Rule
+    from reference.rules.rule import Rule
     from specplan.loading.pairs import Loaded
 
 
@@ -221,6 +221,7 @@ def _begin(
     from reference.speculative import speculative_blocks
     from reference.stopping import StopStrings
     from studies.bild.fallback import Fallback
+    from studies.bild.loop import bild_blocks
     from studies.bild.sweep import drafting_model
 
     target, stopping = loaded.target, loaded.stopping
@@ -246,7 +247,8 @@ def _begin(
             subject, [ids], max_gamma=max_gamma, seed=seed, progress=lambda: None
         )
     text, seconds = begin(target, drafter, ids, stopping)
-    return text, seconds, speculative_blocks(
+    blocks = bild_blocks if isinstance(policy, Fallback) else speculative_blocks
+    return text, seconds, blocks(
         target,
         drafter,
         text,

@@ -79,6 +79,7 @@ def measure_on_engine(
         )
         trial = Trial(
             kind=pair.kind,
+            draft=pair.draft,
             prompts=pair.prompts,
             other_prompts=pair.other_prompts,
             gammas=(),

@@ -58,6 +58,7 @@ def validate_on_engine(
     with engine_pair(options, engine, longest=max(drafted)) as pair:
         trial = Trial(
             kind=pair.kind,
+            draft=pair.draft,
             prompts=pair.prompts,
             other_prompts=pair.other_prompts,
             gammas=drafted,
@@ -75,7 +76,7 @@ def validate_on_engine(
             total=trial.texts, desc="validate", unit="text", disable=not sys.stderr.isatty()
         ) as bar:
             validation = validate(
-                pair.engine, trial, draft=pair.draft, score=pair.score, progress=bar.update
+                pair.engine, trial, score=pair.score, progress=bar.update
             )
     result = validation_data(validation)
     if output is not None:

@@ -39,7 +39,6 @@ def validate_bild(
     from estimator.validation.file import validation_json
     from reference.drafters.model_drafter import ModelDrafter
     from specplan.loading.pairs import draft_names, load, sampling_at
-    from studies.bild.grid import probed_lengths
     from studies.bild.sweep import sweep
 
     samplings = [sampling_at(temperature, options) for temperature in dict.fromkeys(temperatures)]
@@ -54,7 +53,7 @@ def validate_bild(
         require_room(subject, loaded.prompts)
         if isinstance(subject.drafter, ModelDrafter):
             warn_of_size(loaded.target.module, subject.drafter)
-    arms = len(grid.arms(frozenset(), 1)) + len(probed_lengths(grid)) + 2
+    arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
     runs = len(subjects) * arms * len(loaded.prompts) * repeats
     with tqdm(total=runs, desc="validate", unit="run", disable=not sys.stderr.isatty()) as bar:
         sweeps = [

@@ -16,10 +16,10 @@ from reference.models.huggingface import (
     load_tokenizer,
     resolve_device,
 )
-from reference.rules.acceptance import Rule, Strict
 from reference.rules.block_verification import BlockVerification
 from reference.rules.lenience import Lenient
-from reference.speculative import STRICT
+from reference.rules.rule import Rule
+from reference.rules.strict import STRICT, Strict
 from reference.stopping import Stopping
 from specplan.loading.compiling import DRAFT_WIDTHS, with_passes
 from specplan.loading.drafters import (

@@ -28,8 +28,11 @@ def kl_divergence(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
 
 
 def total_variation(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
-    """Returns 1 - sum over y of min(p(y), q(y)), shape (positions,): the chance of a rejection."""
-    return 1 - torch.minimum(p, q).sum(dim=-1)
+    """Returns sum over y of max(0, q(y) - p(y)), shape (positions,): the chance of a rejection.
+
+    Of equal laws it is 0; 1 - sum of min(p, q), the same number, is 0 there but for rounding.
+    """
+    return (q - p).clamp(min=0).sum(dim=-1)
 
 
 def disagreement(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
@@ -79,10 +82,6 @@ class Rollback:
 
     @property
     def lossless(self) -> bool:
-        return False
-
-    @property
-    def reads_endings(self) -> bool:
         return False
 
     def distances(self, p: Laws, q: Laws, tokens: Tensor) -> Tensor:

@@ -1,15 +1,21 @@
 """What a BiLD sweep tries: thresholds, windows, and what stands beside them."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
+import torch
 
+from estimator.runs.arms import PROBE, Decoder, Subject, under
 from reference.policies.policy import Fixed
-from reference.rules.acceptance import Rule
+from reference.records import Generation
 from reference.rules.lenience import Lenient
-from reference.speculative import STRICT
+from reference.rules.rule import Rule
+from reference.rules.strict import STRICT
+from reference.stopping import Stopping
 from studies.bild.distance import Rollback
 from studies.bild.fallback import Fallback
+from studies.bild.loop import decode_bild
 
 LARGE, SMALL, BILD, WINDOW = "large", "small", "bild", "window"
 
@@ -65,6 +71,20 @@ class Grid:
                  for lenience in self.leniences for gamma in self.gammas]
         return arms
 
+    def probes(self, end_ids: frozenset[int]) -> dict[str, "Arm"]:
+        """Returns the arms that measure costs, by name: draft lengths of powers of 2, the longest.
+
+        Nothing is rolled back, so that each of their blocks drafts as many tokens.
+        """
+        lengths = sorted({*(2**power for power in range(8) if 2**power < self.most), self.most})
+        nothing = Arm(WINDOW, Fixed(0), Rollback(np.inf), 0.0)
+        return {f"{PROBE}0": nothing} | {
+            f"{PROBE}{length}": replace(
+                nothing, policy=Fallback(0.0, length, self.measure, end_ids)
+            )
+            for length in lengths
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Arm:
@@ -94,8 +114,23 @@ class Arm:
         """Tells the arms of a sweep apart."""
         return f"{self.decoder} {self.rule.name} {self.fallback} {self.most}"
 
+    def decoder_of(self, subject: Subject) -> Decoder:
+        """Returns how the subject's pair decodes so."""
+        if not isinstance(self.rule, Rollback):
+            return under(replace(subject, rule=self.rule), self.policy)
 
-def probed_lengths(grid: Grid) -> list[int]:
-    """Returns the draft lengths whose costs are measured: powers of 2 up to the longest."""
-    powers = [2**power for power in range(8) if 2**power < grid.most]
-    return [0, *powers, grid.most]
+        def decoded(
+            prompt: Sequence[int], stopping: Stopping, generator: torch.Generator
+        ) -> Generation:
+            return decode_bild(
+                subject.target,
+                subject.drafter,
+                prompt,
+                sampling=subject.sampling,
+                policy=self.policy,
+                stopping=stopping,
+                generator=generator,
+                rule=self.rule,
+            )
+
+        return decoded

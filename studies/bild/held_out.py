@@ -13,10 +13,10 @@ from estimator.intervals import Interval, difference, jackknife_interval, left_o
 from estimator.runs.arms import Subject
 from estimator.seeding import seeded
 from estimator.traces.text_laws import overlaps
-from reference.generation import decode_speculatively
 from reference.models.model import Model
 from studies.bild.distance import Rollback
 from studies.bild.fallback import Fallback
+from studies.bild.loop import decode_bild
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def held_out(
     for number, (prompt, text) in enumerate(zip(prompts, texts, strict=True)):
         betas.append(overlaps(subject.target, small, prompt, text, subject.sampling))
         runs.append(
-            decode_speculatively(
+            decode_bild(
                 subject.target,
                 subject.drafter,
                 prompt,

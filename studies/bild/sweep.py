@@ -15,13 +15,13 @@ from estimator.seeding import seeded
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode
-from reference.policies.policy import Fixed, Policy
+from reference.policies.policy import Fixed
 from reference.records import Generation
-from reference.rules.acceptance import Rule
 from simulator.cost.curves import CostModel
 from studies.bild.distance import Rollback
 from studies.bild.fallback import Fallback
-from studies.bild.grid import BILD, LARGE, SMALL, WINDOW, Arm, Grid, probed_lengths
+from studies.bild.grid import BILD, LARGE, SMALL, WINDOW, Arm, Grid
+from studies.bild.loop import read_part
 from studies.bild.prediction import Predicted, predict, record
 from studies.bild.row import BildRow
 from studies.bild.swept import Sweep
@@ -58,27 +58,17 @@ def sweep(
     drafter = drafting_model(subject.drafter)
     stopping = subject.stopping
     arms = {arm.name: arm for arm in grid.arms(stopping.end_ids, stopping.max_new_tokens)}
-    policies: dict[str, Policy] = {name: arm.policy for name, arm in arms.items()}
-    probe_gammas = probed_lengths(grid)
-    rules: dict[str, Rule] = {name: arm.rule for name, arm in arms.items()}
-    rules |= {f"probe {gamma}": Rollback(np.inf) for gamma in probe_gammas}
-
-    def probe(gamma: int) -> Policy:
-        return Fixed(0) if gamma == 0 else Fallback(0.0, gamma, grid.measure, stopping.end_ids)
-
+    every = grid.probes(stopping.end_ids) | arms
     runs = run_arms(
         subject,
         prompts,
-        policies,
-        probe_gammas=probe_gammas,
+        {name: arm.decoder_of(subject) for name, arm in every.items()},
         repeats=repeats,
         seed=seed,
         progress=progress,
-        rules=rules,
-        probe=probe,
     )
     texts = timed(runs)
-    cost = fit_costs(texts[AGAIN], probes(texts))
+    cost = fit_costs(texts[AGAIN], [read_part(text) for text in probes(texts)])
     predictions = _predictions(subject, drafter, prompts, texts, arms, cost)
 
     own = texts[BASELINE] if subject.sampling.greedy else _greedy_texts(subject, prompts)

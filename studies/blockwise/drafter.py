@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from reference.draft_loop import draft_from
 from reference.drafter import Draft
 from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
@@ -78,20 +79,7 @@ class HeadsDrafter:
         if logits is None:
             none = torch.empty(0, dtype=torch.int64, device=self.target.device)
             return Draft(none, OneHot(none))
-        laws = self.sampling.laws(logits, text)
-        tokens: list[Tensor] = []
-        refused = False
-        for at in torch.arange(len(logits), device=logits.device).split(1):
-            law = laws.at(at)
-            refused = not policy.trusts(law)
-            if refused:
-                break
-            tokens.append(law.draw(generator))
-            if len(tokens) < len(logits) and not policy.goes_on(tokens[-1], law):
-                break
-        drafted = torch.cat([torch.empty(0, dtype=torch.int64, device=logits.device), *tokens])
-        q = laws.first(len(drafted))
-        return Draft(drafted, q, q.finite, refused)
+        return draft_from(self.sampling.laws(logits, text), len(logits), policy, generator)
 
     def score(
         self,

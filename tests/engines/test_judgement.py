@@ -9,11 +9,10 @@ from engines.engine import Completion
 from engines.kind import EngineKind
 from engines.scores.text_scores import TextScores
 from engines.trials.judgement import judge
-from engines.trials.levels import timed_steps
 from engines.trials.row import Row
 from engines.trials.runs import Run
+from engines.trials.timing import timed_steps
 from engines.trials.trial import Case, Measured, Trial
-from engines.trials.validation import steps_of
 
 GAMMA, REPEATS, PROMPTS = 3, 2, 5
 ALONE, STEP = 2e-3, 5e-3
@@ -26,6 +25,7 @@ def trial_of(concurrency: int) -> Trial:
     prompts = tuple((n,) for n in range(PROMPTS))
     return Trial(
         kind=ENGINE,
+        draft="d",
         prompts=prompts,
         other_prompts=prompts,
         gammas=(GAMMA,),
@@ -51,10 +51,7 @@ def judged(trial: Trial, speeds: np.ndarray, noise: np.ndarray) -> Row:
     scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
     pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
     timed = timed_steps(trial, measured, case)
-    steps = steps_of(trial, timed.levels)
-    return judge(
-        trial, measured, pairs, GAMMA, case, steps, timed, draft="d"
-    )
+    return judge(trial, measured, pairs, timed, GAMMA, case)
 
 
 def made_run(gamma: int, seconds: np.ndarray, case: Case) -> Run:
@@ -116,6 +113,7 @@ def greedy_row(
     case: Case = (0.0, 1)
     trial = Trial(
         kind=engine,
+        draft="d",
         prompts=prompts,
         other_prompts=prompts,
         gammas=(4,),
@@ -154,10 +152,7 @@ def greedy_row(
         * repeats,
     }
     timed = timed_steps(trial, measured, case)
-    steps = steps_of(trial, timed.levels)
-    return judge(
-        trial, measured, pairs, 4, case, steps, timed, draft="d"
-    )
+    return judge(trial, measured, pairs, timed, 4, case)
 
 
 def wrong_ids(share: float) -> NDArray[np.bool_]:

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from engines.counting.counts import NOTHING, Counts
 from engines.engine import Completion
 from engines.kind import EngineKind
-from engines.trials.levels import Timed, timed_steps
 from engines.trials.resampling import speed_up_interval
 from engines.trials.runs import Run
+from engines.trials.timing import Timed, timed_steps
 from engines.trials.trial import Case, Measured, Trial
 
 GAMMA = 3
@@ -42,6 +42,7 @@ def interval(
     case: Case = (0.0, count if at_once else 1)
     trial = Trial(
         kind=ENGINE,
+        draft="d",
         prompts=prompts,
         other_prompts=prompts[:others],
         gammas=(GAMMA,),

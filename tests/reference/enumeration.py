@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from reference.laws.laws import Dense, Laws
-from reference.rules.acceptance import Rule
+from reference.rules.rule import Rule
 
 Text = tuple[int, ...]
 Acceptance = Callable[[float, float], float]

@@ -9,11 +9,13 @@ from combinations import PROMPT, SETTINGS, TARGET, VOCABULARY
 from enumeration import own_law, require_equal, walk_choices
 from plain_laws import plain_law
 from test_decoder_architectures import random_prompt, saved_pair
+from transformers import FalconConfig, FalconForCausalLM
 
 from reference.branches import branching
 from reference.drafter import Draft
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
+from reference.models.huggingface import CausalModel
 from reference.models.tabular import TabularModel
 from reference.models.tree_mask import require_branching
 from reference.policies.policy import Fixed, Policy
@@ -148,6 +150,15 @@ def test_models_that_a_mask_does_not_rule_are_refused(
 ) -> None:
     model, _ = saved_pair(architecture, tmp_path, 1)
     with pytest.raises(ValueError, match=f"reads a tree by an attention mask, got .*{reason}"):
+        require_branching(model)
+
+
+def test_falcon_is_refused_where_it_counts_by_alibi() -> None:
+    config = FalconConfig(
+        vocab_size=10, hidden_size=8, num_hidden_layers=1, num_attention_heads=2, alibi=True
+    )
+    model = CausalModel(FalconForCausalLM(config), "falcon")
+    with pytest.raises(ValueError, match=r"got falcon .falcon. with positions of its own"):
         require_branching(model)
 
 

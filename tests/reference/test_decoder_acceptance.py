@@ -12,7 +12,7 @@ from reference.laws.laws import Dense, Laws, OneHot, concatenate, overlap
 from reference.laws.sampling import Sampling
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
-from reference.rules.acceptance import Strict, residual
+from reference.rules.strict import Strict, residual
 from reference.stopping import Stopping
 from reference.verifier import verify
 

@@ -29,7 +29,7 @@ from reference.laws.laws import Dense
 from reference.laws.sampling import Sampling
 from reference.models.tabular import Table, TabularModel
 from reference.policies.policy import Fixed, Policy
-from reference.rules.acceptance import Strict
+from reference.rules.strict import Strict
 from reference.stopping import Stopping
 
 

@@ -17,8 +17,8 @@ from reference.laws.laws import Dense, Laws, OneHot
 from reference.laws.sampling import Sampling
 from reference.models.tabular import Table, TabularModel
 from reference.policies.policy import Fixed
-from reference.rules.acceptance import Strict
 from reference.rules.lenience import Lenient
+from reference.rules.strict import Strict
 from reference.stopping import Stopping
 from reference.verifier import verify
 

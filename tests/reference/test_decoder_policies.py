@@ -19,7 +19,7 @@ from reference.models.huggingface import CausalModel
 from reference.models.tabular import Table, TabularModel
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
 from reference.records import Block, Generation
-from reference.rules.acceptance import Strict
+from reference.rules.strict import Strict
 from reference.stopping import Stopping
 
 VOCABULARY = 3

@@ -13,16 +13,14 @@ from tokenizers.pre_tokenizers import ByteLevel
 from transformers import PreTrainedTokenizerFast
 from transformers.generation.stopping_criteria import StopStringCriteria
 
-from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import begin, decode, decode_speculatively
-from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
 from reference.models.huggingface import end_ids
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.records import Generation
-from reference.speculative import speculative_blocks, unread_ending
+from reference.speculative import speculative_blocks
 from reference.stopping import Stopping, StopStrings
 
 VOCABULARY = 12
@@ -115,6 +113,24 @@ def test_what_was_drafted_beyond_the_end_is_neither_emitted_nor_counted_as_accep
     assert block.tokens == (1, 2, 3)
     assert block.accepted == 3
     assert generation.accepted_fraction == 3 / 7
+
+
+def test_an_accepted_end_of_text_is_no_rollback() -> None:
+    for end in range(1, VOCABULARY):
+        for gamma in (1, 2, 4, 7):
+            assert run(Stopping(40, frozenset({end})), gamma=gamma).rollbacks == 0
+
+
+def test_a_rollback_is_a_drafted_token_that_the_targets_own_replaced() -> None:
+    # Wrong at 5 and 10; 11 ends the text, and what was drafted after it.
+    generation = run(Stopping(40, frozenset({11})), gamma=5, draft=slipping(5))
+    assert [(block.drafted, block.tokens) for block in generation.blocks] == [
+        ((1, 2, 3, 4, 4), (1, 2, 3, 4, 5)),
+        ((6, 7, 8, 9, 9), (6, 7, 8, 9, 10)),
+        ((11, 11, 11, 11, 11), (11,)),
+    ]
+    assert generation.rollbacks == 2
+    assert generation.discarded == 6
 
 
 def test_an_end_id_in_the_prompt_ends_nothing() -> None:
@@ -331,20 +347,3 @@ def test_counts_of_plain_decoding_divide_by_nothing() -> None:
     assert generation.drafted == generation.accepted == 0
     assert run(Stopping(5), gamma=0).accepted_fraction is None
     assert run(Stopping(1), gamma=5).accepted_fraction is None
-
-
-def test_an_unread_draft_ends_a_text_by_a_string_that_began_before_it() -> None:
-    strings = StopStrings(("ab",), lambda ids: "".join("abc"[token] for token in ids))
-    stopping = Stopping(30, stop_strings=strings)
-    draft = Draft(torch.tensor([1, 2]), OneHot(torch.tensor([1, 2])), torch.tensor([True, True]))
-    for text, ending in (([2, 0], (1, 2)), ([2, 2], ())):
-        found = unread_ending(draft, text, drafter_name="small", stopping=stopping, emitted=2)
-        assert found == ending
-
-
-def test_an_unread_draft_of_nan_is_named_with_its_place() -> None:
-    draft = Draft(torch.tensor([1, 2]), OneHot(torch.tensor([1, 2])), torch.tensor([True, False]))
-    with pytest.raises(FloatingPointError, match=r"^small returned .* at position 4$"):
-        unread_ending(
-            draft, [2, 0, 1], drafter_name="small", stopping=Stopping(4), emitted=2
-        )

@@ -9,7 +9,7 @@ import torch
 
 from reference.drafter import Draft
 from reference.laws.laws import Dense, Laws, OneHot
-from reference.rules.acceptance import Strict
+from reference.rules.strict import Strict
 from reference.verifier import verify
 
 GAMMA, VOCABULARY = 4, 5

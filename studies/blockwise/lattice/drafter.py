@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 
 from reference.branches import branching
+from reference.draft_loop import draft_from
 from reference.drafter import Draft
 from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
@@ -92,17 +93,7 @@ class LatticeDrafter:
         if len(drafts) > 1:
             return branching(drafts, device)
         tokens = torch.tensor(drafts[0] if drafts else [], dtype=torch.int64, device=device)
-        length = 0
-        refused = False
-        while length < len(tokens):
-            token = tokens[length : length + 1]
-            refused = not policy.trusts(OneHot(token))
-            if refused:
-                break
-            length += 1
-            if length < len(tokens) and not policy.goes_on(token, OneHot(token)):
-                break
-        return Draft(tokens[:length], OneHot(tokens[:length]), refused=refused)
+        return draft_from(OneHot(tokens), len(tokens), policy, generator)
 
     def score(
         self,

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from pairs import PROMPTS, tiny_pair
 
-from estimator.runs.arms import BASELINE, WARM_UP_TOKENS, Subject, probed, run_arms
+from estimator.runs.arms import BASELINE, WARM_UP_TOKENS, Subject, probed, probing, run_arms, under
 from estimator.runs.repeats import probes, timed, without
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
@@ -30,11 +30,11 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
     monkeypatch.setattr("estimator.runs.arms.decode_speculatively", decoded)
     sampling = Sampling(0.0)
     target, drafter = tiny_pair(sampling)
+    subject = Subject(target, drafter, sampling, Stopping(30))
     run_arms(
-        Subject(target, drafter, sampling, Stopping(30)),
+        subject,
         PROMPTS,
-        {"gamma 2": Fixed(2), "gamma 5": Fixed(5)},
-        probe_gammas=[1, 2],
+        probing(subject, [1, 2]) | {f"gamma {g}": under(subject, Fixed(g)) for g in (2, 5)},
         repeats=2,
         seed=seed,
         progress=lambda: None,
@@ -55,34 +55,35 @@ def test_every_probing_text_keeps_one_draft_length() -> None:
     """So each of its blocks but the last, which the end cuts, follows one of its own shape."""
     sampling = Sampling(0.0)
     target, drafter = tiny_pair(sampling)
+    subject = Subject(target, drafter, sampling, Stopping(14))
     runs = run_arms(
-        Subject(target, drafter, sampling, Stopping(14)),
+        subject,
         PROMPTS,
-        {"gamma 2": Fixed(2)},
-        probe_gammas=[1, 3],
+        probing(subject, [1, 3]) | {"gamma 2": under(subject, Fixed(2))},
         repeats=2,
         seed=0,
         progress=lambda: None,
     )
     texts = timed(runs)
-    probing = probes(texts)
-    assert len(probing) == 2 * len(PROMPTS)
-    for row, text in enumerate(probing):
+    probed_texts = probes(texts)
+    assert len(probed_texts) == 2 * len(PROMPTS)
+    for row, text in enumerate(probed_texts):
         gamma = 1 if row < len(PROMPTS) else 3
         assert {block.gamma for block in text.blocks[:-2]} == {gamma}
         assert all(block.gamma <= gamma for block in text.blocks)
-    assert probes(without(texts, 0)) == [*probing[1 : len(PROMPTS)], *probing[len(PROMPTS) + 1 :]]
+    count = len(PROMPTS)
+    assert probes(without(texts, 0)) == [*probed_texts[1:count], *probed_texts[count + 1 :]]
 
 
 @pytest.mark.parametrize(("enough_after", "repeats"), [(1, 1), (2, 2), (9, 3)])
 def test_repeats_end_when_they_are_enough(enough_after: int, repeats: int) -> None:
     sampling = Sampling(0.0)
     target, drafter = tiny_pair(sampling)
+    subject = Subject(target, drafter, sampling, Stopping(2))
     runs = run_arms(
-        Subject(target, drafter, sampling, Stopping(2)),
+        subject,
         PROMPTS,
-        {},
-        probe_gammas=[1],
+        probing(subject, [1]),
         repeats=3,
         seed=0,
         progress=lambda: None,

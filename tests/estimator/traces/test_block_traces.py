@@ -15,9 +15,9 @@ from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
-from reference.rules.acceptance import Strict
 from reference.rules.block_verification import BlockVerification
 from reference.rules.lenience import Lenient
+from reference.rules.strict import Strict
 from reference.stopping import Stopping
 
 TOKENS = 4

@@ -5,15 +5,15 @@ from collections.abc import Mapping, Sequence
 import pytest
 from pairs import PROMPTS, tiny_pair
 
-from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
+from estimator.runs.arms import AGAIN, BASELINE, Subject, probing, run_arms, under
 from estimator.seeding import seeded
 from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters.lookup import PromptLookupDrafter
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Confidence, Fixed, Policy
-from reference.rules.acceptance import Rule
 from reference.rules.lenience import Lenient
-from reference.speculative import STRICT
+from reference.rules.rule import Rule
+from reference.rules.strict import STRICT
 from reference.stopping import Stopping
 
 POLICIES = {"one": Fixed(1), "three": Fixed(3)}
@@ -90,7 +90,6 @@ def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
     class Accepting:
         name = "accepting"
         lossless = True
-        reads_endings = True
 
         def accepts(self, p, q, tokens, uniform):   # type: ignore[no-untyped-def]
             return uniform >= 0
@@ -182,11 +181,12 @@ def test_sampled_lenience_has_no_replay_to_predict_it() -> None:
 def test_repeats_of_an_arm_have_one_text_and_arms_their_own() -> None:
     sampling = Sampling(temperature=1)
     target, drafter = tiny_pair(sampling)
+    subject = Subject(target, drafter, sampling, Stopping(12))
     runs = run_arms(
-        Subject(target, drafter, sampling, Stopping(12)),
+        subject,
         PROMPTS,
-        POLICIES,
-        probe_gammas=[1, 3],
+        probing(subject, [1, 3])
+        | {arm: under(subject, policy) for arm, policy in POLICIES.items()},
         repeats=3,
         seed=0,
         progress=lambda: None,

@@ -25,7 +25,7 @@ from reference.laws.sampling import Sampling
 from reference.laws.scoring import Scores
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
-from reference.rules.acceptance import Strict
+from reference.rules.strict import Strict
 from reference.scoring import score_text
 from reference.stopping import Stopping
 from simulator.acceptance.replay import expected_calls

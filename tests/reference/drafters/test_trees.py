@@ -20,8 +20,8 @@ from reference.laws.sampling import Sampling
 from reference.laws.scoring import ranks
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
-from reference.rules.acceptance import Strict
 from reference.rules.lenience import Lenient
+from reference.rules.strict import Strict
 from reference.scoring import score_text
 from reference.stopping import Stopping
 

@@ -3,7 +3,7 @@
 import torch
 
 from reference.laws.laws import Dense, OneHot
-from reference.rules.acceptance import residual
+from reference.rules.strict import residual
 
 P = torch.tensor([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
 

@@ -123,7 +123,7 @@ def test_running_servers_of_another_kind_are_refused(served: str, message: str) 
         ),
         (
             ["--engine", "llama.cpp", "--synthetic", "0.5", "--gamma", "1"],
-            "synthetic acceptance must be vllm's, got llama.cpp",
+            "synthetic must be vllm's, got llama.cpp",
         ),
         (
             ["--engine", "llama.cpp", "--laws", "engine"],

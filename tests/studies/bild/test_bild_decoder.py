@@ -9,15 +9,17 @@ import pytest
 import torch
 from plain_laws import plain_law, random_table
 
+from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, decode_speculatively
+from reference.generation import decode
 from reference.laws.laws import Dense, Laws, OneHot, draw
 from reference.laws.sampling import Sampling
 from reference.models.tabular import Table, TabularModel
 from reference.records import Generation
-from reference.stopping import Stopping
+from reference.stopping import Stopping, StopStrings
 from studies.bild.distance import DISTANCES, Rollback
 from studies.bild.fallback import Fallback
+from studies.bild.loop import decode_bild, unread_ending
 
 VOCABULARY = 4
 PROMPT = [0]
@@ -114,7 +116,7 @@ def bild(
     """Returns what the one loop makes of the naive decoder's models and thresholds."""
     if generator is None:
         generator = torch.Generator().manual_seed(0)
-    return decode_speculatively(
+    return decode_bild(
         TabularModel(naive.large, VOCABULARY, "large"),
         ModelDrafter(TabularModel(naive.small, VOCABULARY, "small"), naive.sampling, VOCABULARY),
         PROMPT,
@@ -158,7 +160,7 @@ def test_bild_is_the_naive_algorithm_token_by_token(setting: str, distance: str)
         assert generation.draft_calls == naive.small_calls
         assert generation.rollbacks == naive.rollbacks
         kinds["rolled back"] += naive.rollbacks > 0
-        kinds["fallen back"] += any(block.refused for block in generation.blocks)
+        kinds["fallen back"] += generation.draft_calls > generation.drafted
         kinds["ended"] += generation.ending == "end of text"
         kinds["unread"] += generation.target_calls < len(generation.blocks)
     assert min(kinds.values()) > 10, kinds
@@ -227,7 +229,7 @@ def test_a_rollback_of_zero_is_zero() -> None:
 def test_disagreement_with_no_tolerance_gives_the_large_models_greedy_text() -> None:
     naive = example(fallback=0.0, rollback=0.0, distance="disagreement", most=4, new_tokens=29)
     generation = bild(naive)
-    read = sum(len(block.tokens) for block in generation.blocks if block.read)
+    read = sum(len(block.tokens) for block in generation.blocks if block.target_calls)
     assert generation.tokens[:read] == own_text(naive.large, naive)[:read]
 
 
@@ -279,6 +281,15 @@ def test_a_looked_up_token_is_as_far_as_the_law_that_puts_all_on_it() -> None:
         assert found.tolist() == pytest.approx(expected)
 
 
+@pytest.mark.parametrize("distance", ["kl", "total-variation", "disagreement"])
+def test_equal_laws_are_at_no_distance(distance: str) -> None:
+    rows = torch.randn(200, 50, generator=torch.Generator().manual_seed(0)).softmax(dim=-1)
+    tokens = torch.zeros(200, dtype=torch.int64)
+    rule = Rollback(0.0, distance)
+    assert rule.distances(Dense(rows), Dense(rows), tokens).tolist() == [0.0] * 200
+    assert bool(rule.accepts(Dense(rows), Dense(rows), tokens, tokens).all())
+
+
 @pytest.mark.parametrize("value", [-0.1, math.nan, math.inf])
 def test_a_fallback_that_is_no_threshold_is_refused(value: float) -> None:
     with pytest.raises(ValueError, match=f"fallback must be finite and at least 0, got {value}"):
@@ -298,3 +309,20 @@ def test_unknown_measures_and_distances_are_refused() -> None:
         Fallback(0.5, measure="doubt")
     with pytest.raises(ValueError, match=r"distance must be one of cross-entropy, kl, .* got 'l2'"):
         Rollback(1.0, "l2")
+
+
+def test_an_unread_draft_ends_a_text_by_a_string_that_began_before_it() -> None:
+    strings = StopStrings(("ab",), lambda ids: "".join("abc"[token] for token in ids))
+    stopping = Stopping(30, stop_strings=strings)
+    draft = Draft(torch.tensor([1, 2]), OneHot(torch.tensor([1, 2])), torch.tensor([True, True]))
+    for text, ending in (([2, 0], (1, 2)), ([2, 2], ())):
+        found = unread_ending(draft, text, drafter_name="small", stopping=stopping, emitted=2)
+        assert found == ending
+
+
+def test_an_unread_draft_of_nan_is_named_with_its_place() -> None:
+    draft = Draft(torch.tensor([1, 2]), OneHot(torch.tensor([1, 2])), torch.tensor([True, False]))
+    with pytest.raises(FloatingPointError, match=r"^small returned .* at position 4$"):
+        unread_ending(
+            draft, [2, 0, 1], drafter_name="small", stopping=Stopping(4), emitted=2
+        )

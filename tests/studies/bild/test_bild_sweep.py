@@ -17,7 +17,7 @@ from reference.stopping import Stopping
 from simulator.cost.curves import CostModel
 from studies.bild.distance import Rollback
 from studies.bild.fallback import Fallback
-from studies.bild.grid import LARGE, SMALL, Grid, probed_lengths
+from studies.bild.grid import LARGE, SMALL, Grid
 from studies.bild.prediction import predict, record, spliced
 from studies.bild.row import BildRow
 from studies.bild.sweep import sweep
@@ -49,7 +49,7 @@ def swept(temperature: float, references: list[str] | None = None) -> Sweep:
         seed=0,
         progress=lambda: done.append(None),
     )
-    arms = len(GRID.arms(frozenset(), 1)) + len(probed_lengths(GRID)) + 2
+    arms = len(GRID.arms(frozenset(), 1)) + len(GRID.probes(frozenset())) + 2
     assert len(done) == arms * len(PROMPTS)
     return result
 

@@ -13,7 +13,7 @@ from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed, Policy
-from reference.rules.acceptance import Strict
+from reference.rules.strict import Strict
 from reference.stopping import Stopping
 
 

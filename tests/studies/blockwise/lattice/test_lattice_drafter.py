@@ -18,7 +18,7 @@ from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Confidence, Fixed
-from reference.rules.acceptance import Strict
+from reference.rules.strict import Strict
 from reference.scoring import score_text
 from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter

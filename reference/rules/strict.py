@@ -1,46 +1,11 @@
-"""Acceptance rules: how likely a drafted token is kept, and what replaces a rejected one."""
+"""The strict rule: speculative sampling, after which no output tells that there was a draft."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from reference.laws.laws import Dense, Laws, OneHot
-
-
-class Rule(Protocol):
-    """Judges drafted tokens and gives the law of a rejected token's replacement."""
-
-    @property
-    def name(self) -> str:
-        """What reports call this rule."""
-
-    @property
-    def lossless(self) -> bool:
-        """Whether the output law is the target's own."""
-
-    @property
-    def reads_endings(self) -> bool:
-        """Whether the target judges a draft that ends the text; if not, all of it stands."""
-
-    def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
-        """Returns which tokens are accepted, shape (gamma,), bool; those before the first that
-        is not stand.
-
-        Args:
-          p, q: the target's and the draft's laws at the drafted positions.
-          tokens: shape (gamma,), int64.
-          uniform: draws from [0, 1), shape (gamma,).
-        """
-
-    def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
-        """Returns the law, not normalised, of what replaces the first token that does not stand.
-
-        Args:
-          p, q, tokens: as for `accepts`.
-          place: that token's index, shape (1,), int64.
-        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,16 +20,15 @@ class Strict:
     def lossless(self) -> bool:
         return True
 
-    @property
-    def reads_endings(self) -> bool:
-        return True
-
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         # r < p/q without the division; strict, so that r = 0 never accepts where p = 0.
         return uniform * q.of(tokens) < p.of(tokens)
 
     def replacement(self, p: Dense, q: Laws, tokens: Tensor, place: Tensor) -> Dense:
         return Dense(residual(p.at(place).probabilities, q.at(place)))
+
+
+STRICT = Strict()
 
 
 def residual(p: Tensor, q: Laws) -> Tensor:

@@ -1,0 +1,129 @@
+"""What target passes took on an engine, the machine's changing speed divided out.
+
+Within a turn (`Trial.turns`) every γ runs, and prompts of both kinds, so that
+`estimator.runs.levels` tells what a pass takes from how fast the machine was. How sure that is, a
+bootstrap over prompts says (Efron 1979): leaving one out in turn, a jackknife, is inconsistent for
+medians, which jump from one turn to the next.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.kind import EngineKind
+from engines.trials.runs import Run
+from engines.trials.steps import Steps
+from engines.trials.trial import Case, Cell, Measured, Trial
+from estimator.runs.levels import SWEEPS, levels
+
+# By cell; each value is of one shape for all cells.
+Table = dict[Cell, NDArray[np.float64]]
+# Of prompts; their spread is then known to 5 %, of which the later sweeps are no part.
+RESAMPLES = 200
+RESAMPLE_SWEEPS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """What a target pass takes at one temperature and concurrency, drafting included.
+
+    levels: seconds by cell.
+    drawn: which prompts each resample is made of, or which repeats where prompts ran at once, shape
+      (RESAMPLES, n); empty where some cell rests on one of them.
+    resampled: the seconds of each resample by cell, shape (RESAMPLES,); NaN where it lacks the
+      cell.
+    """
+
+    levels: dict[Cell, float]
+    drawn: NDArray[np.int64]
+    resampled: Table
+
+    def steps(self, gammas: Sequence[int]) -> Steps:
+        """Returns what steps cost at these γ, on the prompts that prices are taken from."""
+        return Steps(
+            self.levels["priced", 0], {gamma: self.levels["priced", gamma] for gamma in gammas}
+        )
+
+
+def timed_steps(trial: Trial, measured: Measured, case: Case) -> Timed:
+    """Returns what target passes took.
+
+    Servers that ran together share the turns; of others each γ has turns of its own.
+
+    Raises:
+      ValueError: if the passes over the prompts gave every text whole.
+    """
+    table = _table(trial, measured, case)
+    for (_, gamma), row in table.items():
+        if np.isnan(row).all():
+            raise ValueError(
+                "max-new-tokens must leave a step after the passes over the prompts, "
+                f"got {trial.max_new_tokens} at gamma {gamma}"
+            )
+    whole = {cell: row.ravel() for cell, row in table.items()}
+    found = {cell: float(level) for cell, level in _levels(trial, whole, SWEEPS).items()}
+    axis = unit_axis(case)
+    present = np.array([~np.isnan(row).all(axis=1 - axis) for row in table.values()])
+    units = present.shape[1]
+    if present.sum(axis=1).min() < 2:
+        return Timed(found, np.zeros((0, units), dtype=np.int64), {})
+    drawn = np.random.default_rng(trial.seed).integers(0, units, (RESAMPLES, units))
+    resamples = {
+        cell: np.moveaxis(np.take(row, drawn, axis=axis), axis, 0).reshape(RESAMPLES, -1)
+        for cell, row in table.items()
+    }
+    return Timed(found, drawn, _levels(trial, resamples, RESAMPLE_SWEEPS))
+
+
+def unit_axis(case: Case) -> int:
+    """Returns which axis of (repeats, turns) is drawn anew: prompts, where each is a turn."""
+    return 1 if case[1] == 1 else 0
+
+
+def block_seconds(kind: EngineKind, runs: Sequence[Run]) -> NDArray[np.float64]:
+    """Returns the seconds of a target pass, drafting included, shape (repeats, turns of each).
+
+    A turn is a text, or all that ran at once; NaN where the pass over the prompt gave it whole.
+    """
+    return np.array(
+        [
+            [
+                part.seconds / steps if steps > 0 else np.nan
+                for part in one.parts
+                for steps in (part.steps(drafts_past_end=kind.drafts_past_end),)
+            ]
+            for one in runs
+        ]
+    )
+
+
+def _table(trial: Trial, measured: Measured, case: Case) -> Table:
+    """Returns the seconds of all cells, of one shape: there may be a prompt more of one kind."""
+    table = {
+        (use, gamma): block_seconds(trial.kind, measured.of(use)[gamma, case])
+        for use, gamma in trial.cells(trial.served_gammas)
+        if trial.prompts_of(use)
+    }
+    turns = max(row.shape[1] for row in table.values())
+    return {
+        cell: np.pad(row, ((0, 0), (0, turns - row.shape[1])), constant_values=np.nan)
+        for cell, row in table.items()
+    }
+
+
+def _levels(trial: Trial, table: Table, sweeps: int) -> Table:
+    """Returns the levels of cells, shape (...), from their seconds by turn, (..., turns)."""
+    cells = trial.cells(trial.served_gammas)
+    sharing = [cells] if trial.together else [
+        [cell for cell in cells if cell[1] == gamma] for gamma in trial.served_gammas
+    ]
+    found: Table = {}
+    for group in sharing:
+        rows = [cell for cell in group if cell in table]
+        seconds = np.stack([table[cell] for cell in rows], axis=-2)
+        found |= dict(zip(rows, np.moveaxis(levels(seconds, sweeps=sweeps), -1, 0), strict=True))
+    return found

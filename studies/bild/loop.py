@@ -1,0 +1,160 @@
+"""Big Little Decoder's loop: Algorithm 1 of Kim et al. 2023, of the parts of speculative decoding.
+
+A loop beside the core's, because a text may end here with a draft that the large model never reads:
+"while y[-1] is not the end of text" asks nothing of it. So a draft may fill the text to its last
+token, and a block may have no call of the large model; in speculative decoding neither can be.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from reference.clock import Clock
+from reference.drafter import Draft, Drafter
+from reference.generation import begin
+from reference.laws.sampling import Sampling
+from reference.models.model import Model, require_finite
+from reference.policies.policy import Policy
+from reference.records import Block, Generation
+from reference.rules.rule import Rule
+from reference.speculative import verify_draft
+from reference.stopping import Stopping
+
+
+@dataclass(frozen=True, slots=True)
+class BildBlock(Block):
+    """A block of BiLD.
+
+    asked: laws that the small model computed: of drafted tokens, and one that it was not sure of.
+    read: whether the large model ran; a text's last block may be a draft that stands unread.
+    """
+
+    asked: int
+    read: bool
+
+    @property
+    def target_calls(self) -> int:
+        return int(self.read)
+
+    @property
+    def draft_calls(self) -> int:
+        return self.asked
+
+
+def read_part(run: Generation) -> Generation:
+    """Returns the blocks of a text that its large model read."""
+    return replace(run, blocks=tuple(block for block in run.blocks if block.target_calls > 0))
+
+
+def unread_ending(
+    draft: Draft, text: Sequence[int], *, drafter_name: str, stopping: Stopping, emitted: int
+) -> tuple[int, ...]:
+    """Returns the ids of a draft that ends the text by itself; none if the text goes on.
+
+    Args:
+      draft, text, drafter_name: as for `reference.speculative.verify_draft`.
+      stopping: when the text ends.
+      emitted: how many ids of text were not given.
+
+    Raises:
+      FloatingPointError: if the drafter returned logits that are NaN or infinite.
+    """
+    if len(draft.tokens) == 0:
+        return ()
+    drafted: list[int] = draft.tokens.tolist()
+    _, ending = stopping.cut(text, drafted, emitted=emitted)
+    if ending is None:
+        return ()
+    if draft.finite is not None:
+        require_finite(draft.finite.tolist(), drafter_name, len(text))
+    return tuple(drafted)
+
+
+@torch.inference_mode()
+def bild_blocks(
+    large: Model,
+    drafter: Drafter,
+    text: list[int],
+    *,
+    sampling: Sampling,
+    policy: Policy,
+    stopping: Stopping,
+    generator: torch.Generator,
+    rule: Rule,
+) -> Iterator[BildBlock]:
+    """Yields a text's blocks as they are made.
+
+    Args:
+      large, drafter: started on this text (`reference.generation.begin`).
+      text, sampling, stopping, generator: as for `reference.speculative.speculative_blocks`.
+      policy: when the small model falls back (`Fallback`).
+      rule: what the large one rolls back (`Rollback`).
+
+    Raises:
+      FloatingPointError: if a model returns logits that are NaN or infinite.
+    """
+    prefix = len(text)
+    text = list(text)
+    blocks: list[BildBlock] = []
+    ending = None
+    while ending is None:
+        clock = Clock(drafter, large)
+        gamma = min(policy.gamma(blocks), prefix + stopping.max_new_tokens - len(text))
+        draft = drafter.propose(text, gamma, policy, generator)
+        drafted = tokens = unread_ending(
+            draft, text, drafter_name=drafter.name, stopping=stopping, emitted=len(text) - prefix
+        )
+        accepted, read = len(drafted), not drafted
+        if read:
+            verified = verify_draft(
+                large,
+                draft,
+                text,
+                drafter_name=drafter.name,
+                sampling=sampling,
+                rule=rule,
+                generator=generator,
+            )
+            drafted, accepted, tokens = verified.drafted, verified.accepted, verified.tokens
+        emitted, ending = stopping.cut(text, tokens, emitted=len(text) - prefix)
+        text += emitted
+        blocks.append(
+            BildBlock(
+                gamma,
+                drafted,
+                tuple(emitted),
+                min(accepted, len(emitted)),
+                *clock.seconds(),
+                ending=ending,
+                asked=len(draft.tokens if draft.finite is None else draft.finite),
+                read=read,
+            )
+        )
+        yield blocks[-1]
+
+
+def decode_bild(
+    large: Model,
+    drafter: Drafter,
+    prompt: Sequence[int],
+    *,
+    sampling: Sampling,
+    policy: Policy,
+    stopping: Stopping,
+    generator: torch.Generator,
+    rule: Rule,
+) -> Generation:
+    """Returns a continuation by both models; arguments as for `bild_blocks`."""
+    text, seconds = begin(large, drafter, prompt, stopping)
+    blocks = bild_blocks(
+        large,
+        drafter,
+        text,
+        sampling=sampling,
+        policy=policy,
+        stopping=stopping,
+        generator=generator,
+        rule=rule,
+    )
+    return Generation(tuple(text), tuple(blocks), seconds)
