@@ -16,7 +16,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from torch import Tensor, nn
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
-from reference.training.loop import Trained, train
+from reference.training.loop import Trained, Training, train
 from reference.training.optimizers import muon_and_adamw
 from reference.training.schedule import Schedule
 
@@ -131,14 +131,16 @@ def trained(
 
     done = train(
         module,
-        name=name,
+        Training(
+            name,
+            Schedule(steps, 1e-3, warmup=max(1, steps // 20)),
+            work / f"{name}.safetensors",
+            seed=seed,
+            settings={"plan": repr(plan)},
+            checkpoint_steps=500,
+        ),
         batch=batch,
         loss=loss,
-        schedule=Schedule(steps, 1e-3, warmup=max(1, steps // 20)),
         optimizers=muon_and_adamw(module),
-        checkpoint=work / f"{name}.safetensors",
-        checkpoint_steps=500,
-        settings={"plan": repr(plan)},
-        seed=seed,
     )
     return module, done

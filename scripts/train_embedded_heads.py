@@ -19,6 +19,7 @@ from training import POSITIONS, encode, read
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
 from reference.models.embedded import library_files, weights_folder
+from reference.training.loop import Training
 from reference.training.schedule import Schedule
 from studies.blockwise.folder import save_heads
 from studies.blockwise.heads import Heads
@@ -59,12 +60,12 @@ def main() -> None:
     train_on_states(
         heads,
         target.lm_head,
+        Training(
+            "heads", Schedule(STEPS, PEAK_RATE), work / "heads.safetensors", seed=arguments.seed
+        ),
         windows=windows,
         states=states,
-        schedule=Schedule(STEPS, PEAK_RATE),
         positions=POSITIONS_PER_STEP,
-        checkpoint=work / "heads.safetensors",
-        seed=arguments.seed,
     )
     note = {
         "model": "embedded",

@@ -27,7 +27,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from reference.training.loop import train
+from reference.training.loop import Training, train
 from reference.training.publish import publish
 from reference.training.schedule import Schedule
 
@@ -154,13 +154,10 @@ def main() -> None:
         checkpoint = output / f"{name}.checkpoint.safetensors"
         trained = train(
             model,
-            name=name,
+            Training(name, Schedule(steps[name], PEAK_RATE), checkpoint, seed=arguments.seed),
             batch=lambda step: numbers_of(step, arguments.seed + 1),
             loss=loss,
-            schedule=Schedule(steps[name], PEAK_RATE),
             optimizers=[torch.optim.AdamW(model.parameters(), weight_decay=0.01)],
-            checkpoint=checkpoint,
-            seed=arguments.seed,
         )
         texts = greedy_texts(
             model, tokenizer, [str(n) for n in checked], max_new_tokens=TEXT_TOKENS

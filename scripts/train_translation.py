@@ -34,7 +34,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast
 
-from reference.training.loop import train
+from reference.training.loop import Training, train
 from reference.training.optimizers import muon_and_adamw
 from reference.training.publish import publish
 from reference.training.schedule import Schedule
@@ -163,13 +163,10 @@ def main() -> None:
         checkpoint = output / f"{name}.checkpoint.safetensors"
         trained = train(
             model,
-            name=name,
+            Training(name, Schedule(steps, PEAK_RATE), checkpoint, seed=arguments.seed),
             batch=lambda step: batch_of(step, lengths, arguments.seed),
             loss=loss,
-            schedule=Schedule(steps, PEAK_RATE),
             optimizers=muon_and_adamw(model),
-            checkpoint=checkpoint,
-            seed=arguments.seed,
         )
         outputs = greedy_texts(model, tokenizer, tested, max_new_tokens=TEXT_TOKENS)
         note = {

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from reference.training.loop import train
+from reference.training.loop import Training, train
 from reference.training.optimizers import muon_and_adamw
 from reference.training.schedule import Schedule
 
@@ -71,13 +71,15 @@ def train_stage(
     """
     trained = train(
         model,
-        name=name,
+        Training(
+            name,
+            Schedule(steps, PEAK_RATE, decay=0.7 if decays else 0.0),
+            work / f"{name}.safetensors",
+            checkpoint_steps=CHECKPOINT_STEPS,
+        ),
         batch=batch,
         loss=loss,
-        schedule=Schedule(steps, PEAK_RATE, decay=0.7 if decays else 0.0),
         optimizers=muon_and_adamw(model),
-        checkpoint=work / f"{name}.safetensors",
-        checkpoint_steps=CHECKPOINT_STEPS,
     )
     if trained.steps > 0:
         log_stage(work, name, steps=trained.steps, seconds=trained.seconds)

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from reference.models.cached_model import CachedModel
 from reference.training.lessons import Lesson, logits_along
-from reference.training.loop import Trained, train
+from reference.training.loop import Trained, Training, train
 from reference.training.losses import LOSSES, hard_labels
 from reference.training.schedule import Schedule
 
@@ -112,21 +112,24 @@ def _teach(
     if not lessons:
         raise ValueError("a calibration set must have at least one text, got none")
     model.module.requires_grad_(True)
-    return train(
-        model.module,
+    training = Training(
         name=f"align {model.name}",
-        batch=lambda step: _rows(step, len(lessons), course.batch, course.seed),
-        loss=lambda rows, step: learned([lessons[row] for row in rows.tolist()]),
         schedule=course.schedule,
-        optimizers=[torch.optim.AdamW(model.module.parameters(), weight_decay=0.0)],
         checkpoint=course.checkpoint,
+        seed=course.seed,
         settings={
             "batch": course.batch,
             "peak": course.schedule.peak,
             "lessons": len(lessons),
             **settings,
         },
-        seed=course.seed,
+    )
+    return train(
+        model.module,
+        training,
+        batch=lambda step: _rows(step, len(lessons), course.batch, course.seed),
+        loss=lambda rows, step: learned([lessons[row] for row in rows.tolist()]),
+        optimizers=[torch.optim.AdamW(model.module.parameters(), weight_decay=0.0)],
     )
 
 

@@ -3,7 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import torch
@@ -14,6 +14,32 @@ from reference.training.processes import require_equal_shares, this_process
 from reference.training.schedule import Schedule
 
 SMOOTHING = 0.98
+
+
+@dataclass(frozen=True, slots=True)
+class Training:
+    """What a training is.
+
+    name: what the progress bar calls it.
+    schedule: steps and learning rates.
+    checkpoint: a safetensors file, gone on from if it is there and written as training goes.
+    seed: of what the module draws at random (dropout), at each step anew.
+    settings: what else tells this training from another; a checkpoint of others is refused.
+    checkpoint_steps: how many steps lie between checkpoints; one is written after the last, too.
+    """
+
+    name: str
+    schedule: Schedule
+    checkpoint: Path
+    seed: int = 0
+    settings: Mapping[str, object] = field(default_factory=dict)
+    checkpoint_steps: int = 100
+
+    @property
+    def asked(self) -> dict[str, object]:
+        """What a checkpoint must agree with."""
+        own = {"name": self.name, "steps": self.schedule.steps, "seed": self.seed}
+        return own | dict(self.settings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +60,11 @@ class Trained:
 
 def train(
     module: nn.Module,
+    training: Training,
     *,
-    name: str,
     batch: Callable[[int], Tensor],
     loss: Callable[[Tensor, int], Tensor],
-    schedule: Schedule,
     optimizers: Sequence[torch.optim.Optimizer],
-    checkpoint: Path,
-    checkpoint_steps: int = 100,
-    settings: Mapping[str, object] | None = None,
-    seed: int = 0,
 ) -> Trained:
     """Trains the module's parameters that require gradients, in place.
 
@@ -54,15 +75,10 @@ def train(
 
     Args:
       module: what is trained; left in evaluation mode.
-      name: what the progress bar calls it.
+      training: its name, steps and checkpoint.
       batch: of a step, counted from 0: a tensor with one row an example (often just indices).
       loss: of a batch (or a process's share of it) and the step: a scalar.
-      schedule: steps and learning rates.
       optimizers: of all parameters trained.
-      checkpoint: a safetensors file, gone on from if it is there and written as training goes.
-      checkpoint_steps: how many steps lie between checkpoints; one is written after the last, too.
-      settings: what else tells this training from another; a checkpoint of others is refused.
-      seed: of what the module draws at random (dropout), at each step anew.
 
     Raises:
       ValueError: if the checkpoint is of another training, or a batch has no equal shares.
@@ -72,13 +88,13 @@ def train(
     from accelerate.utils import reduce
     from tqdm import tqdm
 
+    name, schedule, checkpoint = training.name, training.schedule, training.checkpoint
     process = this_process()
     parameters = {key: value for key, value in module.named_parameters() if value.requires_grad}
-    asked = {"name": name, "steps": schedule.steps, "seed": seed, **(settings or {})}
     begun = 0
     if checkpoint.exists():
         begun = load_checkpoint(
-            checkpoint, settings=asked, parameters=parameters, optimizers=optimizers
+            checkpoint, settings=training.asked, parameters=parameters, optimizers=optimizers
         )
     module.train()
     began = time.perf_counter()
@@ -93,7 +109,7 @@ def train(
         disable=None if process.is_main_process else True,
     )
     for step in progress:
-        torch.manual_seed((seed * 1_000_003 + step) * 1_009 + process.process_index)
+        torch.manual_seed((training.seed * 1_000_003 + step) * 1_009 + process.process_index)
         whole = batch(step)
         require_equal_shares(len(whole), processes=process.num_processes)
         share = whole[process.process_index :: process.num_processes]
@@ -115,11 +131,12 @@ def train(
         smooth = last if math.isnan(smooth) else SMOOTHING * smooth + (1 - SMOOTHING) * last
         progress.set_postfix(loss=f"{smooth:.3f}", refresh=False)
         done = step + 1
-        if process.is_main_process and (done % checkpoint_steps == 0 or done == schedule.steps):
+        due = done % training.checkpoint_steps == 0 or done == schedule.steps
+        if process.is_main_process and due:
             save_checkpoint(
                 checkpoint,
                 step=done,
-                settings=asked,
+                settings=training.asked,
                 parameters=parameters,
                 optimizers=optimizers,
             )

@@ -74,6 +74,7 @@ def train_command(
 
     from ngram.rows.vocabulary import vocabulary_of
     from reference.models.huggingface import load_model, load_tokenizer, resolve_device
+    from reference.training.loop import Training
     from reference.training.schedule import Schedule
     from specplan.loading.drafters import target_source
     from studies.blockwise.folder import save_heads
@@ -122,30 +123,30 @@ def train_command(
         "window": windows.shape[1],
         "tokens": learnt.numel(),
     }
-    checkpoint = work / "checkpoint.safetensors"
+    training = Training(
+        name="model and heads" if joint else "heads",
+        schedule=schedule,
+        checkpoint=work / "checkpoint.safetensors",
+        seed=seed,
+        settings=settings,
+    )
     if joint:
         done = train_jointly(
             made,
             model.module,
+            training,
             windows=learnt,
-            schedule=schedule,
             texts=max(positions // windows.shape[1], 1),
-            checkpoint=checkpoint,
-            seed=seed,
-            settings=settings,
         )
     else:
         model.module.requires_grad_(False)
         done = train_on_states(
             made,
             embedding,
+            training,
             windows=learnt,
             states=kept_states(model.module, learnt, work / "states"),
-            schedule=schedule,
             positions=positions,
-            checkpoint=checkpoint,
-            seed=seed,
-            settings=settings,
         )
     accuracy = head_accuracy(
         made,

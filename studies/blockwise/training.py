@@ -6,7 +6,6 @@ Kim et al. 2024 (blockwise drafts), appendix C.1. On a frozen model L_1 is a con
 of its text are then computed once and kept, and a step costs the heads alone.
 """
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +16,7 @@ from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 
 from reference.atomic.whole_file import whole_file
-from reference.training.loop import Trained, train
-from reference.training.schedule import Schedule
+from reference.training.loop import Trained, Training, train
 from studies.blockwise.heads import Heads
 
 SHARD = 32
@@ -135,33 +133,27 @@ def heads_loss(heads: Heads, embedding: nn.Module, states: Tensor, ahead: Tensor
 def train_on_states(
     heads: Heads,
     embedding: nn.Module,
+    training: Training,
     *,
     windows: Tensor,
     states: Tensor,
-    schedule: Schedule,
     positions: int,
-    checkpoint: Path,
-    seed: int,
-    settings: Mapping[str, object] | None = None,
 ) -> Trained:
     """Trains heads in place on a frozen model's states.
 
     Args:
       heads: on the embedding's device.
       embedding: the model's output embedding, frozen.
+      training: its steps and checkpoint; its seed is that of the positions drawn, too.
       windows: ids, shape (windows, length).
       states: along them, shape (windows, length, width).
-      schedule: steps and rates.
       positions: drawn at random for each step.
-      checkpoint: gone on from if it is there.
-      seed: of the positions drawn.
-      settings: what else tells this training from another.
     """
     usable = windows.shape[1] - heads.count
     device = heads.up.device
 
     def batch(step: int) -> Tensor:
-        return drawn(len(windows) * usable, positions, seed=seed, step=step)
+        return drawn(len(windows) * usable, positions, seed=training.seed, step=step)
 
     def loss(chosen: Tensor, step: int) -> Tensor:
         row, place = chosen // usable, chosen % usable
@@ -170,45 +162,35 @@ def train_on_states(
 
     return train(
         heads,
-        name="heads",
+        training,
         batch=batch,
         loss=loss,
-        schedule=schedule,
         optimizers=[torch.optim.AdamW(heads.parameters(), betas=(0.9, 0.95), weight_decay=0.01)],
-        checkpoint=checkpoint,
-        settings=settings,
-        seed=seed,
     )
 
 
 def train_jointly(
     heads: Heads,
     module: Any,
+    training: Training,
     *,
     windows: Tensor,
-    schedule: Schedule,
     texts: int,
-    checkpoint: Path,
-    seed: int,
-    settings: Mapping[str, object] | None = None,
 ) -> Trained:
     """Trains heads and their model in place, L_1 being the model's own loss.
 
     Args:
       heads: on the model's device.
       module: a decoder-only `PreTrainedModel`.
+      training: its steps and checkpoint; its seed is that of the windows drawn, too.
       windows: ids, shape (windows, length).
-      schedule: steps and rates.
       texts: windows drawn at random for each step.
-      checkpoint: gone on from if it is there.
-      seed: of the windows drawn.
-      settings: what else tells this training from another.
     """
     both = nn.ModuleDict({"model": module, "heads": heads})
     embedding = module.get_output_embeddings()
 
     def batch(step: int) -> Tensor:
-        return windows[drawn(len(windows), texts, seed=seed, step=step)]
+        return windows[drawn(len(windows), texts, seed=training.seed, step=step)]
 
     def loss(ids: Tensor, step: int) -> Tensor:
         ids = ids.to(module.device)
@@ -220,14 +202,10 @@ def train_jointly(
 
     return train(
         both,
-        name="model and heads",
+        training,
         batch=batch,
         loss=loss,
-        schedule=schedule,
         optimizers=[torch.optim.AdamW(both.parameters(), betas=(0.9, 0.95), weight_decay=0.01)],
-        checkpoint=checkpoint,
-        settings=settings,
-        seed=seed,
     )
 
 

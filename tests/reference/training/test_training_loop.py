@@ -8,7 +8,7 @@ import torch
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from reference.training.loop import Trained, train
+from reference.training.loop import Trained, Training, train
 from reference.training.optimizers import muon_and_adamw
 from reference.training.schedule import Schedule
 
@@ -40,14 +40,12 @@ class Task:
 
         return train(
             self.module,
-            name="task",
+            Training(
+                "task", Schedule(steps, 0.05, warmup=2), self.checkpoint, seed, checkpoint_steps=4
+            ),
             batch=self.batch,
             loss=loss,
-            schedule=Schedule(steps, 0.05, warmup=2),
             optimizers=muon_and_adamw(self.module),
-            checkpoint=self.checkpoint,
-            checkpoint_steps=4,
-            seed=seed,
         )
 
     def weights(self) -> dict[str, Tensor]:

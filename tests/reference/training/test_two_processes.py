@@ -9,7 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from reference.training.loop import Trained, train
+from reference.training.loop import Trained, Training, train
 from reference.training.processes import this_process
 from reference.training.schedule import Schedule
 
@@ -36,13 +36,15 @@ def learned(folder: Path, *, killed_at: int | None = None) -> tuple[nn.Module, T
 
     trained = train(
         module,
-        name="task",
+        Training(
+            "task",
+            Schedule(STEPS, 0.05, warmup=2),
+            folder / "task.safetensors",
+            checkpoint_steps=2,
+        ),
         batch=lambda step: (torch.arange(8) * 5 + step) % 16,
         loss=loss,
-        schedule=Schedule(STEPS, 0.05, warmup=2),
         optimizers=[torch.optim.AdamW(module.parameters())],
-        checkpoint=folder / "task.safetensors",
-        checkpoint_steps=2,
     )
     return module, trained
 

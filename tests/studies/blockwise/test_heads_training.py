@@ -8,6 +8,7 @@ import torch
 from torch import nn
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from reference.training.loop import Training
 from reference.training.schedule import Schedule
 from studies.blockwise.heads import Heads
 from studies.blockwise.training import (
@@ -71,12 +72,15 @@ def trained_heads(model: Any, folder: Path, steps: int, planned: int) -> Heads:
         train_on_states(
             heads,
             Stopping(),
+            Training(
+                "heads",
+                Schedule(planned, 1e-2, warmup=5),
+                folder / "checkpoint.safetensors",
+                seed=3,
+            ),
             windows=windows,
             states=states,
-            schedule=Schedule(planned, 1e-2, warmup=5),
             positions=64,
-            checkpoint=folder / "checkpoint.safetensors",
-            seed=3,
         )
     except KilledError:
         return heads
@@ -148,11 +152,9 @@ def test_model_and_heads_learn_together(tmp_path: Path) -> None:
     done = train_jointly(
         heads,
         model,
+        Training("both", Schedule(120, 1e-2, warmup=5), tmp_path / "checkpoint.safetensors"),
         windows=windows,
-        schedule=Schedule(120, 1e-2, warmup=5),
         texts=8,
-        checkpoint=tmp_path / "checkpoint.safetensors",
-        seed=0,
     )
     assert done.steps == 120
     with torch.no_grad():
