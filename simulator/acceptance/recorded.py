@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.acceptance import Acceptance, Kind, Price
-from simulator.acceptance.by_position import ByPosition
 from simulator.numerics.arguments import integer, integers, non_negative, probability
 
 # What rounding may add to the blocks of a text in which no draft stands: 1 for each token.
@@ -57,22 +56,42 @@ class Recorded(Acceptance):
     def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
         """Returns the expected price of blocks for each token; beyond the replayed γ, extrapolated.
 
-        There the gain of the last positions goes on at the rate of the last two, texts long.
+        There blocks draft as few tokens as before where they drafted fewer than the longest
+        replayed; the rest of them grow, and what they draft stands, at the rates seen last.
         """
         lengths = integers("gamma", gamma)
         total = np.empty(lengths.shape)
         for index, value in np.ndenumerate(lengths):
             if value == 0:
-                total[index] = price(np.zeros(1, dtype=np.int64))[0]
+                row = np.ones(1)
             elif value in self.blocks:
                 row = np.array(self.blocks[int(value)])
-                total[index] = row @ price(np.arange(len(row)))
             else:
-                total[index] = self._beyond().per_token(price, value)
+                row = self._beyond(int(value))
+            total[index] = row @ price(np.arange(len(row)))
         return total[()]
 
-    def _beyond(self) -> ByPosition:
-        """Returns the rates by position that give the same tokens per call at each replayed γ."""
+    def _beyond(self, gamma: int) -> NDArray[np.float64]:
+        """Returns the expected blocks for each token that draft 0, …, γ tokens.
+
+        A block of at least j tokens is one that had room for them: of those with room for j - 1 a
+        share h does, and of what then stands a share a. With R_j the chance of that room,
+
+            E[τ(γ)] = 1 + Σ_{j≤γ} R_j S_j,   R_j = R_{j-1} h,   S_j = S_{j-1} a     (j > G)
+
+        G the largest γ replayed, h = R_G / R_{G-1}, and a the mean rate over its last half.
+        """
+        last = len(self.blocks)
         tokens = np.array([1.0, *(1 / sum(row) for row in self.blocks.values())])
-        stands = np.minimum.accumulate(np.clip(np.diff(tokens), 0.0, 1.0))
-        return ByPosition.of_unconditional(stands)
+        shares = np.array(self.blocks[last]) * tokens[-1]
+        room = np.cumsum(shares[::-1])[::-1]
+        gains = np.diff(tokens, prepend=0.0)
+        stands = np.divide(gains, room, out=np.zeros(last + 1), where=room > 0)
+        half = last // 2
+        kept = max(stands[-1], 0.0) / stands[half] if stands[half] > 0 else 0.0
+        rate = min(kept ** (1 / (last - half)), 1.0)
+        steps = np.arange(1, gamma - last + 1)
+        further = room[-1] * (room[-1] / room[-2] if room[-2] > 0 else 0.0) ** steps
+        longer = tokens[-1] + further @ (stands[-1] * rate**steps)
+        reached = np.concatenate([room, further, [0.0]])
+        return np.asarray((reached[:-1] - reached[1:]) / longer)

@@ -1,5 +1,7 @@
 """The three acceptances agree where they mean the same, and a plan takes each of them."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -19,9 +21,9 @@ COST = CostModel({1: 0.02, 2: 0.03, 5: 0.034, 9: 0.05}, 0.002, 0.001, 0.0004)
 PRINTED = (0.705, 0.494, 0.293)
 
 
-def recorded(rates: np.ndarray, *, max_gamma: int = 8, limit: int | None = None) -> Recorded:
+def recorded(rates: np.ndarray, *, max_gamma: int = 8, **options: Any) -> Recorded:
     blocks = {
-        gamma: tuple((block_lengths(rates, gamma, limit=limit) / len(rates)).tolist())
+        gamma: tuple((block_lengths(rates, gamma, **options) / len(rates)).tolist())
         for gamma in range(1, max_gamma + 1)
     }
     return Recorded(float(rates.mean()), blocks)
@@ -131,6 +133,51 @@ def test_beyond_the_replayed_gammas_a_long_iid_text_goes_on_as_eq_1_does() -> No
     acceptance = recorded(np.full(20_000, 0.7), max_gamma=6)
     expected = Iid(0.7).tokens_per_call([7, 12])
     assert acceptance.tokens_per_call([7, 12]) == pytest.approx(expected, rel=1e-3)
+
+
+LOOKUP = np.random.default_rng(7)
+STOOD = (LOOKUP.random(4000) < 0.6).astype(float)
+
+
+@pytest.mark.parametrize(
+    ("rates", "drafted", "replayed", "within"),
+    [
+        # Blocks that found no match draft nothing at any γ; the others reach the text's end.
+        (STOOD, np.where(LOOKUP.random(4000) < 0.7, 0, 4000), 4, 0.03),
+        # Matches of a few tokens: each further γ finds fewer blocks that long.
+        (STOOD, np.where(LOOKUP.random(4000) < 0.6, 0, LOOKUP.geometric(0.15, 4000)), 4, 0.03),
+        # Nothing longer than three tokens is ever proposed.
+        (STOOD, np.where(LOOKUP.random(4000) < 0.7, 0, 3), 4, 1e-9),
+        # Texts of 64 tokens, whose ends cut more of the blocks the longer these are.
+        (np.full(64, 0.95), None, 8, 0.08),
+    ],
+    ids=["no match", "few tokens", "three at most", "short texts"],
+)
+def test_beyond_the_replayed_gammas_blocks_stay_short_where_they_were(
+    rates: np.ndarray, drafted: np.ndarray | None, replayed: int, within: float
+) -> None:
+    cost, beyond = Ratio(0.02), np.arange(replayed + 1, 4 * replayed + 1)
+    known = recorded(rates, max_gamma=replayed, drafted=drafted)
+    truth = recorded(rates, max_gamma=4 * replayed, drafted=drafted)
+    for found, true in (
+        (speed_up(known, cost, beyond), speed_up(truth, cost, beyond)),
+        (known.drafted_per_token(beyond), truth.drafted_per_token(beyond)),
+    ):
+        assert found == pytest.approx(true, rel=within)
+    gap = known.seconds_per_token(replayed, cost) / known.seconds_per_token(replayed + 1, cost)
+    true_gap = truth.seconds_per_token(replayed, cost) / truth.seconds_per_token(
+        replayed + 1, cost
+    )
+    assert gap == pytest.approx(true_gap, rel=within / 2)
+    marked = plan(known, cost, max_gamma=4 * replayed).curve.extrapolated
+    assert marked.tolist() == [False] * replayed + [True] * (3 * replayed)
+
+
+@pytest.mark.parametrize(("rate", "tokens"), [(0.0, 1.0), (1.0, 13.0)])
+def test_certain_recordings_go_on_as_they_were(rate: float, tokens: float) -> None:
+    found = recorded(np.full(13 * 500, rate), max_gamma=4).tokens_per_call(12)
+    assert found == pytest.approx(tokens, rel=0.02)
+    assert recorded(np.full(1, rate), max_gamma=2).tokens_per_call(5) == 1
 
 
 def test_what_contradicts_iid_is_said_with_the_gamma_where_it_does_most() -> None:
