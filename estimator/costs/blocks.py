@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reference.records import Generation
+from simulator.cost.cost import Cost
 from simulator.cost.curves import CostModel
 
 # A block that takes so many times the median of its kind was held up by something else.
@@ -101,7 +102,7 @@ def fit_costs(
     )
 
 
-def priced_ratio(cost: CostModel, probe: Sequence[Generation]) -> float | None:
+def priced_ratio(cost: Cost, probe: Sequence[Generation]) -> float | None:
     """Returns c, draft step over target step; None where no probing text drafted anything."""
     return cost.c if any(text.drafted for text in probe) else None
 

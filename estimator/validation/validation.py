@@ -23,6 +23,7 @@ from estimator.traces.traces import replayed_calls
 from estimator.validation.speculative_row import SpeculativeRow
 from reference.policies.policy import Fixed, Policy
 from simulator.choice.walltime import improvement_factor
+from simulator.cost.cost import Cost
 from simulator.cost.curves import CostModel
 
 
@@ -140,7 +141,7 @@ def _predict(
     arm: str,
     policy: Policy,
     runs: Timed,
-    cost: CostModel,
+    cost: Cost,
     clock: Noise,
     generator: np.random.Generator,
 ) -> _Predicted:
@@ -185,7 +186,7 @@ def _row(
     policy: Policy,
     repeats: Runs,
     runs: Timed,
-    cost: CostModel,
+    cost: Cost,
     clock: Noise,
     generator: np.random.Generator,
 ) -> SpeculativeRow:

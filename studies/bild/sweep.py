@@ -17,7 +17,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode
 from reference.policies.policy import Fixed
 from reference.records import Generation
-from simulator.cost.curves import CostModel
+from simulator.cost.cost import Cost
 from studies.bild.distance import Rollback
 from studies.bild.fallback import Fallback
 from studies.bild.grid import BILD, LARGE, SMALL, WINDOW, Arm, Grid
@@ -120,7 +120,7 @@ def _predictions(
     prompts: Sequence[Sequence[int]],
     best: Timed,
     arms: Mapping[str, Arm],
-    cost: CostModel,
+    cost: Cost,
 ) -> dict[str, Predicted]:
     """Returns BiLD's predictions by arm, from traces along the two models' own texts."""
     bild = {name: arm for name, arm in arms.items() if arm.decoder in (BILD, WINDOW)}

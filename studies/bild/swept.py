@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from estimator.validation.summary import mean_abs
-from simulator.cost.curves import CostModel
+from simulator.cost.cost import Cost
 from studies.bild.grid import BILD, WINDOW
 from studies.bild.row import BildRow
 
@@ -30,7 +30,7 @@ class Sweep:
 
     rows: tuple[BildRow, ...]
     metric: str
-    cost: CostModel
+    cost: Cost
     noise_percent: float
 
     def fastest(self, decoder: str, *, loss: float) -> BildRow | None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.curves import CostModel
+from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integers, non_negative, probability, same_shape
 
 
@@ -121,7 +121,7 @@ def flops_per_token(
 
 
 def parallel_improvement(
-    cost: CostModel,
+    cost: Cost,
     *,
     block_efficiency: ArrayLike,
     drafts: ArrayLike,
@@ -153,7 +153,7 @@ def parallel_improvement(
 
 
 def break_even_efficiency(
-    cost: CostModel, *, drafts: ArrayLike, heads: ArrayLike, rescoring_seconds: ArrayLike = 0.0
+    cost: Cost, *, drafts: ArrayLike, heads: ArrayLike, rescoring_seconds: ArrayLike = 0.0
 ) -> NDArray[np.float64]:
     """Returns the block efficiency below which verifying p drafts of h tokens at once loses.
 
@@ -165,7 +165,7 @@ def break_even_efficiency(
     tokens = verified_tokens(integers("drafts", drafts, at_least=1), heads=heads)
     rescoring = non_negative("rescoring_seconds", rescoring_seconds)
     same_shape({"drafts · heads": tokens, "rescoring_seconds": rescoring})
-    seconds = cost.verify_seconds(tokens) + rescoring + cost.overhead_seconds
+    seconds = cost.checking_seconds(tokens - 1) + rescoring
     return np.asarray(seconds / cost.baseline_seconds)[()]
 
 
