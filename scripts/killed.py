@@ -148,7 +148,6 @@ def main() -> int:
     os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     import specplan.commands.align
     import specplan.commands.measure
-    import specplan.loading.pairs
     import specplan.main  # noqa: F401
 
     random = np.random.default_rng(arguments.seed)

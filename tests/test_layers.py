@@ -30,14 +30,14 @@ ROOMS: dict[str, list[str]] = {
     "ngram": ["rows", "formats", "training", "drafters"],
     "estimator": [
         "notices", "progress", "writing", "seeding", "intervals", "draft_model", "prompt_files",
-        "prompt_datasets", "prompts", "drafters", "rules", "loading", "shapes", "costs", "runs",
-        "traces", "profiles", "quality", "validation", "comparison",
+        "prompt_datasets", "prompts", "kinds", "settings", "drafters", "rules", "loading", "shapes",
+        "costs", "runs", "traces", "profiles", "quality", "validation", "comparison",
     ],
     "engines": [
         "counting", "scores", "engine", "settings", "serving", "observing", "kind", "servers",
         "kinds", "registry", "sources", "trials",
     ],
-    "studies": ["bild", "blockwise"],
+    "studies": ["bild", "blockwise", "drafters"],
     "figures": ["drawing", "registry", "files", "leviathan", "bild", "blockwise", "beyond_papers"],
     "specplan": ["reports", "options", "loading", "commands", "main", "__main__"],
 }  # fmt: skip

@@ -108,6 +108,9 @@ def align_command(
     from tqdm import tqdm
 
     from estimator.draft_model import draft_model
+    from estimator.drafters.kind import ModelKind
+    from estimator.drafters.registry import parse_drafter
+    from estimator.loading.pairs import draft_names, load
     from estimator.runs.arms import Subject
     from reference.atomic.held import held
     from reference.models.cached_model import CachedModel
@@ -116,7 +119,6 @@ def align_command(
     from reference.training.processes import require_equal_shares, this_process
     from reference.training.publish import publish
     from reference.training.schedule import Schedule
-    from specplan.loading.pairs import draft_names, load, sampling_at
     from studies.bild.calibration import large_texts
     from studies.bild.distance import Rollback
     from studies.bild.fallback import Fallback
@@ -131,8 +133,8 @@ def align_command(
     Fallback(fallback)
     Rollback(rollback)
     schedule = Schedule(steps, rate, warmup=max(steps // 10, 1))
-    sampling = sampling_at(temperature, options)
-    names = draft_names(options)
+    sampling = options.settings.at(temperature)
+    names = draft_names(options.models)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
     texts_file, checkpoint = unfinished_files(output)
@@ -142,7 +144,7 @@ def align_command(
         click.get_current_context().with_resource(held(output))
     if process.num_processes > 1:
         options = replace(options, device=process.device.type)
-    loaded = load(options, names)
+    loaded = load(options.models, options.text, sampling=options.settings)
     [(name, drafter_of)] = loaded.drafters.items()
     subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
     drafted_with = draft_model(subject.drafter)
@@ -183,7 +185,8 @@ def align_command(
 
     before = judge(fallback)
     course = Course(schedule, batch, checkpoint, seed)
-    exits = name.startswith("exit:")
+    parsed = parse_drafter(name)
+    exits = isinstance(parsed, ModelKind) and parsed.of_target
     if exits:
         trained = train_exits(loaded.target, small, taught, course)
     else:

@@ -23,11 +23,11 @@ from specplan.reports.generation import generation_data, print_blocks
 from specplan.reports.output import folded, print_json
 
 if TYPE_CHECKING:
+    from estimator.loading.pairs import Loaded
     from reference.laws.sampling import Sampling
     from reference.policies.policy import Policy
     from reference.records import Block, Generation
     from reference.rules.rule import Rule
-    from specplan.loading.pairs import Loaded
 
 
 @click.command("generate", cls=Command)
@@ -115,16 +115,15 @@ def generate_command(
         --temperature 0 --show
       specplan generate --decoder beam --beams 4 --prompt "def fib(n):"
     """
-    from estimator.runs.processes import require_one_process
-    from reference.records import Generation
-    from specplan.loading.pairs import (
-        acceptance_rule,
+    from estimator.loading.pairs import (
         draft_names,
-        draft_sampling_at,
         load,
         require_rule,
-        sampling_at,
     )
+    from estimator.rules.registry import acceptance_rule
+    from estimator.runs.processes import require_one_process
+    from estimator.settings import TargetSettings, draft_sampling
+    from reference.records import Generation
     from specplan.options.policy_names import parse_policies
 
     require_one_process("generate")
@@ -154,16 +153,24 @@ def generate_command(
     else:
         bild.require_absent()
         [policy] = parse_policies([policy_name], gammas=[gamma], max_gamma=max_gamma).values()
-        rule = acceptance_rule(lenience, verification)
-    sampling = sampling_at(temperature, options)
-    samplings = sampling, draft_sampling_at(sampling, options)
-    names = () if decoder == "autoregressive" else draft_names(options)
+        rule = acceptance_rule(verification, lenience)
+    sampling = options.settings.at(temperature)
+    samplings = sampling, draft_sampling(sampling, options.draft_temperature)
+    names = () if decoder == "autoregressive" else draft_names(options.models)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
     require_rule(names, rule)
     drafted = (gamma,) if policy_name == "fixed" else (gamma, max_gamma)
     loaded = load(
-        replace(options, num_prompts=1), names, prompt, compiling=compiling, gammas=drafted
+        options.models if names else TargetSettings(
+            target=options.target, device=options.device, device_map=options.device_map,
+            dtype=options.dtype, trust_remote_code=options.trust_remote_code,
+        ),
+        replace(options.text, num_prompts=1),
+        sampling=options.settings,
+        prompt=prompt,
+        compiling=compiling,
+        gammas=drafted,
     )
     [ids] = loaded.prompts
     text, prefill_seconds, stream = _begin(

@@ -43,11 +43,11 @@ def generate_beams(
     Raises:
       ValueError: with the option's name, rule and value.
     """
+    from estimator.loading.pairs import draft_names, load
     from reference.beams import Search
     from reference.drafters.model_drafter import ModelDrafter
     from reference.laws.sampling import Sampling
     from reference.speculative_beams import beam_search, require_widths
-    from specplan.loading.pairs import draft_names, load
 
     context = click.get_current_context()
     for name in _OF_SAMPLING:
@@ -56,10 +56,10 @@ def generate_beams(
     own = WIDTH if width is None else width
     wide = 2 * own if draft_width is None else draft_width
     require_widths(own, wide)
-    names = draft_names(options)
+    names = draft_names(options.models)
     if len(names) > 1:
         raise ValueError(f"draft must be given once, got {', '.join(names)}")
-    loaded = load(replace(options, num_prompts=1), names, prompt)
+    loaded = load(options.models, replace(options.text, num_prompts=1), prompt=prompt)
     [drafter_of] = loaded.drafters.values()
     drafter = drafter_of(Sampling(0.0))
     if not isinstance(drafter, ModelDrafter):

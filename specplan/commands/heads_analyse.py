@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 import click
 
@@ -53,44 +54,54 @@ def analyse_command(
     """
     from tqdm import tqdm
 
+    from estimator.drafters.kind import EMBEDDED, Beside, ModelKind, Needs
+    from estimator.drafters.ngram import Ngram
+    from estimator.drafters.registry import parse_drafter
+    from estimator.loading.pairs import load
     from reference.models.tree_mask import require_branching
-    from specplan.loading.drafters import EMBEDDED, load_rescorer, load_rows
-    from specplan.loading.pairs import load, sampling_at
-    from specplan.options.drafter_names import parse_drafter
     from specplan.reports.blockwise import report
     from studies.blockwise.analysis import Rescorers, analyse
     from studies.blockwise.drafter import HeadsDrafter
     from studies.blockwise.lattice.automaton import Automaton
     from studies.blockwise.lattice.lattice import require_arcs
     from studies.blockwise.texts import block_text
+    from studies.drafters.heads import Heads, lattice_k
 
     drafts = options.drafts or ("heads",)
-    if len(drafts) > 1 or parse_drafter(drafts[0]).kind != "heads":
+    heads = parse_drafter(drafts[0])
+    if len(drafts) > 1 or not isinstance(heads, Heads) or not heads.alone:
         raise ValueError(f"draft must be heads or heads:FOLDER, got {' '.join(drafts)}")
-    by = [parse_drafter(f"ngram:{file}" if file else "ngram") for file in ngrams or ("",)]
+    k = lattice_k(options.lattice_k)
+    by = [Ngram(file) for file in ngrams or (None,)]
     if not ngrams and options.target not in (None, EMBEDDED):
         by = []
-    loaded = load(options, drafts)
-    drafter = loaded.drafters[drafts[0]](sampling_at(0.0, options))
-    if not isinstance(drafter, HeadsDrafter):
-        raise ValueError(f"draft must be heads or heads:FOLDER without rescorer, got {drafts[0]}")
-    require_arcs(options.lattice_k, loaded.target.vocabulary)
+    loaded = load(replace(options.models, drafts=drafts, lattice_k=None), options.text)
+    drafter = loaded.drafters[drafts[0]](options.settings.at(0.0))
+    assert isinstance(drafter, HeadsDrafter)
+    require_arcs(k, loaded.target.vocabulary)
+    beside = Beside(loaded.target, loaded.tokenizer, options.models)
+    needs = Needs(loaded.target.name, loaded.tokenizer, options.models)
     automata = {}
     for name in by:
-        rows = load_rows(name, loaded.target, loaded.tokenizer, options)
+        name.require(needs)
+        rows = name.rows(beside)
         order = f"{rows.model.order}-gram"
-        automata[order if order not in automata else f"{order} {name.value}"] = Automaton(rows)
+        automata[order if order not in automata else f"{order} {name.file}"] = Automaton(rows)
     if neural is None and options.target in (None, EMBEDDED):
         neural = EMBEDDED
     model = None
     if neural is not None:
-        model = load_rescorer(parse_drafter(neural), loaded.target, loaded.tokenizer, options)
+        rescorer = parse_drafter(neural)
+        if not isinstance(rescorer, ModelKind) or not rescorer.rescores:
+            raise ValueError(f"neural must name a model, got {neural}")
+        rescorer.require(needs)
+        model = rescorer.model(beside)
         require_branching(model)
     if len(loaded.prompts) < 2:
         raise ValueError("an analysis needs at least 2 prompts, one of them to tune on, got 1")
     texts = [
         block_text(
-            loaded.target, drafter, prompt, stopping=loaded.stopping, k=options.lattice_k
+            loaded.target, drafter, prompt, stopping=loaded.stopping, k=k
         )
         for prompt in tqdm(loaded.prompts, desc="texts", disable=not sys.stderr.isatty())
     ]
@@ -103,7 +114,7 @@ def analyse_command(
             kept[:count],
             kept[count:],
             Rescorers(automata, model),
-            k=options.lattice_k,
+            k=k,
             step=bar.update,
         )
     if len(kept) < len(texts):

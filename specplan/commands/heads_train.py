@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from specplan.loading.corpora import read_corpus
 from specplan.options.corpus_options import corpus_option
 from specplan.options.json_option import json_option
 from specplan.options.requests import Command
+from specplan.reports.bar import Bar
 from specplan.reports.output import print_json, table, writable
 
 
@@ -72,11 +72,12 @@ def train_command(
 
     import torch
 
+    from estimator.loading.corpora import read_corpus
+    from estimator.loading.sources import target_source
     from ngram.rows.vocabulary import vocabulary_of
     from reference.models.huggingface import load_model, load_tokenizer, resolve_device
     from reference.training.loop import Training
     from reference.training.schedule import Schedule
-    from specplan.loading.drafters import target_source
     from studies.blockwise.folder import save_heads
     from studies.blockwise.heads import Heads
     from studies.blockwise.training import (
@@ -92,7 +93,8 @@ def train_command(
     schedule = Schedule(steps, rate, warmup=max(steps // 20, 1))
     source = target_source(target)
     tokenizer = load_tokenizer(source)
-    corpus = read_corpus(sources, None, tokenizer)
+    with Bar("read", "file") as bar:
+        corpus = read_corpus(sources, None, tokenizer, progress=bar)
     stream = torch.from_numpy(corpus.sentences[:tokens].astype("int64"))
     stream[stream < 0] = vocabulary_of(tokenizer).end
     windows = windows_of(stream, window, heads=heads)

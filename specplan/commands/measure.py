@@ -24,9 +24,9 @@ from specplan.reports.output import folded, print_json, writable
 from specplan.reports.profile import profile_text
 
 if TYPE_CHECKING:
+    from estimator.loading.pairs import Loaded
     from estimator.profiles.profile import Setup
     from estimator.runs.arms import Subject
-    from specplan.loading.pairs import Loaded
 
 
 @click.command("measure", cls=Command)
@@ -105,6 +105,12 @@ def measure_command(
     from estimator.costs.operations import c_hat
     from estimator.costs.under_load import require_load
     from estimator.draft_model import draft_model
+    from estimator.drafters.registry import parse_drafter
+    from estimator.loading.origins import own_hashes
+    from estimator.loading.pairs import (
+        draft_names,
+        load,
+    )
     from estimator.profiles.measurement import (
         load_costs,
         make_profile,
@@ -112,35 +118,27 @@ def measure_command(
         measured_gammas,
     )
     from estimator.profiles.profile_file import profile_json, write_profile
+    from estimator.rules.registry import acceptance_rule
     from estimator.runs.arms import Subject
     from estimator.runs.batched import batch_module
     from estimator.runs.processes import these_processes
     from estimator.runs.room import require_room
+    from estimator.settings import draft_sampling
     from estimator.traces.agreement import described, require_agreement
     from estimator.traces.measured_traces import measure_traces
     from estimator.traces.trace_file import require_place, traces_path
     from reference.atomic.held import held
-    from specplan.loading.origins import own_hashes
-    from specplan.loading.pairs import (
-        acceptance_rule,
-        draft_names,
-        draft_sampling_at,
-        load,
-        sampling_at,
-    )
-    from specplan.loading.together import refusing_together
-    from specplan.options.drafter_names import parse_drafter
+    from specplan.reports.together import refusing_together
 
     processes = these_processes()
     with refusing_together(processes):
-        names = draft_names(options)
+        names = draft_names(options.models)
         if len(names) > 1:
             raise ValueError(f"draft must be given once, got {', '.join(names)}")
-        if parse_drafter(names[0]).tree is not None:
-            raise ValueError(
-                f"draft must not be a tree, got {names[0]}: measure its model, whose profile then "
-                "says which choices stand, and plan with: specplan tree --profile FILE"
-            )
+        unmeasured = parse_drafter(names[0]).unmeasured
+        if unmeasured is not None:
+            what, _, instead = unmeasured.partition(": ")
+            raise ValueError(f"draft must not be {what}, got {names[0]}: {instead}")
         # A device has nothing beside it.
         lasting = output is not None and (output.is_file() or not output.exists())
         kept = traces_path(output) if output is not None and lasting else None
@@ -152,16 +150,18 @@ def measure_command(
                 "device_map needs a machine's devices for one process, got "
                 f"{processes.here} processes here"
             )
-        sampling = sampling_at(temperature, options)
-        draft_sampling = draft_sampling_at(sampling, options)
-        loaded = load(options, names, compiling=compiling, gammas=measured_gammas(max_gamma))
+        sampling = options.settings.at(temperature)
+        loaded = load(
+            options.models, options.text, sampling=options.settings, compiling=compiling,
+            gammas=measured_gammas(max_gamma),
+        )
         [(name, drafter_of)] = loaded.drafters.items()
         subject = Subject(
             loaded.target,
-            drafter_of(draft_sampling),
+            drafter_of(draft_sampling(sampling, options.draft_temperature)),
             sampling,
             loaded.stopping,
-            acceptance_rule(1.0, verification),
+            acceptance_rule(verification),
         )
         prompts = loaded.prompts
         require_room(subject, prompts)

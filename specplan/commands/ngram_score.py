@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from specplan.loading.corpora import load_named_tokenizer, read_corpus
 from specplan.options.corpus_options import corpus_option, existing_file, glob_option
 from specplan.options.json_option import json_option
 from specplan.options.requests import Command
+from specplan.reports.bar import Bar
 from specplan.reports.output import print_json, table
 
 
@@ -51,6 +51,7 @@ def score_command(
     """
     from tqdm import tqdm
 
+    from estimator.loading.corpora import load_named_tokenizer, read_corpus
     from ngram.formats.cache import load_model
     from ngram.formats.description import description_path, read_description, require_tokenizer
     from ngram.rows.perplexity import score_kenlm, score_rows
@@ -73,7 +74,8 @@ def score_command(
     if not force:
         require_tokenizer(model, tokenizer, name=tokenizer_name)
     rows = Rows(load_model(model), vocabulary_of(tokenizer))
-    corpus = read_corpus(sources, pattern, tokenizer)
+    with Bar("read", "file") as bar:
+        corpus = read_corpus(sources, pattern, tokenizer, progress=bar)
     with tqdm(
         total=len(corpus.sentences), desc="score", unit="token", disable=not sys.stderr.isatty()
     ) as bar:

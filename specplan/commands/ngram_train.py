@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.loading.corpora import load_named_tokenizer, read_corpus
 from specplan.options.corpus_options import corpus_option, glob_option
 from specplan.options.json_option import json_option
 from specplan.options.requests import Command
+from specplan.reports.bar import Bar
 from specplan.reports.ngrams import ngram_table
 from specplan.reports.output import print_json, warn, writable
 
@@ -77,6 +77,7 @@ def train_command(
     """
     from dataclasses import asdict
 
+    from estimator.loading.corpora import load_named_tokenizer, read_corpus
     from ngram.rows.words import check_order
     from ngram.training.estimate import prune_thresholds
     from ngram.training.lmplz import find_lmplz
@@ -93,7 +94,8 @@ def train_command(
     if estimator == "lmplz" and program is None:
         raise ValueError("lmplz must be on PATH or given by --lmplz, got neither")
     tokenizer = load_named_tokenizer(tokenizer_name)
-    corpus = read_corpus(sources, pattern, tokenizer)
+    with Bar("read", "file") as bar:
+        corpus = read_corpus(sources, pattern, tokenizer, progress=bar)
     description = train(
         corpus,
         output,
@@ -129,7 +131,7 @@ def _prune_counts(text: str) -> list[int]:
 
 def _tokenizer_name(name: str) -> str:
     """Returns a tokenizer's name as it holds elsewhere too: of a folder, its absolute path."""
-    from specplan.loading.drafters import EMBEDDED
+    from estimator.drafters.kind import EMBEDDED
 
     path = Path(name)
     return str(path.resolve()) if name != EMBEDDED and path.is_dir() else name

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from estimator.drafters.registry import parse_drafter
 from specplan.options.acceptance import acceptance_kinds
 from specplan.options.choice import Answer, Choice
 from specplan.options.cost import cost_kinds
 from specplan.options.declared import takes
-from specplan.options.drafter_names import lookup_length, served_draft
 from specplan.options.kinds import settings_of
 from specplan.options.planning import asked
 from specplan.options.requests import Command
@@ -75,10 +75,10 @@ def _flags(rows: Sequence[Row], asking: Asked, server: str) -> str:
         return _scheduled_flags(rows, server)
     plan, drafter = rows[0].plan, asking.drafter
     gamma = plan.gamma_near if asking.request.gamma is None else plan.gamma
-    longest = None if drafter is None else lookup_length(drafter)
+    longest = None if drafter is None else parse_drafter(drafter).lookup_length
     if longest is not None:
         return export_lookup(server, gamma=gamma, longest=longest)
-    draft = "DRAFT" if drafter is None or gamma == 0 else served_draft(drafter)
+    draft = "DRAFT" if drafter is None or gamma == 0 else parse_drafter(drafter).served
     if draft is None:
         raise ValueError(f"--export needs a draft model, got a profile of {drafter}")
     stated = asking.stated

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from specplan.options.drafter_names import served_draft
+from estimator.drafters.registry import parse_drafter
 from specplan.reports.output import writable
 
 
@@ -47,7 +47,7 @@ def report_command(files: tuple[Path, ...], output: Path, title: str | None) -> 
 
     inputs = read_inputs(files)
     draft_of = {
-        named.name: served_draft(named.profile.setup.draft) for named in inputs.profiles
+        named.name: parse_drafter(named.profile.setup.draft).served for named in inputs.profiles
     }
     if title is None:
         title = f"Speculative decoding of {inputs.profiles[0].profile.setup.target}"

@@ -167,42 +167,44 @@ def validate_command(
     bild.require_absent()
     from tqdm import tqdm
 
+    from estimator.loading.pairs import (
+        draft_names,
+        load,
+        require_rule,
+    )
+    from estimator.rules.registry import acceptance_rule
     from estimator.runs.arms import Subject
     from estimator.runs.room import require_room
+    from estimator.settings import draft_sampling
     from estimator.validation.file import SPECULATIVE, Validated, validation_json
     from estimator.validation.summary import summary
     from estimator.validation.validation import generations, validate
-    from specplan.loading.pairs import (
-        acceptance_rule,
-        draft_names,
-        draft_sampling_at,
-        load,
-        require_rule,
-        sampling_at,
-    )
     from specplan.options.policy_names import parse_policies
     from specplan.reports.validation import rows_table, summary_lines
 
     policies = parse_policies(policy_names, gammas=gammas, max_gamma=max_gamma)
-    rule = acceptance_rule(lenience, verification)
-    targets = [sampling_at(temperature, options) for temperature in dict.fromkeys(temperatures)]
-    samplings = [(sampling, draft_sampling_at(sampling, options)) for sampling in targets]
+    rule = acceptance_rule(verification, lenience)
+    targets = [options.settings.at(temperature) for temperature in dict.fromkeys(temperatures)]
+    samplings = [
+        (sampling, draft_sampling(sampling, options.draft_temperature)) for sampling in targets
+    ]
     replayed = rule.lossless or any(sampling.greedy for sampling in targets)
     if figure is not None and not (replayed and "fixed" in policy_names):
         raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
-    names = draft_names(options)
+    names = draft_names(options.models)
     require_rule(names, rule)
     loaded = load(
-        options,
-        names,
+        options.models,
+        options.text,
+        sampling=options.settings,
         compiling=compiling,
         gammas=gammas if set(policy_names) == {"fixed"} else (*gammas, max_gamma),
     )
     prompts = loaded.prompts
     subjects = [
-        Subject(loaded.target, drafter_of(draft_sampling), sampling, loaded.stopping, rule)
+        Subject(loaded.target, drafter_of(drafted_by), sampling, loaded.stopping, rule)
         for drafter_of in loaded.drafters.values()
-        for sampling, draft_sampling in samplings
+        for sampling, drafted_by in samplings
     ]
     for subject in subjects:
         require_foretold(subject, list(policies.values()))

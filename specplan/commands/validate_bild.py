@@ -33,16 +33,16 @@ def validate_bild(
     """
     from tqdm import tqdm
 
+    from estimator.loading.pairs import load
     from estimator.prompt_files import whole_references
     from estimator.runs.arms import Subject
     from estimator.runs.room import require_room
     from estimator.validation.file import validation_json
     from reference.drafters.model_drafter import ModelDrafter
-    from specplan.loading.pairs import draft_names, load, sampling_at
     from studies.bild.sweep import sweep
 
-    samplings = [sampling_at(temperature, options) for temperature in dict.fromkeys(temperatures)]
-    loaded = load(options, draft_names(options))
+    samplings = [options.settings.at(temperature) for temperature in dict.fromkeys(temperatures)]
+    loaded = load(options.models, options.text, sampling=options.settings)
     references = whole_references(loaded.references[: len(loaded.prompts)])
     subjects = [
         Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)

@@ -16,11 +16,11 @@ from engines.servers.running import RunningPair
 from engines.settings import EngineSettings
 from engines.trials.runs import Prompts
 from engines.trials.scoring import EngineScorer, LocalScorer, Scorer
+from estimator.loading.prompts import prompt_ids
 from estimator.runs.processes import require_one_process
 from estimator.traces.traces import DraftSampling
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer, require_same_tokenizer
-from specplan.loading.prompts import prompt_ids
 from specplan.options.engine_options import EngineOptions
 from specplan.options.model_options import ModelOptions
 
@@ -134,7 +134,7 @@ def _folders(target: str, draft: str, folder: Path) -> tuple[str, str]:
 
 def _prompts(options: ModelOptions, tokenizer: Any, target: str) -> list[tuple[int, ...]]:
     """Returns ids, twice as many prompts as asked for: the second half is what prices come from."""
-    twice = replace(options, num_prompts=2 * options.num_prompts)
+    twice = replace(options.text, num_prompts=2 * options.num_prompts)
     prompts = prompt_ids(twice, tokenizer, target)
     if len(prompts) < 2:
         raise ValueError(

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from typing import Any
 
 import click
 
+from estimator.drafters.registry import drafter_forms
+from estimator.rules.registry import VERIFICATION, rule_kinds
+from estimator.settings import (
+    EMBEDDED_PROMPT_TOKENS,
+    ModelSettings,
+    PromptSettings,
+    SamplingSettings,
+)
 from specplan.options.groups import option_group
 
-EMBEDDED_PROMPT_TOKENS = 64
 # Of a draft; predictions keep this many numbers for each text and resample.
 MOST_GAMMA = 1000
 
@@ -40,12 +48,27 @@ class ModelOptions:
     top_p: float
     min_p: float
     repetition_penalty: float
-    lattice_k: int = 16
-    rescoring_weight: float = 1.0
+    lattice_k: int | None = None
+    rescoring_weight: float | None = None
     device_map: str | None = None
     dataset: str | None = None
     dataset_config: str | None = None
     dataset_split: str | None = None
+
+    @property
+    def models(self) -> Any:
+        return self._as(ModelSettings)
+
+    @property
+    def text(self) -> Any:
+        return self._as(PromptSettings)
+
+    @property
+    def settings(self) -> Any:
+        return self._as(SamplingSettings)
+
+    def _as(self, record: type[Any]) -> Any:
+        return record(**{field.name: getattr(self, field.name) for field in fields(record)})
 
 
 OPTIONS = [
@@ -59,10 +82,7 @@ OPTIONS = [
         "drafts",
         multiple=True,
         metavar="DRAFTER",
-        help="embedded, hf:NAME, ngram, ngram:FILE.arpa, lookup, lookup:N, lookup+ngram, exit:L, "
-        "heads, heads:FOLDER, heads+ngram, heads+embedded, heads+ngram*P, random, A via B (the "
-        "model A, sped up by B), or a Hugging Face name or folder.  [default: embedded, without "
-        "--target]",
+        help=f"{drafter_forms()}.  [default: embedded, without --target]",
     ),
     click.option(
         "--force",
@@ -154,23 +174,22 @@ OPTIONS = [
     click.option(
         "--lattice-k",
         type=click.IntRange(min=1),
-        default=16,
-        help="Tokens of each head among which heads+RESCORER and heads*P choose.",
+        help="Tokens of each head among which heads+RESCORER and heads*P choose.  [default: 16]",
     ),
     click.option(
         "--rescoring-weight",
         type=float,
-        default=1.0,
-        help="Of the rescorer beside the heads, at least 0.",
+        help="Of the rescorer beside the heads, at least 0.  [default: 1]",
     ),
 ]
 
 verification_option = click.option(
     "--verification",
-    type=click.Choice(["token", "block"]),
-    default="token",
-    help="How drafts are judged: token by token, or as a whole (Sun et al. 2024), of which more "
-    "stands. Both are lossless.",
+    type=click.Choice(list(rule_kinds())),
+    default=VERIFICATION,
+    help="How drafts are judged: "
+    + "; ".join(f"{kind.word}: {kind.judges}" for kind in rule_kinds().values())
+    + ".",
 )
 
 lenience_option = click.option(

@@ -5,111 +5,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import model_folders
 import pytest
-import torch
 from click.testing import CliRunner, Result
-from programs import Run, bpe_tokenizer
-from transformers import (
-    LlamaConfig,
-    LlamaForCausalLM,
-    T5Config,
-    T5ForConditionalGeneration,
-)
+from programs import Run, overridden
 
 from specplan.main import main
 
-POSITIONS = 96
-# Shorter than the target's 96 and longer than its 40.
-FEW_POSITIONS = 40
-CHAT_TEMPLATE = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}<answer>"
-PROMPTS = ["def fib(n):", "class Tiny:\n    pass", "import sys, os", "for x in range(10):"]
-
-
-def llama(
-    *,
-    seed: int,
-    vocabulary: int,
-    noise: float = 0.0,
-    positions: int = POSITIONS,
-    layers: int = 2,
-) -> LlamaForCausalLM:
-    """Returns a random model; the same seed with noise gives one that is close to it."""
-    torch.manual_seed(seed)
-    module = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=vocabulary,
-            hidden_size=32,
-            intermediate_size=48,
-            num_hidden_layers=layers,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            max_position_embeddings=positions,
-            initializer_range=0.3,
-            bos_token_id=None,
-            eos_token_id=0,
-            pad_token_id=0,
-        )
-    )
-    return with_noise(module, noise)
-
-
-def t5(*, vocabulary: int, noise: float = 0.0) -> T5ForConditionalGeneration:
-    """Returns a random encoder-decoder."""
-    torch.manual_seed(1)
-    module = T5ForConditionalGeneration(
-        T5Config(
-            vocab_size=vocabulary,
-            d_model=32,
-            d_kv=16,
-            d_ff=48,
-            num_layers=2,
-            num_heads=2,
-            initializer_factor=3.0,
-            decoder_start_token_id=0,
-            pad_token_id=0,
-            eos_token_id=0,
-        )
-    )
-    return with_noise(module, noise)
-
-
-def with_noise(module: Any, noise: float) -> Any:
-    """Returns the module with normal noise on all of its weights."""
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter += noise * torch.randn_like(parameter)
-    return module
-
-
-@pytest.fixture(scope="session")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Returns a folder of model folders.
-
-    target, draft: a pair. other: of another tokenizer. few: a draft with fewer positions. nan: its
-    weights are NaN. encdec, encdec-draft: T5s. chat: the target with a chat template. prompts.txt.
-    """
-    root = tmp_path_factory.mktemp("models")
-    tokenizer = bpe_tokenizer(tokens=300)
-    size = len(tokenizer)
-    chat = bpe_tokenizer(tokens=300)
-    chat.chat_template = CHAT_TEMPLATE
-    broken = llama(seed=0, vocabulary=size)
-    with torch.no_grad():
-        broken.lm_head.weight.fill_(float("nan"))
-    for name, module, its_tokenizer in [
-        ("target", llama(seed=0, vocabulary=size), tokenizer),
-        ("draft", llama(seed=0, vocabulary=size, noise=0.04), tokenizer),
-        ("other", llama(seed=0, vocabulary=290), bpe_tokenizer(tokens=290)),
-        ("few", llama(seed=0, vocabulary=size, noise=0.04, positions=FEW_POSITIONS), tokenizer),
-        ("nan", broken, tokenizer),
-        ("encdec", t5(vocabulary=size), tokenizer),
-        ("encdec-draft", t5(vocabulary=size, noise=0.02), tokenizer),
-        ("chat", llama(seed=0, vocabulary=size), chat),
-    ]:
-        module.save_pretrained(root / name)
-        its_tokenizer.save_pretrained(root / name)
-    (root / "prompts.txt").write_text("\n".join(p.replace("\n", " ") for p in PROMPTS) + "\n")
-    return root
+folders = model_folders.folders
 
 
 @pytest.fixture
@@ -119,7 +22,7 @@ def run(folders: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
 
     def invoke(*arguments: str, **settings: Any) -> Result:
-        return CliRunner().invoke(main, list(arguments), **settings)
+        return CliRunner().invoke(main, overridden(arguments), **settings)
 
     return invoke
 

@@ -1,6 +1,6 @@
 """What tests of the program import by name: its results, and a tokenizer made on the spot."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from click.testing import Result
@@ -11,8 +11,22 @@ Run = Callable[..., Result]
 
 TEXT = "".join(
     Path(__file__).with_name(name).read_text(encoding="utf-8")
-    for name in ("programs.py", "conftest.py")
+    for name in ("model_folders.py", "refusals.py")
 )
+
+
+# Of these a test may say its own after those that all have in common.
+SHARED = {
+    "--target", "--prompts", "--num-prompts", "--max-new-tokens", "--repeats", "--gamma",
+    "--max-gamma", "--temperature", "--seed", "-o", "--steps", "--batch", "--held-out",
+}  # fmt: skip
+
+
+def overridden(arguments: Sequence[str]) -> list[str]:
+    """Returns arguments of which the last takes the place of those that a program would refuse."""
+    last = {text: place for place, text in enumerate(arguments) if text in SHARED}
+    earlier = [p for p, text in enumerate(arguments) if text in SHARED and p != last[text]]
+    return [text for p, text in enumerate(arguments) if not {p, p - 1} & set(earlier)]
 
 
 def bpe_tokenizer(*, tokens: int) -> PreTrainedTokenizerFast:

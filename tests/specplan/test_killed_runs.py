@@ -25,7 +25,7 @@ def test_an_output_that_another_process_holds_is_refused_before_a_model_is_read(
     run: Run, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "output"
-    monkeypatch.setattr("specplan.loading.pairs.load", lambda *_: pytest.fail("a model was read"))
+    monkeypatch.setattr("estimator.loading.pairs.load", lambda *_: pytest.fail("a model was read"))
     with held(output):
         refused = run(command, "-o", str(output))
     assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from conftest import Run
+from programs import Run
 from safetensors.torch import load_file
 from torch import testing
 

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from conftest import PROMPTS, Run, llama
+from model_folders import PROMPTS, llama
+from programs import Run
 from transformers import AutoTokenizer
 
 from reference.generation import decode
@@ -277,7 +278,7 @@ def test_a_batch_that_processes_cannot_share_equally_is_refused_before_a_model_i
 ) -> None:
     two = SimpleNamespace(num_processes=2, process_index=0, is_main_process=True)
     monkeypatch.setattr("reference.training.processes.this_process", lambda: two)
-    monkeypatch.setattr("specplan.loading.pairs.load", lambda *_: pytest.fail("a model was read"))
+    monkeypatch.setattr("estimator.loading.pairs.load", lambda *_: pytest.fail("a model was read"))
     output = ("-o", str(tmp_path / "aligned"))
     refused = run(*ALIGN, "--draft", "draft", "--batch", "3", *output)
     assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)

@@ -4,61 +4,66 @@ import re
 
 import pytest
 
-from specplan.options.drafter_names import DrafterName, parse_drafter
+from estimator.drafters.early_exit import EarlyExit
+from estimator.drafters.embedded import Embedded
+from estimator.drafters.hf import HuggingFace
+from estimator.drafters.hierarchy import Hierarchy
+from estimator.drafters.kind import DrafterKind
+from estimator.drafters.lookup import Lookup
+from estimator.drafters.lookup_then_ngram import LookupOrNgram
+from estimator.drafters.ngram import Ngram
+from estimator.drafters.random import Random
+from estimator.drafters.registry import drafter_forms, drafter_kinds, parse_drafter
+from estimator.drafters.tree import Tree
+from studies.drafters.heads import Heads
 
 
 @pytest.mark.parametrize(
-    ("text", "name"),
+    ("text", "drafter"),
     [
-        ("embedded", DrafterName("embedded", None)),
-        ("random", DrafterName("random", None)),
-        ("ngram", DrafterName("ngram", None)),
-        ("ngram:a/b.arpa", DrafterName("ngram", "a/b.arpa")),
-        ("ngram:C:x.arpa", DrafterName("ngram", "C:x.arpa")),
-        ("lookup", DrafterName("lookup", None)),
-        ("lookup:2", DrafterName("lookup", "2")),
-        ("exit:4", DrafterName("exit", "4")),
-        ("hf:embedded", DrafterName("hf", "embedded")),
-        ("hf:Qwen/Qwen3-0.6B", DrafterName("hf", "Qwen/Qwen3-0.6B")),
-        ("Qwen/Qwen3-0.6B", DrafterName("hf", "Qwen/Qwen3-0.6B")),
-        ("./folder", DrafterName("hf", "./folder")),
-        ("g++:folder", DrafterName("hf", "g++:folder")),
-        ("lookup+ngram", DrafterName("lookup", None, DrafterName("ngram", None))),
-        ("lookup:2+ngram:a+b.arpa", DrafterName("lookup", "2", DrafterName("ngram", "a+b.arpa"))),
-        ("heads", DrafterName("heads", None)),
-        ("heads:a/b", DrafterName("heads", "a/b")),
-        ("heads*4", DrafterName("heads", None, drafts=4)),
-        ("heads+ngram", DrafterName("heads", None, rescored_by=DrafterName("ngram", None))),
-        ("heads:x+hf:N", DrafterName("heads", "x", rescored_by=DrafterName("hf", "N"))),
-        ("heads+embedded", DrafterName("heads", None, rescored_by=DrafterName("embedded", None))),
-        (
-            "heads:x+ngram:4.arpa*16",
-            DrafterName("heads", "x", rescored_by=DrafterName("ngram", "4.arpa"), drafts=16),
-        ),
-        ("a via lookup", DrafterName("hf", "a", via=DrafterName("lookup", None))),
+        ("embedded", Embedded()),
+        ("random", Random()),
+        ("ngram", Ngram()),
+        ("ngram:a/b.arpa", Ngram("a/b.arpa")),
+        ("ngram:C:x.arpa", Ngram("C:x.arpa")),
+        ("lookup", Lookup(3)),
+        ("lookup:2", Lookup(2)),
+        ("exit:4", EarlyExit(4)),
+        ("hf:embedded", HuggingFace("embedded")),
+        ("hf:Qwen/Qwen3-0.6B", HuggingFace("Qwen/Qwen3-0.6B")),
+        ("Qwen/Qwen3-0.6B", HuggingFace("Qwen/Qwen3-0.6B")),
+        ("./folder", HuggingFace("./folder")),
+        ("g++:folder", HuggingFace("g++:folder")),
+        ("lookup+ngram", LookupOrNgram(Lookup(), Ngram())),
+        ("lookup:2+ngram:a+b.arpa", LookupOrNgram(Lookup(2), Ngram("a+b.arpa"))),
+        ("heads", Heads()),
+        ("heads:a/b", Heads("a/b")),
+        ("heads*4", Heads(drafts=4)),
+        ("heads+ngram", Heads(rescorer=Ngram())),
+        ("heads:x+hf:N", Heads("x", HuggingFace("N"))),
+        ("heads+embedded", Heads(rescorer=Embedded())),
+        ("heads:x+ngram:4.arpa*16", Heads("x", Ngram("4.arpa"), 16)),
+        ("a via lookup", Hierarchy(HuggingFace("a"), Lookup())),
         (
             "exit:8 via:3 embedded  via lookup:2",
-            DrafterName(
-                "exit",
-                "8",
-                via=DrafterName("embedded", None, via=DrafterName("lookup", "2")),
-                via_gamma=3,
-            ),
+            Hierarchy(EarlyExit(8), Hierarchy(Embedded(), Lookup(2)), 3),
         ),
-        (
-            "embedded via lookup+ngram",
-            DrafterName(
-                "embedded", None, via=DrafterName("lookup", None, DrafterName("ngram", None))
-            ),
-        ),
-        ("via", DrafterName("hf", "via")),
-        ("embedded tree:-1,-1,0", DrafterName("embedded", None, tree=(-1, -1, 0))),
-        ("a b  tree:-1", DrafterName("hf", "a b", tree=(-1,))),
-        ("tree:-1", DrafterName("hf", "tree:-1")),
+        ("embedded via lookup+ngram", Hierarchy(Embedded(), LookupOrNgram(Lookup(), Ngram()))),
+        ("via", HuggingFace("via")),
+        ("embedded tree:-1,-1,0", Tree(Embedded(), (-1, -1, 0))),
+        ("a b  tree:-1", Tree(HuggingFace("a b"), (-1,))),
+        ("tree:-1", HuggingFace("tree:-1")),
     ],
 )
-def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
-    assert parse_drafter(text) == name
+def test_names_are_read_as_written(text: str, drafter: DrafterKind) -> None:
+    assert parse_drafter(text) == drafter
+
+
+def test_help_lists_the_names_of_every_kind() -> None:
+    forms = drafter_forms()
+    assert forms.endswith(", or a Hugging Face name or folder")
+    assert all(form in forms for kind in drafter_kinds() for form in kind.forms)
+    assert all(kind.forms for kind in drafter_kinds())
 
 
 @pytest.mark.parametrize(
@@ -84,7 +89,7 @@ def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
         ("heads*0", "heads*P needs a positive integer P, got 'heads*0'"),
         ("heads*x", "heads*P needs a positive integer P"),
         ("heads+", "must name a drafter, got an empty name"),
-        ("heads+lookup", "needs ngram, ngram:FILE, embedded or hf:NAME, got 'heads+lookup'"),
+        ("heads+lookup", "needs one of embedded, ngram, hf, got 'heads+lookup'"),
         ("heads+hf:N*4", "needs an n-gram to find the P best paths, got 'heads+hf:N*4'"),
         ("lookup via ngram", "A via B needs a model as A, got 'lookup'"),
         ("embedded via ngram via lookup", "A via B needs a model as A, got 'ngram'"),
@@ -94,7 +99,7 @@ def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
         ("heads via lookup", "A via B needs a model as A, got 'heads'"),
         ("embedded via exit", "exit: needs a value after the colon, got 'exit'"),
         ("lookup tree:-1", "A tree:PARENTS needs a model as A, got 'lookup'"),
-        ("embedded via ngram tree:-1", "needs a model as A, got 'embedded via ngram'"),
+        ("embedded via ngram tree:-1", "A tree:PARENTS needs a model as A, got 'ngram'"),
         ("embedded tree:-1 via ngram", "A via B needs a model as A, got 'embedded tree:-1'"),
         ("embedded tree:", "tree:PARENTS needs integers as PARENTS, got ''"),
         ("embedded tree:-1,x", "tree:PARENTS needs integers as PARENTS, got '-1,x'"),
@@ -106,8 +111,3 @@ def test_names_are_read_as_written(text: str, name: DrafterName) -> None:
 def test_unusable_names_are_refused(text: str, message: str) -> None:
     with pytest.raises(ValueError, match=re.escape(message)):
         parse_drafter(text)
-
-
-def test_a_number_is_there_where_one_was_given() -> None:
-    assert parse_drafter("lookup:12").number == 12
-    assert parse_drafter("lookup").number is None

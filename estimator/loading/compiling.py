@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from estimator.notices import notice
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel, CompileError
 from reference.models.huggingface import CausalModel
-from specplan.reports.output import warn
 
 # A draft reads one token a step, two after its whole draft was accepted.
 DRAFT_WIDTHS = (1, 2)
@@ -20,7 +20,7 @@ def with_passes(
 
     Args:
       model: loaded.
-      compiling: "off"; "on"; or "try": as it is where compiling fails, which a warning says.
+      compiling: "off"; "on"; or "try": as it is where compiling fails, which a notice says.
       longest: tokens of the longest text.
       widths: of the passes to compile.
 
@@ -38,5 +38,5 @@ def with_passes(
     except CompileError as error:
         if compiling == "on":
             raise ValueError(f"{error}; --compile try goes on without") from error
-        warn(f"{error}; it runs uncompiled")
+        notice(f"{error}; it runs uncompiled")
         return model

@@ -11,6 +11,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from reference.laws.sampling import Sampling
 
+# To which a library source is cut, where nothing else is said.
+EMBEDDED_PROMPT_TOKENS = 64
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetSettings:
@@ -64,6 +67,11 @@ class PromptSource:
     chat: bool = False
     max_new_tokens: int = 64
 
+    @property
+    def count(self) -> int:
+        """How many prompts are wanted."""
+        return 1
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSettings(PromptSource):
@@ -73,6 +81,10 @@ class PromptSettings(PromptSource):
     """
 
     num_prompts: int = 8
+
+    @property
+    def count(self) -> int:
+        return self.num_prompts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

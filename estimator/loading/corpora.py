@@ -1,0 +1,43 @@
+"""The tokenizer and the text that training on text reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from estimator.loading.sources import target_source
+from estimator.notices import notice
+from estimator.progress import SILENT, Progress
+from ngram.training.corpus import Corpus, corpus_files, encode_texts, read_texts
+from reference.models.huggingface import load_tokenizer
+
+
+def load_named_tokenizer(name: str) -> Any:
+    """Returns the tokenizer of a target: embedded, a Hugging Face name or a folder."""
+    return load_tokenizer(target_source(name))
+
+
+def read_corpus(
+    sources: Sequence[str], pattern: str | None, tokenizer: Any, *, progress: Progress = SILENT
+) -> Corpus:
+    """Returns the corpus in ids; tells what in it was unreadable.
+
+    Args:
+      sources: files and folders.
+      pattern: which files of a folder; None: all of text.
+      tokenizer: of the model.
+      progress: counts files.
+    """
+    files = corpus_files(sources, pattern)
+    progress.expect(len(files))
+
+    def counted() -> Iterator[Path]:
+        for file in files:
+            yield file
+            progress.step()
+
+    corpus = encode_texts(read_texts(counted()), tokenizer)
+    if corpus.replaced > 0:
+        notice(f"{corpus.replaced} unreadable byte sequences in the corpus were replaced")
+    return corpus

@@ -1,0 +1,42 @@
+"""What tells models of one name apart: the files that they are loaded from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from estimator.drafters.kind import DrafterKind, walk
+from estimator.loading.sources import target_source
+from ngram.formats.content_hash import content_hash
+
+
+def file_stamps(name: str) -> list[str]:
+    """Returns name, size and time of the files of a folder or file; a hub name stands for itself.
+
+    Args:
+      name: of a model as the user gave it.
+    """
+    path = Path(name)
+    if not path.exists():
+        return [name]
+    files = sorted(path.iterdir()) if path.is_dir() else [path]
+    stats = [(file.name, file.stat()) for file in files if file.is_file()]
+    return [f"{file} {stat.st_size} {stat.st_mtime_ns}" for file, stat in stats]
+
+
+def model_files(target: str, drafters: Iterable[DrafterKind]) -> list[str]:
+    """Returns the stamps of all files that a target and its drafters are loaded from."""
+    sources = [target_source(target)]
+    for drafter in drafters:
+        sources += [source for part in walk(drafter) for source in part.sources]
+    return [stamp for source in sources for stamp in file_stamps(source)]
+
+
+def own_hashes(drafter: DrafterKind) -> list[str]:
+    """Returns hashes of the files of what is no model of transformers: n-grams and heads.
+
+    They are the same on every machine, as stamps are not.
+    """
+    places = [place for part in walk(drafter) for place in part.own_files]
+    files = [file for place in places for file in (place, *sorted(place.glob("*")))]
+    return [content_hash(file)[:16] for file in files if file.is_file()]

@@ -1,0 +1,217 @@
+"""From settings to loaded objects: target, tokenizer, drafters, prompts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from estimator.drafters.kind import EMBEDDED, Beside, DrafterKind, Needs, walk
+from estimator.drafters.registry import parse_drafter
+from estimator.loading.compiling import DRAFT_WIDTHS, with_passes
+from estimator.loading.origins import model_files
+from estimator.loading.prompts import encoded_prompts, given_prompt, wanted_prompts
+from estimator.loading.sources import target_source
+from estimator.notices import notice
+from estimator.settings import ModelSettings, PromptSource, SamplingSettings, TargetSettings
+from reference.models.cached_model import CachedModel
+from reference.models.device_map import DeviceMap, parse_device_map
+from reference.models.families import unapplied_settings
+from reference.models.huggingface import end_ids, load_model, load_tokenizer, resolve_device
+from reference.rules.rule import Rule
+from reference.rules.strict import Strict
+from reference.stopping import Stopping
+
+if TYPE_CHECKING:
+    from estimator.drafters.kind import DrafterOf
+
+# Settings that only some kinds of drafters read.
+OF_SOME_KINDS = ("lattice_k", "rescoring_weight")
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """What a model command runs with.
+
+    target, tokenizer: loaded.
+    drafters: by name, each made for given sampling settings.
+    prompts: ids, at least one prompt.
+    categories, references: of each prompt; None where its file names none.
+    stopping: max_new_tokens and the target's end-of-text ids.
+    origins: tells models of one name apart: files, device, precision.
+    """
+
+    target: CachedModel
+    tokenizer: Any
+    drafters: dict[str, DrafterOf]
+    prompts: list[list[int]]
+    categories: list[str | None]
+    references: list[str | None]
+    stopping: Stopping
+    origins: list[str]
+
+
+def draft_names(models: ModelSettings) -> tuple[str, ...]:
+    """Returns the drafters' names: as given, else the embedded one.
+
+    Raises:
+      ValueError: if none is given beside a target.
+    """
+    if models.drafts or models.target in (None, EMBEDDED):
+        return models.drafts or (EMBEDDED,)
+    raise ValueError("draft must be given with a target, got none")
+
+
+def one_draft(models: ModelSettings) -> str:
+    """Returns the drafter's name, where there can be but one.
+
+    Raises:
+      ValueError: as `draft_names`, or if several are given.
+    """
+    names = draft_names(models)
+    if len(names) > 1:
+        raise ValueError(f"draft must be given once, got {', '.join(names)}")
+    return names[0]
+
+
+def require_rule(drafts: Iterable[str], rule: Rule) -> None:
+    """Refuses drafts that branch under another rule than the strict one, by which they are judged.
+
+    Raises:
+      ValueError: naming both.
+    """
+    for draft in drafts:
+        if parse_drafter(draft).branches and not isinstance(rule, Strict):
+            raise ValueError(
+                f"draft {draft} branches and must be verified by the strict rule, got {rule.name}"
+            )
+
+
+def load(
+    models: TargetSettings,
+    text: PromptSource,
+    *,
+    sampling: SamplingSettings | None = None,
+    prompt: str | None = None,
+    compiling: str = "off",
+    gammas: Sequence[int] = (),
+) -> Loaded:
+    """Returns everything that settings name.
+
+    What can be refused without a model is refused before one is read: names, prompts, device, then
+    tokenizers.
+
+    Args:
+      models: a target, with drafters where they are ModelSettings.
+      text: prompts.
+      sampling: of the target; None: everything is left in.
+      prompt: text that takes the place of prompts.
+      compiling: off, on or try (`estimator.loading.compiling`).
+      gammas: draft lengths whose passes are then compiled.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    target_name = EMBEDDED if models.target is None else models.target
+    texts = wanted_prompts(text) if prompt is None else [given_prompt(prompt)]
+    both = models if isinstance(models, ModelSettings) else None
+    names = {} if both is None else {name: parse_drafter(name) for name in draft_names(both)}
+    device_map = _device_map(models, names.values(), compiling=compiling)
+    if both is not None:
+        _require_read(both, names)
+    device = resolve_device(models.device)
+    source = target_source(target_name)
+    tokenizer = load_tokenizer(source, trust_remote_code=models.trust_remote_code)
+    if both is not None:
+        needs = Needs(target_name, tokenizer, both)
+        for part in (part for name in names.values() for part in walk(name)):
+            part.require(needs)
+    prompts = encoded_prompts(texts, tokenizer, text, target_name)
+    target = load_model(
+        source,
+        device=device,
+        device_map=device_map,
+        dtype=models.dtype,
+        trust_remote_code=models.trust_remote_code,
+    )
+    target.name = target_name
+    longest = max(map(len, prompts)) + text.max_new_tokens
+
+    def passes(draft: CachedModel) -> CachedModel:
+        return with_passes(draft, compiling, longest=longest, widths=DRAFT_WIDTHS)
+
+    drafters = {}
+    if both is not None:
+        beside = Beside(target, tokenizer, both, passes)
+        drafters = {name: drafter.load(beside) for name, drafter in names.items()}
+    widths = sorted({1, *(gamma + 1 for gamma in gammas)})
+    target = with_passes(target, compiling, longest=longest, widths=widths)
+    _tell_of_unapplied_settings(target, SamplingSettings() if sampling is None else sampling)
+    return Loaded(
+        target,
+        tokenizer,
+        drafters,
+        prompts,
+        [None] * len(prompts) if texts is None else [each.category for each in texts],
+        [None] * len(prompts) if texts is None else [each.reference for each in texts],
+        Stopping(text.max_new_tokens, end_ids(target.module, tokenizer)),
+        [
+            str(device),
+            str(target.module.dtype),
+            *model_files(target_name, names.values()),
+            # Compiled passes round otherwise, and other devices may.
+            *([] if compiling == "off" else [f"compile {compiling}"]),
+            *([] if models.device_map is None else [f"device_map {models.device_map}"]),
+        ],
+    )
+
+
+def _require_read(models: ModelSettings, names: Mapping[str, DrafterKind]) -> None:
+    """Refuses settings that none of the drafters reads.
+
+    Raises:
+      ValueError: naming the setting.
+    """
+    read = frozenset().union(*(part.reads for name in names.values() for part in walk(name)))
+    for setting in OF_SOME_KINDS:
+        if getattr(models, setting) is not None and setting not in read:
+            raise ValueError(f"{setting} is not read by draft {', '.join(names)}")
+
+
+def _device_map(
+    models: TargetSettings, drafters: Iterable[DrafterKind], *, compiling: str
+) -> DeviceMap | None:
+    """Returns how the target is spread over devices; None: it is on one.
+
+    Raises:
+      ValueError: if compiling or it cannot be given with a drafter or setting, or it is no map of
+        this machine.
+    """
+    parts = [part for drafter in drafters for part in walk(drafter)]
+    for why in (part.uncompiled for part in parts if compiling != "off"):
+        if why is not None:
+            raise ValueError(f"compile cannot be given with {why}")
+    if models.device_map is None:
+        return None
+    if models.device != "auto":
+        raise ValueError(
+            f"device and device_map cannot both be given, got {models.device} and "
+            f"{models.device_map}"
+        )
+    if compiling != "off":
+        raise ValueError("compile cannot be given with device_map: passes go from device to device")
+    for why in (part.unspread for part in parts):
+        if why is not None:
+            raise ValueError(f"device_map cannot be given with {why}")
+    return parse_device_map(models.device_map)
+
+
+def _tell_of_unapplied_settings(target: CachedModel, sampling: SamplingSettings) -> None:
+    """Tells which settings the target's own configuration has that are not applied."""
+    found = unapplied_settings(target.module.generation_config)
+    others = {
+        name: value for name, value in found.items() if getattr(sampling, name, None) != value
+    }
+    if others:
+        listed = ", ".join(f"{name} {value}" for name, value in others.items())
+        notice(f"not applied of the generation_config of {target.name}: {listed}")

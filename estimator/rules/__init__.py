@@ -1,0 +1,1 @@
+"""The kinds of acceptance rules, one file each, as `--verification` names them."""

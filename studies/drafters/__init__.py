@@ -1,0 +1,1 @@
+"""The kinds of drafters that studies add, one file each."""

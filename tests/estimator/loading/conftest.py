@@ -1,0 +1,5 @@
+"""Tiny models in folders."""
+
+import model_folders
+
+folders = model_folders.folders
