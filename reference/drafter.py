@@ -9,7 +9,7 @@ from torch import Tensor
 
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores, Stretch
+from reference.laws.scoring import Asked, Scores, Stretch
 from reference.policies.policy import Policy
 
 
@@ -75,14 +75,7 @@ class Drafter(Protocol):
         A token once drawn is part of the draft.
         """
 
-    def score(
-        self,
-        stretch: Stretch,
-        samplings: Sequence[Sampling],
-        *,
-        leniences: Sequence[float],
-        max_gamma: int,
-    ) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
         """Returns how likely each token of a stretch would have been accepted, had it been drafted.
 
         Called after `start`, for consecutive stretches of one text, each of which a model scores
@@ -90,11 +83,7 @@ class Drafter(Protocol):
 
         Args:
           stretch: the positions.
-          samplings: settings under which the draft might sample, its own or others: one pass serves
-            them all.
-          leniences: l, each in (0, 1].
-          max_gamma: the longest draft of interest, for drafters whose draft depends on where the
-            block began.
+          asked: settings and lengths of the draft.
 
         Returns:
           one for each sampling; all alike where nothing can be set.

@@ -7,7 +7,7 @@ import torch
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import require_scorable, text_laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores, Stretch
+from reference.laws.scoring import Asked, Scores, Stretch
 from reference.models.model import Model, text_limit
 
 # Numbers in a stretch's rows, a tensor of them 32 MB: beside the models' own memory a few such
@@ -21,11 +21,9 @@ def score_text(
     drafter: Drafter,
     prompt: Sequence[int],
     tokens: Sequence[int],
-    samplings: Sequence[Sampling],
+    asked: Asked,
     *,
     sampling: Sampling,
-    leniences: Sequence[float],
-    max_gamma: int,
 ) -> list[Scores]:
     """Returns the scores of a text's N tokens under each setting of the draft's sampling.
 
@@ -36,10 +34,8 @@ def score_text(
       drafter: with M_q or whatever takes its place.
       prompt: ids.
       tokens: the ids after it, sampled from the target under `sampling`, at least 1.
-      samplings: settings under which the draft might sample.
+      asked: settings and lengths of the draft.
       sampling: makes the target's laws.
-      leniences: the l of `Scores.lenient_beta`, each in (0, 1].
-      max_gamma: the longest draft of interest.
 
     Raises:
       ValueError: if the text exceeds a model's positions.
@@ -54,9 +50,7 @@ def score_text(
         before, here = [*text, *tokens[:first]], tokens[first : first + positions]
         [p] = text_laws(target, before, here, [sampling])
         stretch = Stretch(before, here, p)
-        parts.append(
-            drafter.score(stretch, samplings, leniences=leniences, max_gamma=max_gamma)
-        )
+        parts.append(drafter.score(stretch, asked))
     return [_joined(of_one) for of_one in zip(*parts, strict=True)]
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from estimator.traces.traces import DraftSampling, Trace, TracePair, Verification
 from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores
+from reference.laws.scoring import Asked, Scores
 from reference.models.model import Model
 from reference.rules.block_verification import BlockVerification
 from reference.rules.rule import Rule
@@ -73,10 +73,8 @@ def trace(
         drafter,
         prompt,
         tokens,
-        [own],
+        Asked([own], leniences, max_gamma),
         sampling=sampling,
-        leniences=leniences,
-        max_gamma=max_gamma,
     )
     return _trace(scores, limit, leniences)
 
@@ -103,10 +101,8 @@ def trace_pair(
         drafter,
         prompt,
         tokens,
-        samplings,
+        Asked(samplings, LENIENCES, max_gamma),
         sampling=sampling,
-        leniences=LENIENCES,
-        max_gamma=max_gamma,
     )
     traces = [_trace(of_one, limit, LENIENCES) for of_one in scores]
     return TracePair(traces[0], traces[-1])

@@ -13,7 +13,7 @@ from reference.draft_loop import draft_tokens
 from reference.drafter import Draft
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores, Stretch, score_laws
+from reference.laws.scoring import Asked, Scores, Stretch, score_laws
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
 
@@ -73,19 +73,12 @@ class NgramDrafter:
             logits = rows[0][None] if len(rows) == 1 else np.stack(rows)
         return torch.from_numpy(logits).to(self.device)
 
-    def score(
-        self,
-        stretch: Stretch,
-        samplings: Sequence[Sampling],
-        *,
-        leniences: Sequence[float],
-        max_gamma: int,
-    ) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
         recent = self._last_words(stretch.text)
         whole = [*recent, *stretch.tokens]
         logits = self._logits([whole[:end] for end in range(len(recent), len(whole))])
         before = torch.tensor(stretch.tokens[:-1], dtype=torch.int64, device=self.device)
         return [
-            score_laws(stretch, sampling.laws(logits, stretch.text, [before]), leniences)
-            for sampling in samplings
+            score_laws(stretch, sampling.laws(logits, stretch.text, [before]), asked.leniences)
+            for sampling in asked.samplings
         ]

@@ -13,7 +13,7 @@ from reference.drafter import Draft, Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores, Stretch
+from reference.laws.scoring import Asked, Scores, Stretch
 from reference.policies.policy import Fixed, Policy
 from reference.rules.strict import STRICT
 from reference.speculative import verify_draft
@@ -97,12 +97,5 @@ class HierarchicalDrafter:
             return Draft(none, OneHot(none))
         return Draft(torch.tensor(tokens, device=device), concatenate(q))
 
-    def score(
-        self,
-        stretch: Stretch,
-        samplings: Sequence[Sampling],
-        *,
-        leniences: Sequence[float],
-        max_gamma: int,
-    ) -> list[Scores]:
-        return self.model.score(stretch, samplings, leniences=leniences, max_gamma=max_gamma)
+    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+        return self.model.score(stretch, asked)

@@ -10,7 +10,7 @@ from reference.draft_loop import draft_tokens
 from reference.drafter import Draft
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores, Stretch, score_laws
+from reference.laws.scoring import Asked, Scores, Stretch, score_laws
 from reference.models.fitted_model import fitted
 from reference.models.model import Model, peaks, positions_of, require_finite, text_limit
 from reference.policies.policy import Policy
@@ -75,18 +75,11 @@ class ModelDrafter:
 
         return draft_tokens(law_after, limit, policy, generator)
 
-    def score(
-        self,
-        stretch: Stretch,
-        samplings: Sequence[Sampling],
-        *,
-        leniences: Sequence[float],
-        max_gamma: int,
-    ) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
         fed = len(stretch.text) + len(stretch.tokens) - 1
         require_scorable(self.draft, self._limit, fed)
-        laws = text_laws(self.draft, stretch.text, stretch.tokens, samplings)
-        return [score_laws(stretch, q, leniences) for q in laws]
+        laws = text_laws(self.draft, stretch.text, stretch.tokens, asked.samplings)
+        return [score_laws(stretch, q, asked.leniences) for q in laws]
 
 
 def require_scorable(model: Model, limit: int | None, fed: int) -> None:

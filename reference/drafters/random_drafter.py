@@ -8,8 +8,7 @@ from torch import Tensor
 from reference.draft_loop import draft_tokens
 from reference.drafter import Draft
 from reference.laws.laws import Dense
-from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores, Stretch, score_laws
+from reference.laws.scoring import Asked, Scores, Stretch, score_laws
 from reference.policies.policy import Policy
 
 
@@ -49,14 +48,7 @@ class RandomDrafter:
     ) -> Draft:
         return draft_tokens(lambda _: self._law, limit, policy, generator)
 
-    def score(
-        self,
-        stretch: Stretch,
-        samplings: Sequence[Sampling],
-        *,
-        leniences: Sequence[float],
-        max_gamma: int,
-    ) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
         everywhere = Dense(self._law.probabilities.expand(len(stretch.tokens), -1))
-        scores = score_laws(stretch, everywhere, leniences)
-        return [scores for _ in samplings]
+        scores = score_laws(stretch, everywhere, asked.leniences)
+        return [scores for _ in asked.samplings]

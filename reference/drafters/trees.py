@@ -14,7 +14,7 @@ from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores, Stretch
+from reference.laws.scoring import Asked, Scores, Stretch
 from reference.models.model import peaks, require_finite
 from reference.policies.policy import Policy
 
@@ -162,14 +162,7 @@ class TreeDrafter:
             logits = logits[[read.index(place) for place in level.values()]]
         return Draft(tokens, concatenate(laws), parents=tuple(parents))
 
-    def score(
-        self,
-        stretch: Stretch,
-        samplings: Sequence[Sampling],
-        *,
-        leniences: Sequence[float],
-        max_gamma: int,
-    ) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
         """Returns what trees of likeliest tokens accept: where the text is a path of one.
 
         beta is that of the text's own token: 1 where it is among the first choices of the tree.
@@ -178,24 +171,24 @@ class TreeDrafter:
           ValueError: under settings that draw (what such a tree accepts depends on both laws), or
             with leniences.
         """
-        if leniences or not all(sampling.greedy for sampling in samplings):
+        if asked.leniences or not all(sampling.greedy for sampling in asked.samplings):
             raise ValueError(
                 "a tree to score must be of likeliest tokens under the strict rule: set the "
                 "draft temperature to 0"
             )
-        found = self.model.score(stretch, samplings, leniences=(), max_gamma=max_gamma)
+        found = self.model.score(stretch, asked)
         positions = len(stretch.tokens)
         scores = []
-        for sampling, of_model in zip(samplings, found, strict=True):
+        for sampling, of_model in zip(asked.samplings, found, strict=True):
             assert of_model.rank is not None   # a model's one-hot laws have their logits
             ranks = self._ranks.setdefault(sampling, [])
             ranks += of_model.rank.tolist()
-            stands = self._stands(ranks, len(ranks) - positions, max_gamma)
+            stands = self._stands(ranks, len(ranks) - positions, asked.max_gamma)
             scores.append(
                 Scores(
                     beta=stands[:, :1].sum(dim=1),
                     ratio=stands,
-                    drafted=torch.full((positions,), min(self._depth, max_gamma)),
+                    drafted=torch.full((positions,), min(self._depth, asked.max_gamma)),
                     lenient_beta=torch.zeros(positions, 0, dtype=torch.float64),
                 )
             )

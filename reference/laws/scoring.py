@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from reference.laws.laws import Dense, Laws, OneHot, overlap
+from reference.laws.sampling import Sampling
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,20 @@ class Stretch:
     text: Sequence[int]
     tokens: Sequence[int]
     p: Laws
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a drafter's acceptance is asked for.
+
+    samplings: settings under which the draft might sample, its own or others: one pass serves all.
+    leniences: l of `Scores.lenient_beta`, each in (0, 1].
+    max_gamma: the longest draft of interest, where a draft depends on where its block began.
+    """
+
+    samplings: Sequence[Sampling]
+    leniences: Sequence[float]
+    max_gamma: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,13 +70,13 @@ class Scores:
         return self.ratio.clamp(max=1.0)
 
 
-def nothing_drafted(positions: int, max_gamma: int, leniences: int) -> Scores:
+def nothing_drafted(positions: int, asked: Asked) -> Scores:
     """Returns the scores of positions at which no block begins and that none reaches."""
     return Scores(
         beta=torch.zeros(positions, dtype=torch.float64),
-        ratio=torch.zeros(positions, max_gamma, dtype=torch.float64),
+        ratio=torch.zeros(positions, asked.max_gamma, dtype=torch.float64),
         drafted=torch.zeros(positions, dtype=torch.int64),
-        lenient_beta=torch.zeros(positions, leniences, dtype=torch.float64),
+        lenient_beta=torch.zeros(positions, len(asked.leniences), dtype=torch.float64),
     )
 
 

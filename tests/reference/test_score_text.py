@@ -10,7 +10,7 @@ import reference.scoring
 from reference.drafter import Drafter
 from reference.generation import decode
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores
+from reference.laws.scoring import Asked, Scores
 from reference.models.tabular import TabularModel
 from reference.scoring import score_text
 from reference.stopping import Stopping
@@ -49,10 +49,8 @@ def scores(target: TabularModel, drafter: Drafter, sampling: Sampling) -> list[S
         drafter,
         PROMPT,
         own_text(sampling),
-        SAMPLINGS,
+        Asked(SAMPLINGS, LENIENCES, GAMMA),
         sampling=sampling,
-        leniences=LENIENCES,
-        max_gamma=GAMMA,
     )
 
 

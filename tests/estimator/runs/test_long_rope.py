@@ -10,6 +10,7 @@ from estimator.runs.room import require_room
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
+from reference.laws.scoring import Asked
 from reference.models.families import turning_length
 from reference.models.huggingface import CausalModel
 from reference.models.model import text_limit
@@ -127,10 +128,8 @@ def test_a_text_to_score_that_crosses_is_refused(crosses: str) -> None:
             ModelDrafter(pair["draft"], GREEDY, 40),
             SHORT,
             [5] * TURN,
-            [GREEDY],
+            Asked([GREEDY], (), 2),
             sampling=GREEDY,
-            leniences=(),
-            max_gamma=2,
         )
 
 

@@ -22,7 +22,7 @@ from reference.drafters.model_drafter import text_laws
 from reference.generation import decode, decode_speculatively
 from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Scores
+from reference.laws.scoring import Asked, Scores
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.rules.strict import Strict
@@ -131,10 +131,8 @@ def score_under(
         drafter,
         prompt,
         continuation,
-        [sampling],
+        Asked([sampling], (), gamma),
         sampling=sampling,
-        leniences=(),
-        max_gamma=gamma,
     )
     return found
 

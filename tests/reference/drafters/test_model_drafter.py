@@ -14,7 +14,7 @@ from reference.drafters.model_drafter import ModelDrafter, text_laws
 from reference.generation import decode, decode_speculatively
 from reference.laws.laws import Dense
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Stretch
+from reference.laws.scoring import Asked, Stretch
 from reference.models.fitted_model import FittedModel, fitted
 from reference.models.huggingface import CausalModel
 from reference.models.tabular import TabularModel
@@ -246,5 +246,5 @@ def test_a_text_to_score_beyond_the_drafts_positions_is_refused() -> None:
     drafter.start([1] * 4, [1] * 4)
     with pytest.raises(ValueError, match="must fit the 16 positions of short, got 17 tokens"):
         drafter.score(
-            Stretch([1] * 4, [2] * 14, p), [Sampling()], leniences=(), max_gamma=4
+            Stretch([1] * 4, [2] * 14, p), Asked([Sampling()], (), 4)
         )

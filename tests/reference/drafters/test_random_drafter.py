@@ -10,7 +10,7 @@ from reference.drafters.random_drafter import RandomDrafter
 from reference.generation import decode_speculatively
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Stretch
+from reference.laws.scoring import Asked, Stretch
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed, Whole
 from reference.stopping import Stopping
@@ -72,7 +72,7 @@ def test_scores_are_the_overlap_with_the_uniform_law() -> None:
     drafter = RandomDrafter(4, CPU)
     samplings = [Sampling(), Sampling(0.0)]
     scores, greedy = drafter.score(
-        Stretch([0], [0, 3], p), samplings, leniences=[0.5], max_gamma=4
+        Stretch([0], [0, 3], p), Asked(samplings, [0.5], 4)
     )
     overlap = 0.25 + 0.25 + 0.1 + 0.05
     assert scores.beta.tolist() == pytest.approx([overlap, overlap])

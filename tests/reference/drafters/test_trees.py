@@ -17,7 +17,7 @@ from reference.drafters.trees import Choose, TreeDrafter, likeliest, without_rep
 from reference.generation import decode, decode_speculatively
 from reference.laws.laws import Dense, OneHot
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import ranks
+from reference.laws.scoring import Asked, ranks
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.rules.lenience import Lenient
@@ -250,8 +250,8 @@ def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: 
                 stopping=Stopping(limit), generator=generator,
             )  # fmt: skip
             [scores] = score_text(
-                target, drafter, PROMPT, text.tokens, [drafter.sampling],
-                sampling=sampling, leniences=(), max_gamma=gamma,
+                target, drafter, PROMPT, text.tokens, Asked([drafter.sampling], (), gamma),
+                sampling=sampling,
             )  # fmt: skip
             starts = list(accumulate((len(block.tokens) for block in text.blocks), initial=0))
             for block, start in zip(text.blocks, starts, strict=False):
@@ -276,8 +276,8 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPat
     for numbers in (1 << 23, 3 * VOCABULARY):
         monkeypatch.setattr("reference.scoring.ROW_NUMBERS", numbers)
         [scores] = score_text(
-            target, drafter, PROMPT, tokens, [Sampling(0.0)],
-            sampling=Sampling(), leniences=(), max_gamma=3,
+            target, drafter, PROMPT, tokens, Asked([Sampling(0.0)], (), 3),
+            sampling=Sampling(),
         )  # fmt: skip
         found.append(scores)
     assert found[0].ratio.sum() > 0
@@ -300,8 +300,8 @@ def test_scores_of_settings_together_are_those_of_each_alone() -> None:
         return [
             scores.ratio.tolist()
             for scores in score_text(
-                target, drafter, PROMPT, tokens, list(settings),
-                sampling=Sampling(), leniences=(), max_gamma=3,
+                target, drafter, PROMPT, tokens, Asked(list(settings), (), 3),
+                sampling=Sampling(),
             )
         ]  # fmt: skip
 
@@ -350,8 +350,8 @@ def test_trees_of_drawn_tokens_are_not_scored() -> None:
     drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement)
     with pytest.raises(ValueError, match="a tree to score must be of likeliest tokens"):
         score_text(
-            TabularModel(TARGET, VOCABULARY), drafter, PROMPT, (0, 1), [Sampling()],
-            sampling=Sampling(), leniences=(), max_gamma=1,
+            TabularModel(TARGET, VOCABULARY), drafter, PROMPT, (0, 1), Asked([Sampling()], (), 1),
+            sampling=Sampling(),
         )  # fmt: skip
 
 

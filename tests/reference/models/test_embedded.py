@@ -7,7 +7,7 @@ import torch
 
 from reference.drafters.model_drafter import ModelDrafter, text_laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Stretch
+from reference.laws.scoring import Asked, Stretch
 from reference.models.embedded import END_OF_TEXT, library_files, weights_folder
 from reference.models.huggingface import end_ids, load_model, load_tokenizer
 
@@ -62,7 +62,7 @@ def test_held_out_loss_and_overlap_are_near_what_the_note_says() -> None:
         losses.append(-p.of(torch.tensor(rest)).log().mean().item())
         drafter.start(prompt, text)
         [scores] = drafter.score(
-            Stretch(text, rest, p), [Sampling()], leniences=(), max_gamma=1
+            Stretch(text, rest, p), Asked([Sampling()], (), 1)
         )
         overlaps.append(scores.beta.mean().item())
     assert sum(losses) / len(losses) == pytest.approx(target_note["held_out_loss"], abs=0.7)

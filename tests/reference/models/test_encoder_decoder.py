@@ -20,6 +20,7 @@ from transformers import (
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
+from reference.laws.scoring import Asked
 from reference.models.cached_model import CachedModel
 from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.huggingface import CausalModel, load_model, require_same_kind
@@ -214,10 +215,8 @@ def test_scoring_a_text_in_one_pass_gives_the_laws_of_decoding(pairs: Pairs) -> 
         drafter,
         PROMPTS[1],
         continuation,
-        [sampling],
+        Asked([sampling], (), 4),
         sampling=sampling,
-        leniences=(),
-        max_gamma=4,
     )
     # Laws are float32: a row's mass is 1 up to the rounding of its sum.
     ones = torch.ones(NEW_TOKENS, dtype=torch.float64)

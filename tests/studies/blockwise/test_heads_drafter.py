@@ -8,6 +8,7 @@ from heads_laboratory import heads_drafter, random_embedding, random_heads
 import reference.scoring
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
+from reference.laws.scoring import Asked
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Confidence, Fixed
 from reference.scoring import score_text
@@ -132,10 +133,8 @@ def test_scores_are_the_laws_shared_mass_and_ratios_block_by_block(
         drafter,
         prompt,
         own,
-        [sampling],
+        Asked([sampling], [1.0], 4),
         sampling=sampling,
-        leniences=[1.0],
-        max_gamma=4,
     )
     torch.testing.assert_close(scores.lenient_beta[:, 0], scores.beta)
     assert scores.drafted is not None

@@ -16,6 +16,7 @@ from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import Vocabulary
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
+from reference.laws.scoring import Asked
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Confidence, Fixed
 from reference.rules.strict import Strict
@@ -119,10 +120,8 @@ def test_scores_replay_the_blocks_of_the_decoder(rescoring: str) -> None:
         chosen,
         (0, 1),
         own,
-        [GREEDY],
+        Asked([GREEDY], [1.0], 3),
         sampling=GREEDY,
-        leniences=[1.0],
-        max_gamma=3,
     )
     torch.testing.assert_close(scores.lenient_beta[:, 0], scores.beta)
     for gamma in (1, 2, 3):
