@@ -1,0 +1,100 @@
+"""What is lost by the advised γ in published sweeps, and how soon runs find the best one."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from published_fit import runs_of
+from published_rows import Row
+from published_scores import Guess, guess
+
+from simulator.acceptance.from_lengths import length_law
+from simulator.choice.advice import advise
+from simulator.cost.posterior import Posterior, infer
+from simulator.cost.published_prior import published_prior
+
+LEAST_GAMMAS = 3
+# Where people start, as engines' documents do.
+FIRST_GAMMA = 3
+FURTHER_RUNS = 2
+WITHIN = 0.02
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What was chosen of a sweep.
+
+    rows: of the sweep, by γ.
+    gamma: chosen; 0: not to speculate.
+    runs: further runs that it took.
+    """
+
+    rows: dict[int, Row]
+    gamma: int
+    runs: int = 0
+
+    @property
+    def loss(self) -> float:
+        """The share of the best speed that the choice forgoes."""
+        speeds = {0: 1.0, **{gamma: row.speed_up for gamma, row in self.rows.items()}}
+        return 1 - speeds[self.gamma] / max(speeds.values())
+
+
+def sweeps(rows: Sequence[Row]) -> list[dict[int, Row]]:
+    """Returns the rows that differ in γ alone, at least three of them, by γ."""
+    groups: dict[Any, dict[int, Row]] = defaultdict(dict)
+    for row in rows:
+        groups[row.sweep].setdefault(row.run.gamma, row)
+    return [dict(sorted(group.items())) for group in groups.values() if len(group) >= LEAST_GAMMAS]
+
+
+def unaided(sweep: dict[int, Row], effects: dict[str, Any]) -> tuple[Choice, Choice]:
+    """Returns the γ of the best prediction without a run, and the advised one; lengths given."""
+    rows = list(sweep.values())
+    law = _posterior(rows[0], [], effects).speed_ups(
+        rows[0].run.load,
+        [row.run.drafting for row in rows if row.run.drafting is not None],
+        [row.run.length for row in rows],
+    )
+    advice = advise(np.array(list(sweep)), law.mean, law.covariance, error=law.error)
+    return Choice(sweep, advice.best), Choice(sweep, advice.gamma)
+
+
+def others(sweep: dict[int, Row], effects: dict[str, Any], *, runs: int) -> list[Guess]:
+    """Returns predictions of a sweep's rows from every choice of so many others of it."""
+    return [
+        guess(row, evidence, effects)
+        for evidence in combinations(sweep.values(), runs)
+        for row in sweep.values()
+        if row not in evidence
+    ]
+
+
+def session(sweep: dict[int, Row], effects: dict[str, Any]) -> Choice:
+    """Returns what someone finds who runs what is advised, knowing no length beforehand."""
+    gammas = np.array(list(sweep))
+    tried = [int(gammas[np.abs(gammas - FIRST_GAMMA).argmin()])]
+    while len(tried) <= FURTHER_RUNS:
+        rows = [sweep[gamma] for gamma in tried]
+        law = length_law({row.run.gamma: row.run.length for row in rows})
+        lengths, doubt = law.log_lengths(gammas)
+        draftings = [sweep[gamma].run.drafting for gamma in gammas.tolist()]
+        times = _posterior(rows[0], rows, effects).speed_ups(
+            rows[0].run.load, [each for each in draftings if each is not None], np.exp(lengths)
+        )
+        advice = advise(gammas, times.mean, times.covariance + doubt, tried=tried)
+        following = advice.next_run
+        if following is None:
+            break
+        tried.append(following.gamma)
+    best = max([0, *tried], key=lambda gamma: sweep[gamma].speed_up if gamma else 1.0)
+    return Choice(sweep, best, len(tried) - 1)
+
+
+def _posterior(row: Row, evidence: Sequence[Row], effects: dict[str, Any]) -> Posterior:
+    return infer(row.machine, published_prior(row.traits, effects=effects), runs_of(evidence))

@@ -1,0 +1,110 @@
+"""Acceptance from the accepted lengths of runs at several γ, with its doubt at every other γ."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.acceptance.by_position import ByPosition
+from simulator.numerics.arguments import integer, integers
+
+# Of the logit of a first position's rate, and of its change with the logarithm of the position:
+# mean and standard deviation over the published sweeps (docs/roofline.md).
+_FIRST, _CHANGE = (1.3, 0.8), (-0.3, 0.25)
+# Of a run's length about the law, in logarithms.
+_ERROR = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class LengthLaw:
+    """Rates that rise or fall with the position, by a logistic law.
+
+        logit r_i = a + b · log i,        E[τ(γ)] = 1 + Σ_{i≤γ} r_1 … r_i
+
+    coefficients: a and b.
+    covariance: of them, shape (2, 2).
+    observed: the largest γ of a run.
+    """
+
+    coefficients: NDArray[np.float64]
+    covariance: NDArray[np.float64]
+    observed: int
+
+    def rates(self, longest: int) -> NDArray[np.float64]:
+        """Returns r_1, …, each given that all before it stand; shape (longest,)."""
+        return _rates(self.coefficients, longest)
+
+    def acceptance(self, longest: int) -> ByPosition:
+        """Returns the acceptance of the most probable rates up to a γ."""
+        return ByPosition(tuple(self.rates(integer("longest", longest, at_least=1)).tolist()))
+
+    def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Returns the mean of the logarithms of lengths, shape (n,), and their covariance.
+
+        Args:
+          gamma: at least 1, shape (n,).
+        """
+        lengths = np.atleast_1d(integers("gamma", gamma, at_least=1))
+        slopes = _slopes(self.coefficients, lengths)
+        return (
+            np.log(_tokens(self.coefficients, lengths)),
+            slopes @ self.covariance @ slopes.T,
+        )
+
+
+def length_law(lengths: Mapping[int, float]) -> LengthLaw:
+    """Returns the law of accepted lengths that runs have shown.
+
+    Args:
+      lengths: tokens a block, in [1, γ + 1], by γ; at least one.
+
+    Raises:
+      ValueError: if there is none, or one is out of range.
+    """
+    from scipy.optimize import least_squares
+
+    if not lengths:
+        raise ValueError("lengths must have at least one run's, got none")
+    for gamma, length in lengths.items():
+        if not 1 <= length <= integer("gamma", gamma, at_least=1) + 1:
+            raise ValueError(
+                f"length must lie in [1, {gamma + 1}] at gamma {gamma}, got {length:g}"
+            )
+    gammas = np.array(sorted(lengths))
+    measured = np.log([lengths[gamma] for gamma in gammas.tolist()])
+    means, deviations = np.array([_FIRST, _CHANGE]).T
+
+    def residuals(law: NDArray[np.float64]) -> NDArray[np.float64]:
+        misfit = (np.log(_tokens(law, gammas)) - measured) / _ERROR
+        return np.concatenate([(law - means) / deviations, misfit])
+
+    found = np.asarray(least_squares(residuals, means).x)
+    slopes = np.vstack([np.diag(1 / deviations), _slopes(found, gammas) / _ERROR])
+    return LengthLaw(found, np.linalg.inv(slopes.T @ slopes), int(gammas[-1]))
+
+
+def _rates(law: NDArray[np.float64], longest: int) -> NDArray[np.float64]:
+    positions = np.arange(1, longest + 1)
+    # Bounded: no measured length tells a rate within 1e-13 of 0 or 1.
+    return np.asarray(1 / (1 + np.exp(-np.clip(law[0] + law[1] * np.log(positions), -30, 30))))
+
+
+def _tokens(law: NDArray[np.float64], gammas: NDArray[np.int64]) -> NDArray[np.float64]:
+    stands = np.cumprod(_rates(law, int(gammas.max())))
+    return np.asarray(1 + np.cumsum(stands)[gammas - 1])
+
+
+def _slopes(law: NDArray[np.float64], gammas: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Returns derivatives of the logarithms of lengths by both coefficients, shape (n, 2)."""
+    longest = int(gammas.max())
+    rates = _rates(law, longest)
+    stands = np.cumprod(rates)
+    positions = np.log(np.arange(1, longest + 1))
+    # The derivative of log r_i by its logit is 1 - r_i.
+    of_first = np.cumsum(stands * np.cumsum(1 - rates))
+    of_change = np.cumsum(stands * np.cumsum((1 - rates) * positions))
+    tokens = 1 + np.cumsum(stands)
+    return np.asarray(np.stack([of_first / tokens, of_change / tokens], axis=1)[gammas - 1])

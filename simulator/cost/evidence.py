@@ -1,0 +1,97 @@
+"""Runs as equations in a deployment's parameters: logarithms of times and of their ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.cost.machine import Load, Machine
+from simulator.cost.parameters import COUNT, Work
+from simulator.cost.runs import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Works:
+    """Several works together: their seconds are amounts · exp(θ) + fixed.
+
+    amounts: shape (n, COUNT).
+    fixed: shape (n,).
+    """
+
+    amounts: NDArray[np.float64]
+    fixed: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, works: Sequence[Work]) -> Works:
+        amounts = np.array([each.amounts for each in works]).reshape(-1, COUNT)
+        return cls(amounts, np.array([each.fixed for each in works], dtype=np.float64))
+
+    def log_seconds(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns the logarithms of the times, shape (n,)."""
+        return np.asarray(np.log(self.amounts @ np.exp(logs) + self.fixed))
+
+    def slopes(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns their derivatives by θ, shape (n, COUNT)."""
+        parts = self.amounts * np.exp(logs)
+        return np.asarray(parts / (parts.sum(axis=1) + self.fixed)[:, None])
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What runs measured: log own time, or where `paired` log plain time less log own time.
+
+    own, plain: works of an emitted token, as it ran and by the target alone.
+    paired: whether the runs have the plain time of the same load, shape (n,).
+    drafted: whether the run speculated, shape (n,).
+    measured: the logarithms, shape (n,).
+    """
+
+    own: Works
+    plain: Works
+    paired: NDArray[np.bool_]
+    drafted: NDArray[np.bool_]
+    measured: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, machine: Machine, runs: Sequence[Run]) -> Evidence:
+        """Returns the runs of a machine; drafted ones are compared with plain ones of their load.
+
+        Of several plain runs of a load the mean logarithm counts.
+        """
+        alone: dict[Load, list[float]] = {}
+        for run in runs:
+            if run.drafting is None:
+                alone.setdefault(run.load, []).append(float(np.log(run.seconds_per_token)))
+        paired = [run.drafting is not None and run.load in alone for run in runs]
+        measured = [
+            np.mean(alone[run.load]) - np.log(run.seconds_per_token)
+            if compared
+            else np.log(run.seconds_per_token)
+            for run, compared in zip(runs, paired, strict=True)
+        ]
+        return cls(
+            Works.of([machine.token_work(run.load, run.drafting, run.length) for run in runs]),
+            Works.of([machine.token_work(run.load, None, 1.0) for run in runs]),
+            np.array(paired, dtype=np.bool_),
+            np.array([run.drafting is not None for run in runs], dtype=np.bool_),
+            np.array(measured, dtype=np.float64),
+        )
+
+    def errors(self, level_error: float, ratio_error: float) -> NDArray[np.float64]:
+        """Returns standard deviations: of a ratio, of a time, of a time of drafted blocks."""
+        alone = np.hypot(level_error, ratio_error * self.drafted)
+        return np.asarray(np.where(self.paired, ratio_error, alone))
+
+    def misfit(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns modelled less measured logarithms, shape (n,)."""
+        own = self.own.log_seconds(logs)
+        modelled = np.where(self.paired, self.plain.log_seconds(logs) - own, own)
+        return np.asarray(modelled - self.measured)
+
+    def slopes(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns the misfits' derivatives by θ, shape (n, COUNT)."""
+        own = self.own.slopes(logs)
+        return np.asarray(np.where(self.paired[:, None], self.plain.slopes(logs) - own, own))

@@ -1,0 +1,110 @@
+"""What runs: steps of a target with and without drafts, as work whose parameters are in doubt."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+from simulator.cost.parameters import Work, work
+from simulator.numerics.arguments import integer, non_negative
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a deployment serves.
+
+    context: tokens in each sequence's cache.
+    batch: sequences decoded together.
+    prompt_ratio: prompt tokens that are read in between for each emitted token, of the sequences
+      whose turns a token waits for; 0: none.
+    """
+
+    context: int
+    batch: int = 1
+    prompt_ratio: float = 0.0
+
+    def __post_init__(self) -> None:
+        integer("context", self.context)
+        integer("batch", self.batch, at_least=1)
+        non_negative("prompt_ratio", self.prompt_ratio)
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """What a block drafts and verifies: by default a chain, and a token more than it.
+
+    gamma: passes of the draft, or tokens of its one pass where it is parallel; at least 1.
+    width: tokens that one pass of the draft takes (branches of a tree).
+    verified: tokens of each sequence that the target passes over; None: γ + 1.
+    """
+
+    gamma: int
+    width: int = 1
+    verified: int | None = None
+
+    def __post_init__(self) -> None:
+        integer("gamma", self.gamma, at_least=1)
+        integer("width", self.width, at_least=1)
+
+    @property
+    def new_tokens(self) -> int:
+        """Tokens of each sequence that the target passes over."""
+        return self.gamma + 1 if self.verified is None else self.verified
+
+
+class Machine(ABC):
+    """Target, draft and what they run on: the work of each kind of step."""
+
+    @abstractmethod
+    def plain_work(self, load: Load) -> Work:
+        """Returns the work of one token of every sequence by the target alone."""
+
+    @abstractmethod
+    def drafting_work(self, load: Load, drafting: Drafting) -> Work:
+        """Returns the work of the draft's passes of one block of every sequence."""
+
+    @abstractmethod
+    def checking_work(self, load: Load, drafting: Drafting) -> Work:
+        """Returns the work of all else in that block: verification, and what is beside models."""
+
+    @abstractmethod
+    def prompt_work(self, load: Load) -> Work:
+        """Returns the work of others' prompts for one emitted token of every sequence."""
+
+    def block_work(self, load: Load, drafting: Drafting) -> Work:
+        """Returns the work of one block of every sequence."""
+        return self.checking_work(load, drafting).plus(self.drafting_work(load, drafting), 1)
+
+    def token_work(self, load: Load, drafting: Drafting | None, length: float) -> Work:
+        """Returns the work of one emitted token of every sequence.
+
+        Args:
+          load: what is served.
+          drafting: of a block; None: the target alone.
+          length: tokens that a block emits, at least 1; 1 without drafting.
+        """
+        prompts = self.prompt_work(load)
+        if drafting is None:
+            return prompts.plus(self.plain_work(load), 1)
+        return prompts.plus(self.block_work(load, drafting), 1 / length)
+
+
+@dataclass(frozen=True, slots=True)
+class Unseen(Machine):
+    """A machine of which runs alone are known: a step, a block's share and each drafted token's.
+
+    A step of the target takes "roof", a block "block" and each drafted token, with its
+    verification, "draft"; all runs have to be of one load.
+    """
+
+    def plain_work(self, load: Load) -> Work:
+        return work(roof=1)
+
+    def drafting_work(self, load: Load, drafting: Drafting) -> Work:
+        return work(draft=drafting.gamma)
+
+    def checking_work(self, load: Load, drafting: Drafting) -> Work:
+        return work(roof=1, block=1)
+
+    def prompt_work(self, load: Load) -> Work:
+        return work()

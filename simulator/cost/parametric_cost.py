@@ -1,0 +1,85 @@
+"""A cost from the works of a deployment's steps: one point of a posterior."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.cost.cost import Cost
+from simulator.cost.machine import Drafting, Load, Machine
+from simulator.cost.posterior import Posterior
+from simulator.numerics.arguments import integers
+
+
+@dataclass(frozen=True, slots=True)
+class ParametricCost(Cost):
+    """What blocks take if the parameters are these; prompts of others left out.
+
+    machine: the deployment.
+    load: what it serves.
+    logs: natural logarithms of the parameters, shape (COUNT,).
+    observed: the largest γ of its runs; None without any.
+    """
+
+    machine: Machine
+    load: Load
+    logs: NDArray[np.float64]
+    observed: int | None = None
+
+    @classmethod
+    def of(cls, posterior: Posterior, load: Load) -> ParametricCost:
+        """Returns the cost of the most probable parameters."""
+        return cls(posterior.machine, replace(load, prompt_ratio=0.0), posterior.logs)
+
+    @property
+    def in_seconds(self) -> bool:
+        return True
+
+    @property
+    def observed_gamma(self) -> int | None:
+        return self.observed
+
+    @property
+    def step_seconds(self) -> float:
+        return self.baseline_seconds
+
+    @property
+    def baseline_seconds(self) -> float:
+        return self.machine.plain_work(self.load).seconds(self.logs)
+
+    @property
+    def c(self) -> float:
+        """What a second drafted token adds to the first, over a step of the target."""
+        first, second = self.drafting_seconds([1, 2])
+        return float(second - first) / self.step_seconds
+
+    @property
+    def verification_free(self) -> bool:
+        return False
+
+    @property
+    def theorem8(self) -> bool:
+        return False
+
+    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        return self._by_gamma(gamma, self._drafting)
+
+    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        return self._by_gamma(gamma, self._checking)
+
+    def _drafting(self, gamma: int) -> float:
+        if gamma == 0:
+            return 0.0
+        return self.machine.drafting_work(self.load, Drafting(gamma)).seconds(self.logs)
+
+    def _checking(self, gamma: int) -> float:
+        block = Drafting(max(gamma, 1), verified=gamma + 1)
+        return self.machine.checking_work(self.load, block).seconds(self.logs)
+
+    def _by_gamma(self, gamma: ArrayLike, seconds: Callable[[int], float]) -> NDArray[np.float64]:
+        lengths = integers("gamma", gamma)
+        of = {length: seconds(length) for length in np.unique(lengths).tolist()}
+        return np.asarray(np.vectorize(of.__getitem__, otypes=[np.float64])(lengths))[()]

@@ -1,0 +1,123 @@
+"""The prior that public measurements give, by engine, kind of draft, weights and mixture.
+
+`benchmarks/published_speculation.py --fit` writes published_prior.json: of the logarithms of the
+parameters one mean over all deployments, what each trait adds to it (shrunk towards nothing, the
+fewer deployments have it the more), and the covariance of deployments about their means.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from typing import Any
+
+import numpy as np
+
+from simulator.cost.parameters import PARAMETERS
+from simulator.cost.posterior import Prior
+
+ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "transformers")
+DRAFTS = ("EAGLE", "EAGLE tree", "MTP", "block", "model", "n-gram")
+# By the kinds of simulator.cost.draft_shape.
+DRAFT_OF_KIND: Mapping[str, str] = {
+    "model": "model",
+    "EAGLE-3": "EAGLE",
+    "P-EAGLE": "block",
+    "MTP": "MTP",
+    "Medusa": "block",
+    "DFlash": "block",
+}
+# Few sources tell of the means: their own doubt, over the covariance about them. An engine or a
+# draft that no row has is in more doubt, and so are the model's errors for it.
+FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What tells kinds of deployments apart.
+
+    engine: its family, a name of ENGINES or of the fitted data; None: not known.
+    draft: a name of DRAFTS.
+    weights: "plain" (16 bits), "fp8", "fp4", "int4" or "gguf": how the target's are stored.
+    mixture: whether the target is a mixture of experts.
+    """
+
+    engine: str | None
+    draft: str
+    weights: str = "plain"
+    mixture: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names that the fitted effects have."""
+        names = [f"draft {self.draft}"]
+        if self.engine is not None:
+            names += [f"engine {self.engine}", f"{self.engine}, {self.draft}"]
+        if self.weights != "plain":
+            names.append(f"weights {self.weights}")
+        if self.mixture:
+            names.append("mixture")
+        return tuple(names)
+
+    @property
+    def group(self) -> str:
+        """The name that their model's errors have."""
+        return f"{self.engine}, {self.draft}"
+
+
+def published_prior(traits: Traits, *, effects: Mapping[str, Any] | None = None) -> Prior:
+    """Returns the prior of a deployment of these traits.
+
+    Args:
+      traits: of the deployment.
+      effects: what a fit found; None: what the package has.
+
+    Raises:
+      ValueError: if the engine or the kind of draft is unknown.
+    """
+    if traits.engine is not None and traits.engine not in (*ENGINES, "vllm-v0"):
+        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {traits.engine}")
+    if traits.draft not in DRAFTS:
+        raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")
+    fitted = _published() if effects is None else effects
+    logs = np.array(fitted["mean"])
+    doubt = FEW_SOURCES
+    for name in traits.names:
+        if name in fitted["effects"]:
+            logs = logs + np.array(fitted["effects"][name])
+        else:
+            doubt += UNKNOWN
+    if traits.group in fitted["errors"]:
+        level, ratio = fitted["errors"][traits.group]
+    else:
+        level, ratio = (UNKNOWN_ERROR * error for error in fitted["errors"]["all"])
+    return Prior(logs, doubt * np.array(fitted["covariance"]), level, ratio)
+
+
+def vague_prior(step_seconds: Sequence[float]) -> Prior:
+    """Returns the prior of a machine of which runs alone are known (simulator.cost.machine.Unseen).
+
+    Args:
+      step_seconds: of the runs, the quickest of which sets the scale.
+    """
+    least = min(step_seconds)
+    logs = np.zeros(len(PARAMETERS))
+    deviations = np.ones(len(PARAMETERS))
+    # Over the published sweeps a block spends about a fifth of a step beside the models and a
+    # drafted token with its verification a tenth, each three times more or less.
+    for name, share, deviation in (("roof", 0.9, 0.5), ("block", 0.2, 1.1), ("draft", 0.1, 1.1)):
+        index = PARAMETERS.index(name)
+        logs[index], deviations[index] = np.log(share * least), deviation
+    return Prior(logs, np.diag(deviations**2), level_error=0.02, ratio_error=0.03)
+
+
+@cache
+def _published() -> dict[str, Any]:
+    text = resources.files("simulator.cost").joinpath("published_prior.json").read_text("utf-8")
+    fitted: dict[str, Any] = json.loads(text)
+    if tuple(fitted["parameters"]) != PARAMETERS:
+        raise ValueError("published_prior.json must be of this release's parameters")
+    return fitted

@@ -1,0 +1,74 @@
+"""Runs: what people know of their own servers, and the physics that runs have to keep to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from simulator.cost.machine import Drafting, Load
+
+# Slower than this is no token of a server: most likely the unit is wrong.
+SLOWEST_SECONDS = 2.0
+FASTEST_SECONDS = 2e-5
+# Kernels change with the number of tokens: a published block of 8 took 20 % less than one of 7.
+STEP_NOISE = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One measurement of a deployment.
+
+    load: what was served.
+    seconds_per_token: between two tokens of one sequence, on average.
+    drafting: of its blocks; None: without speculation.
+    length: tokens a block, the target's own included, 1 to γ + 1; 1 without speculation.
+    """
+
+    load: Load
+    seconds_per_token: float
+    drafting: Drafting | None = None
+    length: float = 1.0
+
+    def __post_init__(self) -> None:
+        seconds = self.seconds_per_token
+        if not math.isfinite(seconds) or seconds <= 0:
+            raise ValueError(f"tpot must be above 0 ms, got {1e3 * seconds:g}")
+        if not FASTEST_SECONDS <= seconds <= SLOWEST_SECONDS:
+            raise ValueError(
+                f"tpot must lie in [{1e3 * FASTEST_SECONDS:g}, {1e3 * SLOWEST_SECONDS:g}] "
+                f"milliseconds a token (is its unit right?), got {1e3 * seconds:g}"
+            )
+        longest = self.gamma + 1
+        if not 1 <= self.length <= longest:
+            raise ValueError(
+                f"length must lie in [1, {longest}], gamma + 1, at gamma {self.gamma}, "
+                f"got {self.length:g}"
+            )
+
+    @property
+    def gamma(self) -> int:
+        """Drafted tokens a block; 0 without speculation."""
+        return 0 if self.drafting is None else self.drafting.gamma
+
+    @property
+    def step_seconds(self) -> float:
+        """Time of one block, or of one step of the target alone."""
+        return self.seconds_per_token * self.length
+
+
+def require_consistent(runs: Sequence[Run]) -> None:
+    """Raises a ValueError if runs of one load contradict each other beyond their noise.
+
+    A block that drafts more takes no less time, nor does a block less than a step without drafts.
+    """
+    for first in runs:
+        for second in runs:
+            if first.load == second.load and first.gamma < second.gamma:
+                least = (1 - STEP_NOISE) * first.step_seconds
+                if second.step_seconds < least:
+                    raise ValueError(
+                        f"a step (tpot times length) of gamma {second.gamma} must take at least "
+                        f"about that of gamma {first.gamma}, {1e3 * first.step_seconds:.3g} ms, "
+                        f"got {1e3 * second.step_seconds:.3g} ms"
+                    )

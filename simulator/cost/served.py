@@ -1,0 +1,103 @@
+"""The work of steps of a deployment, from the shapes of its models and the roofs of its GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from simulator.cost.hardware import Hardware
+from simulator.cost.machine import Drafting, Load, Machine
+from simulator.cost.model_shape import ModelShape, Weights
+from simulator.cost.parameters import Work, work
+from simulator.cost.roofline import Conditions, forward_seconds
+from simulator.cost.roofline_cost import Deployment
+from simulator.cost.tensor_parallel import all_reduce_seconds
+
+
+@dataclass(frozen=True, slots=True)
+class Served(Machine):
+    """A deployment whose models and GPU are known.
+
+    deployment: target, draft and GPU. Of its conditions the number of GPUs counts alone: efficiency
+      and time a layer are parameters. A draft without layers looks its tokens up.
+    """
+
+    deployment: Deployment
+
+    def plain_work(self, load: Load) -> Work:
+        return self._target_work(load, new_tokens=1).plus(work(plain=1), 1)
+
+    def drafting_work(self, load: Load, drafting: Drafting) -> Work:
+        draft, hardware = self.deployment.draft, self.deployment.hardware
+        shape, tp = draft.step, self.deployment.draft_conditions.tp
+        passes = 1 if draft.parallel else drafting.gamma
+        width = drafting.gamma if draft.parallel else drafting.width
+        roof = _roof(shape, hardware, load, new_tokens=width, tp=tp)
+        return work(
+            roof=passes * roof,
+            layer=passes * shape.layers,
+            draft=passes if shape.layers > 0 else 0,
+            fixed=passes * _agreement(shape, hardware, tokens=load.batch * width, tp=tp),
+        )
+
+    def checking_work(self, load: Load, drafting: Drafting) -> Work:
+        target = self._target_work(load, new_tokens=drafting.new_tokens)
+        return target.plus(work(block=1), 1)
+
+    def prompt_work(self, load: Load) -> Work:
+        return work(prompt=load.batch * load.prompt_ratio * self._token_arithmetic)
+
+    def _target_work(self, load: Load, *, new_tokens: int) -> Work:
+        shape, hardware = self.deployment.target, self.deployment.hardware
+        tp = self.deployment.conditions.tp
+        dense = _only(shape, lambda each: each.kind != "experts")
+        sparse = _only(shape, lambda each: each.kind == "experts")
+        cached, again = (
+            _roof(replace(shape, weights=()), hardware, load, new_tokens=n, tp=tp)
+            for n in (new_tokens, 1)
+        )
+        few = _roof(sparse, hardware, load, new_tokens=1, tp=tp)
+        tokens = load.batch * new_tokens
+        return work(
+            roof=_roof(dense, hardware, load, new_tokens=new_tokens, tp=tp) + few,
+            layer=shape.layers,
+            experts=_roof(sparse, hardware, load, new_tokens=new_tokens, tp=tp) - few,
+            arithmetic=(tokens - 1) * self._token_arithmetic,
+            sequence=tokens,
+            cache=cached,
+            recache=(new_tokens - 1) * again,
+            fixed=_agreement(shape, hardware, tokens=tokens, tp=tp),
+        )
+
+    @property
+    def _token_arithmetic(self) -> float:
+        """Seconds of one token's products in the target at the peak rate of its activations."""
+        target = self.deployment.target
+        peak = self.deployment.hardware.flops(target.activations)
+        return 2 * target.active_parameters / peak / self.deployment.conditions.tp
+
+
+def _only(shape: ModelShape, wanted: Callable[[Weights], bool]) -> ModelShape:
+    """Returns the shape with those weights alone, and no caches."""
+    return replace(shape, weights=tuple(filter(wanted, shape.weights)), caches=())
+
+
+def _roof(shape: ModelShape, hardware: Hardware, load: Load, *, new_tokens: int, tp: int) -> float:
+    """Returns the seconds of a pass at both roofs, all-reduces left out."""
+    seconds = forward_seconds(
+        shape,
+        hardware,
+        new_tokens=new_tokens,
+        context=load.context,
+        batch=load.batch,
+        conditions=Conditions(tp=tp),
+    )
+    tokens = load.batch * new_tokens
+    return float(seconds) - _agreement(shape, hardware, tokens=tokens, tp=tp)
+
+
+def _agreement(shape: ModelShape, hardware: Hardware, *, tokens: int, tp: int) -> float:
+    """Returns the seconds of a pass's all-reduces, two a layer."""
+    return float(
+        2 * shape.layers * all_reduce_seconds(hardware, values=tokens * shape.hidden, gpus=tp)
+    )

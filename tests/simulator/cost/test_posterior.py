@@ -1,0 +1,170 @@
+"""What runs say beside a prior: recovery, intervals that hold, and runs that cannot be."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from served_machines import SERVED
+
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import speed_up
+from simulator.cost.machine import Drafting, Load, Unseen
+from simulator.cost.parameters import COUNT, PARAMETERS
+from simulator.cost.parametric_cost import ParametricCost
+from simulator.cost.posterior import Prior, infer
+from simulator.cost.published_prior import Traits, published_prior, vague_prior
+from simulator.cost.runs import Run, require_consistent
+
+MACHINE, PRIOR = SERVED, published_prior(Traits("vllm", "EAGLE"))
+LOAD = Load(1000)
+
+
+def run(gamma: int, milliseconds: float, length: float = 1.0, load: Load = LOAD) -> Run:
+    drafting = Drafting(gamma) if gamma else None
+    return Run(load, milliseconds / 1e3, drafting, length)
+
+
+def exact(logs: np.ndarray, gamma: int) -> float:
+    """Returns the time of a token of MACHINE with these parameters."""
+    return MACHINE.token_work(LOAD, Drafting(gamma) if gamma else None, length(gamma)).seconds(logs)
+
+
+def length(gamma: int) -> float:
+    return 1 + 0.7 * gamma**0.8
+
+
+def simulated(logs: np.ndarray, gammas: list[int], generator: np.random.Generator) -> list[Run]:
+    """Returns a run without speculation and one for each γ, with the prior's errors."""
+    off = PRIOR.level_error * generator.standard_normal()
+    runs = [Run(LOAD, exact(logs, 0) * np.exp(off))]
+    for gamma in gammas:
+        wrong = off + PRIOR.ratio_error * generator.standard_normal()
+        seconds = exact(logs, gamma) * np.exp(wrong)
+        runs.append(Run(LOAD, seconds, Drafting(gamma), length(gamma)))
+    return runs
+
+
+def draw(generator: np.random.Generator) -> np.ndarray:
+    return generator.multivariate_normal(PRIOR.logs, PRIOR.covariance)
+
+
+def test_without_runs_the_posterior_is_the_prior() -> None:
+    posterior = infer(MACHINE, PRIOR, [])
+    assert posterior.logs is PRIOR.logs
+    assert posterior.covariance is PRIOR.covariance
+
+
+def test_without_doubt_the_answer_is_that_of_the_parameters_and_runs_change_nothing() -> None:
+    sure = Prior(PRIOR.logs, 1e-16 * np.eye(COUNT), 0.05, 0.05)
+    drafting, length = Drafting(4), float(Iid(0.8).tokens_per_call(4))
+    posterior = infer(MACHINE, sure, [run(0, 9.0), run(3, 6.0, 2.0)])
+    law = posterior.speed_ups(LOAD, [drafting], [length])
+    cost = ParametricCost.of(posterior, LOAD)
+    assert np.exp(law.mean[0]) == pytest.approx(float(speed_up(Iid(0.8), cost, 4)))
+    assert posterior.logs == pytest.approx(PRIOR.logs, abs=1e-8)
+    assert law.deviation[0] == pytest.approx(0.05, rel=1e-6)
+
+
+def test_exact_runs_are_reproduced() -> None:
+    """Runs without error, the prior a deviation off in everything: their speed-ups are found."""
+    truth = PRIOR.logs + np.sqrt(np.diag(PRIOR.covariance))
+    sharp = Prior(PRIOR.logs, PRIOR.covariance, 1e-3, 1e-3)
+    gammas = [1, 2, 3, 4, 5, 6, 8]
+    runs = [Run(LOAD, exact(truth, 0))]
+    runs += [Run(LOAD, exact(truth, each), Drafting(each), length(each)) for each in gammas]
+    draftings, lengths = [Drafting(each) for each in gammas], [length(each) for each in gammas]
+    law = infer(MACHINE, sharp, runs).speed_ups(LOAD, draftings, lengths)
+    measured = [exact(truth, 0) / exact(truth, each) for each in gammas]
+    assert np.exp(law.mean) == pytest.approx(measured, rel=5e-3)
+
+
+def test_ninety_percent_intervals_hold_on_simulated_deployments() -> None:
+    """300 deployments drawn from a prior; false alarm 1 in 10,000 at 3.9 deviations."""
+    generator = np.random.default_rng(20)
+    # Narrower than the published one, of whose draws some contradict physics.
+    prior = replace(PRIOR, covariance=PRIOR.covariance / 9)
+    inside = np.zeros(3)
+    for _ in range(300):
+        truth = generator.multivariate_normal(prior.logs, prior.covariance)
+        runs = simulated(truth, [2, 5], generator)
+        wrong = np.exp(PRIOR.ratio_error * generator.standard_normal())
+        measured = exact(truth, 0) / exact(truth, 7) * wrong
+        for index, known in enumerate((runs[:0], runs[:2], runs)):
+            law = infer(MACHINE, prior, known).speed_ups(LOAD, [Drafting(7)], [length(7)])
+            inside[index] += law.quantile(0.05)[0] <= measured <= law.quantile(0.95)[0]
+    allowed = 3.9 * np.sqrt(0.9 * 0.1 / 300)
+    assert np.abs(inside / 300 - 0.9).max() < allowed
+
+
+def test_each_run_narrows_the_interval() -> None:
+    runs = [run(0, 7.1), run(3, 4.1, 2.85), run(7, 4.3, 3.4)]
+    widths = [
+        infer(MACHINE, PRIOR, runs[:count]).speed_ups(LOAD, [Drafting(5)], [3.2]).deviation[0]
+        for count in range(4)
+    ]
+    assert widths == sorted(widths, reverse=True)
+    assert widths[3] < 0.5 * widths[0]
+
+
+def test_a_run_without_baseline_counts_by_its_time() -> None:
+    alone = infer(MACHINE, PRIOR, [run(3, 4.1, 2.85)])
+    times = alone.seconds_per_token(LOAD, [Drafting(3)], [2.85])
+    before = infer(MACHINE, PRIOR, []).seconds_per_token(LOAD, [Drafting(3)], [2.85])
+    assert abs(np.log(0.0041) - times.mean[0]) < abs(np.log(0.0041) - before.mean[0])
+    wide = alone.speed_ups(LOAD, [Drafting(3)], [2.85]).deviation[0]
+    paired = infer(MACHINE, PRIOR, [run(0, 7.1), run(3, 4.1, 2.85)])
+    assert paired.speed_ups(LOAD, [Drafting(3)], [2.85]).deviation[0] < wide
+
+
+# Published: Apertus 8B with an EAGLE head on a GH200, one sequence (docs/roofline.md).
+APERTUS = [run(0, 5.82), run(1, 3.375, 1.853), run(7, 1.765, 4.522)]
+
+
+def test_two_runs_and_a_baseline_give_the_line_between_them() -> None:
+    """γ 3 was 2.16 ms a token at a length of 3.13: a speed-up of 2.70."""
+    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in APERTUS]), APERTUS)
+    law = posterior.speed_ups(LOAD, [Drafting(3)], [3.13])
+    assert np.exp(law.mean[0]) == pytest.approx(5.82 / 2.16, rel=0.03)
+    assert law.quantile(0.05)[0] < 5.82 / 2.16 < law.quantile(0.95)[0]
+    # (8 - 6.25) / 6 ms for each drafted token, and 6.25 - 0.29 less the step beside them.
+    values = dict(zip(PARAMETERS, np.exp(posterior.logs), strict=True))
+    assert 1e3 * values["draft"] == pytest.approx(0.29, abs=0.06)
+
+
+def test_one_run_leaves_a_range_that_holds_what_was_measured() -> None:
+    known = [APERTUS[0], APERTUS[2]]
+    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in known]), known)
+    law = posterior.speed_ups(LOAD, [Drafting(1), Drafting(7)], [1.853, 4.522])
+    assert law.quantile(0.05)[0] < 5.82 / 3.375 < law.quantile(0.95)[0]
+    # The run itself is known, another γ is not.
+    assert law.deviation[0] > 2 * law.deviation[1]
+
+
+@pytest.mark.parametrize(
+    ("gamma", "milliseconds", "length", "message"),
+    [
+        (3, 0.0, 2.0, "tpot must be above 0 ms, got 0"),
+        (3, float("nan"), 2.0, "tpot must be above 0 ms, got nan"),
+        (0, 7100.0, 1.0, r"tpot must lie in \[0.02, 2000\] milliseconds a token \(is its unit"),
+        (0, 0.0071, 1.0, r"is its unit right\?\), got 0.0071"),
+        (3, 4.0, 4.1, r"length must lie in \[1, 4\], gamma \+ 1, at gamma 3, got 4.1"),
+        (3, 4.0, 0.9, r"length must lie in \[1, 4\], gamma \+ 1, at gamma 3, got 0.9"),
+        (0, 4.0, 1.5, r"length must lie in \[1, 1\], gamma \+ 1, at gamma 0, got 1.5"),
+    ],
+)
+def test_runs_that_cannot_be_are_refused(
+    gamma: int, milliseconds: float, length: float, message: str
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        run(gamma, milliseconds, length)
+
+
+def test_runs_that_contradict_each_other_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"of gamma 3 must take at least about that of gamma 1, "
+                                         r"8 ms, got 5 ms"):  # fmt: skip
+        infer(MACHINE, PRIOR, [run(1, 4.0, 2.0), run(3, 2.5, 2.0)])
+    with pytest.raises(ValueError, match="of gamma 1 must take at least about that of gamma 0"):
+        require_consistent([run(0, 10.0), run(1, 3.0, 2.0)])
+    # Of another load nothing follows, nor of a difference that kernels make.
+    require_consistent([run(1, 4.0, 2.0), run(3, 2.5, 2.0, load=Load(1000, batch=2))])
+    require_consistent([run(7, 10.0, 4.0), run(8, 8.0, 4.0)])

@@ -1,0 +1,122 @@
+"""The work of steps: the roofline itself where no factor adds to it, and every factor by hand."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from served_machines import DRAFT, MIXTURE, SERVED, shape
+
+from simulator.cost.machine import Drafting, Load, Unseen
+from simulator.cost.parameters import COUNT, PARAMETERS, work
+from simulator.cost.parametric_cost import ParametricCost
+from simulator.cost.roofline import Conditions
+from simulator.cost.roofline_cost import roofline_cost
+from simulator.cost.served import Served
+
+
+def logs(**values: float) -> np.ndarray:
+    """Returns the parameters' logarithms: those that are not named add nothing."""
+    return np.log([values.get(name, 1e-300) for name in PARAMETERS])
+
+
+ROOFS = ("roof", "experts", "cache")
+
+
+@pytest.mark.parametrize("machine", [SERVED, MIXTURE])
+@pytest.mark.parametrize("load", [Load(0), Load(3000, batch=8)])
+def test_without_what_engines_add_a_block_takes_what_the_roofline_says(
+    machine: Served, load: Load
+) -> None:
+    conditions = Conditions(efficiency=0.5, layer_overhead_seconds=1e-5)
+    roofline = roofline_cost(
+        replace(machine.deployment, conditions=conditions),
+        context=load.context,
+        batch=load.batch,
+        max_gamma=8,
+    )
+    factors = logs(layer=1e-5, **dict.fromkeys(ROOFS, 2.0))
+    cost = ParametricCost(machine, load, factors)
+    gammas = np.arange(1, 9)
+    assert cost.baseline_seconds == pytest.approx(roofline.baseline_seconds)
+    assert cost.block_seconds(gammas) == pytest.approx(roofline.block_seconds(gammas))
+    assert cost.drafting_seconds(gammas) == pytest.approx(roofline.drafting_seconds(gammas))
+
+
+def test_every_factor_counts_what_its_name_says() -> None:
+    load, drafting = Load(500, batch=4, prompt_ratio=2.0), Drafting(3)
+    block = MIXTURE.block_work(load, drafting).amounts
+    plain = MIXTURE.plain_work(load).amounts
+    of = {name: index for index, name in enumerate(PARAMETERS)}
+    assert block[of["layer"]] == 10 + 3
+    assert (block[of["block"]], block[of["draft"]], block[of["plain"]]) == (1, 3, 0)
+    assert (plain[of["block"]], plain[of["draft"]], plain[of["plain"]]) == (0, 0, 1)
+    assert (block[of["sequence"]], plain[of["sequence"]]) == (16, 4)
+    # A token multiplies the dense weights and 4 of 64 experts' at 1e15 operations a second.
+    token = 2 * (1e9 + 8e9 * 4 / 64) / 1e15
+    assert block[of["arithmetic"]] == pytest.approx(15 * token)
+    assert MIXTURE.prompt_work(load).amounts[of["prompt"]] == pytest.approx(4 * 2 * token)
+    cached = [4 * 10 * (500 + n) * 1000 / 1e12 for n in (1, 4)]
+    assert block[of["cache"]] == pytest.approx(cached[1])
+    assert block[of["recache"]] == pytest.approx(3 * cached[0])
+    # 64 · (1 - (1 - 4/64)^m) experts are read by m tokens.
+    read = [16e9 / 1e12 * (1 - (1 - 4 / 64) ** m) for m in (4, 16)]
+    assert block[of["experts"]] == pytest.approx(read[1] - read[0])
+
+
+def test_a_parallel_draft_takes_one_pass_and_a_look_up_none() -> None:
+    parallel = Served(replace(SERVED.deployment, draft=replace(DRAFT, parallel=True)))
+    of = PARAMETERS.index("draft")
+    assert parallel.drafting_work(Load(0), Drafting(7)).amounts[of] == 1
+    nothing = replace(DRAFT, step=replace(shape(layers=0), caches=()), parallel=True)
+    look_up = Served(replace(SERVED.deployment, draft=nothing))
+    assert not look_up.drafting_work(Load(0), Drafting(7)).amounts.any()
+
+
+def test_a_tree_is_verified_by_its_tokens_and_drafted_by_its_width() -> None:
+    of = PARAMETERS.index("sequence")
+    tree = Drafting(5, width=4, verified=16)
+    assert SERVED.checking_work(Load(0, batch=2), tree).amounts[of] == 32
+    assert SERVED.drafting_work(Load(0), tree).amounts[PARAMETERS.index("draft")] == 5
+
+
+def test_a_token_is_a_share_of_a_block_and_waits_for_prompts_as_without_drafts() -> None:
+    load = Load(100, batch=2, prompt_ratio=3.0)
+    factors = logs(prompt=1.0)
+    token = SERVED.token_work(load, Drafting(3), 2.5)
+    assert token.seconds(factors) == pytest.approx(SERVED.prompt_work(load).seconds(factors))
+    token = SERVED.token_work(load, Drafting(3), 2.5)
+    assert token.seconds(logs(block=1.0)) == pytest.approx(1 / 2.5)
+
+
+def test_all_reduces_are_fixed() -> None:
+    two = Served(replace(SERVED.deployment, conditions=Conditions(tp=2)))
+    once = 1e-5 + 1000 * 2 / 1e11
+    assert two.plain_work(Load(0)).fixed == pytest.approx(20 * once)
+    assert SERVED.plain_work(Load(0)).fixed == 0
+
+
+def test_an_unseen_machine_has_a_step_a_block_and_a_token() -> None:
+    machine = Unseen()
+    factors = logs(roof=5.0, block=1.0, draft=0.5)
+    assert machine.plain_work(Load(0)).seconds(factors) == pytest.approx(5)
+    assert machine.block_work(Load(0), Drafting(4)).seconds(factors) == pytest.approx(8)
+
+
+def test_an_unknown_parameter_is_refused() -> None:
+    with pytest.raises(ValueError, match=r"parameter must be one of roof, .*, got speed"):
+        work(speed=1.0)
+    assert work().amounts.shape == (COUNT,)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda: Load(0, batch=0), "batch must be at least 1, got 0"),
+        (lambda: Load(0, prompt_ratio=-1.0), "prompt_ratio must be finite and at least 0, got -1"),
+        (lambda: Drafting(0), "gamma must be at least 1, got 0"),
+    ],
+)
+def test_loads_and_blocks_out_of_range_are_refused(change: object, message: str) -> None:
+    assert callable(change)
+    with pytest.raises(ValueError, match=message):
+        change()

@@ -1,0 +1,28 @@
+"""Two deployments of round numbers: a dense target and a mixture, each with a head that drafts."""
+
+from types import MappingProxyType
+
+from simulator.cost.draft_shape import DraftShape
+from simulator.cost.hardware import Hardware
+from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
+from simulator.cost.roofline_cost import Deployment
+from simulator.cost.served import Served
+
+GPU = Hardware("test", MappingProxyType({"bfloat16": 1e15}), 1e12, 1e11, 1e11, 1e-5, "", "")
+CACHE = CacheLayers("full", 10, 1000.0, 0.0, None, 4000.0, 8)
+
+
+def shape(*weights: Weights, layers: int = 10) -> ModelShape:
+    """Returns a model of these weights."""
+    return ModelShape("test", layers, 1000, 8, 1000, weights, (CACHE,), "bfloat16")
+
+
+def dense(values: int) -> Weights:
+    """Returns 16-bit weights that every token is multiplied by."""
+    return Weights("feed-forward", values, 2.0 * values, "bfloat16")
+
+
+EXPERTS = Weights("experts", 8 * 10**9, 16e9, "bfloat16", experts=64, active=4)
+DRAFT = DraftShape("EAGLE-3", shape(dense(10**8), layers=1), False, None, 2e8)
+SERVED = Served(Deployment(shape(dense(10**9)), DRAFT, GPU))
+MIXTURE = Served(Deployment(shape(dense(10**9), EXPERTS), DRAFT, GPU))
