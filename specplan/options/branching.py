@@ -84,6 +84,11 @@ def asked(ctx: click.Context) -> Asked:
     """
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
     trees, costs, file = fill(ctx, [Trees, costing.settings, Profiled])
+    if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads:
+        raise click.UsageError(
+            "--profile cannot be combined with both --acceptance-by-rank and another cost: nothing "
+            "of it is left to read"
+        )
     profile = read(file.profile_path)
     rates = trees.by_rank
     if rates is None:

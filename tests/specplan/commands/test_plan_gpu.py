@@ -1,0 +1,214 @@
+"""`specplan plan --gpu`: costs by a roofline, a row for each load, and schedules of them."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plan_inputs import LLAMA, run, run_json
+from refusals import assert_refused
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> str:
+    """Options of an 8B target and a draft of a sixteenth of its layers, alpha 0.7."""
+    (tmp_path / "target").mkdir()
+    (tmp_path / "target" / "config.json").write_text(json.dumps(LLAMA), encoding="utf-8")
+    draft(tmp_path, LLAMA | {"num_hidden_layers": 2})
+    configs = f"--target-config {tmp_path / 'target'} --draft-config {tmp_path / 'draft.json'}"
+    return f"{configs} --alpha 0.7"
+
+
+@pytest.fixture
+def gpu(pair: str) -> str:
+    return f"{pair} --gpu h100"
+
+
+def draft(folder: Path, config: dict[str, Any]) -> None:
+    """Writes the draft's configuration."""
+    (folder / "draft.json").write_text(json.dumps(config), encoding="utf-8")
+
+
+def words(arguments: str) -> str:
+    return " ".join(run(arguments).stdout.split())
+
+
+def test_roofline_gives_one_row_per_batch_size(gpu: str) -> None:
+    rows = run_json(f"{gpu} --batch 1,8,512")["rows"]
+    assert [row["batch"] for row in rows] == [1, 8, 512]
+    factors = [row["improvement_factor"] for row in rows]
+    assert factors[0] > 1.5
+    assert factors[2] < min(factors[:2])
+    assert rows[1]["baseline_tokens_per_second"] > 4 * rows[0]["baseline_tokens_per_second"]
+    assert rows[0]["c_hat"] != rows[0]["c"]
+    text = run(f"{gpu} --batch 1,8").stdout
+    assert "roofline of h100" in text
+    assert "batch" in text
+
+
+def test_roofline_of_one_batch_is_a_full_plan(gpu: str) -> None:
+    result = run_json(gpu)
+    assert (result["batch"], len(result["curve"])) == (1, 32)
+    for slower in ("--context 8192 --dtype float16", "--layer-overhead-us 300"):
+        other = run_json(f"{gpu} {slower}")
+        assert other["baseline_tokens_per_second"] < result["baseline_tokens_per_second"]
+
+
+def test_what_does_not_fit_is_marked_where_its_number_would_stand(pair: str) -> None:
+    big = f"{pair} --gpu l4 --context 4096 --batch"
+    assert "Does NOT fit: batch 64 at context 4096 needs" in run(f"{big} 64").stdout
+    assert "Draft" not in run(f"{big} 64").stdout
+    assert run_json(f"{big} 64")["fits"] is False
+    table = run(f"{big} 1,64").stdout
+    assert "does not fit: " in table.splitlines()[4]
+    assert table.splitlines()[4].split()[3:9] == ["-"] * 6
+    assert "Speculation still pays at batch 1, the largest planned that fits." in table
+
+
+def test_a_grid_has_a_schedule_for_each_context(gpu: str) -> None:
+    grid = run_json(f"{gpu} --batch 1:513:256 --context 128,2048")
+    assert [(row["context"], row["batch"]) for row in grid["rows"]] == [
+        (128, 1), (128, 257), (128, 513), (2048, 1), (2048, 257), (2048, 513),
+    ]  # fmt: skip
+    contexts = [entry["context"] for entry in grid["schedule"]]
+    assert contexts == sorted(contexts)
+    for entry in grid["schedule"]:
+        planned = [
+            row["gamma_near"]
+            for row in grid["rows"]
+            if row["context"] == entry["context"]
+            and entry["first_batch"] <= row["batch"] <= entry["last_batch"]
+        ]
+        assert set(planned) == {entry["gamma"]}
+    row = grid["rows"][0]
+    assert (row["gpu"], row["tp"], row["dtype"], row["draft_kind"]) == (
+        "h100-sxm", 1, None, "model",
+    )  # fmt: skip
+    assert row["tokens_per_second_low"] < row["tokens_per_second"] < row["tokens_per_second_high"]
+
+
+def test_several_alphas_have_no_schedule(gpu: str) -> None:
+    grid = run_json(gpu.replace("--alpha 0.7", "--alpha 0.7,0.8") + " --batch 1,8")
+    assert len(grid["rows"]) == 4
+    assert "schedule" not in grid
+
+
+def test_tensor_parallelism_speeds_a_step_up_and_halves_the_memory(gpu: str) -> None:
+    alone, shared = (run_json(f"{gpu} --tp {tp}") for tp in (1, 2))
+    assert shared["baseline_tokens_per_second"] > alone["baseline_tokens_per_second"]
+    assert shared["needed_gb"] == pytest.approx(alone["needed_gb"] / 2)
+    assert run_json(f"{gpu} --tp 2 --draft-tp 1")["needed_gb"] > shared["needed_gb"]
+
+
+def test_a_gpu_of_ones_own_is_taken_by_its_numbers(pair: str, gpu: str) -> None:
+    own = run_json(f"{pair} --gpu-flops 989.5 --gpu-bandwidth 3350 --gpu-memory 80")
+    assert own["tokens_per_second"] == pytest.approx(run_json(gpu)["tokens_per_second"])
+    assert own["gpu"] == "own"
+
+
+def test_four_bits_are_faster_and_smaller(gpu: str) -> None:
+    plain, packed = (run_json(f"{gpu} {more}") for more in ("", "--dtype int4"))
+    assert packed["needed_gb"] < 0.45 * plain["needed_gb"]
+    assert packed["baseline_tokens_per_second"] > plain["baseline_tokens_per_second"]
+    smaller = run_json(f"{gpu} --draft-dtype int4")
+    assert packed["needed_gb"] < smaller["needed_gb"] < plain["needed_gb"]
+
+
+def test_vocabularies_that_differ_are_warned_of(gpu: str, tmp_path: Path) -> None:
+    draft(tmp_path, LLAMA | {"vocab_size": 1000})
+    warned = " ".join(run(gpu).stderr.split())
+    assert "the vocabularies differ, 128256 in the target and 1000" in warned
+
+
+def test_a_head_is_named_and_costs_less_than_a_model(gpu: str, tmp_path: Path) -> None:
+    model = run_json(gpu)
+    draft(tmp_path, LLAMA | {"num_hidden_layers": 1, "draft_vocab_size": 32000})
+    head = run_json(gpu)
+    assert head["draft_kind"] == "EAGLE-3"
+    assert head["c"] < model["c"]
+    assert "taken for EAGLE-3" in words(gpu)
+
+
+def test_medusa_drafts_no_more_than_it_has_heads(gpu: str, tmp_path: Path) -> None:
+    draft(tmp_path, {"medusa_num_heads": 3})
+    assert len(run_json(gpu.replace("0.7", "0.9"))["curve"]) == 3
+
+
+def test_only_single_sequences_have_a_range_of_published_speeds(gpu: str) -> None:
+    one, eight = (run_json(f"{gpu} --batch {batch}") for batch in (1, 8))
+    assert one["tokens_per_second_low"] < one["tokens_per_second"]
+    assert eight["tokens_per_second_low"] is eight["tokens_per_second_high"] is None
+    assert "Few speeds of several" in words(f"{gpu} --batch 8")
+
+
+@pytest.mark.parametrize("batch", ["1", "1,8"])
+def test_a_c_that_depends_on_the_overhead_of_layers_is_told(gpu: str, batch: str) -> None:
+    told = "of a draft step is the fixed time assumed for each layer"
+    for overhead_us, is_told in ((1000, True), (0, False)):
+        text = words(f"{gpu} --batch {batch} --layer-overhead-us {overhead_us}")
+        assert (told in text) is is_told
+
+
+@pytest.mark.parametrize(
+    ("server", "printed"),
+    [
+        ("vllm", "num_speculative_tokens_per_batch_size"),
+        ("tensorrt-llm", "draft_len_schedule: {"),
+        ("sglang", "--speculative-adaptive-config"),
+    ],
+)
+def test_a_schedule_is_exported(gpu: str, server: str, printed: str) -> None:
+    result = run(f"{gpu} --batch 1,64,512 --context 64 --export {server}")
+    assert result.exit_code == 0, result.output
+    assert printed in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("--tp 3", "tp must divide the 32 heads of LlamaForCausalLM, got 3"),
+        ("--gpu-flops 100", "--gpu cannot be combined with --gpu-flops"),
+        ("--batch 1:5000:1 --context 1,2,3", "a grid must have at most 10000 cells, got 15000"),
+        ("--batch 0", "batch must be at least 1, got 0"),
+        ("--batch 1.5", "1.5 is not an integer"),
+        ("--efficiency 0", "efficiency must be above 0, got 0"),
+        ("--expert-reuse 2", "expert_reuse must lie in [0, 1], got 2"),
+        ("--batch 1,2 --context 1,2 --export vllm", "--export needs a single alpha, c and context"),
+        ("--batch 1,2 --export llama.cpp",
+         "--export of several batch sizes must be one of sglang, tensorrt-llm, vllm"),
+    ],
+)  # fmt: skip
+def test_bad_loads_are_refused(gpu: str, more: str, message: str) -> None:
+    assert_refused(run(f"{gpu} {more}"), message)
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ("{", "must be JSON"),
+        ("[]", "must hold a JSON object, got a list"),
+        (json.dumps({**LLAMA, "hidden_size": None}), "transformers "),
+        (json.dumps({**LLAMA, "num_hidden_layers": -1}), "must have a num_hidden_layers"),
+        (json.dumps({**LLAMA, "model_type": None}), "must name its architecture, got no model"),
+        (json.dumps({"model_type": "siglip_vision_model", "dtype": "bfloat16"}),
+         "must describe a causal language model, got siglip_vision_model"),
+        (json.dumps({**LLAMA, "draft_vocab_size": 500, "hidden_size": 64}),
+         "hidden_size of the draft must be that of LlamaForCausalLM"),
+    ],
+    ids=["broken", "list", "field missing", "negative", "no architecture", "vision", "width"],
+)  # fmt: skip
+def test_a_config_that_describes_no_model_is_refused(
+    gpu: str, tmp_path: Path, config: str, message: str
+) -> None:
+    path = tmp_path / "draft.json"
+    path.write_text(config, encoding="utf-8")
+    result = run(gpu)
+    assert_refused(result, message)
+    assert result.stderr.startswith(f"Error: {path}")
+
+
+@pytest.mark.parametrize(("name", "hint"), [("h1000", " (did you mean h100?)"), ("x", "")])
+def test_an_unknown_gpu_lists_the_known_ones(pair: str, name: str, hint: str) -> None:
+    result = run(f"{pair} --gpu {name}")
+    assert_refused(result, "gpu must be one of a100")
+    assert result.stderr.endswith(f"got {name}{hint}\n")

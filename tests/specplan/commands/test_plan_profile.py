@@ -1,0 +1,207 @@
+"""`specplan plan --profile`: what was measured, replayed; drafts as a server makes them."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from plan_inputs import BLOCKS, COSTS, JOINTLY, KEYS, MS, PROFILE, run, run_json
+from refusals import assert_refused
+
+from estimator.profiles.profile import Alpha, Drafting, Setup
+from estimator.profiles.profile_file import write_profile
+from simulator.acceptance.recorded import Recorded
+from simulator.choice.plan import plan
+from simulator.cost.curves import CostModel
+
+COST_MS = "--target-ms 10 --draft-ms 1.2 --verify-ms 3=12 --overhead-ms 0.3"
+
+
+@pytest.fixture
+def stated(tmp_path: Path) -> str:
+    """The option of PROFILE."""
+    return written(tmp_path)
+
+
+def written(folder: Path, **changes: Any) -> str:
+    """Writes PROFILE with changes, and returns the option that names it."""
+    path = folder / "changed.json"
+    write_profile(replace(PROFILE, **changes), path)
+    return f"--profile {path}"
+
+
+def test_a_profile_is_planned_by_replay_with_the_iid_number_beside_it(stated: str) -> None:
+    result = run_json(stated)
+    expected = plan(Recorded(0.62, BLOCKS["sampled"]), COSTS, c_hat=0.04)
+    for key in KEYS:
+        assert result[key] == pytest.approx(getattr(expected, key)), key
+    assert result["improvement_factor"] != pytest.approx(result["improvement_factor_iid"])
+    iid = run_json(f"--alpha 0.62 {COST_MS} --gamma {result['gamma']}")
+    assert result["acceptance"]["kind"] == "replay"
+    assert result["acceptance"]["observed_gamma"] == 16
+    assert result["draft_sampling"] == "sampled"
+    # The same but for the baseline's overhead, which no option states.
+    assert result["improvement_factor_iid"] == pytest.approx(
+        iid["improvement_factor"] * COSTS.baseline_seconds / COSTS.step_seconds
+    )
+    assert [row["extrapolated"] for row in result["curve"]] == [gamma > 2 for gamma in range(1, 33)]
+    assert result["c_hat_is_c"] is False
+    assert "i.i.d." in run(stated).stdout
+
+
+def test_a_profiles_acceptances_meet_other_hardware(stated: str) -> None:
+    other = run_json(f"{stated} {COST_MS} --verify-ms 9=30")
+    costs = CostModel({1: 0.010, 3: 0.012, 9: 0.030}, 0.0012, 0.0003)
+    expected = plan(Recorded(0.62, BLOCKS["sampled"]), costs)
+    assert other["improvement_factor"] == pytest.approx(expected.improvement_factor)
+    assert other["acceptance"]["kind"] == "replay"
+
+
+def test_stated_costs_go_before_those_of_the_profile(stated: str) -> None:
+    result = run_json(f"{stated} --c 0.05")
+    assert (result["alpha"], result["c"], result["c_hat"]) == (0.62, 0.05, 0.04)
+    assert result["tokens_per_second"] is None
+    assert run_json(f"{stated} {MS}")["c"] == pytest.approx(1.6 / 19)
+
+
+def test_text_fits_a_terminal(stated: str) -> None:
+    for arguments in (f"--acceptance-by-position 0.9,0.54,0.27 {MS}", stated):
+        assert max(map(len, run(arguments).stdout.splitlines())) <= 80
+
+
+def test_text_where_even_a_draft_that_is_never_accepted_pays(tmp_path: Path) -> None:
+    """The target alone spends more beside its pass on each token than a block does."""
+    never = {"sampled": Drafting(Alpha(0.0), {1: (0.1, 0.9)})}
+    asked = written(tmp_path, alpha=Alpha(0.0), draftings=never, baseline_overhead_ms=5.0)
+    result = run(asked)
+    assert "Draft 1 token per block" in result.stdout
+    assert "Speculation pays at any alpha with these costs,\nbelow c " in result.stdout
+
+
+def test_a_profile_of_a_busy_machine_says_so_wherever_it_is_used(tmp_path: Path) -> None:
+    busy = written(tmp_path, quiet=False)
+    assert "not quiet" in run(busy).stdout
+    assert "not quiet" in run(busy).stderr
+    assert "not quiet" in run(f"{busy} --export vllm").stderr
+    assert run_json(busy)["quiet"] is False
+
+
+@pytest.mark.parametrize(
+    ("server", "sampling"), [("transformers", "sampled"), ("sglang", "argmax"), ("vllm", "sampled")]
+)
+def test_export_is_what_the_table_advises(stated: str, server: str, sampling: str) -> None:
+    """The way of drafting is the server's own where its flags cannot say it."""
+    result = run_json(f"{stated} --export {server}")
+    table = run_json(f"{stated} --draft-sampling {sampling}")
+    assert result["draft_sampling"] == sampling
+    assert result["gamma_near"] == table["gamma_near"] > 0
+    assert str(result["gamma_near"]) in result["export"]
+
+
+def test_how_a_server_drafts_is_said_or_told_to_it(stated: str) -> None:
+    result = run(f"{stated} --export sglang")
+    assert "some/draft" in result.stdout
+    assert "argmax drafts, as sglang makes them" in result.stderr
+    for sampling, method in (("sampled", "probabilistic"), ("argmax", "greedy")):
+        flags = run(f"{stated} --draft-sampling {sampling} --export vllm").stdout
+        assert f'"draft_sample_method": "{method}"' in flags
+
+
+def test_a_profile_without_the_drafts_that_a_server_makes_is_said(tmp_path: Path) -> None:
+    asked = written(tmp_path, draftings={"sampled": PROFILE.draftings["sampled"]})
+    result = run(f"{asked} --export sglang")
+    assert "sglang drafts by argmax; the profile has sampled drafts alone" in result.stderr
+    refused = run(f"{asked} --draft-sampling argmax")
+    assert_refused(refused, "must hold drafts that are argmax, got sampled")
+
+
+@pytest.mark.parametrize(
+    ("draft", "exported"),
+    [
+        ("hf:lookup", '"model": "lookup"'),
+        ("embedded", "weights/draft"),
+        ("exit:4", None),
+        ("ngram:m.arpa", None),
+        ("lookup+ngram", None),
+        ("lookup:2", '"method": "ngram", "num_speculative_tokens": 4, "prompt_lookup_max": 2'),
+    ],
+)
+def test_a_profile_exports_drafts_that_servers_can_load(
+    draft: str, exported: str | None, tmp_path: Path
+) -> None:
+    asked = written(tmp_path, setup=Setup(target="big", draft=draft))
+    result = run(f"{asked} --gamma 4 --export vllm")
+    if exported is None:
+        assert_refused(result, f"needs a draft model, got a profile of {draft}")
+    else:
+        assert exported in result.stdout
+
+
+def test_lenience_raises_alpha_and_says_that_it_is_not_lossless(stated: str) -> None:
+    # 2/3 is halfway between 1 and 2 in 1/l.
+    for lenience, alpha in ((0.5, 0.8), (1, 0.62), (2 / 3, 0.71)):
+        asked = f"{stated} --lenience {lenience}"
+        assert run_json(asked)["alpha"] == pytest.approx(alpha)
+        assert ("not lossless" in run(asked).stdout) is (lenience < 1)
+    for beyond in ("0.2", "1.5", "nan", "0"):
+        assert_refused(run(f"{stated} --lenience {beyond}"), "lenience must lie in [0.5, 1]")
+
+
+def test_block_verification_is_planned_by_its_own_replay_and_exported(stated: str) -> None:
+    asked = f"{stated} --gamma 4"
+    whole, single = run_json(f"{asked} --verification block"), run_json(asked)
+    assert (whole["verification"], single["verification"]) == ("block", "token")
+    assert whole["expected_tokens"] == pytest.approx(1 / sum(JOINTLY[4]))
+    assert single["expected_tokens"] == pytest.approx(1 / sum(BLOCKS["sampled"][4]))
+    exported = run(f"{asked} --verification block --export vllm").stdout
+    assert '"rejection_sample_method": "block"' in exported
+    assert "rejection_sample_method" not in run(f"{asked} --export vllm").stdout
+
+
+def test_a_profile_of_block_verification_is_planned_as_it_was_measured(tmp_path: Path) -> None:
+    asked = f"{written(tmp_path, verification='block')} --draft-sampling sampled"
+    for export, verification in (("", "block"), ("vllm", "block"), ("llama.cpp", "token")):
+        more = f" --export {export}" if export else ""
+        assert run_json(asked + more)["verification"] == verification
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ("--export sglang", "verification must be token for sglang, got block"),
+        ("--lenience 0.5", "lenience must be 1 under block verification, got 0.5"),
+        ("--draft-sampling argmax", "must hold blocks_jointly to plan block verification"),
+        ("--alpha 0.8", "--alpha cannot be combined with --profile"),
+    ],
+)
+def test_block_verification_is_refused_where_it_cannot_be(
+    stated: str, more: str, message: str
+) -> None:
+    assert_refused(run(f"{stated} --verification block {more}"), message)
+
+
+def test_a_profile_of_acceptance_alone_needs_a_cost(tmp_path: Path) -> None:
+    bare = written(tmp_path, target_ms={}, draft_ms=None)
+    assert_refused(run(bare), "must hold costs, got acceptance alone; give them by --c, or by")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"not json", "must be JSON"),
+        (b"\xff\xfe\x00", "must be JSON"),
+        (b"[]", "must be written by 'specplan measure'"),
+        (b"{}", "must be written by 'specplan measure'"),
+        (b'{"schema": "specplan-profile", "version": 1}', "must have version 2, got 1"),
+        (b'{"schema": "specplan-profile", "version": 2}', "is damaged: "),
+    ],
+    ids=["text", "bytes", "list", "empty", "old", "no keys"],
+)
+def test_a_file_that_is_no_profile_is_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
+    path = tmp_path / "profile.json"
+    path.write_bytes(content)
+    result = run(f"--profile {path}")
+    assert_refused(result, message)
+    assert str(path) in result.stderr

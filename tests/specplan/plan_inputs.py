@@ -1,0 +1,87 @@
+"""What tests of `specplan plan` and `tree` plan with: a profile, a configuration, the run."""
+
+import json
+from typing import Any
+
+import numpy as np
+from click.testing import CliRunner, Result
+
+from estimator.profiles.profile import SCHEMA, VERSION, Alpha, Drafting, Estimate, Profile, Setup
+from simulator.acceptance.block_verification import block_acceptance
+from simulator.acceptance.replay import block_lengths
+from simulator.cost.curves import CostModel
+from specplan.main import main
+
+# Keys of a plan's JSON that are fields of simulator.choice.plan.Plan.
+KEYS = {
+    "alpha", "c", "c_hat", "optimal_gamma", "gamma", "expected_tokens",
+    "improvement_factor", "improvement_factor_theorem8", "operations_factor",
+    "memory_access_factor", "accepted_fraction", "tokens_per_second",
+    "baseline_tokens_per_second", "oracle_improvement_factor", "lower_bound", "break_even_alpha",
+    "break_even_c",
+}  # fmt: skip
+MS = "--target-ms 19 --draft-ms 1.6"
+
+_RATES = {
+    "sampled": np.random.default_rng(1).random(60) ** 0.5,
+    "argmax": (np.random.default_rng(2).random(60) < 0.4).astype(float),
+}
+_RATIOS = np.random.default_rng(3).exponential(size=60)
+JOINTLY = {
+    gamma: tuple((block_lengths(block_acceptance(_RATIOS, 16), gamma) / 60).tolist())
+    for gamma in range(1, 17)
+}
+BLOCKS = {
+    name: {gamma: tuple((block_lengths(rates, gamma) / 60).tolist()) for gamma in range(1, 17)}
+    for name, rates in _RATES.items()
+}
+PROFILE = Profile(
+    schema=SCHEMA,
+    version=VERSION,
+    alpha=Alpha(0.62),
+    draft_sampling="sampled",
+    draftings={
+        "sampled": Drafting(
+            Alpha(0.62),
+            BLOCKS["sampled"],
+            blocks_jointly=JOINTLY,
+            alpha_by_lenience={1.0: 0.62, 0.5: 0.8},
+        ),
+        "argmax": Drafting(Alpha(0.4), BLOCKS["argmax"]),
+    },
+    setup=Setup(target="big", draft="some/draft"),
+    target_ms={1: 10.0, 3: 12.0},
+    draft_ms=1.2,
+    overhead_ms=0.3,
+    baseline_overhead_ms=0.1,
+    c=Estimate(0.12, 0.11, 0.13),
+    c_hat=0.04,
+    optimal_gamma=3,
+)
+# Those of PROFILE.
+COSTS = CostModel(
+    target_seconds={1: 0.010, 3: 0.012}, draft_seconds=0.0012, overhead_seconds=0.0003,
+    baseline_overhead_seconds=0.0001,
+)  # fmt: skip
+LLAMA: dict[str, Any] = {
+    "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+    "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+    "vocab_size": 128256, "torch_dtype": "bfloat16", "tie_word_embeddings": False,
+}  # fmt: skip
+
+
+def run(arguments: str, command: str = "plan") -> Result:
+    """Returns what a command answers; its arguments are separated by blanks."""
+    return CliRunner().invoke(main, [command, *arguments.split()])
+
+
+def run_json(arguments: str, command: str = "plan") -> dict[str, Any]:
+    """Returns the JSON object of a command that must succeed; its numbers must be finite."""
+    result = run(f"{arguments} --json", command)
+    assert result.exit_code == 0, result.output
+    loaded: dict[str, Any] = json.loads(result.stdout, parse_constant=_refuse)
+    return loaded
+
+
+def _refuse(constant: str) -> None:
+    raise AssertionError(f"{constant} is no JSON")
