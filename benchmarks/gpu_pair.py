@@ -32,7 +32,7 @@ from estimator.profiles.alphas import measured_alpha
 from estimator.runs.arms import Subject
 from estimator.shapes.drafts import draft_of
 from estimator.shapes.shape import shape_of
-from estimator.traces.measured_traces import measure_traces
+from estimator.traces.measured_traces import TraceSettings, measure_traces
 from estimator.validation.validation import validate
 from estimator.writing import write_whole
 from ngram.drafters.ngram_drafter import NgramDrafter
@@ -157,7 +157,7 @@ def main(argv: list[str] | None = None) -> None:
         for name, drafter in drafters(sampling).items():
             subject = Subject(target, drafter, sampling, stopping)
             pairs = measure_traces(
-                subject, prompts, max_gamma=max(gammas), seed=arguments.seed, path=None,
+                subject, prompts, TraceSettings(max(gammas), arguments.seed), path=None,
                 progress=lambda: None,
             )   # fmt: skip
             own = measured_alpha([pair.sampled for pair in pairs])

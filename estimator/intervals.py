@@ -1,8 +1,9 @@
 """Intervals over prompts. Prompts are left out in turn, not tokens: those of a text are correlated.
 
 What percentile bootstraps call 95 % covers 80 % over 4 prompts and 88 % over 8. Student's t on the
-jackknife's standard error allows for how few they are; and on the scale on which an estimate errs
-alike to both sides (a ratio's logarithm, a rate's log odds) it covers as often as it says.
+jackknife's standard error allows for how few they are, and for how few of them hold most of the
+text; and on the scale on which an estimate errs alike to both sides (a ratio's logarithm, a rate's
+log odds) it covers as often as it says, unless what is estimated depends on the length of a text.
 """
 
 from collections.abc import Callable, Sequence
@@ -54,7 +55,22 @@ def student(degrees: float) -> float:
     return float(stdtrit(degrees, (1 + CONFIDENCE) / 2))
 
 
-def jackknife_interval(value: float, without: ArrayLike, *, scale: Scale) -> Interval:
+def degrees_of_freedom(sizes: ArrayLike) -> float:
+    """Returns those of an error over prompts of different sizes: how many they amount to, less one.
+
+        (Σ n_i)² / Σ n_i² - 1, at least 1      (Kish 1965, the effective sample size)
+
+    Args:
+      sizes: what each prompt adds to a sum (tokens, seconds), at least 0, shape (prompts,).
+    """
+    shares = np.asarray(sizes, dtype=np.float64)
+    squares = float((shares**2).sum())
+    return max(float(shares.sum()) ** 2 / squares - 1, 1.0) if squares > 0 else 1.0
+
+
+def jackknife_interval(
+    value: float, without: ArrayLike, *, scale: Scale, sizes: ArrayLike | None = None
+) -> Interval:
     """Returns the CONFIDENCE interval of a statistic of prompts; (None, None) of a single prompt.
 
         standard error² = (n-1)/n · Σ(θ_i - mean)²
@@ -63,13 +79,15 @@ def jackknife_interval(value: float, without: ArrayLike, *, scale: Scale) -> Int
       value: of all prompts.
       without: the same with each prompt left out, θ_i, shape (n,); of one prompt not read.
       scale: of the statistic.
+      sizes: of the prompts, shape (n,), as `degrees_of_freedom` takes them; None: all alike.
     """
     left_out = np.asarray(without, dtype=np.float64)
     n = len(left_out)
     if n < 2:
         return None, None
     error = float(np.sqrt((n - 1) * left_out.var()))
-    return scale(value, error, student(n - 1))
+    degrees = n - 1 if sizes is None else degrees_of_freedom(sizes)
+    return scale(value, error, student(degrees))
 
 
 def ratio_interval(
@@ -83,7 +101,8 @@ def ratio_interval(
     """
     above, below = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
     value = float(above.sum() / below.sum())
-    return jackknife_interval(value, left_out(above) / left_out(below), scale=scale)
+    without = left_out(above) / left_out(below)
+    return jackknife_interval(value, without, scale=scale, sizes=below)
 
 
 def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -5,15 +5,8 @@ from __future__ import annotations
 from datetime import date
 
 from engines.observing.observation import Observation
-from estimator.profiles.profile import (
-    SCHEMA,
-    VERSION,
-    Alpha,
-    Drafting,
-    Estimate,
-    Profile,
-    Setup,
-)
+from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.profile import SCHEMA, VERSION, Profile, Setup
 from estimator.traces.traces import DraftSampling
 from simulator.acceptance.conversions import position_acceptance
 from simulator.cost.curves import CostModel

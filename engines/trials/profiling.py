@@ -17,16 +17,8 @@ from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Measured, Trial
 from engines.trials.validation import measure
 from estimator.profiles.alphas import measured_alpha
-from estimator.profiles.profile import (
-    SCHEMA,
-    VERSION,
-    Alpha,
-    Drafting,
-    Estimate,
-    Improvement,
-    Profile,
-    Setup,
-)
+from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.profile import SCHEMA, VERSION, Improvement, Profile, Setup
 from estimator.traces.traces import (
     DRAFT_SAMPLINGS,
     DraftSampling,

@@ -28,6 +28,23 @@ class Validation:
     rows: tuple[Row, ...]
     steps: dict[Case, Steps]
 
+    @property
+    def summary(self) -> Summary:
+        """How good the predictions of all rows are."""
+        speed = [abs(row.error_percent) for row in self.rows]
+        time = [abs(row.time_error_percent) for row in self.rows]
+        return Summary(sum(speed) / len(speed), max(speed), sum(time) / len(time), max(time))
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """Errors of the predicted speed-ups, and of the time of a token, per cent, of all rows."""
+
+    mean_abs_error_percent: float
+    max_abs_error_percent: float
+    mean_abs_time_error_percent: float
+    max_abs_time_error_percent: float
+
 
 def measure(engine: Engine, trial: Trial, *, progress: Callable[[], object]) -> Measured:
     """Returns runs of an engine, each γ on a server of its own.

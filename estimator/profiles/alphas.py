@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from estimator.intervals import CONFIDENCE, left_out, rate, ratio_interval
-from estimator.profiles.profile import Alpha
+from estimator.profiles.drafting import Alpha
 from estimator.traces.traces import Trace, alpha
 
 

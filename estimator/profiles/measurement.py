@@ -1,22 +1,21 @@
-"""Measures a pair: alpha from target-generated text, c and the cost curves from probes."""
+"""A profile of what was measured: alpha from target-generated text, c and the costs from probes."""
 
 import platform
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from datetime import date
 from importlib.metadata import version
 
 import numpy as np
 import torch
 
-from estimator.costs.under_load import load_times
 from estimator.profiles.alphas import alpha_left_out, measured_alpha
+from estimator.profiles.drafting import Drafting, Estimate
+from estimator.profiles.measured_costs import measured_gammas
 from estimator.profiles.profile import (
     SCHEMA,
     VERSION,
     AlphaBin,
-    Drafting,
-    Estimate,
     IidCheck,
     Improvement,
     LeftOut,
@@ -25,13 +24,13 @@ from estimator.profiles.profile import (
     Setup,
     TokensPerCall,
 )
-from estimator.profiles.speed_ups import priced, speed_ups
+from estimator.profiles.speed_ups import speed_ups
 from estimator.profiles.workloads import by_category, by_context, workload
 from estimator.prompts import prompts_hash
-from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probing, run_arms
+from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject
 from estimator.runs.rates import noise
-from estimator.runs.repeats import probes, timed
-from estimator.traces.measured_traces import LIBRARIES
+from estimator.runs.repeats import priced, probes, timed
+from estimator.traces.measured_traces import LIBRARIES, TraceSettings
 from estimator.traces.scoring import LENIENCES, draft_sampling, verification_of
 from estimator.traces.traces import (
     DRAFT_SAMPLINGS,
@@ -43,7 +42,6 @@ from estimator.traces.traces import (
     lenient_alpha,
     replayed_blocks,
 )
-from reference.models.cached_model import CachedModel
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.gain import speed_up
@@ -53,103 +51,45 @@ POSITIONS_PER_BIN = 16
 RANKS = 16
 
 
-def measured_gammas(max_gamma: int) -> list[int]:
-    """Returns the draft lengths that are timed: two an octave, and max_gamma."""
-    octaves = [2**i for i in range(max_gamma.bit_length())]
-    between = [3 * half for half in octaves if 3 * half <= max_gamma]
-    return sorted({*octaves, *between, max_gamma})
+@dataclass(frozen=True, slots=True)
+class Measurements:
+    """What was measured of a pair.
 
-
-def measure_costs(
-    subject: Subject,
-    prompts: Sequence[Sequence[int]],
-    *,
-    max_gamma: int,
-    repeats: int,
-    precision: float = 0.0,
-    seed: int,
-    progress: Callable[[], object],
-) -> Runs:
-    """Returns the interleaved baseline and probe runs over draft lengths up to max_gamma.
-
-    Args:
-      repeats: how often each run is timed, at most.
-      precision: per cent; repeats end once the noise reaches no further.
+    subject, prompts: the pair and its settings; ids.
+    settings: of texts and traces; their longest draft is replayed.
+    max_gamma: the longest draft that was timed.
+    pairs: traces of `measure_traces`; those of the draft's own sampling are reported.
+    runs: of `measure_costs`.
+    categories: of each prompt, where any has one.
+    load: costs by batch.
     """
-    return run_arms(
-        subject,
-        prompts,
-        probing(subject, measured_gammas(max_gamma)),
-        repeats=repeats,
-        seed=seed,
-        progress=progress,
-        enough=lambda runs: noise(timed(runs)).within_percent <= precision,
-    )
+
+    subject: Subject
+    prompts: Sequence[Sequence[int]]
+    settings: TraceSettings
+    max_gamma: int
+    pairs: Sequence[TracePair]
+    runs: Runs
+    categories: Sequence[str | None] = ()
+    load: Sequence[LoadCosts] = ()
 
 
-def load_costs(
-    target: CachedModel,
-    draft: CachedModel,
-    *,
-    batch: int,
-    context: int,
-    max_gamma: int,
-    repeats: int,
-    progress: Callable[[], object],
-) -> LoadCosts:
-    """Returns what passes over a batch cost, at the draft lengths that a profile times.
-
-    Args and progress as `estimator.costs.under_load.load_times`.
-    """
-    gammas = measured_gammas(max_gamma)
-    times = load_times(
-        target, draft, batch=batch, context=context, gammas=gammas, repeats=repeats,
-        progress=progress,
-    )   # fmt: skip
-    longest = max(gammas)
-    return LoadCosts(
-        batch=batch,
-        context=context,
-        target_ms={n: 1e3 * seconds for n, seconds in sorted(times.target.items())},
-        draft_ms=1e3 * times.drafting[longest] / longest,
-        drafting_ms={gamma: 1e3 * seconds for gamma, seconds in times.drafting.items()},
-        spread_percent=100 * times.spread,
-    )
-
-
-def make_profile(
-    subject: Subject,
-    prompts: Sequence[Sequence[int]],
-    pairs: Sequence[TracePair],
-    runs: Runs,
-    *,
-    max_gamma: int,
-    c_hat: float,
-    setup: Setup,
-    seed: int,
-    categories: Sequence[str | None] | None = None,
-    load: Sequence[LoadCosts] = (),
-) -> Profile:
+def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profile:
     """Returns the profile of what was measured.
 
     Args:
-      subject, prompts: what was measured.
-      pairs: traces of `measure_traces`; those of the draft's own sampling are reported.
-      runs: of `measure_costs`.
-      max_gamma: the largest gamma reported.
+      measured: of the pair.
       c_hat: draft over target arithmetic operations per token.
       setup: models, dtype and sampling, as the caller names them; the rest is filled in.
-      seed: of texts and order.
-      categories: of each prompt, where any has one.
-      load: costs by batch.
     """
+    subject, pairs, replayed = measured.subject, measured.pairs, measured.settings.max_gamma
     own = draft_sampling(subject.drafter)
     verification = verification_of(subject.rule)
     traces = [pair.under(own) for pair in pairs]
-    judged = [trace.judged(verification, max_gamma) for trace in traces]
-    texts = timed(runs)
+    judged = [trace.judged(verification, replayed) for trace in traces]
+    texts = timed(measured.runs)
     cost, clock = priced(texts), noise(texts)
-    gammas = measured_gammas(max_gamma)
+    gammas = measured_gammas(measured.max_gamma)
     gained = speed_ups(judged, texts, gammas)
     mean_alpha = alpha(traces)
     c_low, c_high = gained.c_interval
@@ -158,7 +98,7 @@ def make_profile(
         for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))
     }
     draftings = {
-        way: _drafting([pair.under(way) for pair in pairs], max_gamma)
+        way: _drafting([pair.under(way) for pair in pairs], replayed)
         for way in DRAFT_SAMPLINGS
     }
     return Profile(
@@ -171,11 +111,11 @@ def make_profile(
         alpha_by_position_in_text=_alpha_by_position(traces),
         by_category={
             name: workload(judged, texts, chosen, gammas=gammas)
-            for name, chosen in by_category(categories or ()).items()
+            for name, chosen in by_category(measured.categories).items()
         },
         by_context={
             name: workload(judged, texts, chosen, gammas=gammas)
-            for name, chosen in by_context([len(prompt) for prompt in prompts]).items()
+            for name, chosen in by_context([len(prompt) for prompt in measured.prompts]).items()
         },
         c=Estimate(cost.c, c_low, c_high) if cost.observed_gamma is not None else None,
         c_hat=c_hat,
@@ -192,7 +132,7 @@ def make_profile(
                     replay=block_efficiency(judged, gamma),
                     iid=float(expected_tokens(mean_alpha, gamma)),
                 )
-                for gamma in range(1, max_gamma + 1)
+                for gamma in range(1, measured.max_gamma + 1)
             },
         ),
         optimal_gamma=gained.best,
@@ -204,16 +144,13 @@ def make_profile(
                 low=low,
                 high=high,
             )
-            for gamma, factor, (low, high) in zip(
-                gained.gammas, gained.factors, gained.intervals, strict=True
-            )
-            if gamma > 0
+            for gamma, (factor, (low, high)) in gained.by_gamma().items()
         },
         noise_percent=clock.percent,
         noise_within_percent=clock.within_percent,
         quiet=clock.quiet,
-        repeats=len(runs[BASELINE][0]),
-        load=tuple(load),
+        repeats=len(measured.runs[BASELINE][0]),
+        load=tuple(measured.load),
         left_out=LeftOut(
             alpha=alpha_left_out(traces),
             c=gained.c_without if cost.observed_gamma is not None else (),
@@ -230,10 +167,10 @@ def make_profile(
             python=platform.python_version(),
             platform=platform.platform(),
             libraries={name: version(name) for name in LIBRARIES},
-            prompts_hash=prompts_hash(prompts),
+            prompts_hash=prompts_hash(measured.prompts),
             max_new_tokens=subject.stopping.max_new_tokens,
-            max_gamma=max_gamma,
-            seed=seed,
+            max_gamma=measured.max_gamma,
+            seed=measured.settings.seed,
             date=date.today().isoformat(),
         ),
     )

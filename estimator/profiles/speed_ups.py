@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
-from estimator.costs.blocks import fit_costs
 from estimator.intervals import Interval, jackknife_interval, left_out, ratio
-from estimator.runs.arms import AGAIN
-from estimator.runs.repeats import Timed, probes, without
+from estimator.runs.repeats import Timed, priced, without
 from estimator.traces.traces import Trace
 from simulator.acceptance.replay import block_lengths
-from simulator.cost.curves import CostModel
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +33,11 @@ class SpeedUps:
     c_interval: Interval
     factors_without: tuple[tuple[float, ...], ...]
     c_without: tuple[float, ...]
+
+    def by_gamma(self) -> dict[int, tuple[float, Interval]]:
+        """Returns factor and interval of each gamma that drafts."""
+        pairs = zip(self.factors, self.intervals, strict=True)
+        return {gamma: pair for gamma, pair in zip(self.gammas, pairs, strict=True) if gamma > 0}
 
     @property
     def best(self) -> int:
@@ -80,27 +83,27 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
     return SpeedUps(
         gammas=(0, *gammas),
         factors=tuple(table[0].tolist()),
-        intervals=tuple(jackknife_interval(c[0], c[1:], scale=ratio) for c in table.T),
+        intervals=tuple(_interval(column, tokens) for column in table.T),
         recommended=(0, *gammas)[
             next(
                 place
                 for place, column in enumerate((table / table[:, [best]]).T)
-                if place == best or not _below_one(column)
+                if place == best or not _below_one(column, tokens)
             )
         ],
         c=float(steps[0]),
-        c_interval=jackknife_interval(float(steps[0]), steps[1:], scale=ratio),
+        c_interval=_interval(steps, tokens),
         factors_without=tuple(tuple(column[1:].tolist()) for column in table.T),
         c_without=tuple(steps[1:].tolist()),
     )
 
 
-def priced(texts: Timed) -> CostModel:
-    """Returns the cost model of the baseline's and the probes' texts."""
-    return fit_costs(texts[AGAIN], probes(texts))
+def _interval(values: NDArray[np.float64], tokens: NDArray[np.float64]) -> Interval:
+    """Returns the interval of the first value, which is of all prompts, those left out after it."""
+    return jackknife_interval(float(values[0]), values[1:], scale=ratio, sizes=tokens)
 
 
-def _below_one(quotients: np.ndarray) -> bool:
+def _below_one(quotients: NDArray[np.float64], tokens: NDArray[np.float64]) -> bool:
     """Returns whether a factor is worse than the best: surely so, where one can be sure."""
-    _, high = jackknife_interval(float(quotients[0]), quotients[1:], scale=ratio)
+    _, high = _interval(quotients, tokens)
     return high is None or high < 1

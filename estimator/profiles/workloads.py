@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from estimator.intervals import Interval, ratio_interval
+from estimator.intervals import ratio_interval
 from estimator.profiles.alphas import measured_alpha
-from estimator.profiles.profile import Estimate, Workload
+from estimator.profiles.drafting import Estimate
+from estimator.profiles.profile import Workload
 from estimator.profiles.speed_ups import speed_ups
 from estimator.runs.repeats import Timed, of_prompts
 from estimator.traces.traces import Trace, replayed_calls
@@ -52,11 +53,8 @@ def workload(
         alpha=measured_alpha(chosen),
         tokens_per_call={gamma: _tokens_per_call(chosen, gamma) for gamma in gammas},
         improvement_factor={
-            gamma: _estimate(factor, interval)
-            for gamma, factor, interval in zip(
-                gained.gammas, gained.factors, gained.intervals, strict=True
-            )
-            if gamma > 0
+            gamma: Estimate(factor, *interval)
+            for gamma, (factor, interval) in gained.by_gamma().items()
         },
         optimal_gamma=gained.best,
     )
@@ -66,8 +64,4 @@ def _tokens_per_call(traces: Sequence[Trace], gamma: int) -> Estimate:
     """Returns emitted tokens per expected target call."""
     tokens = [float(trace.tokens) for trace in traces]
     calls = [replayed_calls(trace, gamma) for trace in traces]
-    return _estimate(sum(tokens) / sum(calls), ratio_interval(tokens, calls))
-
-
-def _estimate(value: float, interval: Interval) -> Estimate:
-    return Estimate(value, *interval)
+    return Estimate(sum(tokens) / sum(calls), *ratio_interval(tokens, calls))

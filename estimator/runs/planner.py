@@ -2,9 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
-from estimator.costs.blocks import fit_costs
-from estimator.runs.arms import AGAIN, Subject, probed, probing, run_arms
-from estimator.runs.repeats import probes, timed
+from estimator.runs.arms import Subject, probed, probing, run_arms
+from estimator.runs.repeats import priced, timed
 from reference.policies.policy import Adaptive
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma
@@ -67,7 +66,7 @@ def adaptive(
         progress=progress,
     )
     texts = timed(runs)
-    cost = fit_costs(texts[AGAIN], probes(texts))
+    cost = priced(texts)
     return Adaptive(planner(cost, max_gamma=max_gamma))
 
 

@@ -8,8 +8,10 @@ what the work takes, and baseline, probes and measured runs are all counted so.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from estimator.runs.arms import PROBE, Runs
+from estimator.costs.blocks import fit_costs
+from estimator.runs.arms import AGAIN, PROBE, Runs
 from reference.records import Generation
+from simulator.cost.curves import CostModel
 
 Timed = dict[str, list[Generation]]   # arm -> prompt
 
@@ -41,6 +43,11 @@ def timed(runs: Runs) -> Timed:
 def probes(texts: Mapping[str, Sequence[Generation]]) -> list[Generation]:
     """Returns every probing text, by draft length and prompt."""
     return [text for arm, rows in texts.items() if arm.startswith(PROBE) for text in rows]
+
+
+def priced(texts: Timed) -> CostModel:
+    """Returns the cost model of the baseline's and the probes' texts."""
+    return fit_costs(texts[AGAIN], probes(texts))
 
 
 def without(texts: Timed, prompt: int) -> Timed:

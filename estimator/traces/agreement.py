@@ -2,6 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -9,7 +10,7 @@ import torch
 from estimator.draft_model import draft_model, transformers_module
 from estimator.prompts import prompts_hash
 from estimator.runs.arms import Subject
-from estimator.traces.measured_traces import traces_key
+from estimator.traces.measured_traces import TraceSettings, traces_key
 
 # Of each weight, evenly spaced: a model that was trained on has others in all of its weights.
 VALUES = 256
@@ -32,19 +33,14 @@ def weights_hash(module: Any) -> str:
 
 
 def described(
-    subject: Subject,
-    prompts: Sequence[Sequence[int]],
-    *,
-    max_gamma: int,
-    seed: int,
-    batch_size: int,
+    subject: Subject, prompts: Sequence[Sequence[int]], settings: TraceSettings
 ) -> dict[str, str]:
     """Returns what is measured, by name, as far as texts and traces depend on it.
 
     Args:
       subject: the pair and its settings.
       prompts: ids.
-      max_gamma, seed, batch_size: as `estimator.traces.measured_traces.measure_traces` takes them.
+      settings: of texts and traces, their origins aside.
     """
     modules = {
         "target": transformers_module(subject.target),
@@ -53,9 +49,7 @@ def described(
     return {
         "prompts": prompts_hash(prompts),
         **{role: _shown(module) for role, module in modules.items()},
-        "settings": traces_key(
-            subject, prompts, max_gamma=max_gamma, seed=seed, batch_size=batch_size
-        )[:16],
+        "settings": traces_key(subject, prompts, replace(settings, origins=()))[:16],
     }
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,29 @@ from reference.generation import decode
 LIBRARIES = ("numpy", "torch", "transformers")
 
 
+@dataclass(frozen=True, slots=True)
+class TraceSettings:
+    """What texts and traces depend on, beside the pair and the prompts.
+
+    max_gamma: the longest draft that replay will be asked about.
+    seed: of the texts.
+    batch_size: how many texts are sampled at once; each is scored alone.
+    origins: what tells models of one name apart (files, precision): kept traces of others are not
+      used.
+    """
+
+    max_gamma: int
+    seed: int
+    batch_size: int = 1
+    origins: tuple[str, ...] = ()
+
+
 def measure_traces(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
+    settings: TraceSettings,
     *,
-    max_gamma: int,
-    seed: int,
     path: Path | None,
-    origins: Sequence[str] = (),
-    batch_size: int = 1,
     processes: Processes = ALONE,
     progress: Callable[[], object],
 ) -> list[TracePair]:
@@ -38,12 +53,8 @@ def measure_traces(
     Args:
       subject: the pair and its settings.
       prompts: ids.
-      max_gamma: the longest draft that replay will be asked about.
-      seed: of the texts.
+      settings: of texts and traces.
       path: an .npz that keeps each finished prompt's traces; None keeps none.
-      origins: what tells models of one name apart (files, precision): kept traces of others are
-        not used.
-      batch_size: how many texts are sampled at once; each is scored alone.
       processes: among which the prompts are shared out. The first one keeps the traces, and all
         return them; what they are does not depend on how many processes there are.
       progress: called after each prompt.
@@ -51,26 +62,22 @@ def measure_traces(
     Raises:
       ValueError: if something else than traces stands at path.
     """
-    key = traces_key(
-        subject, prompts, max_gamma=max_gamma, seed=seed, batch_size=batch_size, origins=origins
-    )
+    key = traces_key(subject, prompts, settings)
     kept = None if path is None or not processes.first else KeptTraces(path, key)
     known = processes.gathered({} if kept is None else dict(kept.known))[0]
     for _ in known:
         progress()
     # The same prompts together as ever, so that their texts do not depend on what is known.
     batches = [
-        range(first, min(first + batch_size, len(prompts)))
-        for first in range(0, len(prompts), batch_size)
+        range(first, min(first + settings.batch_size, len(prompts)))
+        for first in range(0, len(prompts), settings.batch_size)
     ]
     to_do = [batch for batch in batches if any(number not in known for number in batch)]
     for turn in range(0, len(to_do), processes.count):
         of_turn = to_do[turn : turn + processes.count]
         own = of_turn[processes.number] if processes.number < len(of_turn) else ()
         missing = [number for number in own if number not in known]
-        made = _traces(
-            subject, prompts, own, missing, max_gamma=max_gamma, seed=seed
-        )
+        made = _traces(subject, prompts, settings, own, missing)
         for number, traces in processes.shared(made):
             known[number] = traces
             if kept is not None:
@@ -84,16 +91,14 @@ def measure_traces(
 def _traces(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
+    settings: TraceSettings,
     batch: Sequence[int],
     missing: Sequence[int],
-    *,
-    max_gamma: int,
-    seed: int,
 ) -> Iterator[tuple[int, TracePair]]:
     """Yields the traces of those prompts of a batch that are missing, with their numbers."""
     if not batch:
         return
-    for number, tokens in zip(batch, _texts(subject, prompts, batch, seed), strict=True):
+    for number, tokens in zip(batch, _texts(subject, prompts, batch, settings.seed), strict=True):
         if number in missing:
             yield number, trace_pair(
                 subject.target,
@@ -102,7 +107,7 @@ def _traces(
                 tokens,
                 sampling=subject.sampling,
                 limit=subject.stopping.max_new_tokens,
-                max_gamma=max_gamma,
+                max_gamma=settings.max_gamma,
             )
 
 
@@ -111,24 +116,18 @@ def _texts(
 ) -> list[tuple[int, ...]]:
     """Returns the target's texts of the prompts with these numbers, sampled at once."""
     generators = [seeded(subject.target.device, seed, number) for number in numbers]
-    settings: dict[str, Any] = {"sampling": subject.sampling, "stopping": subject.stopping}
+    how: dict[str, Any] = {"sampling": subject.sampling, "stopping": subject.stopping}
     if len(numbers) > 1:
         chosen = [prompts[number] for number in numbers]
-        return decode_batch(subject.target, chosen, generators=generators, **settings)
+        return decode_batch(subject.target, chosen, generators=generators, **how)
     [number], [generator] = numbers, generators
-    return [decode(subject.target, prompts[number], generator=generator, **settings).tokens]
+    return [decode(subject.target, prompts[number], generator=generator, **how).tokens]
 
 
 def traces_key(
-    subject: Subject,
-    prompts: Sequence[Sequence[int]],
-    *,
-    max_gamma: int,
-    seed: int,
-    batch_size: int = 1,
-    origins: Sequence[str] = (),
+    subject: Subject, prompts: Sequence[Sequence[int]], settings: TraceSettings
 ) -> str:
-    """Returns a hash of everything that the traces depend on; arguments as `measure_traces`."""
+    """Returns a hash of everything that the traces depend on."""
     modules = map(transformers_module, [subject.target, draft_model(subject.drafter)])
     parts = [
         subject.target.name,
@@ -141,10 +140,10 @@ def traces_key(
         str(subject.stopping.max_new_tokens),
         str(sorted(subject.stopping.end_ids)),
         prompts_hash(prompts),
-        str(max_gamma),
-        str(seed),
-        *origins,
+        str(settings.max_gamma),
+        str(settings.seed),
+        *settings.origins,
         # Another batch size is another rounding, which may tip a draw.
-        str(batch_size),
+        str(settings.batch_size),
     ]
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()

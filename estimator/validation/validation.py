@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from estimator.costs.blocks import fit_costs, priced_ratio
+from estimator.costs.blocks import priced_ratio
 from estimator.prompts import prompts_hash
 from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject, probed, probing, run_arms, under
 from estimator.runs.planner import adaptive, planning_generations
@@ -16,7 +16,7 @@ from estimator.runs.rates import (
     measured_left_out,
     noise,
 )
-from estimator.runs.repeats import Timed, probes, timed
+from estimator.runs.repeats import Timed, priced, probes, timed
 from estimator.traces.ahead import ahead_interval, baseline_seconds, replay_factor, replay_seconds
 from estimator.traces.text_traces import TextTraces
 from estimator.traces.traces import replayed_calls
@@ -85,7 +85,7 @@ def validate(
     )
     best = timed(runs)
     clock = noise(best)
-    cost = fit_costs(best[AGAIN], probes(best))
+    cost = priced(best)
     texts = TextTraces(subject, prompts, _longest(policies, max_gamma))
     rows = tuple(
         _row(texts, arm, policy, runs, best, cost, clock, np.random.default_rng((seed, 2)))

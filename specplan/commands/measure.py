@@ -111,12 +111,13 @@ def measure_command(
         draft_names,
         load,
     )
-    from estimator.profiles.measurement import (
+    from estimator.profiles.measured_costs import (
         load_costs,
-        make_profile,
         measure_costs,
         measured_gammas,
+        replayed_gamma,
     )
+    from estimator.profiles.measurement import Measurements, make_profile
     from estimator.profiles.profile_file import profile_json, write_profile
     from estimator.rules.registry import acceptance_rule
     from estimator.runs.arms import Subject
@@ -125,7 +126,7 @@ def measure_command(
     from estimator.runs.room import require_room
     from estimator.settings import draft_sampling
     from estimator.traces.agreement import described, require_agreement
-    from estimator.traces.measured_traces import measure_traces
+    from estimator.traces.measured_traces import TraceSettings, measure_traces
     from estimator.traces.trace_file import require_place, traces_path
     from reference.atomic.held import held
     from specplan.reports.together import refusing_together
@@ -180,23 +181,15 @@ def measure_command(
             if loads
             else None
         )
+    settings = TraceSettings(replayed_gamma(max_gamma), seed, batch_size, tuple(loaded.origins))
     if processes.count > 1:
         told = processes.gathered(
-            described(subject, prompts, max_gamma=max_gamma, seed=seed, batch_size=batch_size)
+            described(subject, prompts, settings)
             | {"files of the draft": ", ".join(own_hashes(parse_drafter(name)))}
         )
         with refusing_together(processes):
             require_agreement(told)
-    traced = partial(
-        measure_traces,
-        subject,
-        prompts,
-        max_gamma=max_gamma,
-        seed=seed,
-        origins=loaded.origins,
-        batch_size=batch_size,
-        processes=processes,
-    )
+    traced = partial(measure_traces, subject, prompts, settings, processes=processes)
     if not processes.first:
         # Nothing is left for it to do, and the first is to time undisturbed.
         traced(path=None, progress=lambda: None)
@@ -231,16 +224,18 @@ def measure_command(
             if loaded_draft is not None
         ]
     profile = make_profile(
-        subject,
-        prompts,
-        traces,
-        runs,
-        max_gamma=max_gamma,
+        Measurements(
+            subject,
+            prompts,
+            settings,
+            max_gamma=max_gamma,
+            pairs=traces,
+            runs=runs,
+            categories=loaded.categories,
+            load=under_load,
+        ),
         c_hat=c_hat(loaded.target.module, subject.drafter),
         setup=_setup(name, loaded, subject, flags=_flags(options, compiling)),
-        seed=seed,
-        categories=loaded.categories,
-        load=under_load,
     )
     if output is not None:
         write_profile(profile, output)

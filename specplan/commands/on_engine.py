@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -86,7 +87,7 @@ def validate_on_engine(
         return
     from specplan.reports.engines import report
 
-    click.echo(report(result, prompts=len(trial.prompts), repeats=repeats, wide=wide))
+    click.echo(report(validation, prompts=len(trial.prompts), repeats=repeats, wide=wide))
 
 
 def runs_together(engine: EngineOptions) -> bool:
@@ -121,8 +122,6 @@ def _require_own(others: dict[str, Any]) -> None:
 def validation_data(validation: Validation) -> dict[str, Any]:
     """Returns rows, steps and summary as JSON knows them."""
     rows = [row.data() for row in validation.rows]
-    speed = [abs(row.error_percent) for row in validation.rows]
-    time = [abs(row.time_error_percent) for row in validation.rows]
     return {
         "rows": rows,
         "steps": [
@@ -138,10 +137,5 @@ def validation_data(validation: Validation) -> dict[str, Any]:
             }
             for (temperature, concurrency), steps in validation.steps.items()
         ],
-        "summary": {
-            "mean_abs_error_percent": sum(speed) / len(speed),
-            "max_abs_error_percent": max(speed),
-            "mean_abs_time_error_percent": sum(time) / len(time),
-            "max_abs_time_error_percent": max(time),
-        },
+        "summary": asdict(validation.summary),
     }

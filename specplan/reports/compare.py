@@ -7,7 +7,7 @@ import io
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from specplan.reports.output import bounds, table
+from specplan.reports.table import Column, bounds, table
 
 if TYPE_CHECKING:
     from estimator.comparison.files import Comparison, Side
@@ -35,16 +35,6 @@ def compare_json(comparison: Comparison) -> dict[str, Any]:
 
 def compare_text(comparison: Comparison) -> str:
     """Returns the readable form: what A and B are, and a line for each number."""
-    rows = [
-        [
-            each.number,
-            f"{each.a:.4f}",
-            f"{each.b:.4f}",
-            f"{each.difference:+.4f} {bounds(each.low, each.high, digits=4)}",
-        ]
-        for each in comparison.differences
-    ]
-    notes = {i: _verdict(each) for i, each in enumerate(comparison.differences)}
     return "\n".join(
         [
             _said("A", comparison.a),
@@ -52,7 +42,7 @@ def compare_text(comparison: Comparison) -> str:
             f"The same {_counted(comparison.a.prompts, 'prompt')} in both; 95 % intervals are over "
             "prompts, paired.",
             "",
-            table(rows, header=["", "A", "B", "B - A"], notes=notes),
+            table(comparison.differences, _COLUMNS, note=_verdict),
             "",
         ]
     )
@@ -132,3 +122,11 @@ def _counted(number: int, noun: str) -> str:
 
 def _escaped(text: str) -> str:
     return text.translate(_LATEX)
+
+
+_COLUMNS: list[Column[Difference]] = [
+    Column("", lambda each: each.number),
+    Column("A", lambda each: f"{each.a:.4f}"),
+    Column("B", lambda each: f"{each.b:.4f}"),
+    Column("B - A", lambda each: f"{each.difference:+.4f} {bounds(each.low, each.high, '.4f')}"),
+]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from specplan.reports.output import table
+from specplan.reports.table import Column, table
 
 
 def ngram_table(ngrams: tuple[int, ...]) -> str:
     """Returns the number of n-grams of each order, in words."""
-    return table(
-        [[str(order), f"{count:,}"] for order, count in enumerate(ngrams, start=1)],
-        header=["order", "n-grams"],
-    )
+    columns: list[Column[tuple[int, int]]] = [
+        Column("order", lambda each: str(each[0])),
+        Column("n-grams", lambda each: f"{each[1]:,}"),
+    ]
+    return table(enumerate(ngrams, start=1), columns)

@@ -4,79 +4,69 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specplan.reports.output import bounds, table
+from specplan.reports.table import Column, bounds, ranged, shown, table
 from specplan.reports.workloads import workload_lines
 
 if TYPE_CHECKING:
-    from estimator.profiles.profile import Profile, Setup
+    from estimator.profiles.best import BestAtBatch
+    from estimator.profiles.profile import Improvement, Profile, Setup
 
 
 def profile_text(profile: Profile) -> str:
     """Returns the readable form of a profile."""
     alpha, c, setup = profile.alpha, profile.c, profile.setup
-    rows = [
-        [
-            str(gamma),
-            # A drafter that never proposed so much was not timed at it.
-            f"{profile.target_ms[gamma + 1]:.2f}" if gamma + 1 in profile.target_ms else "-",
-            f"{factor.replay:.2f} {bounds(factor.low, factor.high, digits=2)}",
-            f"{factor.iid:.2f}",
-        ]
-        for gamma, factor in profile.improvement_factor.items()
-    ]
     best = profile.optimal_gamma
-    marked = [row for row, gamma in enumerate(profile.improvement_factor) if gamma == best]
-    step = "-" if c is None else f"{c.value:.4f}  {bounds(c.low, c.high, digits=4)}"
-    operations = "-" if profile.c_hat is None else f"{profile.c_hat:.4f}"
+    pays = best in profile.improvement_factor
+    columns: list[Column[int]] = [
+        Column("gamma", str),
+        # A drafter that never proposed so much was not timed at it.
+        Column("verify ms", lambda gamma: shown(profile.target_ms.get(gamma + 1))),
+        Column("speed-up (replay)", lambda gamma: _replayed(profile.improvement_factor[gamma])),
+        Column("(i.i.d.)", lambda gamma: shown(profile.improvement_factor[gamma].iid)),
+    ]
+    step = "-" if c is None else f"{c.value:.4f}  {bounds(c.low, c.high, '.4f')}"
     return "\n".join(
         [
             f"target {setup.target}, draft {setup.draft}, {_ran_on(setup)}",
-            f"alpha   {alpha.value:.4f}  {bounds(alpha.low, alpha.high, digits=4)} over "
+            f"alpha   {alpha.value:.4f}  {bounds(alpha.low, alpha.high, '.4f')} over "
             f"{alpha.tokens} tokens of {alpha.prompts} prompts",
-            f"c       {step}; c_hat {operations}",
+            f"c       {step}; c_hat {shown(profile.c_hat, '.4f')}",
             f"ms      target step {profile.target_ms[1]:.3f}, draft step "
             f"{profile.draft_ms:.3f}, per block besides {profile.overhead_ms:.3f}, "
             f"baseline besides {profile.baseline_overhead_ms:.3f}",
             "",
-            table(
-                rows,
-                header=["gamma", "verify ms", "speed-up (replay)", "(i.i.d.)"],
-                marked=marked,
-            ),
+            table(profile.improvement_factor, columns, best=lambda gamma: gamma == best),
             *workload_lines(profile),
             "",
-            f"Best: gamma {best}." if marked else "Best: do not speculate.",
+            f"Best: gamma {best}." if pays else "Best: do not speculate.",
             *_by_batch(profile),
             *_doubt(profile),
         ]
     )
 
 
+def _replayed(factor: Improvement) -> str:
+    return ranged(factor.replay, factor.low, factor.high)
+
+
 def _by_batch(profile: Profile) -> list[str]:
     """Returns the best gamma at each batch size that was timed."""
-    from simulator.choice.gain import best_gamma, speed_up
+    from estimator.profiles.best import best_by_batch
 
-    acceptance = profile.drafting().acceptance
-    rows = []
-    for load in profile.load:
-        cost = profile.cost_of(load)
-        best = best_gamma(acceptance, cost, max_gamma=max(load.drafting_ms))
-        rows.append(
-            [
-                str(load.batch),
-                f"{load.target_ms[1]:.2f}",
-                f"{load.target_ms[max(load.target_ms)]:.2f}",
-                f"{load.draft_ms:.2f}",
-                str(best) if best > 0 else "none",
-                f"{float(speed_up(acceptance, cost, best)):.2f}",
-                f"{load.spread_percent:.0f} %",
-            ]
-        )
-    if not rows:
+    best = best_by_batch(profile)
+    if not best:
         return []
-    longest = max(profile.load[0].target_ms)
-    header = ["batch", "step ms", f"pass of {longest}", "draft ms", "best", "speed-up", "spread"]
-    return ["", f"Context {profile.load[0].context}:", table(rows, header=header), ""]
+    context, longest = best[0].load.context, max(best[0].load.target_ms)
+    columns: list[Column[BestAtBatch]] = [
+        Column("batch", lambda each: str(each.load.batch)),
+        Column("step ms", lambda each: shown(each.load.target_ms[1])),
+        Column(f"pass of {longest}", lambda each: shown(max(each.load.target_ms.items())[1])),
+        Column("draft ms", lambda each: shown(each.load.draft_ms)),
+        Column("best", lambda each: str(each.gamma) if each.gamma > 0 else "none"),
+        Column("speed-up", lambda each: shown(each.speed_up)),
+        Column("spread", lambda each: shown(each.load.spread_percent, ".0f", " %")),
+    ]
+    return ["", f"Context {context}:", table(best, columns), ""]
 
 
 def _ran_on(setup: Setup) -> str:

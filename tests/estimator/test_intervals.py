@@ -5,6 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from estimator.intervals import (
+    degrees_of_freedom,
     difference,
     jackknife_interval,
     left_out,
@@ -52,6 +53,26 @@ def test_intervals_of_alpha_cover_as_often_as_they_say(prompts: int) -> None:
     tokens = generator.integers(20, 65, TRIALS * prompts)
     accepted = generator.binomial(tokens, generator.beta(6, 2, TRIALS * prompts))
     assert 908 <= covered(prompts, 0.75, accepted.astype(float), tokens.astype(float)) <= 980
+
+
+@pytest.mark.parametrize("prompts", [4, 8])
+def test_texts_of_very_different_lengths_are_as_few_as_they_amount_to(prompts: int) -> None:
+    """Lengths spread over two orders of magnitude; what they take a token does not depend on them.
+
+    Of 20,000 intervals 97.6 and 96.8 % cover, so of 1000 fewer than 940 have odds of 1e-6. With as
+    many degrees of freedom as prompts, less one, 88.6 and 88.9 % do.
+    """
+    generator = np.random.default_rng(prompts)
+    tokens = generator.lognormal(4, 1.5, TRIALS * prompts)
+    seconds = tokens * generator.lognormal(0, 0.2, TRIALS * prompts)
+    assert covered(prompts, np.exp(0.2**2 / 2), seconds, tokens) >= 940
+
+
+def test_prompts_amount_to_no_more_than_they_are() -> None:
+    assert degrees_of_freedom([5.0, 5.0, 5.0, 5.0]) == pytest.approx(3)
+    assert degrees_of_freedom([4.0, 4.0, 4.0, 2.0]) == pytest.approx(14**2 / 52 - 1)
+    assert degrees_of_freedom([100.0, 1.0]) == 1
+    assert degrees_of_freedom([0.0, 0.0]) == 1
 
 
 def test_the_error_of_a_mean_is_the_usual_one() -> None:

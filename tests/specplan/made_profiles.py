@@ -5,13 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from estimator.profiles.drafting import Alpha, Drafting, Estimate
 from estimator.profiles.profile import (
     SCHEMA,
     VERSION,
-    Alpha,
     AlphaBin,
-    Drafting,
-    Estimate,
     Improvement,
     LeftOut,
     Profile,

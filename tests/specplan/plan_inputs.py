@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from click.testing import CliRunner, Result
 
-from estimator.profiles.profile import SCHEMA, VERSION, Alpha, Drafting, Estimate, Profile, Setup
+from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.profile import SCHEMA, VERSION, Profile, Setup
 from simulator.acceptance.block_verification import block_acceptance
 from simulator.acceptance.replay import block_lengths
 from simulator.cost.curves import CostModel

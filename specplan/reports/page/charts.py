@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from estimator.profiles.best import added_by_position
 from estimator.validation.file import Validated
 from figures.drawing.short_name import short_name
-from specplan.reports.page.drafts import Draft, added_by_position
+from specplan.reports.page.drafts import Draft
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,32 +1,22 @@
-"""What a page says of each draft: its numbers at its best γ, ranked, and the answer they make."""
+"""A page's ranking of drafts, and the answer that it makes."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from estimator.profiles.profile import Estimate, Improvement, Profile
+from estimator.profiles.best import Best, best_of
+from estimator.profiles.profile import Profile
 from specplan.reports.export import export, exported_to
 from specplan.reports.page.inputs import Named
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One line of the ranking.
-
-    gamma: the best γ that was timed, 0: do not speculate; None where no costs were measured.
-    gain: the speed-up there, with its interval; 1 at γ = 0.
-    seconds: of a block at max(gamma, 1): drafting, verifying, other; None without costs.
-    slope: what verifying one token more adds, in target steps, on the way to that γ.
-    """
+    """One line of the ranking: a profile, and what it says of its best γ; None without costs."""
 
     named: Named
-    gamma: int | None
-    gain: Improvement | None
-    seconds: tuple[float, float, float] | None
-    slope: float | None
+    best: Best | None
 
     @property
     def name(self) -> str:
@@ -35,10 +25,6 @@ class Draft:
     @property
     def profile(self) -> Profile:
         return self.named.profile
-
-    @property
-    def c(self) -> Estimate | None:
-        return self.profile.c
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,21 +43,12 @@ class Answer:
 
 def ranked(profiles: Sequence[Named]) -> list[Draft]:
     """Returns the drafts by their gain, the largest first; those without costs last."""
-    drafts = [_draft(named) for named in profiles]
-    return sorted(drafts, key=lambda d: -1.0 if d.gain is None else d.gain.replay, reverse=True)
+    drafts = [Draft(named, best_of(named.profile)) for named in profiles]
+    return sorted(drafts, key=_gain, reverse=True)
 
 
-def _draft(named: Named) -> Draft:
-    profile = named.profile
-    cost, gamma = profile.cost, profile.optimal_gamma
-    if cost is None or gamma is None:
-        return Draft(named, None, None, None, None)
-    gain = Improvement(1.0, 1.0) if gamma == 0 else profile.improvement_factor[gamma]
-    length = max(gamma, 1)
-    verify = float(cost.verify_seconds(length + 1))
-    seconds = (float(cost.drafting_seconds(length)), verify, cost.overhead_seconds)
-    step = cost.step_seconds
-    return Draft(named, gamma, gain, seconds, max(0.0, (verify / step - 1) / length))
+def _gain(draft: Draft) -> float:
+    return 0.0 if draft.best is None else draft.best.gain.replay
 
 
 def answer(drafts: Sequence[Draft], *, draft_of: dict[str, str | None]) -> Answer:
@@ -81,29 +58,29 @@ def answer(drafts: Sequence[Draft], *, draft_of: dict[str, str | None]) -> Answe
       drafts: as `ranked` has them.
       draft_of: by name, what a server loads the draft from; None: no server can.
     """
-    best = drafts[0]
-    if best.gain is None or best.gamma is None:
+    first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
+    if best is None:
         return Answer(
-            f"{best.name}: α {best.profile.alpha.value:.3f}; no costs were measured, so no γ.",
+            f"{first.name}: α {alpha.value:.3f}; no costs were measured, so no γ.",
             ("Give costs to 'specplan plan --profile' for a γ.",),
             (),
         )
-    alpha = best.profile.alpha
     counted = "" if alpha.prompts is None else f" over {alpha.prompts} prompts"
     if best.gamma == 0:
         headline = "Do not speculate: no draft here pays."
     else:
         headline = (
-            f"Draft with {best.name}, γ = {best.gamma}: "
+            f"Draft with {first.name}, γ = {best.gamma}: "
             f"{best.gain.replay:.2f} times the speed of the target alone."
         )
-    return Answer(headline, tuple(_sure(drafts, counted)), _flags(best, draft_of[best.name]))
+    flags = _flags(first.profile, best.gamma, draft_of[first.name])
+    return Answer(headline, tuple(_sure(drafts, best, counted)), flags)
 
 
-def _sure(drafts: Sequence[Draft], counted: str) -> list[str]:
-    best, profile = drafts[0], drafts[0].profile
+def _sure(drafts: Sequence[Draft], best: Best, counted: str) -> list[str]:
+    profile = drafts[0].profile
     lines = []
-    if best.gamma and best.gain is not None:
+    if best.gamma > 0:
         if best.gain.low is None or best.gain.high is None:
             lines.append("One prompt gives no interval: measure more.")
         else:
@@ -133,25 +110,14 @@ def _sure(drafts: Sequence[Draft], counted: str) -> list[str]:
     return lines
 
 
-def _flags(best: Draft, loaded_from: str | None) -> tuple[tuple[str, str], ...]:
-    if best.gamma is None or (best.gamma > 0 and loaded_from is None):
+def _flags(
+    profile: Profile, gamma: int, loaded_from: str | None
+) -> tuple[tuple[str, str], ...]:
+    if gamma > 0 and loaded_from is None:
         return ()
-    sampling = best.profile.draft_sampling
+    sampling = profile.draft_sampling
     draft = "" if loaded_from is None else loaded_from
     return tuple(
-        (server, export(server, gamma=best.gamma, draft=draft, sampling=sampling))
+        (server, export(server, gamma=gamma, draft=draft, sampling=sampling))
         for server in exported_to()
     )
-
-
-def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
-    """Returns what the first, second, … drafted token adds to the tokens of a target call.
-
-    By replay (or as a server counted it), and α^k, which it is if acceptances are independent.
-    """
-    acceptance = profile.drafting().acceptance
-    longest = acceptance.observed_gamma
-    assert longest is not None   # of recorded and of counted acceptances
-    tokens = acceptance.tokens_per_call(np.arange(longest + 1))
-    powers = acceptance.alpha ** np.arange(1, longest + 1)
-    return np.diff(tokens).tolist(), powers.tolist()

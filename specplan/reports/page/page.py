@@ -14,7 +14,6 @@ from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from specplan.reports.page.charts import charts
 from specplan.reports.page.drafts import Draft, answer, ranked
 from specplan.reports.page.inputs import Inputs
-from specplan.reports.workloads import common_gamma, shown_workloads
 
 HERE = Path(__file__).parent
 
@@ -81,18 +80,18 @@ def _start(draft: Draft) -> dict[str, object]:
     return {
         "name": draft.name,
         "alpha": draft.profile.alpha.value,
-        "c": 0.05 if draft.c is None else draft.c.value,
-        "slope": 0.0 if draft.slope is None else draft.slope,
-        "gamma": draft.gamma if draft.gamma else 4,
+        "c": 0.05 if draft.profile.c is None else draft.profile.c.value,
+        "slope": 0.0 if draft.best is None else draft.best.slope,
+        "gamma": 4 if draft.best is None or draft.best.gamma == 0 else draft.best.gamma,
     }
 
 
 def _shares(drafts: Sequence[Draft], validations: Sequence[Validated]) -> list[Shares]:
     """Returns the shares priced at each draft's best γ, then those measured in validations."""
     parts = [
-        (f"{draft.name}, γ = {max(draft.gamma, 1)}: priced", draft.seconds)
+        (f"{draft.name}, γ = {max(draft.best.gamma, 1)}: priced", draft.best.seconds)
         for draft in drafts
-        if draft.seconds is not None and draft.gamma is not None
+        if draft.best is not None
     ]
     parts += [
         (
@@ -114,7 +113,7 @@ def _shares(drafts: Sequence[Draft], validations: Sequence[Validated]) -> list[S
 
 def _kinds(drafts: Sequence[Draft]) -> list[Kinds]:
     return [
-        Kinds(draft.name, by, common_gamma(draft.profile), workloads)
+        Kinds(draft.name, by, draft.profile.compared_gamma, workloads)
         for draft in drafts
-        for by, workloads in shown_workloads(draft.profile).items()
+        for by, workloads in draft.profile.workloads.items()
     ]

@@ -6,12 +6,13 @@ import pytest
 from pairs import PROMPTS, tiny_pair
 
 from estimator.costs.operations import c_hat, operations_per_token
-from estimator.profiles.measurement import make_profile, measure_costs, measured_gammas
+from estimator.profiles.measured_costs import measure_costs, measured_gammas, replayed_gamma
+from estimator.profiles.measurement import Measurements, make_profile
 from estimator.profiles.profile import AlphaBin, Setup
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.runs.arms import Subject
 from estimator.traces.ahead import replay_factor
-from estimator.traces.measured_traces import measure_traces
+from estimator.traces.measured_traces import TraceSettings, measure_traces
 from estimator.traces.traces import (
     DRAFT_SAMPLINGS,
     DraftSampling,
@@ -23,9 +24,11 @@ from reference.laws.sampling import Sampling
 from reference.stopping import Stopping
 from simulator.acceptance.recorded import Recorded
 from simulator.choice.gain import speed_up
+from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.cost.curves import CostModel
 
 MAX_GAMMA = 3
+SETTINGS = TraceSettings(replayed_gamma(MAX_GAMMA), seed=0)
 
 
 def subject(temperature: float = 1.0) -> Subject:
@@ -36,22 +39,15 @@ def subject(temperature: float = 1.0) -> Subject:
 
 def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     pair = subject()
-    pairs = measure_traces(
-        pair, PROMPTS, max_gamma=MAX_GAMMA, seed=0, path=None, progress=lambda: None
-    )
+    pairs = measure_traces(pair, PROMPTS, SETTINGS, path=None, progress=lambda: None)
     traces = [both.sampled for both in pairs]
     runs = measure_costs(
         pair, PROMPTS, max_gamma=MAX_GAMMA, repeats=1, seed=0, progress=lambda: None
     )
     profile = make_profile(
-        pair,
-        PROMPTS,
-        pairs,
-        runs,
-        max_gamma=MAX_GAMMA,
+        Measurements(pair, PROMPTS, SETTINGS, MAX_GAMMA, pairs, runs),
         c_hat=1.0,
         setup=Setup(target="t", draft="d"),
-        seed=0,
     )
     assert profile.alpha.value == alpha(traces)
     assert profile.alpha.low is not None
@@ -66,6 +62,10 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     assert lenient == sorted(lenient)
     assert drafting.alpha_by_lenience[1.0] == pytest.approx(alpha(traces))
     assert list(profile.improvement_factor) == [1, 2, 3]
+    # As far as a plan asks by default, though drafts were timed up to MAX_GAMMA alone.
+    for replayed in (drafting.blocks, drafting.blocks_jointly):
+        assert list(replayed) == list(range(1, DEFAULT_MAX_GAMMA + 1))
+    assert drafting.blocks == replayed_blocks(traces, DEFAULT_MAX_GAMMA)
     for factor in profile.improvement_factor.values():
         assert factor.low is not None
         assert factor.high is not None
@@ -81,15 +81,14 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     assert profile.setup.target == "t"
     assert profile.draft_sampling == "sampled"
     assert profile.drafting("argmax").alpha.value == alpha([both.argmax for both in pairs])
+    assert (profile.setup.max_gamma, profile.setup.seed) == (MAX_GAMMA, 0)
     write_profile(profile, tmp_path / "p.json")
     assert read_profile(tmp_path / "p.json") == profile
 
 
 @pytest.mark.parametrize("way", DRAFT_SAMPLINGS)
 def test_planning_from_a_profile_is_replaying_its_traces(way: DraftSampling) -> None:
-    pairs = measure_traces(
-        subject(), PROMPTS, max_gamma=MAX_GAMMA, seed=0, path=None, progress=lambda: None
-    )
+    pairs = measure_traces(subject(), PROMPTS, SETTINGS, path=None, progress=lambda: None)
     traces = [pair.under(way) for pair in pairs]
     acceptance = Recorded(alpha(traces), replayed_blocks(traces, MAX_GAMMA))
     cost = CostModel({1: 1.0, 2: 1.2, 4: 1.5}, 0.1, 0.05, 0.02)

@@ -9,16 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from estimator.profiles.profile import (
-    SCHEMA,
-    VERSION,
-    Alpha,
-    Drafting,
-    Estimate,
-    Improvement,
-    Profile,
-    Setup,
-)
+from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.profile import SCHEMA, VERSION, Improvement, Profile, Setup
 from estimator.profiles.profile_file import profile_json, read_profile, write_profile
 
 PROFILE = Profile(

@@ -8,11 +8,12 @@ from pairs import PROMPTS, tiny_pair
 
 from estimator.runs.arms import Subject
 from estimator.traces.agreement import VALUES, described, require_agreement, weights_hash
+from estimator.traces.measured_traces import TraceSettings
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
 from reference.stopping import Stopping
 
-SETTINGS = {"max_gamma": 3, "seed": 0, "batch_size": 1}
+SETTINGS = TraceSettings(max_gamma=3, seed=0)
 
 
 def subject() -> Subject:
@@ -22,7 +23,7 @@ def subject() -> Subject:
 
 
 def test_the_same_is_described_alike() -> None:
-    told = [described(subject(), PROMPTS, **SETTINGS) for _ in range(2)]
+    told = [described(subject(), PROMPTS, SETTINGS) for _ in range(2)]
     assert list(told[0]) == ["prompts", "target", "draft", "settings"]
     require_agreement(told)
 
@@ -31,7 +32,7 @@ def test_the_same_is_described_alike() -> None:
     ("name", "changed"),
     [
         ("prompts", lambda one: (one, [*PROMPTS, [1]], SETTINGS)),
-        ("settings", lambda one: (one, PROMPTS, SETTINGS | {"seed": 1})),
+        ("settings", lambda one: (one, PROMPTS, replace(SETTINGS, seed=1))),
         ("settings", lambda one: (replace(one, sampling=Sampling(0.5)), PROMPTS, SETTINGS)),
         ("draft", lambda one: (
             replace(one, drafter=RandomDrafter(one.target.vocabulary, one.target.device)),
@@ -43,9 +44,9 @@ def test_what_differs_is_named(name: str, changed: "object") -> None:
     one = subject()
     other, prompts, settings = changed(one)  # type: ignore[operator]
     told = [
-        described(one, PROMPTS, **SETTINGS),
-        described(one, PROMPTS, **SETTINGS),
-        described(other, prompts, **settings),
+        described(one, PROMPTS, SETTINGS),
+        described(one, PROMPTS, SETTINGS),
+        described(other, prompts, settings),
     ]
     with pytest.raises(ValueError, match=f"agree on the {name}, got .* in process 0 and .* in pro"):
         require_agreement(told)

@@ -10,7 +10,7 @@ from pairs import PROMPTS, tiny_llama, tiny_pair
 
 import estimator.traces.measured_traces
 from estimator.runs.arms import Subject
-from estimator.traces.measured_traces import measure_traces
+from estimator.traces.measured_traces import TraceSettings, measure_traces
 from estimator.traces.scoring import draft_sampling
 from estimator.traces.traces import TracePair, alpha
 from reference.drafters.model_drafter import ModelDrafter
@@ -42,10 +42,8 @@ def measured(
     return measure_traces(
         pair,
         PROMPTS,
-        max_gamma=3,
-        seed=0,
+        TraceSettings(max_gamma=3, seed=0, batch_size=batch_size),
         path=path,
-        batch_size=batch_size,
         progress=progress,
     )
 

@@ -61,7 +61,7 @@ def test_all_figures_are_the_default(tmp_path: Path) -> None:
 def test_results_reach_the_figures_that_take_them(tmp_path: Path) -> None:
     path = tmp_path / "validation.json"
     row = {"draft": "mine", "temperature": 1, "alpha": 0.5, "predicted_calibrated": 1.2,
-           "measured": 1.1, "gamma": 3}
+           "measured": 1.1, "gamma": 3, "tokens": 100}
     path.write_text(json.dumps({"rows": [row]}))
     result = run("predicted-measured", "leviathan-table3", "--results", str(path), "-o",
                  str(tmp_path), "--format", "csv")

@@ -11,7 +11,8 @@ import pytest
 from programs import Run
 
 import estimator.traces.measured_traces
-from estimator.profiles.profile import Drafting, Profile
+from estimator.profiles.drafting import Drafting
+from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
 
 RunJson = Callable[..., Any]

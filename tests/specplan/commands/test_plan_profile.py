@@ -8,7 +8,8 @@ import pytest
 from plan_inputs import BLOCKS, COSTS, JOINTLY, KEYS, MS, PROFILE, run, run_json
 from refusals import assert_refused
 
-from estimator.profiles.profile import Alpha, Drafting, Setup
+from estimator.profiles.drafting import Alpha, Drafting
+from estimator.profiles.profile import Setup
 from estimator.profiles.profile_file import write_profile
 from simulator.acceptance.recorded import Recorded
 from simulator.choice.plan import plan

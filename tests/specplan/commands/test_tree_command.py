@@ -8,7 +8,8 @@ import pytest
 from plan_inputs import LLAMA, PROFILE, run, run_json
 from refusals import assert_refused
 
-from estimator.profiles.profile import Alpha, Drafting, Profile
+from estimator.profiles.drafting import Alpha, Drafting
+from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 
 RANKS = "--acceptance-by-rank 0.6,0.15,0.07,0.04"

@@ -10,7 +10,8 @@ import pytest
 from click.testing import CliRunner, Result
 from made_profiles import made_profile, made_validation
 
-from estimator.profiles.profile import Alpha, Drafting, Estimate, Profile, Workload
+from estimator.profiles.drafting import Alpha, Drafting, Estimate
+from estimator.profiles.profile import Profile, Workload
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
 

@@ -5,10 +5,8 @@ from dataclasses import replace
 import pytest
 from made_profiles import made_profile
 
-from specplan.reports.workloads import common_gamma
-
 
 @pytest.mark.parametrize(("best", "gamma"), [(None, 1), (0, 1), (1, 1), (4, 4)])
 def test_workloads_are_compared_at_the_best_gamma_that_drafts(best: int | None, gamma: int) -> None:
     profile = made_profile("a", alpha=0.7, c=0.1)
-    assert common_gamma(replace(profile, optimal_gamma=best)) == gamma
+    assert replace(profile, optimal_gamma=best).compared_gamma == gamma

@@ -1,0 +1,71 @@
+"""What a profile says of its best γ: the gain, where the time goes, and the same at each batch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from estimator.profiles.profile import Improvement, LoadCosts, Profile
+from simulator.choice.gain import best_gamma, speed_up
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """A profile at the best γ that was timed.
+
+    gamma: that γ, 0: do not speculate.
+    gain: the speed-up there, with its interval; 1 at γ = 0.
+    seconds: of a block at max(gamma, 1): drafting, verifying, other.
+    slope: what verifying one token more adds, in target steps, on the way to that γ.
+    """
+
+    gamma: int
+    gain: Improvement
+    seconds: tuple[float, float, float]
+    slope: float
+
+
+@dataclass(frozen=True, slots=True)
+class BestAtBatch:
+    """The best γ of a batch, 0: do not speculate, and its speed-up."""
+
+    load: LoadCosts
+    gamma: int
+    speed_up: float
+
+
+def best_of(profile: Profile) -> Best | None:
+    """Returns what the profile says of its best γ; None where no costs were measured."""
+    cost, gamma = profile.cost, profile.optimal_gamma
+    if cost is None or gamma is None:
+        return None
+    gain = Improvement(1.0, 1.0) if gamma == 0 else profile.improvement_factor[gamma]
+    length = max(gamma, 1)
+    verify = float(cost.verify_seconds(length + 1))
+    seconds = (float(cost.drafting_seconds(length)), verify, cost.overhead_seconds)
+    return Best(gamma, gain, seconds, max(0.0, (verify / cost.step_seconds - 1) / length))
+
+
+def best_by_batch(profile: Profile) -> list[BestAtBatch]:
+    """Returns the best γ at each batch size that was timed, of the lengths timed there."""
+    acceptance = profile.drafting().acceptance
+    found = []
+    for load in profile.load:
+        cost = profile.cost_of(load)
+        best = best_gamma(acceptance, cost, max_gamma=max(load.drafting_ms))
+        found.append(BestAtBatch(load, best, float(speed_up(acceptance, cost, best))))
+    return found
+
+
+def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
+    """Returns what the first, second, … drafted token adds to the tokens of a target call.
+
+    By replay (or as a server counted it), and α^k, which it is if acceptances are independent.
+    """
+    acceptance = profile.drafting().acceptance
+    longest = acceptance.observed_gamma
+    assert longest is not None   # of recorded and of counted acceptances
+    tokens = acceptance.tokens_per_call(np.arange(longest + 1))
+    powers = acceptance.alpha ** np.arange(1, longest + 1)
+    return np.diff(tokens).tolist(), powers.tolist()

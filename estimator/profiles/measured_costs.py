@@ -1,0 +1,80 @@
+"""Runs that price what a profile reports: draft lengths, and batches, up to the longest."""
+
+from collections.abc import Callable, Sequence
+
+from estimator.costs.under_load import load_times
+from estimator.profiles.profile import LoadCosts
+from estimator.runs.arms import Runs, Subject, probing, run_arms
+from estimator.runs.rates import noise
+from estimator.runs.repeats import timed
+from reference.models.cached_model import CachedModel
+from simulator.choice.plan import DEFAULT_MAX_GAMMA
+
+
+def measured_gammas(max_gamma: int) -> list[int]:
+    """Returns the draft lengths that are timed: two an octave, and max_gamma."""
+    octaves = [2**i for i in range(max_gamma.bit_length())]
+    between = [3 * half for half in octaves if 3 * half <= max_gamma]
+    return sorted({*octaves, *between, max_gamma})
+
+
+def replayed_gamma(max_gamma: int) -> int:
+    """Returns the longest draft that is replayed: that timed, or what a plan asks for if longer."""
+    return max(max_gamma, DEFAULT_MAX_GAMMA)
+
+
+def measure_costs(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    *,
+    max_gamma: int,
+    repeats: int,
+    precision: float = 0.0,
+    seed: int,
+    progress: Callable[[], object],
+) -> Runs:
+    """Returns the interleaved baseline and probe runs over draft lengths up to max_gamma.
+
+    Args:
+      repeats: how often each run is timed, at most.
+      precision: per cent; repeats end once the noise reaches no further.
+    """
+    return run_arms(
+        subject,
+        prompts,
+        probing(subject, measured_gammas(max_gamma)),
+        repeats=repeats,
+        seed=seed,
+        progress=progress,
+        enough=lambda runs: noise(timed(runs)).within_percent <= precision,
+    )
+
+
+def load_costs(
+    target: CachedModel,
+    draft: CachedModel,
+    *,
+    batch: int,
+    context: int,
+    max_gamma: int,
+    repeats: int,
+    progress: Callable[[], object],
+) -> LoadCosts:
+    """Returns what passes over a batch cost, at the draft lengths that a profile times.
+
+    Args and progress as `estimator.costs.under_load.load_times`.
+    """
+    gammas = measured_gammas(max_gamma)
+    times = load_times(
+        target, draft, batch=batch, context=context, gammas=gammas, repeats=repeats,
+        progress=progress,
+    )   # fmt: skip
+    longest = max(gammas)
+    return LoadCosts(
+        batch=batch,
+        context=context,
+        target_ms={n: 1e3 * seconds for n, seconds in sorted(times.target.items())},
+        draft_ms=1e3 * times.drafting[longest] / longest,
+        drafting_ms={gamma: 1e3 * seconds for gamma, seconds in times.drafting.items()},
+        spread_percent=100 * times.spread,
+    )
