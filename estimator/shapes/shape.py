@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from simulator.cost.model_shape import ModelShape
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from estimator.shapes.meta_pass import MetaPass
 
 
 def shape_of(
@@ -26,18 +33,14 @@ def shape_of(
       ValueError: if the configuration cannot be built or counted; the message names it.
     """
     from estimator.shapes.caches import count_caches
-    from estimator.shapes.configuration import build, decoder_config
-    from estimator.shapes.meta_pass import meta_pass
     from estimator.shapes.storage import storage
     from estimator.shapes.weights import count_weights
 
     stored = storage(config, dtype=dtype, activations=activations)
-    decoder = decoder_config(config)
-    # Of a family whose class takes the whole configuration, the text's sizes.
-    text = decoder.get_text_config(decoder=True)
+    # How weights are stored changes no module.
+    plain = {name: value for name, value in config.items() if name != "quantization_config"}
+    text, model, passed = _built(json.dumps(plain, default=dict))
     layers = _size(text, ("num_hidden_layers", "n_layer", "n_layers", "num_layers"))
-    model = build(decoder, kind=config["model_type"])
-    passed = meta_pass(model)
     caches = count_caches(
         passed.cache, text, bytes_per_value=4 if stored.plain.name == "float32" else 2
     )
@@ -54,6 +57,19 @@ def shape_of(
         caches=caches,
         activations=stored.activations,
     )
+
+
+@lru_cache(maxsize=8)
+def _built(config: str) -> tuple[Any, PreTrainedModel, MetaPass]:
+    """Returns the text's configuration, its model and a pass of it; the JSON is of a file."""
+    from estimator.shapes.configuration import build, decoder_config
+    from estimator.shapes.meta_pass import meta_pass
+
+    parsed = json.loads(config)
+    decoder = decoder_config(parsed)
+    model = build(decoder, kind=parsed["model_type"])
+    # Of a family whose class takes the whole configuration, the text's sizes.
+    return decoder.get_text_config(decoder=True), model, meta_pass(model)
 
 
 def _size(config: Any, names: tuple[str, ...], *, default: int | None = None) -> int:
