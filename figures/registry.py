@@ -1,4 +1,4 @@
-"""The figures by name, each with its source; a figure's module is imported when it is asked for."""
+"""The figures by name, each with its source; what makes one is imported when it is asked for."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class FigureData(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One figure: its name, where it is from, what it shows, and the module that makes it.
+    """One figure: its name, where it is from and what it shows.
 
     takes_results: whether compute() also accepts the results of a validation.
     takes_load: whether compute() also accepts what is deployed, and under which load.
@@ -42,25 +42,25 @@ class Entry:
     takes_results: bool = False
     takes_load: bool = False
 
-    @property
-    def module(self) -> str:
-        """Name of the module that holds compute() and draw()."""
+    def _made_by(self) -> Any:
+        """Returns what has compute() and draw(): a declared table, or a module of its own."""
+        declared = importlib.import_module("figures.tables").TABLES.get(self.name)
+        if declared is not None:
+            return declared
         room, _, figure = self.name.partition("-")
         if self.source == _OURS:
-            return "figures.beyond_papers." + self.name.replace("-", "_")
-        return f"figures.{room}.{figure}"
+            room, figure = "beyond_papers", self.name.replace("-", "_")
+        return importlib.import_module(f"figures.{room}.{figure}")
 
     def compute(self, results: Validated | None = None, load: Load | None = None) -> FigureData:
         """Returns the figure's numbers; what it does not take is not passed on."""
-        module: Any = importlib.import_module(self.module)
         taken: list[Any] = [results] if self.takes_results else [load] if self.takes_load else []
-        data: FigureData = module.compute(*taken)
+        data: FigureData = self._made_by().compute(*taken)
         return data
 
     def draw(self, data: FigureData) -> Figure:
         """Returns the drawing of what compute() returned."""
-        module: Any = importlib.import_module(self.module)
-        figure: Figure = module.draw(data)
+        figure: Figure = self._made_by().draw(data)
         return figure
 
 

@@ -38,7 +38,10 @@ ROOMS: dict[str, list[str]] = {
         "kinds", "registry", "sources", "trials",
     ],
     "studies": ["bild", "blockwise", "drafters"],
-    "figures": ["drawing", "registry", "files", "leviathan", "bild", "blockwise", "beyond_papers"],
+    "figures": [
+        "drawing", "published", "registry", "files", "leviathan", "bild", "blockwise", "tables",
+        "beyond_papers",
+    ],
     "specplan": ["reports", "options", "loading", "commands", "main", "__main__"],
 }  # fmt: skip
 SOURCES = [

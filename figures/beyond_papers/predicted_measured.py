@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 from estimator.validation.file import Validated
 from figures.drawing.short_name import short_name
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
 from figures.files import save_image
-from figures.leviathan import table4 as leviathan_table4
+from figures.published import LeviathanTable4, published
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -38,14 +38,10 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class PredictedMeasured:
+class PredictedMeasured(Rows[Point]):
     """The points, and the results file they are from; None: the paper's Table 4."""
 
-    points: tuple[Point, ...]
     results: str | None
-
-    def table(self) -> Table:
-        return table_of(self.points)
 
 
 def compute(results: Validated | None = None) -> PredictedMeasured:
@@ -59,17 +55,17 @@ def compute(results: Validated | None = None) -> PredictedMeasured:
     """
     if results is None:
         return PredictedMeasured(
-            points=tuple(
+            rows=tuple(
                 Point(
                     setting=f"{row.task} {row.draft}",
                     draft=row.draft,
                     temperature=float(row.temperature),
-                    predicted=row.published_expected,
-                    measured=row.published_empirical,
+                    predicted=row.expected,
+                    measured=row.empirical,
                     low=None,
                     high=None,
                 )
-                for row in leviathan_table4.compute().rows
+                for row in published("leviathan-table4", LeviathanTable4)
             ),
             results=None,
         )
@@ -106,12 +102,12 @@ def draw(data: PredictedMeasured) -> Figure:
     """Returns the drawing: a mark by temperature and a colour by draft, with the diagonal."""
     from figures.drawing import style
 
-    inside = sum(point.within_band for point in data.points)
-    drafts = list(dict.fromkeys(point.draft for point in data.points))
+    inside = sum(point.within_band for point in data.rows)
+    drafts = list(dict.fromkeys(point.draft for point in data.rows))
     longest = max(len("temperature 0"), *(len(short_name(draft)) for draft in drafts))
     whose = "published predictions" if data.results is None else "predictions"
     figure, (axes,) = style.canvas(
-        f"{inside} of {len(data.points)} {whose} lie within 5 % of the measurement",
+        f"{inside} of {len(data.rows)} {whose} lie within 5 % of the measurement",
         source="Leviathan et al. 2023, Table 4: its expected and its measured speed-ups "
         "(no results file was given)"
         if data.results is None
@@ -121,7 +117,7 @@ def draw(data: PredictedMeasured) -> Figure:
     )
     values = [
         value
-        for point in data.points
+        for point in data.rows
         for value in (point.predicted, point.measured, point.low, point.high)
         if value is not None
     ]
@@ -138,11 +134,11 @@ def draw(data: PredictedMeasured) -> Figure:
     colours = dict(zip(drafts, cycle((*style.CYCLE, style.GREY)), strict=False))
     for draft, colour in colours.items():
         axes.plot([], [], color=colour, linewidth=5, label=short_name(draft))
-    temperatures = sorted({point.temperature for point in data.points})
+    temperatures = sorted({point.temperature for point in data.rows})
     marks = dict(zip(temperatures, cycle(style.MARKS), strict=False))
     for temperature, mark in marks.items():
         axes.plot([], [], mark, color=style.INK, label=f"temperature {temperature:g}")
-    for point in data.points:
+    for point in data.rows:
         if point.low is not None and point.high is not None:
             axes.plot(
                 [point.low, point.high],
@@ -157,7 +153,7 @@ def draw(data: PredictedMeasured) -> Figure:
             color=colours[point.draft],
             markersize=6.5,
         )
-    worst = max(data.points, key=lambda point: abs(point.predicted / point.measured - 1))
+    worst = max(data.rows, key=lambda point: abs(point.predicted / point.measured - 1))
     # In the corner that lies on its side of the diagonal, away from the other points.
     above = worst.predicted > worst.measured
     axes.annotate(

@@ -34,8 +34,8 @@ def draw(data: TradeOff) -> Figure:
         source="As Kim et al. 2023 (BiLD), Figure 10, which prints no numbers; larger marks: "
         "larger fallback thresholds",
     )
-    thresholds = list(dict.fromkeys(point.rollback for point in data.points))
-    fallbacks = sorted({point.fallback for point in data.points if point.fallback is not None})
+    thresholds = list(dict.fromkeys(point.rollback for point in data.rows))
+    fallbacks = sorted({point.fallback for point in data.rows if point.fallback is not None})
     step = (LARGEST - SMALLEST) / max(len(fallbacks) - 1, 1)
     for axes, sweep in prepared:
         for threshold, colour in zip(thresholds, style.CYCLE, strict=False):

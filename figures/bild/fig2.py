@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from figures.bild.measured import measured
 from figures.bild.trade_off import METRICS
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -33,14 +33,10 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Fig2:
+class Fig2(Rows[Point]):
     """The points of our unaligned pairs at temperature 0."""
 
-    points: tuple[Point, ...]
     source: str
-
-    def table(self) -> Table:
-        return table_of(self.points)
 
 
 def compute() -> Fig2:
@@ -51,11 +47,11 @@ def compute() -> Fig2:
     """
     ours = measured()
     return Fig2(
-        points=tuple(
+        rows=tuple(
             Point(sweep.task, sweep.metric, row.decoder, row.rollback, row.large_percent,
                   row.quality)
             for sweep in ours.sweeps
-            if (sweep.draft, sweep.sampling) == ("unaligned", "greedy")
+            if sweep.is_plain
             for row in sweep.rows
             if row.decoder in ("large", "small", "bild", "window")
         ),
@@ -67,7 +63,7 @@ def draw(data: Fig2) -> Figure:
     """Returns the drawing: a panel for each task."""
     from figures.drawing import style
 
-    tasks = list(dict.fromkeys(point.task for point in data.points))
+    tasks = list(dict.fromkeys(point.task for point in data.rows))
     figure, panels = style.canvas(
         "How much of the text the large model must write to reach its own quality",
         source="As Kim et al. 2023 (BiLD), Figure 2, which replaces single tokens; the line at "
@@ -77,7 +73,7 @@ def draw(data: Fig2) -> Figure:
         width=3.9 * len(tasks) + 1.0,
     )
     for axes, task in zip(panels, tasks, strict=True):
-        points = [point for point in data.points if point.task == task]
+        points = [point for point in data.rows if point.task == task]
         [large] = [point for point in points if point.decoder == "large"]
         axes.axhline(large.quality, color=style.GREY, linewidth=1)
         axes.axvline(PUBLISHED_SHARE, color=style.ORANGE, linewidth=1, linestyle="--",

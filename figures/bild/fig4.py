@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from figures.bild.measured import Sweep, measured
-from figures.bild.published import TABLE1
-from figures.bild.trade_off import draw_rows, prepare
-from figures.drawing.table import Table, table_of
+from figures.bild.tables import PAPER, Printed
+from figures.bild.trade_off import aims, draw_rows, prepare
+from figures.drawing.table import Rows
+from figures.published import published
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,27 +29,22 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Fig4:
+class Fig4(Rows[Point]):
     """The paper's points that are printed (Table 1), and ours.
 
     drawn: for each of our tasks the unaligned sweep, and the aligned one if it was measured.
     """
 
-    points: tuple[Point, ...]
     drawn: tuple[tuple[Sweep, Sweep | None], ...]
     source: str
-
-    def table(self) -> Table:
-        return table_of(self.points)
 
 
 def compute() -> Fig4:
     """Returns Table 1 as latencies, and our sweeps at temperature 0."""
     ours = measured()
     points = [
-        Point("paper", dataset, method, 1 / speedup, None, None, quality)
-        for dataset, methods in TABLE1.items()
-        for method, (quality, speedup) in methods.items()
+        Point(PAPER, line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
+        for line in published("bild-table1", Printed)
     ]
     for sweep in ours.sweeps:
         if sweep.sampling == "greedy":
@@ -67,7 +63,7 @@ def compute() -> Fig4:
     drawn = tuple(
         (sweep, ours.sweep(sweep.task, "aligned"))
         for sweep in ours.sweeps
-        if (sweep.draft, sweep.sampling) == ("unaligned", "greedy")
+        if sweep.is_plain
     )
     return Fig4(tuple(points), drawn, ours.source)
 
@@ -86,15 +82,17 @@ def draw(data: Fig4) -> Figure:
         width=3.7 * columns + 1.4,
     )
     paper = panels[0]
-    quality = TABLE1["IWSLT"]["vanilla"][0]
-    for height, dashes in ((quality, "-"), (quality - 1, ":")):
-        paper.axhline(height, color=style.GREY, linewidth=1, linestyle=dashes)
+    printed = {
+        row.method: row for row in data.rows if (row.whose, row.dataset) == (PAPER, "IWSLT")
+    }
+    quality = printed["vanilla"].quality
+    aims(paper, quality)
     paper.plot(1, quality, "X", color=style.INK, markersize=9)
     for draft, colour, mark in (("unaligned", style.GREEN, "o"), ("aligned", style.BLUE, "s")):
-        numbers = [TABLE1["IWSLT"][f"{draft}, {loss}"] for loss in ("no loss", "1 point")]
+        rows = [printed[f"{draft}, {loss}"] for loss in ("no loss", "1 point")]
         paper.plot(
-            [1 / speedup for _, speedup in numbers],
-            [score for score, _ in numbers],
+            [row.latency for row in rows],
+            [row.quality for row in rows],
             f"{mark}-",
             color=colour,
         )
@@ -105,8 +103,8 @@ def draw(data: Fig4) -> Figure:
         prepare(axes, sweep, panel=sweep.task)
         draw_rows(axes, sweep.of("bild"), name="BiLD, unaligned", colour=style.GREEN, mark="o")
         if any(other is not None for _, other in data.drawn):
-            rows = [] if aligned is None else aligned.of("bild")
-            draw_rows(axes, rows, name="BiLD, aligned", colour=style.BLUE, mark="s")
+            runs = [] if aligned is None else aligned.of("bild")
+            draw_rows(axes, runs, name="BiLD, aligned", colour=style.BLUE, mark="s")
         draw_rows(axes, sweep.of("strict"), name="speculative", colour=style.VERMILION, mark="D")
         draw_rows(axes, sweep.of("lenient"), name="lenient", colour=style.PURPLE, mark="^")
         draw_rows(axes, sweep.of("small"), name="small model alone", colour=style.INK, mark="P")

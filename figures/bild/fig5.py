@@ -24,7 +24,7 @@ def compute() -> TradeOff:
     sweeps = [
         sweep
         for sweep in ours.sweeps
-        if (sweep.draft, sweep.sampling) == ("unaligned", "greedy")
+        if sweep.is_plain
         and {"no fallback", "no rollback"}
         <= {ablation(row.decoder, row.rollback) for row in sweep.of("window") + sweep.of("bild")}
     ]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+
+import msgspec
+
+from estimator.validation.file import parse_rows
+from studies.bild.row import BildRow
 
 NO_LOSS = 0.1
 """Points of the metric that "no loss" may lose: what Table 1 of Kim et al. 2023 lets it lose."""
@@ -61,9 +65,19 @@ class Sweep:
     rows: tuple[Row, ...]
 
     @property
+    def is_plain(self) -> bool:
+        """Whether the draft is not aligned and nothing is sampled."""
+        return (self.draft, self.sampling) == ("unaligned", "greedy")
+
+    @property
     def large(self) -> Row:
         """The large model alone."""
         return self.of("large")[0]
+
+    @property
+    def fastest_strict(self) -> Row:
+        """Speculative decoding at its best γ."""
+        return max(self.of("strict"), key=lambda row: row.speedup)
 
     def of(self, decoder: str) -> list[Row]:
         """Returns a decoder's rows, in the order of the sweep."""
@@ -96,36 +110,47 @@ class Measured:
         return f"ours: {self.machine}, {self.date}, figures/results/bild.json"
 
 
+class SweepFile(msgspec.Struct, frozen=True):
+    """A sweep as the file has it; rows as `validate --decoder bild --json` printed them."""
+
+    task: str
+    draft: str
+    sampling: str
+    metric: str
+    prompts: int
+    rows: list[dict[str, object]]
+
+    def read(self) -> Sweep:
+        """Returns the sweep, each row's quality by its metric."""
+        rows = tuple(
+            Row(
+                row.decoder,
+                row.fallback,
+                row.rollback,
+                row.most,
+                row.quality[self.metric],
+                row.measured,
+                row.measured_low,
+                row.measured_high,
+                row.fallback_percent,
+                row.rollback_percent,
+            )
+            for row in parse_rows(self.rows, BildRow, name="bild.json")
+        )
+        return Sweep(self.task, self.draft, self.sampling, self.metric, self.prompts, rows)
+
+
+class MeasuredFile(msgspec.Struct, frozen=True):
+    """The file."""
+
+    machine: str
+    date: str
+    sweeps: list[SweepFile]
+
+
 @cache
 def measured() -> Measured:
     """Returns what the file holds."""
-    document = json.loads((files("figures") / "results" / "bild.json").read_text(encoding="utf-8"))
-    return Measured(
-        machine=document["machine"],
-        date=document["date"],
-        sweeps=tuple(
-            Sweep(
-                task=sweep["task"],
-                draft=sweep["draft"],
-                sampling=sweep["sampling"],
-                metric=sweep["metric"],
-                prompts=sweep["prompts"],
-                rows=tuple(
-                    Row(
-                        decoder=row["decoder"],
-                        fallback=row["fallback"],
-                        rollback=row["rollback"],
-                        most=row["most"],
-                        quality=row["quality"][sweep["metric"]],
-                        speedup=row["speedup"],
-                        low=row["speedup_low"],
-                        high=row["speedup_high"],
-                        large_percent=row["fallback_percent"],
-                        rollback_percent=row["rollback_percent"],
-                    )
-                    for row in sweep["rows"]
-                ),
-            )
-            for sweep in document["sweeps"]
-        ),
-    )
+    path = files("figures") / "results" / "bild.json"
+    held = msgspec.json.decode(path.read_bytes(), type=MeasuredFile)
+    return Measured(held.machine, held.date, tuple(sweep.read() for sweep in held.sweeps))

@@ -1,18 +1,27 @@
-"""What the tables of Kim et al. 2023 and ours have in common: lines, and how they are drawn."""
+"""The tables of Kim et al. 2023 (BiLD): the paper's lines and ours, and their cells."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from figures.bild.measured import Row, Sweep
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from figures.bild.measured import NO_LOSS, Row, Sweep, measured
+from figures.drawing.paper_table import Layout
+from figures.published import published
 
 PAPER, OURS = "paper", "ours"
-METRICS_NOTE = "BLEU of translation and spelling, agreement with the large model (%) of code"
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """One line as printed: quality is BLEU or ROUGE-L, the percentages are Table 4's."""
+
+    dataset: str
+    method: str
+    quality: float
+    speedup: float
+    fallback_percent: float | None = None
+    rollback_percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +47,35 @@ class Line:
     setting: str = ""
 
 
-def published(dataset: str, method: str, numbers: Sequence[float]) -> Line:
-    """Returns a line of the paper: quality, speed-up, and where printed fallback and rollback."""
-    fallback, rollback = numbers[2:] if len(numbers) == 4 else (None, None)
-    return Line(
-        PAPER,
-        dataset,
-        method,
-        numbers[0],
-        numbers[1],
-        fallback_percent=fallback,
-        rollback_percent=rollback,
-    )
+Method = tuple[str, Row | None]
+"""What a line is called, and our row; None: no row does it."""
+
+
+def lines_of(table: str, ours: Callable[[Sweep], Iterable[Method]]) -> list[Line]:
+    """Returns the lines that a table of the paper prints, then ours of every sweep.
+
+    Args:
+      table: name of the file of the paper's numbers.
+      ours: returns a sweep's methods; none where the table is of other sweeps.
+    """
+    printed = [
+        Line(
+            PAPER,
+            line.dataset,
+            line.method,
+            line.quality,
+            line.speedup,
+            fallback_percent=line.fallback_percent,
+            rollback_percent=line.rollback_percent,
+        )
+        for line in published(table, Printed)
+    ]
+    own = [
+        measured_line(sweep, method, row)
+        for sweep in measured().sweeps
+        for method, row in ours(sweep)
+    ]
+    return [*printed, *own]
 
 
 def measured_line(sweep: Sweep, method: str, row: Row | None) -> Line:
@@ -78,43 +104,77 @@ def setting_of(row: Row) -> str:
     return "" if row.most is None else f"{row.decoder}, γ = {row.most}"
 
 
-def draw_lines(
-    lines: Sequence[Line], *, title: str, source: str, percentages: bool = False
-) -> Figure:
-    """Returns a table with a row for each data set and a column for each method.
+def by_loss(sweep: Sweep) -> list[Method]:
+    """Returns Table 1's: vanilla once a task, then a draft's fastest row at each loss."""
+    if sweep.sampling != "greedy":
+        return []
+    bild = sweep.of("bild")
+    return [
+        *([("vanilla", sweep.large)] if sweep.draft == "unaligned" else []),
+        (f"{sweep.draft}, no loss", sweep.fastest(bild, loss=NO_LOSS)),
+        (f"{sweep.draft}, 1 point", sweep.fastest(bild, loss=1.0)),
+    ]
+
+
+def by_method(sweep: Sweep) -> list[Method]:
+    """Returns Table 3's: speculative decoding at its best γ, BiLD at its speed or its quality."""
+    if not sweep.is_plain:
+        return []
+    strict, bild = sweep.fastest_strict, sweep.of("bild")
+    as_fast = [row for row in bild if row.speedup >= strict.speedup]
+    as_good = [row for row in bild if row.quality >= strict.quality]
+    return [
+        ("vanilla", sweep.large),
+        ("rejection sampling", strict),
+        ("BiLD, its latency", max(as_fast, key=lambda row: row.quality, default=None)),
+        ("BiLD, its quality", max(as_good, key=lambda row: row.speedup, default=None)),
+    ]
+
+
+def by_calls(sweep: Sweep) -> list[Method]:
+    """Returns Table 4's: strict at its best γ, BiLD's fastest without loss."""
+    if not sweep.is_plain:
+        return []
+    fastest = sweep.fastest(sweep.of("bild"), loss=NO_LOSS)
+    return [("rejection sampling", sweep.fastest_strict), ("BiLD", fastest)]
+
+
+def by_nucleus(sweep: Sweep) -> list[Method]:
+    """Returns Table 5's three operating points: the best, no loss, one point lost."""
+    if sweep.sampling != "nucleus 0.8":
+        return []
+    bild = sweep.of("bild")
+    return [
+        ("vanilla", sweep.large),
+        ("BiLD", max(bild, key=lambda row: row.quality)),
+        ("BiLD, no loss", sweep.fastest(bild, loss=NO_LOSS)),
+        ("BiLD, 1 point", sweep.fastest(bild, loss=1.0)),
+    ]
+
+
+def lay_lines(lines: Sequence[Line], *, percentages: bool = False) -> Layout:
+    """Returns cells with a row for each data set and a column for each method.
 
     Args:
       lines: at least one.
-      title, source: above and below.
       percentages: whether cells tell fallback and rollback, too.
     """
-    from figures.drawing import style
-
-    datasets = list(dict.fromkeys((line.whose, line.dataset) for line in lines))
+    datasets = dict.fromkeys((line.whose, line.dataset) for line in lines)
     methods = list(dict.fromkeys(line.method for line in lines))
-    at = {(line.whose, line.dataset, line.method): line for line in lines}
-    cells = [
-        [f"{dataset}, {whose}"]
-        + [
-            cell(at[whose, dataset, method], percentages=percentages)
-            if (whose, dataset, method) in at
-            else "–"
-            for method in methods
-        ]
+    text = {
+        (line.whose, line.dataset, line.method): cell(line, percentages=percentages)
+        for line in lines
+    }
+    cells = tuple(
+        (f"{dataset}, {whose}", *(text.get((whose, dataset, method), "–") for method in methods))
         for whose, dataset in datasets
-    ]
-    widths = [max(len(row[column]) for row in cells) for column in range(len(methods) + 1)]
-    widths = [
-        max(width, len(name)) + 3 for width, name in zip(widths, ["", *methods], strict=True)
-    ]
-    figure, (axes,) = style.canvas(
-        title,
-        source=source,
-        width=max(7.2, 0.082 * sum(widths)),
-        height=1.2 + 0.33 * (len(cells) + 1),
     )
-    style.draw_table(axes, ["", *methods], cells, widths=[float(width) for width in widths])
-    return figure
+    columns = ("", *methods)
+    widths = tuple(
+        3.0 + max(map(len, column)) for column in zip(columns, *cells, strict=True)
+    )
+    width, height = max(7.2, 0.082 * sum(widths)), 1.2 + 0.33 * (len(cells) + 1)
+    return Layout(columns, cells, widths, width, height)
 
 
 def cell(line: Line, *, percentages: bool) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from figures.bild.measured import Measured, Row, Sweep
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,21 +40,17 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class TradeOff:
+class TradeOff(Rows[Point]):
     """Runs of BiLD, the sweeps that they are of, and where those are from."""
 
-    points: tuple[Point, ...]
     sweeps: tuple[Sweep, ...]
     source: str
-
-    def table(self) -> Table:
-        return table_of(self.points)
 
 
 def trade_off(ours: Measured, sweeps: Sequence[Sweep], *, decoders: Sequence[str]) -> TradeOff:
     """Returns the sweeps' runs of these decoders."""
     return TradeOff(
-        points=tuple(
+        rows=tuple(
             Point(
                 sweep.task,
                 sweep.draft,
@@ -107,13 +103,20 @@ def front(rows: Sequence[Row]) -> list[Row]:
     return sorted(kept, key=lambda row: row.latency)
 
 
+def aims(axes: Axes, quality: float) -> None:
+    """Draws the large model's quality and one point below."""
+    from figures.drawing import style
+
+    for height, dashes in ((quality, "-"), (quality - 1, ":")):
+        axes.axhline(height, color=style.GREY, linewidth=1, linestyle=dashes)
+
+
 def prepare(axes: Axes, sweep: Sweep, *, panel: str) -> None:
     """Draws the large model's mark, its quality and one point below, and names the axes."""
     from figures.drawing import style
 
     quality = sweep.large.quality
-    for height, dashes in ((quality, "-"), (quality - 1, ":")):
-        axes.axhline(height, color=style.GREY, linewidth=1, linestyle=dashes)
+    aims(axes, quality)
     axes.plot(1, quality, "X", color=style.INK, markersize=9, label="large model alone", zorder=3)
     style.name_axes(
         axes,

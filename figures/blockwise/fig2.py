@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from figures.blockwise.measured import PAPER, analysis, said
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -22,28 +22,24 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Histograms:
+class Histograms(Rows[Share]):
     """All heads' histograms, and each one's mean entropy in nats."""
 
-    rows: tuple[Share, ...]
     means: tuple[float, ...]
     bin: float
-
-    def table(self) -> Table:
-        return table_of(self.rows)
 
 
 def compute() -> Histograms:
     """Returns the histograms of our heads; the paper's are drawn, not printed."""
     result = analysis()
-    width = result["entropy_bin"]
+    width = result.entropy_bin
     return Histograms(
         rows=tuple(
-            Share(head["head"], place * width, share)
-            for head in result["entropy"]
-            for place, share in enumerate(head["shares"])
+            Share(head.head, place * width, share)
+            for head in result.entropy
+            for place, share in enumerate(head.shares)
         ),
-        means=tuple(head["mean"] for head in result["entropy"]),
+        means=tuple(head.mean for head in result.entropy),
         bin=width,
     )
 

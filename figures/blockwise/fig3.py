@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from figures.blockwise.measured import PAPER, analysis, said
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,24 +23,20 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Fig3:
+class Fig3(Rows[Text]):
     """Our texts, and Pearson's r over them with its interval; None where nothing varies."""
 
-    rows: tuple[Text, ...]
     r: float | None
     low: float | None
     high: float | None
-
-    def table(self) -> Table:
-        return table_of(self.rows)
 
 
 def compute() -> Fig3:
     """Returns our texts; the paper's points are data sets, printed in its figure alone."""
     result = analysis()
-    found = result["h_max_correlation"]
-    pairs = zip(result["h_max_by_text"], result["block_efficiency_by_text"], strict=True)
-    return Fig3(tuple(Text(*pair) for pair in pairs), found["value"], found["low"], found["high"])
+    found = result.h_max_correlation
+    pairs = zip(result.h_max_by_text, result.block_efficiency_by_text, strict=True)
+    return Fig3(tuple(Text(*pair) for pair in pairs), found.value, found.low, found.high)
 
 
 def draw(data: Fig3) -> Figure:

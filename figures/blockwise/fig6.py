@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from figures.blockwise.measured import OURS, PAPER, analysis, said
-from figures.blockwise.table9 import COLUMNS, PUBLISHED
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
+from figures.published import published_grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,40 +28,30 @@ class Oracle:
     high: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Fig6:
-    """The paper's three points a data set (its Table 9), then ours."""
-
-    rows: tuple[Oracle, ...]
-
-    def table(self) -> Table:
-        return table_of(self.rows)
-
-
-def compute() -> Fig6:
-    """Returns oracle block efficiencies by k."""
+def compute() -> Rows[Oracle]:
+    """Returns oracle block efficiencies by k: the paper's three points a data set, then ours."""
     rows = []
-    for dataset, printed in PUBLISHED.items():
-        values = dict(zip(COLUMNS, printed, strict=True))
-        base = values["base"]
-        assert base is not None
+    for dataset, printed in published_grid("blockwise-table9").items():
+        base = printed["base"] or 1.0
         for k, column in ((1, "base"), (2, "oracle k=2"), (16, "oracle k=16")):
-            value = values[column]
-            assert value is not None
+            value = printed[column] or 1.0
             rows.append(Oracle(dataset, k, value, value / base, None, None))
-    ours = analysis()["oracle"]
-    base = ours[0]["block_efficiency"]
+    ours = analysis().oracle
     rows += [
         Oracle(
-            OURS, row["k"], row["block_efficiency"], row["block_efficiency"] / base, row["low"],
-            row["high"],
+            OURS,
+            way.k or 1,
+            way.block_efficiency,
+            way.block_efficiency / ours[0].block_efficiency,
+            way.low,
+            way.high,
         )
-        for row in ours
-    ]  # fmt: skip
-    return Fig6(tuple(rows))
+        for way in ours
+    ]
+    return Rows(tuple(rows))
 
 
-def draw(data: Fig6) -> Figure:
+def draw(data: Rows[Oracle]) -> Figure:
     """Returns the drawing: our curve with its intervals, the paper's points."""
     from figures.drawing import style
 
@@ -98,8 +88,7 @@ def draw(data: Fig6) -> Figure:
                 linewidth=0,
             )
         labels.append((rows[-1].block_efficiency, dataset, colour))
-    axes.set_xscale("log", base=2)
-    axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+    style.octaves_on_x(axes, [1, 2, 4, 8, 16])
     axes.set_ylim(bottom=1)
     style.name_axes(axes, x="k, arcs at each head", y="oracle block efficiency")
     style.label_right(axes, labels)

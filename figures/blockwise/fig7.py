@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from figures.blockwise.measured import OURS, PAPER, analysis, said
-from figures.blockwise.table4 import COLUMNS, PUBLISHED
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
+from figures.published import published_grid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -27,33 +27,22 @@ class Parallel:
     high: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Fig7:
-    """The paper's two points a data set and way (its Table 4), then ours."""
-
-    rows: tuple[Parallel, ...]
-
-    def table(self) -> Table:
-        return table_of(self.rows)
-
-
-def compute() -> Fig7:
-    """Returns block efficiencies by p."""
+def compute() -> Rows[Parallel]:
+    """Returns block efficiencies by p: the paper's two points a data set and way, then ours."""
     rows = []
-    for dataset, printed in PUBLISHED.items():
-        values = dict(zip(COLUMNS, printed, strict=True))
+    for dataset, printed in published_grid("blockwise-table4").items():
         for way, single in zip(WAYS, ("base", "4-gram"), strict=True):
-            rows.append(Parallel(dataset, way, 1, values[single], None, None))
-            rows.append(Parallel(dataset, way, 16, values[way], None, None))
+            rows.append(Parallel(dataset, way, 1, printed[single] or 1.0, None, None))
+            rows.append(Parallel(dataset, way, 16, printed[way] or 1.0, None, None))
     rows += [
-        Parallel(OURS, row["name"], row["p"], row["block_efficiency"], row["low"], row["high"])
-        for row in analysis()["parallel"]
-        if row["name"] in WAYS
+        Parallel(OURS, way.name, way.p or 1, way.block_efficiency, way.low, way.high)
+        for way in analysis().parallel
+        if way.name in WAYS
     ]
-    return Fig7(tuple(rows))
+    return Rows(tuple(rows))
 
 
-def draw(data: Fig7) -> Figure:
+def draw(data: Rows[Parallel]) -> Figure:
     """Returns the drawing: a panel for each data set, ours first."""
     from figures.drawing import style
 
@@ -81,11 +70,8 @@ def draw(data: Fig7) -> Figure:
                 linestyle="-" if dataset == OURS else ":",
                 label=way,
             )
-            for row in rows:
-                if row.low is not None and row.high is not None:
-                    axes.plot([row.p] * 2, [row.low, row.high], color=colour, linewidth=1)
-        axes.set_xscale("log", base=2)
-        axes.set_xticks([1, 2, 4, 8, 16], ["1", "2", "4", "8", "16"])
+            style.intervals(axes, ((row.p, row.low, row.high) for row in rows), colour)
+        style.octaves_on_x(axes, [1, 2, 4, 8, 16])
         axes.margins(y=0.25 if dataset == OURS else 0.1)
         style.name_axes(
             axes,

@@ -1,9 +1,9 @@
-"""How every figure looks: colours, axes, labels at the ends of lines, tables (in matplotlib)."""
+"""How every figure looks: colours, axes, labels at the ends of lines (in matplotlib)."""
 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
 
 from matplotlib.axes import Axes
@@ -191,42 +191,16 @@ def key(axes: Axes, *, anchor: tuple[float, float], columns: int = 1) -> None:
     )
 
 
-def draw_table(
-    axes: Axes,
-    columns: Sequence[str],
-    cells: Sequence[Sequence[str]],
-    *,
-    marked: Sequence[tuple[int, int]] = (),
-    widths: Sequence[float] | None = None,
-) -> None:
-    """Draws a table with rules above and below; marked cells (row, column) stand out.
+def octaves_on_x(axes: Axes, ticks: Sequence[int]) -> None:
+    """Makes the horizontal axis logarithmic, with ticks at these powers of two."""
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(ticks, [str(tick) for tick in ticks])
 
-    Args:
-      axes: emptied of everything else.
-      columns: headings.
-      cells: rows of text.
-      marked: cells written bold and in vermilion.
-      widths: of the columns, in any unit; equal without.
-    """
-    axes.axis("off")
-    shares = [1.0] * len(columns) if widths is None else list(widths)
-    edges = [sum(shares[:i]) / sum(shares) for i in range(len(shares))]
-    lines = len(cells) + 1
-    axes.set_xlim(0, 1)
-    axes.set_ylim(lines, 0)
-    for edge, heading in zip(edges, columns, strict=True):
-        axes.text(edge, 0.5, heading, va="center", fontsize=TEXT_SIZE, color=INK, weight="bold")
-    for i, row in enumerate(cells):
-        for j, (edge, text) in enumerate(zip(edges, row, strict=True)):
-            stands_out = (i, j) in marked
-            axes.text(
-                edge,
-                i + 1.5,
-                text,
-                va="center",
-                fontsize=TEXT_SIZE,
-                color=VERMILION if stands_out else INK,
-                weight="bold" if stands_out else "normal",
-            )
-    for height, width in ((0.0, 1.2), (1.0, 0.6), (float(lines), 1.2)):
-        axes.plot([0, 1], [height, height], color=INK, linewidth=width, clip_on=False)
+
+def intervals(
+    axes: Axes, ends: Iterable[tuple[float, float | None, float | None]], colour: str
+) -> None:
+    """Draws a line from low to high at each x; none where they are not known."""
+    for x, low, high in ends:
+        if low is not None and high is not None:
+            axes.plot([x, x], [low, high], color=colour, linewidth=1)

@@ -7,8 +7,9 @@ import dataclasses
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Generic, TypeVar
 
+Record = TypeVar("Record")
 Cell = str | int | float | None
 
 
@@ -37,3 +38,13 @@ def table_of(records: Sequence[Any]) -> Table:
     """Returns records of one flat dataclass as a table with a column for each field."""
     names = tuple(field.name for field in dataclasses.fields(records[0]))
     return Table(names, tuple(tuple(getattr(r, name) for name in names) for r in records))
+
+
+@dataclass(frozen=True, slots=True)
+class Rows(Generic[Record]):
+    """What a figure draws: records of one flat dataclass, each a row of its CSV file."""
+
+    rows: tuple[Record, ...]
+
+    def table(self) -> Table:
+        return table_of(self.rows)

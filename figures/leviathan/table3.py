@@ -7,31 +7,11 @@ from typing import TYPE_CHECKING
 
 from estimator.validation.file import Validated
 from figures.drawing.short_name import short_name
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
+from figures.published import LeviathanTable3, published
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# target, draft, α at temperature 0, α at temperature 1, as printed.
-PUBLISHED = (
-    ("GPT-like 97M, lm1b", "unigram", 0.03, 0.03),
-    ("GPT-like 97M, lm1b", "bigram", 0.05, 0.05),
-    ("GPT-like 97M, lm1b", "GPT-like 6M", 0.88, 0.89),
-    ("T5-XXL 11B, EnDe", "unigram", 0.08, 0.07),
-    ("T5-XXL 11B, EnDe", "bigram", 0.20, 0.19),
-    ("T5-XXL 11B, EnDe", "T5-small 77M", 0.75, 0.62),
-    ("T5-XXL 11B, EnDe", "T5-base 250M", 0.80, 0.68),
-    ("T5-XXL 11B, EnDe", "T5-large 800M", 0.82, 0.71),
-    ("T5-XXL 11B, CNNDM", "unigram", 0.13, 0.08),
-    ("T5-XXL 11B, CNNDM", "bigram", 0.23, 0.16),
-    ("T5-XXL 11B, CNNDM", "T5-small 77M", 0.65, 0.53),
-    ("T5-XXL 11B, CNNDM", "T5-base 250M", 0.73, 0.55),
-    ("T5-XXL 11B, CNNDM", "T5-large 800M", 0.74, 0.56),
-    ("LaMDA 137B, dialog", "LaMDA 100M", 0.61, 0.57),
-    ("LaMDA 137B, dialog", "LaMDA 2B", 0.71, 0.71),
-    ("LaMDA 137B, dialog", "LaMDA 8B", 0.75, 0.74),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
@@ -45,22 +25,17 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
-class Table3:
+class Table3(Rows[Acceptance]):
     """All α, the published ones first; `results` names the results file, if one was given."""
 
-    rows: tuple[Acceptance, ...]
     results: str | None
-
-    def table(self) -> Table:
-        return table_of(self.rows)
 
 
 def compute(results: Validated | None = None) -> Table3:
     """Returns the published α, and one more for each draft and temperature of the results."""
-    published = [
-        Acceptance("published", target, draft, temperature, alpha)
-        for target, draft, cold, warm in PUBLISHED
-        for temperature, alpha in ((0.0, cold), (1.0, warm))
+    rows = [
+        Acceptance("published", row.target, row.draft, row.temperature, row.alpha)
+        for row in published("leviathan-table3", LeviathanTable3)
     ]
     measured: dict[tuple[str, float], Acceptance] = {}
     for row in () if results is None else results.rows:
@@ -68,7 +43,7 @@ def compute(results: Validated | None = None) -> Table3:
             entry = Acceptance("measured", "ours", row.draft, row.temperature, row.alpha)
             measured.setdefault((row.draft, row.temperature), entry)
     return Table3(
-        rows=(*published, *measured.values()),
+        rows=(*rows, *measured.values()),
         results=None if results is None else results.name,
     )
 

@@ -5,28 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
+from figures.published import LeviathanTable4, published
 from simulator.choice.walltime import improvement_factor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-# task, draft, temperature, γ, α, c, expected, empirical, as printed.
-PUBLISHED = (
-    ("EnDe", "T5-small", 0, 7, 0.75, 0.02, 3.2, 3.4),
-    ("EnDe", "T5-base", 0, 7, 0.80, 0.04, 3.3, 2.8),
-    ("EnDe", "T5-large", 0, 7, 0.82, 0.11, 2.5, 1.7),
-    ("EnDe", "T5-small", 1, 7, 0.62, 0.02, 2.3, 2.6),
-    ("EnDe", "T5-base", 1, 5, 0.68, 0.04, 2.4, 2.4),
-    ("EnDe", "T5-large", 1, 3, 0.71, 0.11, 2.0, 1.4),
-    ("CNNDM", "T5-small", 0, 5, 0.65, 0.02, 2.4, 3.1),
-    ("CNNDM", "T5-base", 0, 5, 0.73, 0.04, 2.6, 3.0),
-    ("CNNDM", "T5-large", 0, 3, 0.74, 0.11, 2.0, 2.2),
-    ("CNNDM", "T5-small", 1, 5, 0.53, 0.02, 1.9, 2.3),
-    ("CNNDM", "T5-base", 1, 3, 0.55, 0.04, 1.8, 2.2),
-    ("CNNDM", "T5-large", 1, 3, 0.56, 0.11, 1.6, 1.7),
-)
-
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -43,37 +27,27 @@ class Row:
     published_empirical: float
 
 
-@dataclass(frozen=True, slots=True)
-class Table4:
-    """All rows."""
-
-    rows: tuple[Row, ...]
-
-    def table(self) -> Table:
-        return table_of(self.rows)
-
-
-def compute() -> Table4:
+def compute() -> Rows[Row]:
     """Returns the twelve rows."""
-    return Table4(
+    return Rows(
         tuple(
             Row(
-                task=task,
-                draft=draft,
-                temperature=temperature,
-                gamma=gamma,
-                alpha=alpha,
-                c=c,
-                theorem8=float(improvement_factor(alpha, gamma, c)),
-                published_expected=expected,
-                published_empirical=empirical,
+                row.task,
+                row.draft,
+                row.temperature,
+                row.gamma,
+                row.alpha,
+                row.c,
+                float(improvement_factor(row.alpha, row.gamma, row.c)),
+                row.expected,
+                row.empirical,
             )
-            for task, draft, temperature, gamma, alpha, c, expected, empirical in PUBLISHED
+            for row in published("leviathan-table4", LeviathanTable4)
         )
     )
 
 
-def draw(data: Table4) -> Figure:
+def draw(data: Rows[Row]) -> Figure:
     """Returns the drawing: one line per setting with ours and the paper's two numbers."""
     from figures.drawing import style
 

@@ -5,26 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
+from figures.published import LeviathanTable5, published
 from simulator.choice.optimum import optimal_gamma
 from simulator.choice.walltime import improvement_factor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-LENIENCES = (1.0, 0.5, 0.3, 0.1)
 C = 0.015
-# α by lenience as printed: Table 5, and for argmax sampling the text of §A.5.
-SAMPLING = {
-    "unigram": (0.07, 0.10, 0.11, 0.16),
-    "bigram": (0.19, 0.23, 0.25, 0.32),
-    "T5-small": (0.62, 0.71, 0.76, 0.84),
-    "T5-base": (0.68, 0.80, 0.83, 0.90),
-}
-ARGMAX = {"T5-small": (0.75, 0.75, 0.80, 0.87)}
-# Improvement of T5-small as printed in §A.5; the γ of the first is not stated.
-SAMPLING_IMPROVEMENT = (2.5, 3.1, 3.6, 5.0)
-ARGMAX_IMPROVEMENT = (3.3, 3.3, 3.9, 4.9)
 ARGMAX_GAMMA = 8
 MAX_GAMMA = 64
 
@@ -45,49 +34,29 @@ class Row:
     published_improvement: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Table5:
-    """All rows."""
-
-    rows: tuple[Row, ...]
-
-    def table(self) -> Table:
-        return table_of(self.rows)
-
-
-def compute() -> Table5:
+def compute() -> Rows[Row]:
     """Returns sampling at the best γ for each α, and argmax at the paper's γ = 8."""
     rows = []
-    for draft, alphas in SAMPLING.items():
-        for i, (lenience, alpha) in enumerate(zip(LENIENCES, alphas, strict=True)):
-            rows.append(
-                Row(
-                    sampling="standard",
-                    draft=draft,
-                    lenience=lenience,
-                    alpha=alpha,
-                    gamma=(gamma := int(optimal_gamma(alpha, C, max_gamma=MAX_GAMMA))),
-                    improvement=float(improvement_factor(alpha, gamma, C)),
-                    published_improvement=SAMPLING_IMPROVEMENT[i] if draft == "T5-small" else None,
-                )
+    for row in published("leviathan-table5", LeviathanTable5):
+        gamma = ARGMAX_GAMMA
+        if row.sampling == "standard":
+            gamma = int(optimal_gamma(row.alpha, C, max_gamma=MAX_GAMMA))
+        improvement = float(improvement_factor(row.alpha, gamma, C))
+        rows.append(
+            Row(
+                row.sampling,
+                row.draft,
+                row.lenience,
+                row.alpha,
+                gamma,
+                improvement,
+                row.improvement,
             )
-    for draft, alphas in ARGMAX.items():
-        for i, (lenience, alpha) in enumerate(zip(LENIENCES, alphas, strict=True)):
-            rows.append(
-                Row(
-                    sampling="argmax",
-                    draft=draft,
-                    lenience=lenience,
-                    alpha=alpha,
-                    gamma=ARGMAX_GAMMA,
-                    improvement=float(improvement_factor(alpha, ARGMAX_GAMMA, C)),
-                    published_improvement=ARGMAX_IMPROVEMENT[i],
-                )
-            )
-    return Table5(tuple(rows))
+        )
+    return Rows(tuple(rows))
 
 
-def draw(data: Table5) -> Figure:
+def draw(data: Rows[Row]) -> Figure:
     """Returns the drawing: α on the left, the improvement of T5-small on the right."""
     from figures.drawing import style
 
@@ -98,13 +67,15 @@ def draw(data: Table5) -> Figure:
         columns=2,
         width=10.0,
     )
-    places = range(len(LENIENCES))
+    leniences = list(dict.fromkeys(row.lenience for row in data.rows))
+    drafts = dict.fromkeys(row.draft for row in data.rows)
+    places = range(len(leniences))
     labels = style.plot_lines(
         left,
         list(places),
         [
             (draft, [row.alpha for row in data.rows if _line(row) == ("standard", draft)])
-            for draft in SAMPLING
+            for draft in drafts
         ],
     )
     left.set_ylim(0, 1)
@@ -134,8 +105,8 @@ def draw(data: Table5) -> Figure:
         right, x="lenience $\\ell$", y="speed-up over standard decoding", panel="speed-up, T5-small"
     )
     for axes in (left, right):
-        axes.set_xticks(places, [f"{lenience:g}" for lenience in LENIENCES])
-        axes.set_xlim(-0.15, len(LENIENCES) - 0.85)
+        axes.set_xticks(places, [f"{lenience:g}" for lenience in leniences])
+        axes.set_xlim(-0.15, len(leniences) - 0.85)
     style.label_right(left, labels)
     style.key(right, anchor=(0.02, 0.72))
     return figure

@@ -48,7 +48,7 @@ def test_every_draft_has_a_colour_and_the_worst_point_its_name() -> None:
     drafts = [f"ngram:/a/b/{i}.arpa" for i in range(8)]
     rows = [ROW | {"draft": draft, "measured": 1.5 + i / 9} for i, draft in enumerate(drafts)]
     data = predicted_measured.compute(results(*rows))
-    assert [point.draft for point in data.points] == drafts
+    assert [point.draft for point in data.rows] == drafts
     (axes,) = predicted_measured.draw(data).axes
     legend = axes.get_legend()
     assert legend is not None
@@ -62,13 +62,13 @@ def test_every_draft_has_a_colour_and_the_worst_point_its_name() -> None:
 
 def test_points_lie_in_or_out_of_the_band() -> None:
     data = predicted_measured.compute(results(ROW, ROW | {"measured": 1.4}))
-    assert [point.within_band for point in data.points] == [True, False]
-    assert data.points[0].setting == "embedded, γ = 4"
+    assert [point.within_band for point in data.rows] == [True, False]
+    assert data.rows[0].setting == "embedded, γ = 4"
     assert data.results == "a.json"
 
 
 def test_a_policy_without_prediction_is_left_out() -> None:
-    assert len(predicted_measured.compute(results(ROW, ADAPTIVE)).points) == 1
+    assert len(predicted_measured.compute(results(ROW, ADAPTIVE)).rows) == 1
     with pytest.raises(ValueError, match=r"a.json has no row with a prediction"):
         predicted_measured.compute(results(ADAPTIVE))
 
@@ -76,8 +76,8 @@ def test_a_policy_without_prediction_is_left_out() -> None:
 def test_without_results_the_published_table_stands_in() -> None:
     data = predicted_measured.compute()
     assert data.results is None
-    assert len(data.points) == 12
-    assert sum(point.within_band for point in data.points) == 1
+    assert len(data.rows) == 12
+    assert sum(point.within_band for point in data.rows) == 1
 
 
 def test_our_acceptance_rates_join_the_published_ones() -> None:

@@ -6,10 +6,11 @@ from importlib.resources import files
 
 import pytest
 
-from figures.bild import fig4, fig5, fig10, table1, table3, table4, table5
+from figures.bild import fig4, fig5, fig10
 from figures.bild.measured import NO_LOSS, Row, Sweep, measured
-from figures.bild.tables import PAPER, cell, measured_line
+from figures.bild.tables import PAPER, Line, cell, measured_line
 from figures.bild.trade_off import front
+from figures.tables import TABLES
 
 LARGE = Row("large", None, None, None, 20.0, 1.0, 1.0, 1.0, 100.0, 0.0)
 BILD = replace(LARGE, decoder="bild", fallback=0.5, rollback=2.0, most=10)
@@ -50,20 +51,23 @@ def test_a_cell_tells_quality_speed_and_interval() -> None:
     assert cell(measured_line(SWEEP, "BiLD", None), percentages=False) == "none"
 
 
-@pytest.mark.parametrize("module", [table1, table3, table4])
-def test_tables_have_the_papers_lines_and_ours(module: object) -> None:
-    lines = module.compute().lines  # type: ignore[attr-defined]
-    assert {line.whose for line in lines} == {PAPER, "ours"}
+def lines_of(number: int) -> tuple[Line, ...]:
+    return TABLES[f"bild-table{number}"].compute().rows
+
+
+@pytest.mark.parametrize("number", [1, 3, 4, 5])
+def test_tables_have_the_papers_lines_and_ours(number: int) -> None:
+    assert {line.whose for line in lines_of(number)} == {PAPER, "ours"}
 
 
 def test_the_table_of_nucleus_sampling_has_our_sweeps_of_it() -> None:
-    ours = {line.dataset for line in table5.compute().lines if line.whose != PAPER}
+    ours = {line.dataset for line in lines_of(5) if line.whose != PAPER}
     nucleus = [sweep for sweep in measured().sweeps if sweep.sampling == "nucleus 0.8"]
     assert ours == {sweep.task for sweep in nucleus}
 
 
 def test_published_numbers_are_the_printed_ones() -> None:
-    paper = [line for line in table1.compute().lines if line.whose == PAPER]
+    paper = [line for line in lines_of(1) if line.whose == PAPER]
     assert len(paper) == 20
     # "an average speedup of 1.50x ... without any degradation"; "1.70x" with 1 point (4.2).
     for method, mean in (("unaligned, no loss", 1.49), ("unaligned, 1 point", 1.695)):
@@ -74,11 +78,11 @@ def test_published_numbers_are_the_printed_ones() -> None:
 def test_numbers_of_ours_are_those_of_the_file() -> None:
     document = json.loads((files("figures") / "results" / "bild.json").read_text(encoding="utf-8"))
     rows = [row for sweep in document["sweeps"] for row in sweep["rows"]]
-    ours = [line for line in table1.compute().lines if line.whose != PAPER and line.speedup]
+    ours = [line for line in lines_of(1) if line.whose != PAPER and line.speedup]
     assert ours
     assert {line.speedup for line in ours} <= {row["speedup"] for row in rows}
     assert len(rows) == sum(len(sweep.rows) for sweep in measured().sweeps)
-    drawn = [point for point in fig4.compute().points if point.whose == "ours"]
+    drawn = [point for point in fig4.compute().rows if point.whose == "ours"]
     greedy = [row for sweep in measured().sweeps if sweep.sampling == "greedy"
               for row in sweep.rows]
     assert [point.quality for point in drawn] == [row.quality for row in greedy]
@@ -92,5 +96,5 @@ def test_ablations_are_told_apart() -> None:
 
 
 def test_curves_by_threshold_leave_windows_out() -> None:
-    assert {point.decoder for point in fig10.compute().points} == {"bild"}
-    assert {point.decoder for point in fig5.compute().points} == {"bild", "window"}
+    assert {point.decoder for point in fig10.compute().rows} == {"bild"}
+    assert {point.decoder for point in fig5.compute().rows} == {"bild", "window"}

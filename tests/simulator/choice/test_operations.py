@@ -6,23 +6,6 @@ import pytest
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.operations import memory_access_factor, operations_factor
 
-# Leviathan et al. 2023, Table 1: α, γ, operations at ĉ = 0.
-TABLE_1 = [
-    (0.6, 2, 1.53),
-    (0.7, 3, 1.58),
-    (0.8, 2, 1.23),
-    (0.8, 5, 1.63),
-    (0.9, 2, 1.11),
-    (0.9, 10, 1.60),
-]
-
-
-@pytest.mark.parametrize(("alpha", "gamma", "operations"), TABLE_1)
-def test_table_1_operations_to_its_printed_digits(
-    alpha: float, gamma: int, operations: float
-) -> None:
-    assert round(float(operations_factor(alpha, gamma, 0)), 2) == operations
-
 
 def test_operations_are_counted_one_by_one() -> None:
     # γ = 3 drafts at ĉ and 4 target positions for 1 + α + α² + α³ tokens.

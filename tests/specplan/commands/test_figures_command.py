@@ -92,7 +92,7 @@ def test_bad_input_is_one_line_and_status_2(
 
 def test_results_for_a_figure_without_measurements_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "validation.json"
-    path.write_text('{"rows": [{"temperature": 0, "measured": 1.1}]}')
+    path.write_text('{"rows": [{"draft": "d", "temperature": 0, "measured": 1.1, "tokens": 1}]}')
     result = run("leviathan-fig2", "--results", str(path), "-o", str(tmp_path))
     assert result.exit_code == 2
     assert result.stderr == "Error: --results is of no use to leviathan-fig2\n"

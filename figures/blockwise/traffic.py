@@ -1,0 +1,182 @@
+"""Memory traffic per token: Table 11 of Kim et al. 2024, and the same of the embedded target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from figures.blockwise.measured import analysis
+from figures.drawing.paper_table import Layout
+from figures.published import published_grid
+from studies.blockwise.cost import cache_bytes_per_token, parameter_bytes_per_token
+
+HEADS = 9
+PARALLEL_DRAFTS = 16
+CONTEXTS = (128, 512, 1024, 2048)
+# Bytes, two a value. The table prints 3.000 GB for the 1.5B model; the 61M rescorer adds its own.
+TARGET_PARAMETERS = 3.0e9
+RESCORER_PARAMETERS = 2 * 61e6
+# Keys and values of each layer, two bytes a value. The width at which the table comes out is the
+# "hidden dim" of Table 6, that of the feed-forward block; attention caches the embedding's width
+# (1536 and 384), so the printed numbers are 8 and 4 times what these models would move.
+TARGET_CACHE = 2 * 18 * 12288 * 2
+RESCORER_CACHE = 2 * 12 * 1536 * 2
+
+OUR_CONTEXTS = (128, 256, 512)   # the embedded target has 512 positions
+BYTES = 4                        # float32, as it runs on a CPU
+
+
+@dataclass(frozen=True, slots=True)
+class Moving:
+    """What one way to draft reads.
+
+    drafts: verified in one call; 0 where nothing is drafted.
+    weights, cache: bytes of all weights, and of one token in the caches.
+    """
+
+    drafts: int
+    heads: int
+    block_efficiency: float
+    weights: float
+    cache: float
+
+    def bytes_per_token(self, contexts: Sequence[int]) -> list[float]:
+        """Returns the bytes of weights for each token emitted, then of the cache at each context.
+
+        As in the paper a rescorer's weights and cache count once a call, though it runs for each
+        head.
+        """
+        weights = parameter_bytes_per_token(self.weights, block_efficiency=self.block_efficiency)
+        cache = cache_bytes_per_token(
+            self.cache,
+            context=contexts,
+            drafts=self.drafts,
+            heads=self.heads,
+            block_efficiency=self.block_efficiency,
+        )
+        return [float(weights), *cache.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Gigabytes per token of one method: of weights (context None) or of cache at a context."""
+
+    method: str
+    context: int | None
+    gigabytes: float
+    published: float
+
+    @property
+    def differs(self) -> bool:
+        """Whether it rounds differently from the paper's."""
+        return f"{self.gigabytes:.3f}" != f"{self.published:.3f}"
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTraffic:
+    """Megabytes per token of one way to draft: of weights (context None) or of cache."""
+
+    way: str
+    block_efficiency: float
+    context: int | None
+    megabytes: float
+
+
+def table11() -> list[Traffic]:
+    """Returns every cell from the printed block efficiency and the sizes of the models.
+
+    But for the FLOPS, which follow another way of counting.
+    """
+    rows = []
+    for method, printed in published_grid("blockwise-table11").items():
+        drafts, rescorer, efficiency, *numbers = (value or 0.0 for value in printed.values())
+        moving = Moving(
+            int(drafts),
+            HEADS,
+            efficiency,
+            TARGET_PARAMETERS + rescorer * RESCORER_PARAMETERS,
+            TARGET_CACHE + rescorer * RESCORER_CACHE,
+        )
+        rows += [
+            Traffic(method, context, 1e-9 * value, number)
+            for context, value, number in zip(
+                (None, *CONTEXTS), moving.bytes_per_token(CONTEXTS), numbers, strict=True
+            )
+        ]
+    return rows
+
+
+def lay_table11(rows: Sequence[Traffic]) -> Layout:
+    """Returns the cells, a number that rounds differently from the paper's marked."""
+    printed = published_grid("blockwise-table11")
+    by_method = [[row for row in rows if row.method == method] for method in printed]
+    cells = tuple(
+        (
+            method,
+            f"{of_method['block_efficiency']:.3f}",
+            *(f"{row.gigabytes:.3f} ({row.published:.3f})" for row in of),
+        )
+        for (method, of_method), of in zip(printed.items(), by_method, strict=True)
+    )
+    return Layout(
+        ("method", "B", "parameters", *(f"cache, L = {context}" for context in CONTEXTS)),
+        cells,
+        widths=(1.5, 0.7, 1.4, *(1.4 for _ in CONTEXTS)),
+        width=9.6,
+        height=3.3,
+        marked=tuple(
+            (i, 2 + j) for i, of in enumerate(by_method) for j, row in enumerate(of) if row.differs
+        ),
+    )
+
+
+def own_traffic() -> list[OwnTraffic]:
+    """Returns every cell from the measured block efficiencies and the sizes of the models."""
+    ours = analysis()
+    sizes = ours.setup.sizes
+    ways = {
+        "autoregressive": Moving(
+            0, ours.heads, 1.0, BYTES * sizes.target, BYTES * sizes.target_cache
+        )
+    }
+    for way in ("base", "4-gram", "neural", "parallel base", "parallel 4-gram"):
+        rescored = way == "neural"
+        ways[way] = Moving(
+            PARALLEL_DRAFTS if way.startswith("parallel") else 1,
+            ours.heads,
+            ours.ways[way].block_efficiency,
+            BYTES * (sizes.target + sizes.heads + rescored * sizes.neural),
+            BYTES * (sizes.target_cache + rescored * sizes.neural_cache),
+        )
+    return [
+        OwnTraffic(way, moving.block_efficiency, context, 1e-6 * value)
+        for way, moving in ways.items()
+        for context, value in zip(
+            (None, *OUR_CONTEXTS), moving.bytes_per_token(OUR_CONTEXTS), strict=True
+        )
+    ]
+
+
+def own_title(rows: Sequence[OwnTraffic]) -> str:
+    """Returns the finding: what reading the weights costs with and without drafts."""
+    weights = {row.way: row.megabytes for row in rows if row.context is None}
+    least = min(weights, key=lambda way: weights[way])
+    return (
+        f"Reading weights, MB per token: {weights['autoregressive']:.1f} one token at a time, "
+        f"{weights[least]:.1f} with {least}"
+    )
+
+
+def lay_own_traffic(rows: Sequence[OwnTraffic]) -> Layout:
+    """Returns the cells by way to draft."""
+    ways = {row.way: row.block_efficiency for row in rows}
+    return Layout(
+        ("MB per token", "B", "weights", *(f"cache, L = {context}" for context in OUR_CONTEXTS)),
+        tuple(
+            (way, f"{efficiency:.3f}", *(f"{row.megabytes:.2f}" for row in rows if row.way == way))
+            for way, efficiency in ways.items()
+        ),
+        widths=(1.5, 0.8, 1.0, *(1.2 for _ in OUR_CONTEXTS)),
+        width=8.4,
+        height=3.2,
+    )

@@ -1,0 +1,85 @@
+"""The papers' numbers: a CSV file for each table in figures/papers, as printed."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TypeVar
+
+import msgspec
+
+Record = TypeVar("Record")
+
+
+@dataclass(frozen=True, slots=True)
+class LeviathanTable1:
+    """Operations and speed over standard decoding at c = ĉ = 0."""
+
+    alpha: float
+    gamma: int
+    operations: float
+    speed: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeviathanTable3:
+    """α of one draft for one target at one temperature."""
+
+    target: str
+    draft: str
+    temperature: float
+    alpha: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeviathanTable4:
+    """Expected and measured speed-up of one draft of T5-XXL."""
+
+    task: str
+    draft: str
+    temperature: int
+    gamma: int
+    alpha: float
+    c: float
+    expected: float
+    empirical: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeviathanTable5:
+    """α under lenience; improvement: of T5-small, as the text of §A.5 prints it, else None."""
+
+    sampling: str
+    draft: str
+    lenience: float
+    alpha: float
+    improvement: float | None = None
+
+
+def published(table: str, record: type[Record]) -> tuple[Record, ...]:
+    """Returns the rows of one table of a paper, as printed.
+
+    Args:
+      table: name of its file, "leviathan-table1".
+      record: class of a row, whose fields are the file's columns; an empty cell takes the default.
+    """
+    return tuple(
+        msgspec.convert({name: cell for name, cell in row.items() if cell}, record, strict=False)
+        for row in _rows(table)
+    )
+
+
+def published_grid(table: str) -> dict[str, dict[str, float | None]]:
+    """Returns a table whose first column names its rows: by row, by column; None: empty."""
+    return {
+        next(iter(row.values())): {
+            column: float(cell) if cell else None for column, cell in list(row.items())[1:]
+        }
+        for row in _rows(table)
+    }
+
+
+def _rows(table: str) -> list[dict[str, str]]:
+    text = (files("figures") / "papers" / f"{table}.csv").read_text(encoding="utf-8")
+    return list(csv.DictReader(text.splitlines()))

@@ -1,0 +1,164 @@
+"""The tables that are drawn as tables: of each the numbers, ours and the paper's, and captions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from types import MappingProxyType
+
+from figures.bild import measured as bild
+from figures.bild.tables import by_calls, by_loss, by_method, by_nucleus, lay_lines, lines_of
+from figures.blockwise import traffic
+from figures.blockwise.grid import (
+    Cell,
+    efficiencies,
+    lay_grid,
+    own,
+    repetition,
+    weights,
+    wins,
+)
+from figures.blockwise.measured import PAPER, analysis, said
+from figures.drawing.paper_table import PaperTable
+from figures.leviathan.table1 import factors, lay_factors
+
+_BILD = "Kim et al. 2023 (BiLD)"
+_METRICS = "BLEU of translation and spelling, agreement with the large model (%) of code"
+
+
+def _bild_source(paper: str, ours: str) -> str:
+    return f"{_BILD}, {paper}; {bild.measured().source}: {_METRICS}; {ours}"
+
+
+def _gains(_: Sequence[Cell]) -> str:
+    gains = ", ".join(
+        f"{way.name} {way.change_percent:+.0f} % [{way.change_low:+.0f}, {way.change_high:+.0f}]"
+        for way in analysis().variants
+        if way.name in ("4-gram", "neural", "parallel base", "parallel 4-gram")
+    )
+    return f"Block efficiency over the heads' own drafts, ours: {gains}"
+
+
+def _tuning_source() -> str:
+    tried = {
+        name: [row.block_efficiency for row in analysis().tuning[name].rows]
+        for name in ("neural", "4-gram")
+    }
+    reach = "; ".join(f"{name} {min(of):.3f} to {max(of):.3f}" for name, of in tried.items())
+    return (
+        f"{PAPER}, Table 8, grid 0.1 to 10 of its appendix E. Ours: on "
+        f"{analysis().tuning_texts} texts; block efficiency there over the grid: {reach}"
+    )
+
+
+TABLES: Mapping[str, PaperTable] = MappingProxyType(
+    {
+        "leviathan-table1": PaperTable(
+            factors,
+            lay_factors,
+            "Operations and speed over standard decoding, at c = ĉ = 0",
+            lambda: "Leviathan et al. 2023, Table 1; ours by Theorems 10 and 8",
+        ),
+        "bild-table1": PaperTable(
+            lambda: lines_of("bild-table1", by_loss),
+            lay_lines,
+            "Quality and speed-up of BiLD without loss and with one point lost",
+            lambda: _bild_source(
+                "Table 1: BLEU or ROUGE-L on a T4", f"no loss: at most {bild.NO_LOSS} points"
+            ),
+        ),
+        "bild-table3": PaperTable(
+            lambda: lines_of("bild-table3", by_method),
+            lay_lines,
+            "BiLD where it is as fast as speculative decoding, and where it is as good",
+            lambda: _bild_source(
+                "Table 3: BLEU or ROUGE-L on a T4", "rejection sampling: strict, at its fastest γ"
+            ),
+        ),
+        "bild-table4": PaperTable(
+            lambda: lines_of("bild-table4", by_calls),
+            partial(lay_lines, percentages=True),
+            "Quality, speed-up, and large calls / rollbacks in per cent of the tokens",
+            lambda: _bild_source(
+                "Table 4, whose percentages it does not define",
+                f"BiLD: its fastest that loses at most {bild.NO_LOSS} points",
+            ),
+        ),
+        "bild-table5": PaperTable(
+            lambda: lines_of("bild-table5", by_nucleus),
+            lay_lines,
+            "BiLD with nucleus sampling, p = 0.8",
+            lambda: _bild_source(
+                "Table 5: BLEU or ROUGE-L on a T4", "the first BiLD is ours of the best quality"
+            ),
+        ),
+        "blockwise-table3": PaperTable(
+            repetition,
+            partial(lay_grid, form=".1f", width=8.4),
+            lambda cells: f"A 2-gram takes repetition from {own(cells, '% consecutive'):.0f} % to "
+            f"{own(cells, 'with 2-gram'):.0f} % of neighbouring drafted tokens",
+            lambda: f"{PAPER}, Table 3: pairs of neighbours in a draft that are one token, and the "
+            f"mean over blocks of the longest such run. {said()}",
+        ),
+        "blockwise-table4": PaperTable(
+            partial(efficiencies, "blockwise-table4"),
+            lay_grid,
+            _gains,
+            lambda: f"{PAPER}, Table 4 (neural: 61M weights; parallel: 16 drafts). {said()}; "
+            "neural: the embedded draft",
+        ),
+        "blockwise-table5": PaperTable(
+            wins,
+            partial(lay_grid, form=".1f"),
+            lambda cells: f"Neural rescoring: {own(cells, '% wins'):.0f} % of blocks stand "
+            f"further, {own(cells, '% losses'):.0f} % less far; "
+            f"{own(cells, 'wins repair'):.0f} % of the wins end a repetition",
+            lambda: f"{PAPER}, Table 5 (61M weights), counts as shares of all blocks: by how much "
+            "of a draft stands; repair: the rescored draft no longer repeats a token, regress: it "
+            f"now does. {said()}; neural: the embedded draft",
+        ),
+        "blockwise-table8": PaperTable(
+            weights,
+            partial(lay_grid, form="g", width=6.4),
+            "The tuned weight of the rescorer beside the heads",
+            _tuning_source,
+        ),
+        "blockwise-table9": PaperTable(
+            partial(efficiencies, "blockwise-table9"),
+            partial(lay_grid, width=12.5),
+            lambda cells: f"Block efficiency by rescorer: ours between {own(cells, 'base'):.2f} "
+            f"(heads alone) and {own(cells, 'oracle k=16'):.2f} (the best path there is)",
+            lambda: f"{PAPER}, Table 9. {said()}; neural: the embedded draft",
+        ),
+        "blockwise-table10": PaperTable(
+            partial(efficiencies, "blockwise-table10"),
+            partial(lay_grid, form=".3f", width=7.6),
+            lambda cells: "Block efficiency with 3, 6 and 9 heads: ours "
+            + ", ".join(f"{own(cells, f'{heads} heads'):.3f}" for heads in (3, 6, 9)),
+            lambda: f"{PAPER}, Table 10 (models trained with so many heads). {said()}; ours are "
+            "the first of nine heads, trained apart from one another on a frozen model",
+        ),
+        "blockwise-table11": PaperTable(
+            traffic.table11,
+            traffic.lay_table11,
+            lambda rows: "Memory traffic, GB per token: "
+            f"{sum(not row.differs for row in rows)} of the paper's {len(rows)} such numbers "
+            "reproduced",
+            lambda: f"{PAPER}, Table 11 but for its FLOPS; the paper's number "
+            "in brackets. Parameters: weights / B; cache: kv·(L + p·h) / B. B: block efficiency, "
+            "tokens per target call; kv: keys and values of one token; L: tokens of context; "
+            f"p = {traffic.PARALLEL_DRAFTS} parallel drafts (1 if not parallel, 0 if "
+            f"autoregressive); h = {traffic.HEADS} heads; for neural-61M weights and kv include "
+            "the rescorer's",
+        ),
+        "blockwise-traffic": PaperTable(
+            traffic.own_traffic,
+            traffic.lay_own_traffic,
+            traffic.own_title,
+            lambda: f"As Table 11 of {PAPER}: weights / B and kv·(L + p·h) / "
+            f"B, float32; B: block efficiency, L: tokens of context, p = {traffic.PARALLEL_DRAFTS} "
+            "parallel drafts, each read in full (a tree reads shared beginnings once). "
+            f"{said()}",
+        ),
+    }
+)
