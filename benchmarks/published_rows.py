@@ -3,8 +3,9 @@
 published_speculation.csv has what pages say, unknown fields empty: tokens/s of all requests are
 turned into milliseconds a token of one sequence by their number (concurrency). `length_from` says
 how the accepted length is known: "tokens a chunk" is the interval of streamed chunks over the time
-per token. published_models.json has the shapes, counted from published config.json files (heads
-whose configuration was not found: from their stated or usual sizes), and the pages.
+per token. published_models.json has the shapes, counted from the sizes in published config.json
+files as known (heads whose configuration was not found: from their stated or usual sizes), mean
+bits a weight of llama.cpp's mixed formats, GPUs that the catalogue lacks, and the pages.
 """
 
 import csv
@@ -17,7 +18,7 @@ from typing import Any
 from simulator.cost.catalogue import find_hardware
 from simulator.cost.draft_shape import DraftShape
 from simulator.cost.hardware import Hardware, own_hardware
-from simulator.cost.machine import Drafting, Load, Machine
+from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
 from simulator.cost.number_formats import FORMATS, NumberFormat
 from simulator.cost.parameters import Work
@@ -42,16 +43,16 @@ class Remembered(Machine):
         self._machine = machine
         self._works: dict[tuple[Any, ...], Work] = {}
 
-    def plain_work(self, load: Load) -> Work:
+    def plain_work(self, load: LoadPoint) -> Work:
         return self._work("plain_work", load)
 
-    def prompt_work(self, load: Load) -> Work:
+    def prompt_work(self, load: LoadPoint) -> Work:
         return self._work("prompt_work", load)
 
-    def drafting_work(self, load: Load, drafting: Drafting) -> Work:
+    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         return self._work("drafting_work", load, drafting)
 
-    def checking_work(self, load: Load, drafting: Drafting) -> Work:
+    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         return self._work("checking_work", load, drafting)
 
     def _work(self, *asked: Any) -> Work:
@@ -144,7 +145,7 @@ def _row(facts: dict[str, str]) -> Row:
         ratio = float(facts["prompt"]) / float(facts["output"])
     # A token waits for the prompts of the other sequences; a throughput has its own prompt, too.
     waits = batch if facts["measure"] == "throughput" else batch - 1
-    load = Load(int(facts["context"] or USUAL_CONTEXT), batch, round(ratio * waits / batch, 6))
+    load = LoadPoint(int(facts["context"] or USUAL_CONTEXT), batch, round(ratio * waits / batch, 6))
     verified = int(facts["verified"]) if facts["verified"] else None
     drafting = Drafting(gamma, int(facts["width"] or 1), verified)
     return Row(

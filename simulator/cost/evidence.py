@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from simulator.cost.machine import Load, Machine
+from simulator.cost.machine import LoadPoint, Machine
 from simulator.cost.parameters import COUNT, Work
 from simulator.cost.runs import Run
 
@@ -61,7 +61,7 @@ class Evidence:
 
         Of several plain runs of a load the mean logarithm counts.
         """
-        alone: dict[Load, list[float]] = {}
+        alone: dict[LoadPoint, list[float]] = {}
         for run in runs:
             if run.drafting is None:
                 alone.setdefault(run.load, []).append(float(np.log(run.seconds_per_token)))

@@ -10,8 +10,8 @@ from simulator.numerics.arguments import integer, non_negative
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What a deployment serves.
+class LoadPoint:
+    """What a deployment serves at a time.
 
     context: tokens in each sequence's cache.
     batch: sequences decoded together.
@@ -56,26 +56,26 @@ class Machine(ABC):
     """Target, draft and what they run on: the work of each kind of step."""
 
     @abstractmethod
-    def plain_work(self, load: Load) -> Work:
+    def plain_work(self, load: LoadPoint) -> Work:
         """Returns the work of one token of every sequence by the target alone."""
 
     @abstractmethod
-    def drafting_work(self, load: Load, drafting: Drafting) -> Work:
+    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         """Returns the work of the draft's passes of one block of every sequence."""
 
     @abstractmethod
-    def checking_work(self, load: Load, drafting: Drafting) -> Work:
+    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         """Returns the work of all else in that block: verification, and what is beside models."""
 
     @abstractmethod
-    def prompt_work(self, load: Load) -> Work:
+    def prompt_work(self, load: LoadPoint) -> Work:
         """Returns the work of others' prompts for one emitted token of every sequence."""
 
-    def block_work(self, load: Load, drafting: Drafting) -> Work:
+    def block_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         """Returns the work of one block of every sequence."""
         return self.checking_work(load, drafting).plus(self.drafting_work(load, drafting), 1)
 
-    def token_work(self, load: Load, drafting: Drafting | None, length: float) -> Work:
+    def token_work(self, load: LoadPoint, drafting: Drafting | None, length: float) -> Work:
         """Returns the work of one emitted token of every sequence.
 
         Args:
@@ -97,14 +97,14 @@ class Unseen(Machine):
     verification, "draft"; all runs have to be of one load.
     """
 
-    def plain_work(self, load: Load) -> Work:
+    def plain_work(self, load: LoadPoint) -> Work:
         return work(roof=1)
 
-    def drafting_work(self, load: Load, drafting: Drafting) -> Work:
+    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         return work(draft=drafting.gamma)
 
-    def checking_work(self, load: Load, drafting: Drafting) -> Work:
+    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         return work(roof=1, block=1)
 
-    def prompt_work(self, load: Load) -> Work:
+    def prompt_work(self, load: LoadPoint) -> Work:
         return work()

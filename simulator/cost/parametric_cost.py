@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.cost.cost import Cost
-from simulator.cost.machine import Drafting, Load, Machine
+from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.posterior import Posterior
 from simulator.numerics.arguments import integers
 
@@ -25,12 +25,12 @@ class ParametricCost(Cost):
     """
 
     machine: Machine
-    load: Load
+    load: LoadPoint
     logs: NDArray[np.float64]
     observed: int | None = None
 
     @classmethod
-    def of(cls, posterior: Posterior, load: Load) -> ParametricCost:
+    def of(cls, posterior: Posterior, load: LoadPoint) -> ParametricCost:
         """Returns the cost of the most probable parameters."""
         return cls(posterior.machine, replace(load, prompt_ratio=0.0), posterior.logs)
 

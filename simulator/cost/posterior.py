@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cost.evidence import Evidence, Works
-from simulator.cost.machine import Drafting, Load, Machine
+from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.runs import Run, require_consistent
 
 
@@ -76,7 +76,7 @@ class Posterior:
     runs: tuple[Run, ...]
 
     def speed_ups(
-        self, load: Load, draftings: Sequence[Drafting], lengths: Sequence[float]
+        self, load: LoadPoint, draftings: Sequence[Drafting], lengths: Sequence[float]
     ) -> Forecast:
         """Returns the law of the speed-up over the target alone at every drafting.
 
@@ -91,7 +91,7 @@ class Posterior:
         return Forecast(mean, slopes @ self.covariance @ slopes.T, self.prior.ratio_error)
 
     def seconds_per_token(
-        self, load: Load, draftings: Sequence[Drafting | None], lengths: Sequence[float]
+        self, load: LoadPoint, draftings: Sequence[Drafting | None], lengths: Sequence[float]
     ) -> Forecast:
         """Returns the law of the time between two tokens of a sequence; as in speed_ups.
 
@@ -106,7 +106,7 @@ class Posterior:
         )
 
     def _works(
-        self, load: Load, draftings: Sequence[Drafting | None], lengths: Sequence[float]
+        self, load: LoadPoint, draftings: Sequence[Drafting | None], lengths: Sequence[float]
     ) -> Works:
         pairs = zip(draftings, lengths, strict=True)
         return Works.of([self.machine.token_work(load, each, length) for each, length in pairs])

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from simulator.cost.machine import Drafting, Load
+from simulator.cost.machine import Drafting, LoadPoint
 
 # Slower than this is no token of a server: most likely the unit is wrong.
 SLOWEST_SECONDS = 2.0
@@ -25,7 +25,7 @@ class Run:
     length: tokens a block, the target's own included, 1 to γ + 1; 1 without speculation.
     """
 
-    load: Load
+    load: LoadPoint
     seconds_per_token: float
     drafting: Drafting | None = None
     length: float = 1.0

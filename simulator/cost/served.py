@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from simulator.cost.hardware import Hardware
-from simulator.cost.machine import Drafting, Load, Machine
+from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.model_shape import ModelShape, Weights
 from simulator.cost.parameters import Work, work
 from simulator.cost.roofline import Conditions, forward_seconds
@@ -24,10 +24,10 @@ class Served(Machine):
 
     deployment: Deployment
 
-    def plain_work(self, load: Load) -> Work:
+    def plain_work(self, load: LoadPoint) -> Work:
         return self._target_work(load, new_tokens=1).plus(work(plain=1), 1)
 
-    def drafting_work(self, load: Load, drafting: Drafting) -> Work:
+    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         draft, hardware = self.deployment.draft, self.deployment.hardware
         shape, tp = draft.step, self.deployment.draft_conditions.tp
         passes = 1 if draft.parallel else drafting.gamma
@@ -40,14 +40,14 @@ class Served(Machine):
             fixed=passes * _agreement(shape, hardware, tokens=load.batch * width, tp=tp),
         )
 
-    def checking_work(self, load: Load, drafting: Drafting) -> Work:
+    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         target = self._target_work(load, new_tokens=drafting.new_tokens)
         return target.plus(work(block=1), 1)
 
-    def prompt_work(self, load: Load) -> Work:
+    def prompt_work(self, load: LoadPoint) -> Work:
         return work(prompt=load.batch * load.prompt_ratio * self._token_arithmetic)
 
-    def _target_work(self, load: Load, *, new_tokens: int) -> Work:
+    def _target_work(self, load: LoadPoint, *, new_tokens: int) -> Work:
         shape, hardware = self.deployment.target, self.deployment.hardware
         tp = self.deployment.conditions.tp
         dense = _only(shape, lambda each: each.kind != "experts")
@@ -82,7 +82,9 @@ def _only(shape: ModelShape, wanted: Callable[[Weights], bool]) -> ModelShape:
     return replace(shape, weights=tuple(filter(wanted, shape.weights)), caches=())
 
 
-def _roof(shape: ModelShape, hardware: Hardware, load: Load, *, new_tokens: int, tp: int) -> float:
+def _roof(
+    shape: ModelShape, hardware: Hardware, load: LoadPoint, *, new_tokens: int, tp: int
+) -> float:
     """Returns the seconds of a pass at both roofs, all-reduces left out."""
     seconds = forward_seconds(
         shape,

@@ -37,6 +37,7 @@ def test_names_are_those_promised() -> None:
         "verification-cost",
         "batch-size",
         "predicted-measured",
+        "public-measurements",
     }
 
 

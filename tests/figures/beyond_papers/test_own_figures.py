@@ -9,6 +9,7 @@ import pytest
 from figures.beyond_papers import (
     batch_size,
     block_verification,
+    public_measurements,
     speedup_map,
     tree_size,
     verification_cost,
@@ -38,6 +39,15 @@ def test_the_map_rises_with_alpha_and_falls_with_c() -> None:
 
 def test_the_map_stops_at_the_cap_nowhere() -> None:
     assert max(max(row) for row in speedup_map.compute().gamma) < speedup_map.MAX_GAMMA
+
+
+def test_public_measurements_are_nearer_with_a_prior_than_by_the_roofline_alone() -> None:
+    data = public_measurements.compute()
+    before, bias = data.errors("before")
+    now, _ = data.errors("predicted")
+    assert len(data.dots) > 1000
+    assert now < 0.6 * before
+    assert bias > 0.2, "the roofline alone promises too much"
 
 
 def test_block_verification_gains_beyond_one_drafted_token_and_more_in_longer_drafts() -> None:

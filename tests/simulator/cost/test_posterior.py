@@ -8,7 +8,7 @@ from served_machines import SERVED
 
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
-from simulator.cost.machine import Drafting, Load, Unseen
+from simulator.cost.machine import Drafting, LoadPoint, Unseen
 from simulator.cost.parameters import COUNT, PARAMETERS
 from simulator.cost.parametric_cost import ParametricCost
 from simulator.cost.posterior import Prior, infer
@@ -16,10 +16,10 @@ from simulator.cost.published_prior import Traits, published_prior, vague_prior
 from simulator.cost.runs import Run, require_consistent
 
 MACHINE, PRIOR = SERVED, published_prior(Traits("vllm", "EAGLE"))
-LOAD = Load(1000)
+LOAD = LoadPoint(1000)
 
 
-def run(gamma: int, milliseconds: float, length: float = 1.0, load: Load = LOAD) -> Run:
+def run(gamma: int, milliseconds: float, length: float = 1.0, load: LoadPoint = LOAD) -> Run:
     drafting = Drafting(gamma) if gamma else None
     return Run(load, milliseconds / 1e3, drafting, length)
 
@@ -166,5 +166,5 @@ def test_runs_that_contradict_each_other_are_refused() -> None:
     with pytest.raises(ValueError, match="of gamma 1 must take at least about that of gamma 0"):
         require_consistent([run(0, 10.0), run(1, 3.0, 2.0)])
     # Of another load nothing follows, nor of a difference that kernels make.
-    require_consistent([run(1, 4.0, 2.0), run(3, 2.5, 2.0, load=Load(1000, batch=2))])
+    require_consistent([run(1, 4.0, 2.0), run(3, 2.5, 2.0, load=LoadPoint(1000, batch=2))])
     require_consistent([run(7, 10.0, 4.0), run(8, 8.0, 4.0)])

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from served_machines import DRAFT, MIXTURE, SERVED, shape
 
-from simulator.cost.machine import Drafting, Load, Unseen
+from simulator.cost.machine import Drafting, LoadPoint, Unseen
 from simulator.cost.parameters import COUNT, PARAMETERS, work
 from simulator.cost.parametric_cost import ParametricCost
 from simulator.cost.roofline import Conditions
@@ -23,9 +23,9 @@ ROOFS = ("roof", "experts", "cache")
 
 
 @pytest.mark.parametrize("machine", [SERVED, MIXTURE])
-@pytest.mark.parametrize("load", [Load(0), Load(3000, batch=8)])
+@pytest.mark.parametrize("load", [LoadPoint(0), LoadPoint(3000, batch=8)])
 def test_without_what_engines_add_a_block_takes_what_the_roofline_says(
-    machine: Served, load: Load
+    machine: Served, load: LoadPoint
 ) -> None:
     conditions = Conditions(efficiency=0.5, layer_overhead_seconds=1e-5)
     roofline = roofline_cost(
@@ -43,7 +43,7 @@ def test_without_what_engines_add_a_block_takes_what_the_roofline_says(
 
 
 def test_every_factor_counts_what_its_name_says() -> None:
-    load, drafting = Load(500, batch=4, prompt_ratio=2.0), Drafting(3)
+    load, drafting = LoadPoint(500, batch=4, prompt_ratio=2.0), Drafting(3)
     block = MIXTURE.block_work(load, drafting).amounts
     plain = MIXTURE.plain_work(load).amounts
     of = {name: index for index, name in enumerate(PARAMETERS)}
@@ -66,21 +66,21 @@ def test_every_factor_counts_what_its_name_says() -> None:
 def test_a_parallel_draft_takes_one_pass_and_a_look_up_none() -> None:
     parallel = Served(replace(SERVED.deployment, draft=replace(DRAFT, parallel=True)))
     of = PARAMETERS.index("draft")
-    assert parallel.drafting_work(Load(0), Drafting(7)).amounts[of] == 1
+    assert parallel.drafting_work(LoadPoint(0), Drafting(7)).amounts[of] == 1
     nothing = replace(DRAFT, step=replace(shape(layers=0), caches=()), parallel=True)
     look_up = Served(replace(SERVED.deployment, draft=nothing))
-    assert not look_up.drafting_work(Load(0), Drafting(7)).amounts.any()
+    assert not look_up.drafting_work(LoadPoint(0), Drafting(7)).amounts.any()
 
 
 def test_a_tree_is_verified_by_its_tokens_and_drafted_by_its_width() -> None:
     of = PARAMETERS.index("sequence")
     tree = Drafting(5, width=4, verified=16)
-    assert SERVED.checking_work(Load(0, batch=2), tree).amounts[of] == 32
-    assert SERVED.drafting_work(Load(0), tree).amounts[PARAMETERS.index("draft")] == 5
+    assert SERVED.checking_work(LoadPoint(0, batch=2), tree).amounts[of] == 32
+    assert SERVED.drafting_work(LoadPoint(0), tree).amounts[PARAMETERS.index("draft")] == 5
 
 
 def test_a_token_is_a_share_of_a_block_and_waits_for_prompts_as_without_drafts() -> None:
-    load = Load(100, batch=2, prompt_ratio=3.0)
+    load = LoadPoint(100, batch=2, prompt_ratio=3.0)
     factors = logs(prompt=1.0)
     token = SERVED.token_work(load, Drafting(3), 2.5)
     assert token.seconds(factors) == pytest.approx(SERVED.prompt_work(load).seconds(factors))
@@ -91,15 +91,15 @@ def test_a_token_is_a_share_of_a_block_and_waits_for_prompts_as_without_drafts()
 def test_all_reduces_are_fixed() -> None:
     two = Served(replace(SERVED.deployment, conditions=Conditions(tp=2)))
     once = 1e-5 + 1000 * 2 / 1e11
-    assert two.plain_work(Load(0)).fixed == pytest.approx(20 * once)
-    assert SERVED.plain_work(Load(0)).fixed == 0
+    assert two.plain_work(LoadPoint(0)).fixed == pytest.approx(20 * once)
+    assert SERVED.plain_work(LoadPoint(0)).fixed == 0
 
 
 def test_an_unseen_machine_has_a_step_a_block_and_a_token() -> None:
     machine = Unseen()
     factors = logs(roof=5.0, block=1.0, draft=0.5)
-    assert machine.plain_work(Load(0)).seconds(factors) == pytest.approx(5)
-    assert machine.block_work(Load(0), Drafting(4)).seconds(factors) == pytest.approx(8)
+    assert machine.plain_work(LoadPoint(0)).seconds(factors) == pytest.approx(5)
+    assert machine.block_work(LoadPoint(0), Drafting(4)).seconds(factors) == pytest.approx(8)
 
 
 def test_an_unknown_parameter_is_refused() -> None:
@@ -111,8 +111,11 @@ def test_an_unknown_parameter_is_refused() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda: Load(0, batch=0), "batch must be at least 1, got 0"),
-        (lambda: Load(0, prompt_ratio=-1.0), "prompt_ratio must be finite and at least 0, got -1"),
+        (lambda: LoadPoint(0, batch=0), "batch must be at least 1, got 0"),
+        (
+            lambda: LoadPoint(0, prompt_ratio=-1.0),
+            "prompt_ratio must be finite and at least 0, got -1",
+        ),
         (lambda: Drafting(0), "gamma must be at least 1, got 0"),
     ],
 )

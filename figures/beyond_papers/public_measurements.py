@@ -1,0 +1,104 @@
+"""Ours: speed-ups that others published, as the roofline alone predicts them and as we do now."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.resources import files
+from itertools import cycle
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from figures.drawing.table import Table, table_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+SOURCE = (
+    "Ours, benchmarks/published_speculation.py: accepted lengths given, each row predicted without "
+    "any row of its source; figures/results/published_speculation.json"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """One published measurement: its draft, and the speed-up as measured and as predicted twice."""
+
+    draft: str
+    measured: float
+    before: float
+    predicted: float
+
+
+@dataclass(frozen=True, slots=True)
+class PublicMeasurements:
+    """The measurements whose accepted length is known."""
+
+    dots: tuple[Dot, ...]
+
+    def table(self) -> Table:
+        return table_of(self.dots)
+
+    def errors(self, name: str) -> tuple[float, float]:
+        """Returns mean size and bias of the relative errors of "before" or "predicted"."""
+        errors = np.array([getattr(dot, name) / dot.measured - 1 for dot in self.dots])
+        return float(np.abs(errors).mean()), float(errors.mean())
+
+
+def compute() -> PublicMeasurements:
+    """Returns what the benchmark found."""
+    path = files("figures") / "results" / "published_speculation.json"
+    found = json.loads(path.read_text(encoding="utf-8"))
+    names = ("draft", "measured", "before", "predicted")
+    return PublicMeasurements(
+        tuple(Dot(*row) for row in zip(*(found[name] for name in names), strict=True))
+    )
+
+
+def draw(data: PublicMeasurements) -> Figure:
+    """Returns the drawing: predicted against measured, before and now, a colour by draft."""
+    from figures.drawing import style
+
+    (before, _), (now, _) = data.errors("before"), data.errors("predicted")
+    figure, panels = style.canvas(
+        f"{len(data.dots)} public measurements: off by {before:.0%} by the roofline alone, "
+        f"by {now:.0%} with a prior from other sources",
+        source=SOURCE,
+        columns=2,
+        width=10.0,
+        height=5.4,
+    )
+    values = [value for dot in data.dots for value in (dot.measured, dot.before, dot.predicted)]
+    low, high = 0.9 * min(values), 1.1 * max(values)
+    drafts = sorted({dot.draft for dot in data.dots})
+    marks = dict(zip(drafts, zip(cycle(style.CYCLE), cycle(style.MARKS)), strict=False))
+    titles = {"before": "the roofline alone", "predicted": "prior of other sources"}
+    for panel, (name, title) in zip(panels, titles.items(), strict=True):
+        panel.plot([low, high], [low, high], color=style.GREY, linewidth=1)
+        panel.axhline(1, color=style.PALE, linewidth=1)
+        panel.axvline(1, color=style.PALE, linewidth=1)
+        for draft, (colour, mark) in marks.items():
+            dots = [dot for dot in data.dots if dot.draft == draft]
+            panel.plot(
+                [dot.measured for dot in dots],
+                [getattr(dot, name) for dot in dots],
+                mark,
+                color=colour,
+                markersize=3.2,
+                alpha=0.6,
+                linestyle="none",
+                label=draft,
+            )
+        panel.set_xscale("log")
+        panel.set_yscale("log")
+        panel.set_xlim(low, high)
+        panel.set_ylim(low, high)
+        ticks = [tick for tick in (0.25, 0.5, 1, 2, 4) if low < tick < high]
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.minorticks_off()
+        panel.set_aspect("equal")
+        style.name_axes(panel, x="measured speed-up", y="predicted speed-up", panel=title)
+    style.key(panels[1], anchor=(1.03, 0.0))
+    return figure

@@ -1,0 +1,116 @@
+"""A plan whose cost is in doubt: every γ with its interval, the advice, the run to try next."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.acceptance.acceptance import Acceptance
+from simulator.acceptance.from_lengths import LengthLaw
+from simulator.choice.advice import Advice, advise
+from simulator.cost.machine import Drafting, LoadPoint
+from simulator.cost.posterior import Forecast, Posterior
+from simulator.numerics.arguments import integer
+
+# The interval that is printed holds this share.
+SHARE = 0.9
+# Beyond, lengths of runs tell too little.
+DEFAULT_MAX_GAMMA = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What is expected of each γ, and the interval that holds 90 %; shape (n,) each.
+
+    low, middle, high: quantiles of 5, 50 and 95 %.
+    """
+
+    low: NDArray[np.float64]
+    middle: NDArray[np.float64]
+    high: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, law: Forecast, *, scale: float = 1.0) -> Range:
+        """Returns the interval of a law, times a unit."""
+        low, middle, high = (
+            scale * law.quantile(share) for share in ((1 - SHARE) / 2, 0.5, (1 + SHARE) / 2)
+        )
+        return cls(low, middle, high)
+
+
+@dataclass(frozen=True, slots=True)
+class DoubtfulPlan:
+    """A choice of γ where the cost, and perhaps the acceptance, is in doubt.
+
+    gamma: 1 to the largest considered, shape (n,).
+    lengths: tokens a block, shape (n,).
+    speed_up: over the target alone.
+    milliseconds: between two tokens of one sequence.
+    baseline_milliseconds: the same of the target alone, one value each.
+    advice: which γ to run, and which to try next.
+    evidence: how many runs it rests on.
+    """
+
+    gamma: NDArray[np.int64]
+    lengths: NDArray[np.float64]
+    speed_up: Range
+    milliseconds: Range
+    baseline_milliseconds: Range
+    advice: Advice
+    evidence: int
+
+
+def plan_in_doubt(
+    posterior: Posterior,
+    acceptance: Acceptance | LengthLaw,
+    load: LoadPoint,
+    *,
+    max_gamma: int = DEFAULT_MAX_GAMMA,
+) -> DoubtfulPlan:
+    """Returns what a cost in doubt and an acceptance lead to.
+
+    Args:
+      posterior: of the deployment's cost.
+      acceptance: how often drafts stand; of a law of runs' lengths, its doubt counts, too.
+      load: what is served.
+      max_gamma: the largest γ considered, at least 1.
+
+    Raises:
+      ValueError: if max_gamma is out of range.
+    """
+    gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
+    lengths, doubt = _lengths(acceptance, gammas)
+    draftings = [Drafting(gamma) for gamma in gammas.tolist()]
+    gains = _with(posterior.speed_ups(load, draftings, lengths.tolist()), doubt)
+    times = _with(posterior.seconds_per_token(load, draftings, lengths.tolist()), doubt)
+    return DoubtfulPlan(
+        gamma=gammas,
+        lengths=lengths,
+        speed_up=Range.of(gains),
+        milliseconds=Range.of(times, scale=1e3),
+        baseline_milliseconds=Range.of(posterior.seconds_per_token(load, [None], [1.0]), scale=1e3),
+        advice=advise(
+            gammas,
+            gains.mean,
+            gains.covariance,
+            error=gains.error,
+            tried=[run.gamma for run in posterior.runs if run.load == load],
+        ),
+        evidence=len(posterior.runs),
+    )
+
+
+def _lengths(
+    acceptance: Acceptance | LengthLaw, gammas: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns tokens a block, and the covariance of their logarithms."""
+    if isinstance(acceptance, LengthLaw):
+        logs, covariance = acceptance.log_lengths(gammas)
+        return np.exp(logs), covariance
+    return acceptance.tokens_per_call(gammas), np.zeros((len(gammas), len(gammas)))
+
+
+def _with(law: Forecast, doubt: NDArray[np.float64]) -> Forecast:
+    return Forecast(law.mean, law.covariance + doubt, law.error)
