@@ -12,7 +12,8 @@ from specplan.commands.validate_bild import warn_of_size
 from specplan.options.json_option import json_option
 from specplan.options.model_options import ModelOptions, model_options
 from specplan.options.requests import Command
-from specplan.reports.output import bounds, print_json, table, writable
+from specplan.reports.output import print_json, writable
+from specplan.reports.table import Column, ranged, table
 
 if TYPE_CHECKING:
     from studies.bild.held_out import HeldOut, Share
@@ -252,19 +253,13 @@ def report(result: dict[str, Any]) -> str:
     shown = {measure: result[measure] for measure in MEASURES} | {
         f"{measure} at {equal['fallback']:.3g}": equal[measure] for measure in MEASURES[1:]
     }
-    rows = [
-        [
-            name,
-            *(
-                f"{part['value']:.3f} {bounds(part['low'], part['high'], digits=3)}"
-                for part in (parts[when] for when in ("before", "after", "change"))
-            ),
-        ]
-        for name, parts in shown.items()
+    columns = [
+        Column[str]("on held-out prompts", str),
+        *(_column(shown, when) for when in ("before", "after", "change")),
     ]
     return "\n".join(
         [
-            table(rows, header=["on held-out prompts", "before", "after", "change"]),
+            table(shown, columns),
             "",
             "alpha: mean of sum min(p, q) along the large model's texts; fallbacks (large calls) "
             f"and rollbacks over BiLD's tokens, at fallback {result['fallback']:g}, and after at "
@@ -276,3 +271,11 @@ def report(result: dict[str, Any]) -> str:
             f"Wrote {result['output']}",
         ]
     )
+
+
+def _column(shown: dict[str, Any], when: str) -> Column[str]:
+    def cell(name: str) -> str:
+        part = shown[name][when]
+        return ranged(part["value"], part["low"], part["high"], ".3f")
+
+    return Column(when, cell)

@@ -11,7 +11,8 @@ from specplan.options.corpus_options import corpus_option
 from specplan.options.json_option import json_option
 from specplan.options.requests import Command
 from specplan.reports.bar import Bar
-from specplan.reports.output import print_json, table, writable
+from specplan.reports.output import print_json, writable
+from specplan.reports.table import Column, table
 
 
 @click.command("train", cls=Command, short_help="Train heads on a frozen model, or with it.")
@@ -182,5 +183,8 @@ def train_command(
         print_json(report)
         return
     click.echo(f"{output}: {heads} heads of {made.hidden} hidden units, {steps} steps")
-    rows = [[str(head), f"{share:.1%}"] for head, share in enumerate(accuracy, start=2)]
-    click.echo(table(rows, header=["head", "right on held-out text"]))
+    columns = [
+        Column[tuple[int, float]]("head", lambda row: str(row[0])),
+        Column[tuple[int, float]]("right on held-out text", lambda row: f"{row[1]:.1%}"),
+    ]
+    click.echo(table(enumerate(accuracy, start=2), columns))

@@ -11,7 +11,8 @@ from specplan.options.corpus_options import corpus_option, existing_file, glob_o
 from specplan.options.json_option import json_option
 from specplan.options.requests import Command
 from specplan.reports.bar import Bar
-from specplan.reports.output import print_json, table
+from specplan.reports.output import print_json
+from specplan.reports.table import Column, table
 
 
 @click.command("score", cls=Command, short_help="Measure perplexity on a text.")
@@ -98,10 +99,11 @@ def score_command(
     click.echo(f"{ours.words:,} tokens and ends of text, {ours.unknown:,} unknown to the model")
     click.echo(
         table(
+            scores,
             [
-                [name, f"{score.perplexity:.4f}", f"{score.known_perplexity:.4f}"]
-                for name, score in scores.items()
+                Column[str]("perplexity", str),
+                Column[str]("all", lambda name: f"{scores[name].perplexity:.4f}"),
+                Column[str]("known", lambda name: f"{scores[name].known_perplexity:.4f}"),
             ],
-            header=["perplexity", "all", "known"],
         )
     )

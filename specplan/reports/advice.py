@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
 
+# Relative: speed-ups that differ by less are one answer.
+_SAME = 0.05
+
 
 def advice(plan: Plan) -> list[str]:
     """Returns what to draft, what that gains, and at which alpha and c it still would."""
@@ -46,19 +49,22 @@ def _recommendation(plan: Plan) -> list[str]:
 
 
 def _iid(plan: Plan) -> list[str]:
-    """Says whether i.i.d. acceptances would tell the same, and what they would."""
+    """Says whether i.i.d. acceptances would give the same numbers, and what they would give."""
     if plan.iid_error is None:
         return []
-    if plan.iid_consistent:
+    factor = f"gamma {plan.gamma} would give {plan.improvement_factor_iid:.2f}"
+    if not plan.iid_consistent:
+        side = "high" if plan.iid_error > 0 else "low"
         return [
-            f"With this alpha at every position (i.i.d.) gamma {plan.gamma} would give "
-            f"{plan.improvement_factor_iid:.2f}: no other answer."
+            "Acceptances are not i.i.d.: with this alpha at every position tokens per call would "
+            f"be {100 * abs(plan.iid_error):.0f} % too {side} at gamma {plan.iid_error_gamma}, and "
+            f"{factor} times the speed."
         ]
-    side = "high" if plan.iid_error > 0 else "low"
+    if abs(plan.improvement_factor_iid / plan.improvement_factor - 1) <= _SAME:
+        return [f"With this alpha at every position (i.i.d.) {factor}: no other answer."]
     return [
-        "Acceptances are not i.i.d.: with this alpha at every position tokens per call would be "
-        f"{100 * abs(plan.iid_error):.0f} % too {side} at gamma {plan.iid_error_gamma}, "
-        f"and gamma {plan.gamma} would give {plan.improvement_factor_iid:.2f} times the speed."
+        f"With this alpha at every position (i.i.d.) {factor}: tokens per call would be the same, "
+        "but each block would draft all it may."
     ]
 
 

@@ -50,6 +50,17 @@ def test_a_profile_is_planned_by_replay_with_the_iid_number_beside_it(stated: st
     assert "i.i.d." in run(stated).stdout
 
 
+def test_a_speed_up_that_iid_misses_since_blocks_are_short_is_said(tmp_path: Path) -> None:
+    """Half the calls had nothing drafted: tokens per call are as i.i.d. ones, costs are not."""
+    short = {"sampled": Drafting(Alpha(0.25), {1: (0.5, 0.3), 2: (0.5, 0.08, 0.19)})}
+    asked = f"{written(tmp_path, alpha=Alpha(0.25), draftings=short)} --target-ms 10 --draft-ms 3"
+    result = run_json(asked)
+    assert result["acceptance"]["iid_consistent"] is True
+    assert result["improvement_factor"] > 1.05 * result["improvement_factor_iid"]
+    text = " ".join(run(asked).stdout.split())
+    assert "tokens per call would be the same, but each block would draft all it may" in text
+
+
 def test_a_profiles_acceptances_meet_other_hardware(stated: str) -> None:
     other = run_json(f"{stated} {COST_MS} --verify-ms 9=30")
     costs = CostModel({1: 0.010, 3: 0.012, 9: 0.030}, 0.0012, 0.0003)
