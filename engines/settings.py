@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from estimator.traces.traces import DraftSampling
-
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
@@ -17,17 +15,16 @@ class EngineSettings:
     draft_sampling: None: the engine's own default.
     concurrencies: requests at once, each a case.
     laws: who scores texts; None: what the kind says.
-    server, target_url, draft_url: servers that run already: of the pair, and of either model alone.
+    target_url, draft_url: running servers of either model alone.
     threads: of each model; None: all processors.
     servers: whether those of all γ run at once or in turn; None: what the kind says.
     """
 
     engine: str
     engine_command: str | None = None
-    draft_sampling: DraftSampling | None = None
+    draft_sampling: Literal["argmax", "sampled"] | None = None
     concurrencies: tuple[int, ...] = (1,)
     laws: Literal["engine", "local"] | None = None
-    server: str | None = None
     target_url: str | None = None
     draft_url: str | None = None
     threads: int | None = None

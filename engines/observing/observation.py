@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from engines.counting.counts import Counts
 from engines.counting.rates import Rate, rate_interval
 from engines.observing.alphas import alpha_of_positions, alpha_of_totals
 from simulator.acceptance.acceptance import Acceptance
@@ -63,6 +64,29 @@ class Observation:
                 f"gamma must be at least the {least} tokens that blocks drafted, got "
                 f"{self.stated_gamma}"
             )
+
+    @classmethod
+    def of_counts(
+        cls,
+        counts: Counts,
+        *,
+        kind: str,
+        gamma: int | None,
+        model: str | None = None,
+        began: float | None = None,
+    ) -> Observation:
+        """Returns what a server's own counters tell."""
+        return cls(
+            kind,
+            "metrics",
+            gamma,
+            counts.drafts,
+            counts.drafted,
+            counts.accepted_tokens,
+            counts.accepted,
+            model=model,
+            began=began,
+        )
 
     def since(self, earlier: Observation) -> Observation:
         """Returns what was counted after `earlier`, by the same server.

@@ -32,14 +32,10 @@ def observed_page(
                 began.append(sample.value)
     if gamma is None and lists_all:
         gamma = len(counts.accepted)
-    return Observation(
-        kind,
-        "metrics",
-        gamma,
-        counts.drafts,
-        counts.drafted,
-        counts.accepted_tokens,
-        counts.accepted,
+    return Observation.of_counts(
+        counts,
+        kind=kind,
+        gamma=gamma,
         model=models.pop() if len(models) == 1 else None,
         began=max(began, default=None),
     )

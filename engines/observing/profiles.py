@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from engines.observing.observation import Observation
+from estimator.intervals import CONFIDENCE
 from estimator.profiles.drafting import Alpha, Drafting, Estimate
 from estimator.profiles.profile import SCHEMA, VERSION, Profile, Setup
 from estimator.traces.traces import DraftSampling
@@ -16,17 +17,16 @@ UNKNOWN = "unknown"
 PLACEHOLDER = "DRAFT"
 
 
-def observed_profile(
-    observation: Observation, *, draft_sampling: DraftSampling, cost: CostModel | None
-) -> Profile:
-    """Returns a profile to plan with.
+def counted_drafting(
+    observation: Observation, *, tokens: int, prompts: int | None = None
+) -> Drafting:
+    """Returns the acceptance of counts, under the way of drafting that they are of.
 
     Where positions are not counted, those of i.i.d. acceptances stand, without intervals.
 
     Args:
       observation: with drafts.
-      draft_sampling: how the deployment drafts, which its counters do not tell.
-      cost: of blocks, where the user states it in seconds.
+      tokens, prompts: what α is the mean of; None: not known.
     """
     alpha = observation.alpha_iid
     if observation.hits:
@@ -36,17 +36,36 @@ def observed_profile(
     else:
         stands = position_acceptance(alpha.value, observation.gamma)
         rates = tuple(Estimate(float(rate)) for rate in stands)
-    measured = Alpha(
-        alpha.value, alpha.low, alpha.high, confidence=0.95, tokens=observation.drafted
+    return Drafting(
+        Alpha(
+            alpha.value,
+            alpha.low,
+            alpha.high,
+            confidence=CONFIDENCE,
+            tokens=tokens,
+            prompts=prompts,
+        ),
+        accepted_by_position=rates,
+        cut_short=observation.cut_short,
     )
-    drafting = Drafting(
-        measured, accepted_by_position=rates, cut_short=observation.cut_short
-    )
+
+
+def observed_profile(
+    observation: Observation, *, draft_sampling: DraftSampling, cost: CostModel | None
+) -> Profile:
+    """Returns a profile to plan with.
+
+    Args:
+      observation: with drafts.
+      draft_sampling: how the deployment drafts, which its counters do not tell.
+      cost: of blocks, where the user states it in seconds.
+    """
+    drafting = counted_drafting(observation, tokens=observation.drafted)
     milliseconds = {} if cost is None else _milliseconds(cost)
     return Profile(
         schema=SCHEMA,
         version=VERSION,
-        alpha=measured,
+        alpha=drafting.alpha,
         draft_sampling=draft_sampling,
         draftings={draft_sampling: drafting},
         setup=Setup(

@@ -14,11 +14,12 @@ from engines.scores.text_gap import greedy_text_gap, text_gap
 from engines.scores.text_scores import acceptance
 from engines.trials.audit import Predicted, audit, feigned, predict
 from engines.trials.resampling import speed_up_interval
-from engines.trials.row import Row
+from engines.trials.row import EngineRow
 from engines.trials.runs import Run
 from engines.trials.scoring import Pair
 from engines.trials.timing import Timed
 from engines.trials.trial import Case, Measured, Trial
+from estimator.prompts import prompts_hash
 from simulator.acceptance.replay import expected_calls
 from simulator.choice.walltime import improvement_factor
 
@@ -47,7 +48,7 @@ class Along:
 
 def judge(
     trial: Trial, measured: Measured, scores: Scores, timed: Timed, gamma: int, case: Case
-) -> Row:
+) -> EngineRow:
     """Returns the row of one γ, temperature and concurrency.
 
     Args:
@@ -78,13 +79,14 @@ def judge(
     alpha = float(np.concatenate([text.chances for text in texts]).mean())
     baseline = timed.levels["rows", 0]
     low, high = speed_up_interval(baseline / seconds, trial.kind, timed, own, gamma, case)
-    return Row(
+    return EngineRow(
         engine=trial.kind.name,
         engine_version=measured.version,
+        target=trial.target,
         draft=trial.draft,
+        prompts_hash=prompts_hash(trial.prompts),
         temperature=temperature,
         draft_temperature=0.0 if trial.draft_sampling == "argmax" else temperature,
-        policy="fixed",
         gamma=gamma,
         concurrency=concurrency,
         alpha=alpha,
@@ -95,12 +97,12 @@ def judge(
         audit=found.sentence,
         predicted_from="replay" if replays and found.explained else "counts",
         predicted_theorem8=float(improvement_factor(alpha, gamma, steps.c)),
-        predicted_calibrated=steps.baseline_seconds / predicted,
+        predicted=steps.baseline_seconds / predicted,
         measured=baseline / seconds,
         measured_low=low,
         measured_high=high,
         predicted_seconds_per_token=predicted,
-        seconds_per_token=seconds,
+        ms_per_token=1e3 * seconds,
         predicted_target_calls=replayed,
         target_calls=calls,
         block_efficiency=tokens / calls,

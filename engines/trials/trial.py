@@ -23,7 +23,8 @@ WARM_UP_PROMPTS = 2
 class Trial:
     """What to run.
 
-    kind: of the engine; draft: the draft's name, for the rows.
+    kind: of the engine.
+    target, draft: their names.
     prompts: what is predicted; other_prompts: what prices are taken from.
     gammas: of the rows, at least 1 each, besides the target alone.
     priced_gammas: those that prices are taken at.
@@ -33,6 +34,7 @@ class Trial:
     """
 
     kind: EngineKind
+    target: str
     draft: str
     prompts: Prompts
     other_prompts: Prompts

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import struct
+from collections.abc import Mapping
 from pathlib import Path
 
 from estimator.traces.trace_arrays import pack, unpack
@@ -43,6 +44,17 @@ def read_traces(path: Path) -> tuple[str, dict[int, TracePair]]:
             f"traces {path} must be a whole file that 'specplan measure' wrote, got another or a "
             "damaged one; move it away or measure into another place"
         ) from error
+
+
+def write_traces(path: Path, traces: Mapping[int, TracePair], key: str) -> None:
+    """Writes the traces of a measurement, by the prompt's index.
+
+    Args:
+      path: of the file.
+      traces: of every prompt.
+      key: identifies models, settings and prompts.
+    """
+    write_whole(path, sealed(pack(dict(sorted(traces.items())), key)))
 
 
 def require_place(path: Path) -> None:
@@ -106,7 +118,7 @@ class KeptTraces:
 
     def finish(self) -> None:
         """Writes the file of all traces in the place of the journal."""
-        write_whole(self._path, sealed(pack(dict(sorted(self.known.items())), self._key)))
+        write_traces(self._path, self.known, self._key)
         journal_path(self._path).unlink(missing_ok=True)
 
     def _record(self, traces: dict[int, TracePair]) -> bytes:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.commands.measure_on_engine import measure_on_engine
 from specplan.options.engine_options import engine_options
 from specplan.options.model_options import (
     MOST_GAMMA,
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
 
 @click.command("measure", cls=Command)
 @model_options
-@engine_options(measure_on_engine)
+@engine_options("specplan.commands.on_engine:measure_on_engine")
 @compile_option
 @verification_option
 @click.option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")

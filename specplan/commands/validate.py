@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from specplan.commands.on_engine import validate_on_engine
 from specplan.options.bild_options import BildOptions, bild_options, given, refuse_with_bild
 from specplan.options.engine_options import engine_options
 from specplan.options.json_option import json_option
@@ -52,7 +51,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 @click.command("validate", cls=Command)
 @model_options
 @compile_option
-@engine_options(validate_on_engine)
+@engine_options("specplan.commands.on_engine:validate_on_engine")
 @click.option(
     "--gamma", "gammas", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
 )

@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import click
 
-from engines.registry import names_of
+from engines.kind import EngineKind
+from engines.registry import engine_kinds, names_of
 from specplan.options.ranges import integers, numbers
+from specplan.options.requests import fill, function_of, is_stated, option_name, records_of
 
 
-@dataclass(frozen=True, slots=True)
-class EngineOptions:
-    """Which engine decodes, how it drafts, and at what load; see each option's help.
+def _of(has: Callable[[EngineKind], object]) -> str:
+    """Returns the titles of the engines that have something."""
+    return " or ".join(engine_kinds()[name].title for name in names_of(has))
 
-    draft_sampling: None: the engine's own default.
-    laws: who scores texts; None: the engine where it can, else this machine.
-    synthetic: unconditional acceptance rates by position; None: none are feigned.
-    """
 
-    engine: str | None
-    engine_command: str | None
-    draft_sampling: str | None
-    concurrencies: tuple[int, ...]
-    laws: str | None
-    synthetic: tuple[float, ...] | None
-    server: str | None
-    target_url: str | None
-    draft_url: str | None
-    threads: int | None
-    servers: str | None
+def _taking(setting: str) -> str:
+    return _of(lambda kind: setting in kind.takes)
 
 
 OPTIONS = [
@@ -43,7 +31,8 @@ OPTIONS = [
     click.option(
         "--engine-command",
         metavar="COMMAND",
-        help="What starts vLLM, its own flags included.  [default: vllm serve]",
+        help=f"What starts {_taking('engine_command')}, its own flags included.  "
+        "[default: vllm serve]",
     ),
     click.option(
         "--draft-sampling",
@@ -60,13 +49,14 @@ OPTIONS = [
     click.option(
         "--laws",
         type=click.Choice(["engine", "local"]),
-        help="Who scores texts by both models.  [default: engine with vllm, else local]",
+        help="Who scores texts by both models.  [default: engine with "
+        f"{_of(lambda kind: kind.scores_texts)}, else local]",
     ),
     click.option(
         "--synthetic",
         callback=numbers,
-        help="Acceptance rates by position for vLLM to feign, unconditional; prices alone are "
-        "then tested.",
+        help=f"Acceptance rates by position for {_taking('synthetic')} to feign, unconditional; "
+        "prices alone are then tested.",
     ),
     click.option("--server", metavar="URL", help="A server with speculation that is running."),
     click.option(
@@ -81,32 +71,40 @@ OPTIONS = [
         "--servers",
         type=click.Choice(["together", "in-turn"]),
         help="Whether those of all gammas run at once, their runs interleaved, which takes the "
-        "memory of all.  [default: in-turn with vllm, else together]",
+        f"memory of all.  [default: in-turn with {_of(lambda kind: kind.in_turn)}, else together]",
     ),
     click.option(
-        "--threads", type=click.IntRange(min=1), help="Of llama.cpp.  [default: all processors]"
+        "--threads",
+        type=click.IntRange(min=1),
+        help=f"Of {_taking('threads')}.  [default: all processors]",
     ),
 ]
 
 
-def engine_options(
-    on_engine: Callable[..., None],
-) -> Callable[[Callable[..., None]], Callable[..., None]]:
+NAMES = (
+    "engine_command", "draft_sampling", "concurrencies", "laws", "synthetic", "server",
+    "target_url", "draft_url", "threads", "servers",
+)  # fmt: skip
+
+
+def engine_options(place: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Returns what adds the engine options to a command that takes ModelOptions first.
 
     Args:
-      on_engine: takes the command's place where --engine is given, with ModelOptions,
-        EngineOptions and the command's own options.
+      place: "module:function", which takes the command's place where --engine is given.
     """
-    names = EngineOptions.__dataclass_fields__
 
     def with_engines(command: Callable[..., None]) -> Callable[..., None]:
         def dispatched(options: Any, **values: Any) -> None:
-            engine = EngineOptions(**{name: values.pop(name) for name in names})
-            if engine.engine is not None:
-                on_engine(options, engine, **values)
+            ctx = click.get_current_context()
+            own = {name: values.pop(name) for name in NAMES}
+            if values.pop("engine") is not None:
+                function = function_of(place)
+                function(*fill(ctx, records_of(function), way="--engine"))
                 return
-            _refuse_without_engine(engine)
+            for param in ctx.command.params:
+                if param.name in own and is_stated(ctx, param):
+                    raise click.UsageError(f"{option_name(param)} needs --engine", ctx)
             command(options, **values)
 
         dispatched.__name__ = command.__name__
@@ -118,16 +116,3 @@ def engine_options(
         return wrapped
 
     return with_engines
-
-
-def _refuse_without_engine(engine: EngineOptions) -> None:
-    """Refuses options that would be ignored.
-
-    Raises:
-      ValueError: naming the option.
-    """
-    for name in EngineOptions.__dataclass_fields__:
-        value = getattr(engine, name)
-        if value is not None and not (name == "concurrencies" and value == (1,)):
-            shown = "concurrency" if name == "concurrencies" else name.replace("_", "-")
-            raise ValueError(f"{shown} must come with --engine, got none")

@@ -1,59 +1,77 @@
-"""The readable form of a validation on an engine."""
+"""The readable forms of what runs on an engine found."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
 
 from specplan.reports.output import folded
 from specplan.reports.table import Column, bounds, fastest, ranged, shown, table
 
 if TYPE_CHECKING:
-    from engines.trials.row import Row
+    from engines.counting.rates import Rate
+    from engines.trials.measurement import EngineMeasurement
+    from engines.trials.row import EngineRow
     from engines.trials.steps import Steps
     from engines.trials.trial import Case
-    from engines.trials.validation import Summary, Validation
+    from engines.trials.validation import EngineValidation
 
 
-def report(validation: Validation, *, prompts: int, repeats: int, wide: bool = False) -> str:
+def validation_data(found: EngineValidation) -> dict[str, Any]:
+    """Returns rows, steps and summary as JSON knows them."""
+    from estimator.validation.file import ENGINE, validation_json
+
+    steps = [
+        {
+            "temperature": temperature,
+            "concurrency": concurrency,
+            "baseline_ms": 1e3 * steps.baseline_seconds,
+            "step_ms": {str(gamma): 1e3 * seconds for gamma, seconds in steps.seconds.items()},
+            "line": steps.is_line,
+            "line_error_percent": None if steps.line_error is None else 100 * steps.line_error,
+        }
+        for (temperature, concurrency), steps in found.steps.items()
+    ]
+    return validation_json(ENGINE, found.rows, steps=steps, summary=asdict(found.summary))
+
+
+def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
     """Returns a table for each temperature and concurrency, what steps cost, and the audit.
 
     Args:
-      validation: of at least one row.
-      prompts, repeats: that were run.
+      found: on an engine.
       wide: whether all columns are shown, beyond 80 characters.
     """
-    rows = validation.rows
-    first, summary = rows[0], validation.summary
-    drafting = "argmax" if first.draft_temperature < first.temperature else "drawn"
-    runs = "1 run" if repeats == 1 else f"{repeats} runs"
+    first, summary = found.rows[0], found.summary
+    drawn = first.draft_temperature is None or first.draft_temperature >= first.temperature
+    drafts = f" (its drafts: {'drawn' if drawn else 'argmax'})" if first.temperature > 0 else ""
+    runs = "1 run" if found.repeats == 1 else f"{found.repeats} runs"
     lines = [
-        f"{first.engine} {first.engine_version}, draft {first.draft}"
-        + (f" (its drafts: {drafting})" if first.temperature > 0 else "")
-        + f"; {prompts} prompts, {runs} of each; prices from as many other prompts.",
+        f"{first.engine} {first.engine_version}, draft {first.draft}{drafts}; {found.prompts} "
+        f"prompts, {runs} of each; prices from as many other prompts."
     ]
-    for case, steps in validation.steps.items():
-        of_case = [row for row in rows if (row.temperature, row.concurrency) == case]
-        columns = _COLUMNS + (_MORE_COLUMNS if wide else [])
-        lines += [
-            "",
-            folded(_step_line(case, steps)),
-            "",
-            table(of_case, columns, best=fastest(of_case, lambda row: row.measured)),
-        ]
-    lines += ["", *map(folded, (_LEGEND, _WIDE_LEGEND if wide else _HIDDEN, _errors(summary)))]
-    found = [row for row in rows if not row.acceptance_explained]
+    for case, steps in found.steps.items():
+        rows = [row for row in found.rows if (row.temperature, row.concurrency) == case]
+        lines += ["", _step_line(case, steps), "", _rows_table(rows, wide=wide)]
     lines += [
-        folded(
-            f"Audit, temperature {row.temperature:g}, {row.concurrency} at once, gamma "
-            f"{row.gamma}: {row.audit}."
-        )
-        for row in found
+        "",
+        _LEGEND,
+        _WIDE_LEGEND if wide else _HIDDEN,
+        "Time of a token, predicted against measured: "
+        f"{summary.mean_abs_time_error_percent:.1f} % off on average, "
+        f"{summary.max_abs_time_error_percent:.1f} % at most.",
     ]
-    if found:
+    unexplained = [row for row in found.rows if not row.acceptance_explained]
+    lines += [
+        f"Audit, temperature {row.temperature:g}, {row.concurrency} at once, gamma {row.gamma}: "
+        f"{row.audit}."
+        for row in unexplained
+    ]
+    if unexplained:
         lines.append("Time there is predicted from the counted acceptance.")
     else:
         lines.append("Audit: the engine accepts what its models' laws allow.")
-    return "\n".join([folded(lines[0]), *lines[1:]])
+    return "\n".join(line if "\n" in line else folded(line) for line in lines)
 
 
 _LEGEND = (
@@ -67,59 +85,82 @@ _WIDE_LEGEND = (
 _HIDDEN = "--wide adds intervals, calls, times, and what free verification would gain."
 
 
-def _errors(summary: Summary) -> str:
-    return (
-        "Time of a token, predicted against measured: "
-        f"{summary.mean_abs_time_error_percent:.1f} % off on average, "
-        f"{summary.max_abs_time_error_percent:.1f} % at most."
-    )
-
-
 def _step_line(case: Case, steps: Steps) -> str:
     """Returns what steps cost at one temperature and concurrency."""
-    temperature, concurrency = case
-    priced = ", ".join(f"{gamma}: {1e3 * one:.2f}" for gamma, one in steps.seconds.items())
+    priced = ", ".join(f"{gamma}: {1e3 * seconds:.2f}" for gamma, seconds in steps.seconds.items())
     form = "a line"
     if steps.line_error is not None:
         form = f"a line misses the middle one by {100 * steps.line_error:+.1f} %"
         form += "" if steps.is_line else ", which therefore counts"
     return (
-        f"Temperature {temperature:g}, {concurrency} at once: target alone "
+        f"Temperature {case[0]:g}, {case[1]} at once: target alone "
         f"{1e3 * steps.baseline_seconds:.2f} ms a token; a step in ms by gamma {priced} ({form})."
     )
 
 
-def _counted(row: Row) -> str:
-    explained = "" if row.acceptance_explained else " !"
-    return f"{row.acceptance_counted[0].value:.3f}{explained}"
+def _rows_table(rows: list[EngineRow], *, wide: bool) -> str:
+    columns = _COLUMNS + (_MORE_COLUMNS if wide else [])
+    return table(rows, columns, best=fastest(rows, lambda row: row.measured))
 
 
-_COLUMNS: list[Column[Row]] = [
+def _text(row: EngineRow) -> str:
+    same = row.identical_to_target
+    return "-" if same is None else "yes" if same else "NO"
+
+
+def _accepted(row: EngineRow) -> str:
+    mark = "" if row.acceptance_explained else " !"
+    return f"{row.acceptance_counted[0].value:.3f}{mark}"
+
+
+def _interval(rate: Rate) -> str:
+    return bounds(rate.low, rate.high, ".3f")
+
+
+_COLUMNS: list[Column[EngineRow]] = [
     Column("gamma", lambda row: str(row.gamma)),
-    Column("accepted", _counted),
+    Column("accepted", _accepted),
     Column("law", lambda row: f"{row.acceptance_predicted[0].value:.3f}"),
-    Column("predicted", lambda row: shown(row.predicted_calibrated)),
+    Column("predicted", lambda row: f"{row.predicted:.2f}"),
     Column(
         "measured [95 %]", lambda row: ranged(row.measured, row.measured_low, row.measured_high)
     ),
-    Column("error", lambda row: shown(row.time_error_percent, "+.1f", " %")),
-    Column("text", lambda row: {True: "yes", False: "NO", None: "-"}[row.identical_to_target]),
+    Column("error", lambda row: f"{row.time_error_percent:+.1f} %"),
+    Column("text", _text),
 ]
-_MORE_COLUMNS: list[Column[Row]] = [
-    Column("alpha", lambda row: shown(row.alpha, ".3f")),
-    Column(
-        "accepted [95 %]",
-        lambda row: bounds(row.acceptance_counted[0].low, row.acceptance_counted[0].high, ".3f"),
-    ),
-    Column(
-        "law [95 %]",
-        lambda row: bounds(
-            row.acceptance_predicted[0].low, row.acceptance_predicted[0].high, ".3f"
-        ),
-    ),
+_MORE_COLUMNS: list[Column[EngineRow]] = [
+    Column("alpha", lambda row: f"{row.alpha:.3f}"),
+    Column("accepted [95 %]", lambda row: _interval(row.acceptance_counted[0])),
+    Column("law [95 %]", lambda row: _interval(row.acceptance_predicted[0])),
     Column("calls", lambda row: str(row.target_calls)),
     Column("predicted", lambda row: shown(row.predicted_target_calls, ".1f")),
-    Column("free", lambda row: shown(row.predicted_theorem8)),
-    Column("ms/token", lambda row: shown(1e3 * row.seconds_per_token)),
-    Column("predicted", lambda row: shown(1e3 * row.predicted_seconds_per_token)),
+    Column("free", lambda row: f"{row.predicted_theorem8:.2f}"),
+    Column("ms/token", lambda row: f"{row.ms_per_token:.2f}"),
+    Column("predicted", lambda row: f"{1e3 * row.predicted_seconds_per_token:.2f}"),
 ]
+
+
+def measurement_notes(found: EngineMeasurement) -> str:
+    """Returns where acceptance and prices of a profile come from."""
+    if found.counted:
+        where = (
+            f"Acceptance is what the engine counted itself at gamma {found.priced_gammas[-1]}, "
+            "since its server scores no given text (--laws local: by this machine's own passes)."
+        )
+    else:
+        where = "Acceptance is of two log-probabilities for each token of the target's own texts."
+    if not found.priced_gammas:
+        prices = (
+            "Prices are of target and draft served alone: verification is taken to be free, since "
+            "what a pass over several tokens takes does not show from outside. Without the URLs, "
+            "whole steps are priced."
+        )
+    elif found.line_error is None:
+        prices = "Prices are of other prompts."
+    else:
+        prices = (
+            f"Prices are of other prompts, at gamma {', '.join(map(str, found.priced_gammas))}: a "
+            f"line misses the middle one by {100 * found.line_error:+.1f} %. c is what one more "
+            "drafted token adds to a step."
+        )
+    return folded(f"{where}\n{prices}")

@@ -2,88 +2,56 @@
 
 import numpy as np
 import pytest
+from made_trials import ENGINE, made_measured, made_trial
 from numpy.typing import NDArray
 
-from engines.counting.counts import Counts
+from engines.counting.counts import NOTHING, Counts
 from engines.engine import Completion
 from engines.kind import EngineKind
 from engines.scores.text_scores import TextScores
 from engines.trials.judgement import judge
-from engines.trials.row import Row
+from engines.trials.row import EngineRow
 from engines.trials.runs import Run
 from engines.trials.timing import timed_steps
-from engines.trials.trial import Case, Measured, Trial
+from engines.trials.trial import Measured
 
 GAMMA, REPEATS, PROMPTS = 3, 2, 5
 ALONE, STEP = 2e-3, 5e-3
-ENGINE = EngineKind(name="made", title="made")
 # A first token, and two blocks in which every draft stands.
 TOKENS = 1 + 2 * (GAMMA + 1)
-
-
-def trial_of(concurrency: int) -> Trial:
-    prompts = tuple((n,) for n in range(PROMPTS))
-    return Trial(
-        kind=ENGINE,
-        draft="d",
-        prompts=prompts,
-        other_prompts=prompts,
-        gammas=(GAMMA,),
-        priced_gammas=(GAMMA,),
-        temperatures=(0.0,),
-        concurrencies=(concurrency,),
-        draft_sampling="argmax",
-        max_new_tokens=TOKENS,
-        repeats=REPEATS,
-        seed=0,
-        together=True,
-    )
-
-
-def judged(trial: Trial, speeds: np.ndarray, noise: np.ndarray) -> Row:
-    """Returns the row of runs at some speed of each turn, shape (repeats, prompts)."""
-    [case] = trial.cases
-    measured = Measured("1")
-    for gamma, seconds in ((0, ALONE * (TOKENS - 1)), (GAMMA, 2 * STEP)):
-        runs = [made_run(gamma, seconds * row, case) for row in speeds * noise[int(gamma > 0)]]
-        measured.rows[gamma, case] = runs
-        measured.priced[gamma, case] = runs
-    scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
-    pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
-    timed = timed_steps(trial, measured, case)
-    return judge(trial, measured, pairs, timed, GAMMA, case)
-
-
-def made_run(gamma: int, seconds: np.ndarray, case: Case) -> Run:
-    texts = tuple(Completion((0,) * TOKENS, 1, float(s)) for s in seconds)
-    each = Counts(2, 2 * gamma, (2,) * gamma) if gamma > 0 else Counts(0, 0, ())
-    counts = (each,) * PROMPTS if case[1] == 1 else (sum([each] * PROMPTS, Counts(0, 0, ())),)
-    return Run(texts, counts)
-
-
 QUIET = np.ones((2, REPEATS, PROMPTS))
 
 
+def judged(concurrency: int, speeds: NDArray[np.float64], noise: NDArray[np.float64]) -> EngineRow:
+    """Returns the row of runs at some speed of each turn, shape (repeats, prompts)."""
+    trial = made_trial(
+        gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS, concurrency=concurrency
+    )
+    [case] = trial.cases
+    times = speeds * noise
+    measured = made_measured(trial, np.concatenate([times, times]), alone=ALONE, step=STEP)
+    scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
+    pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
+    return judge(trial, measured, pairs, timed_steps(trial, measured, case), GAMMA, case)
+
+
 def test_speeds_of_turns_leave_no_trace_in_the_interval() -> None:
-    speeds = np.random.default_rng(0).uniform(1, 2, (REPEATS, PROMPTS))
-    row = judged(trial_of(1), speeds, QUIET)
+    row = judged(1, np.random.default_rng(0).uniform(1, 2, (REPEATS, PROMPTS)), QUIET)
     assert row.target_calls == row.predicted_target_calls == 2 * PROMPTS * REPEATS
     assert row.measured == pytest.approx(ALONE * (GAMMA + 1) / STEP)
-    assert row.measured_low == pytest.approx(row.measured)
-    assert row.measured_high == pytest.approx(row.measured)
+    assert (row.measured_low, row.measured_high) == pytest.approx((row.measured,) * 2)
 
 
 def test_what_differs_between_prompts_is_the_interval() -> None:
     noise = np.exp(np.random.default_rng(1).normal(0, 0.05, (2, REPEATS, PROMPTS)))
-    row = judged(trial_of(1), np.ones((REPEATS, PROMPTS)), noise)
+    row = judged(1, np.ones((REPEATS, PROMPTS)), noise)
     assert row.measured_low is not None
     assert row.measured_high is not None
     assert row.measured_low < row.measured < row.measured_high
 
 
 def test_repeats_are_drawn_anew_where_prompts_ran_at_once() -> None:
-    speeds = np.array([1.0, 1.7])[:, np.newaxis] * np.ones(PROMPTS)
-    row = judged(trial_of(4), speeds, QUIET)
+    row = judged(4, np.outer([1.0, 1.7], np.ones(PROMPTS)), QUIET)
     assert row.measured_low == pytest.approx(row.measured)
     assert row.measured == pytest.approx(ALONE * (GAMMA + 1) / STEP)
 
@@ -95,8 +63,8 @@ def greedy_row(
     accepted: int,
     missed: NDArray[np.bool_] | None = None,
     repeats: int = 1,
-    engine: EngineKind = ENGINE,
-) -> Row:
+    kind: EngineKind = ENGINE,
+) -> EngineRow:
     """Returns the row of texts at temperature 0.
 
     Args:
@@ -106,53 +74,29 @@ def greedy_row(
       accepted: of each block's drafts.
       missed: which ids of the texts are not the draft's likeliest; None: they all are.
       repeats: of the same texts.
-      engine: what wrote them.
+      kind: what wrote them.
     """
     texts, tokens = gaps.shape
-    prompts = tuple((n,) for n in range(texts))
-    case: Case = (0.0, 1)
-    trial = Trial(
-        kind=engine,
-        draft="d",
-        prompts=prompts,
-        other_prompts=prompts,
-        gammas=(4,),
-        priced_gammas=(4,),
-        temperatures=(0.0,),
-        concurrencies=(1,),
-        draft_sampling="argmax",
-        max_new_tokens=tokens,
-        repeats=repeats,
-        seed=0,
-        together=True,
-    )
-    measured = Measured("1")
+    trial = made_trial(gamma=4, prompts=texts, tokens=tokens, repeats=repeats, kind=kind)
+    [case] = trial.cases
     counts = Counts(blocks, 4 * blocks, (blocks,) * accepted)
     own = tuple(Completion(tuple((row > 0).astype(int).tolist()), 1, blocks * STEP) for row in gaps)
     alone = (Completion((0,) * tokens, 1, ALONE * (tokens - 1)),) * texts
-    measured.rows = {
+    runs = {
         (4, case): [Run(own, (counts,) * texts)] * repeats,
-        (0, case): [Run(alone, (Counts(0, 0, ()),) * texts)] * repeats,
+        (0, case): [Run(alone, (NOTHING,) * texts)] * repeats,
     }
-    measured.priced = measured.rows
+    measured = Measured("1", rows=runs, priced=runs)
     sure, ranks = np.zeros(tokens), np.ones(tokens, dtype=int)
     of_draft = ranks + (np.zeros_like(gaps, dtype=bool) if missed is None else missed)
-    pairs = {
-        (4, case): [
-            [
-                (TextScores.of(-row, 1 + (row > 0)), TextScores.of(sure, found))
-                for row, found in zip(gaps, of_draft, strict=True)
-            ]
-        ]
-        * repeats,
-        # On the target's own text the draft's likeliest is it as often as on its own the target's.
-        (0, case): [
-            [(TextScores.of(sure, ranks), TextScores.of(sure, 1 + (row > 0))) for row in gaps]
-        ]
-        * repeats,
-    }
-    timed = timed_steps(trial, measured, case)
-    return judge(trial, measured, pairs, timed, 4, case)
+    written = [
+        (TextScores.of(-row, 1 + (row > 0)), TextScores.of(sure, found))
+        for row, found in zip(gaps, of_draft, strict=True)
+    ]
+    # On the target's own text the draft's likeliest is it as often as on its own the target's.
+    of_target = [(TextScores.of(sure, ranks), TextScores.of(sure, 1 + (row > 0))) for row in gaps]
+    pairs = {(4, case): [written] * repeats, (0, case): [of_target] * repeats}
+    return judge(trial, measured, pairs, timed_steps(trial, measured, case), 4, case)
 
 
 def wrong_ids(share: float) -> NDArray[np.bool_]:
@@ -174,22 +118,16 @@ def test_a_verifier_that_takes_every_greedy_draft_is_named() -> None:
 
 def test_greedy_texts_that_part_at_near_ties_are_the_targets_own() -> None:
     row = greedy_row(gaps=0.01 * wrong_ids(0.1), blocks=6, accepted=4)
-    assert row.identical_to_target is False
-    assert row.audit == ""
+    assert (row.identical_to_target, row.audit) == (False, "")
     assert row.predicted_from == "replay"
 
 
 def test_what_greedy_repeats_accept_past_the_end_is_one_draw() -> None:
-    engine = EngineKind(name="made", title="made", drafts_past_end=True)
+    kind = EngineKind(name="made", title="made", drafts_past_end=True)
     missed = np.random.default_rng(4).random((3, 31)) < 0.3
     once, often = (
         greedy_row(
-            gaps=np.zeros((3, 31)),
-            blocks=10,
-            accepted=2,
-            missed=missed,
-            repeats=repeats,
-            engine=engine,
+            gaps=np.zeros((3, 31)), blocks=10, accepted=2, missed=missed, repeats=repeats, kind=kind
         )
         for repeats in (1, 7)
     )

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -15,11 +16,17 @@ from engines.scores import local_models
 FAULTS = ("retokenised", "nan", "refused")
 
 
+@cache
+def model(folder: str) -> Any:
+    """Returns a model that all servers of its folder share."""
+    return local_models.load(folder)
+
+
 class Served:
     """A model, what it is called, and the fault of its server."""
 
     def __init__(self, folder: str, name: str, fault: str | None) -> None:
-        self.model = local_models.load(folder)
+        self.model = model(folder)
         self.name = name
         self.fault = fault
 

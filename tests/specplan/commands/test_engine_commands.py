@@ -1,7 +1,7 @@
 """`validate --engine`: a live table, and what is refused before anything starts."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -9,58 +9,73 @@ from click.testing import CliRunner, Result
 from engine_pairs import TARGET
 from vllm_server import vllm_server
 
+from engines.settings import EngineSettings
+from engines.trials.request import ValidateEngine
+from engines.trials.validation import validate
+from estimator.settings import PromptSettings
 from specplan.main import main
+from specplan.reports.engines import validation_text
 
-SMALL = ["--num-prompts", "2", "--prompt-tokens", "16", "--max-new-tokens", "16", "--repeats", "1"]
-Run = Callable[..., Result]
-
-
-def validate(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["validate", *arguments])
+SMALL = ["--num-prompts", "2", "--prompt-tokens", "16", "--max-new-tokens", "12", "--repeats", "1"]
+TINY = ["--num-prompts", "1", "--prompt-tokens", "4", "--max-new-tokens", "2", "--repeats", "1"]
+NOWHERE = "http://127.0.0.1:1"
 
 
-def rows(result: Result) -> list[dict[str, Any]]:
-    assert result.exit_code == 0, result.output
-    found: list[dict[str, Any]] = json.loads(result.stdout)["rows"]
-    return found
+def invoke(*arguments: str, size: Sequence[str] = SMALL) -> Result:
+    return CliRunner().invoke(main, ["validate", *arguments, *size])
 
 
 @pytest.fixture(scope="module")
-def live() -> Result:
-    arguments = ["--engine", "llama.cpp", "--gamma", "1,3", "--threads", "1", *SMALL, "--json"]
-    return validate(*arguments)
+def live(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[dict[str, Any]]]:
+    """Returns the table and the rows of a run on llama.cpp."""
+    output = tmp_path_factory.mktemp("live") / "validation.json"
+    arguments = ["--engine", "llama.cpp", "--gamma", "3", "--threads", "1", "-o", str(output)]
+    result = invoke(*arguments)
+    assert result.exit_code == 0, result.output
+    return result.stdout, json.loads(output.read_text())["rows"]
 
 
-def test_greedy_rows_of_llama_cpp_are_the_targets_text_in_the_predicted_steps(live: Result) -> None:
-    greedy = [row for row in rows(live) if row["temperature"] == 0]
-    assert [row["gamma"] for row in greedy] == [1, 3]
-    for row in greedy:
-        assert row["identical_to_target"] is True
-        assert row["predicted_target_calls"] == pytest.approx(row["target_calls"], abs=1e-6)
-        assert row["acceptance_explained"] is True
-        assert row["predicted_from"] == "replay"
-
-
-def test_argmax_drafts_of_llama_cpp_are_explained_at_temperature_one(live: Result) -> None:
-    sampled = [row for row in rows(live) if row["temperature"] == 1]
-    for row in sampled:
+def test_rows_of_llama_cpp_take_the_predicted_steps(
+    live: tuple[str, list[dict[str, Any]]]
+) -> None:
+    _, rows = live
+    assert [(row["temperature"], row["gamma"]) for row in rows] == [(0, 3), (1, 3)]
+    assert [row["identical_to_target"] for row in rows] == [True, None]
+    for row in rows:
         assert row["draft_temperature"] == 0
         assert row["predicted_target_calls"] == pytest.approx(row["target_calls"], abs=1e-6)
         assert row["acceptance_explained"] is True
+        assert row["predicted_from"] == "replay"
+        assert row["predicted"] == row["predicted_calibrated"]
+        assert row["seconds_per_token"] == row["ms_per_token"] / 1e3
 
 
-def test_the_table_names_engine_prices_and_audit() -> None:
-    asked = ("--engine", "transformers", "--gamma", "2", "--temperature", "0,1", *SMALL)
-    result = validate(*asked)
-    assert result.exit_code == 0, result.output
-    words = " ".join(result.stdout.split())
-    assert words.startswith("transformers 5.")
-    assert words.count("a step in ms by gamma 2:") == words.count("gamma accepted law") == 2
+def test_the_table_names_engine_prices_and_audit(
+    live: tuple[str, list[dict[str, Any]]]
+) -> None:
+    words = " ".join(live[0].split())
+    assert words.startswith("llama.cpp xllamacpp ")
+    assert words.count("a step in ms by gamma 3:") == words.count("gamma accepted law") == 2
     assert "Audit: the engine accepts what its models' laws allow." in words
-    assert max(map(len, result.stdout.splitlines())) <= 80
-    wide = validate(*asked, "--wide").stdout
+    assert max(map(len, live[0].splitlines())) <= 80
+
+
+def test_a_request_needs_no_command_line() -> None:
+    request = ValidateEngine(
+        engine=EngineSettings("transformers"),
+        text=PromptSettings(num_prompts=1, prompt_tokens=8, max_new_tokens=6),
+        gammas=(2,),
+        temperatures=(1.0,),
+        repeats=1,
+        seed=0,
+    )
+    found = validate(request)
+    [row] = found.rows
+    assert (row.engine, row.concurrency, row.draft_temperature) == ("transformers", 1, 1)
+    assert list(found.steps) == [(1.0, 1)]
+    wide, narrow = (validation_text(found, wide=each) for each in (True, False))
     assert "law [95 %]" in wide
-    assert "law [95 %]" not in result.stdout
+    assert "law [95 %]" not in narrow
 
 
 @pytest.mark.parametrize(
@@ -74,7 +89,8 @@ def test_the_table_names_engine_prices_and_audit() -> None:
 def test_running_servers_of_another_kind_are_refused(served: str, message: str) -> None:
     with vllm_server(TARGET, name="T") as target, vllm_server(TARGET, name=served) as server:
         urls = ["--server", server, "--target-url", target]
-        result = validate("--engine", "vllm", "--laws", "local", *urls, "--gamma", "2", *SMALL)
+        asked = ["--laws", "local", *urls, "--gamma", "2", "--temperature", "0"]
+        result = invoke("--engine", "vllm", *asked, size=TINY)
     assert result.exit_code == 2, result.output
     assert f"Error: {message}" in result.stderr
 
@@ -82,23 +98,28 @@ def test_running_servers_of_another_kind_are_refused(served: str, message: str) 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--server", "http://127.0.0.1:1"], "server must come with --engine, got none"),
-        (["--concurrency", "4"], "concurrency must come with --engine, got none"),
+        (["--server", NOWHERE], "--server needs --engine"),
+        (["--concurrency", "4"], "--concurrency needs --engine"),
         (
-            ["--engine", "vllm", "--server", "http://127.0.0.1:1"],
+            ["--engine", "vllm", "--server", NOWHERE],
             "server and target-url must be given together, got one of them",
         ),
         (
             [
-                *("--engine", "vllm", "--server", "http://127.0.0.1:1", "--laws", "local"),
-                *("--baseline-server", "http://127.0.0.1:1", "--gamma", "2"),
+                *("--engine", "vllm", "--server", NOWHERE, "--laws", "local"),
+                *("--baseline-server", NOWHERE, "--gamma", "2"),
             ],
-            "target-url must be up, got no answer of http://127.0.0.1:1",
+            f"target-url must be up, got no answer of {NOWHERE}",
+        ),
+        (
+            ["--engine", "transformers", "--server", NOWHERE, "--target-url", NOWHERE],
+            "a running server must be llama.cpp's or vllm's, got transformers",
         ),
         (
             ["--engine", "llama.cpp", "--engine-command", "x"],
             "engine-command must be vllm's, got llama.cpp",
         ),
+        (["--engine", "vllm", "--threads", "2"], "threads must be llama.cpp's, got vllm"),
         (
             ["--engine", "vllm", "--engine-command", "no-such-program"],
             "engine-command of vllm must be a program, got no-such-program",
@@ -139,19 +160,19 @@ def test_running_servers_of_another_kind_are_refused(served: str, message: str) 
             "synthetic must be rates in [0, 1] of which none is above the one before it, "
             "got 0.5, 0.6",
         ),
-        (["--engine", "llama.cpp", "--top-k", "5"], "top-k cannot be given with --engine, got 5"),
-        (
-            ["--engine", "llama.cpp", "--policy", "adaptive"],
-            "policy cannot be given with --engine, got ('adaptive',)",
-        ),
-        (
-            ["--engine", "llama.cpp", "--verification", "block"],
-            "verification cannot be given with --engine, got block",
+        *(
+            (["--engine", "llama.cpp", *stated], f"{stated[0]} cannot be given with --engine")
+            for stated in (
+                ("--top-k", "5"), ("--policy", "adaptive"), ("--verification", "block"),
+                ("--max-gamma", "8"), ("--device", "cpu"), ("--dtype", "float32"),
+                ("--draft-temperature", "0"), ("--trust-remote-code",), ("--force",),
+                ("--lattice-k", "4"), ("--rescoring-weight", "1"),
+            )
         ),
     ],
-)
+)  # fmt: skip
 def test_refuses(arguments: list[str], message: str) -> None:
-    result = validate(*arguments, *SMALL)
+    result = invoke(*arguments)
     assert result.exit_code == 2, result.output
     assert f"Error: {message}" in result.stderr
     assert len(result.stderr.splitlines()) == 1

@@ -1,6 +1,7 @@
 """`measure --engine`: a profile of an engine's own steps, and of two log-probabilities a token."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,18 +16,21 @@ from estimator.traces.trace_file import read_traces, traces_path
 from specplan.main import main
 
 SMALL = ["--num-prompts", "2", "--prompt-tokens", "12", "--max-new-tokens", "10", "--repeats", "1"]
+TINY = ["--num-prompts", "1", "--prompt-tokens", "4", "--max-new-tokens", "2", "--repeats", "1"]
 
 
-def measure(*arguments: str) -> Result:
-    return CliRunner().invoke(main, ["measure", *arguments, *SMALL])
-
-
-def profile_of(path: Path, *arguments: str) -> dict[str, Any]:
-    result = measure(*arguments, "-o", str(path), "--json")
+@pytest.fixture(scope="module")
+def on_transformers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the profile of a run on transformers."""
+    path = tmp_path_factory.mktemp("transformers") / "profile.json"
+    result = measure("--engine", "transformers", "--max-gamma", "4", "-o", str(path), "--json")
     assert result.exit_code == 0, result.output
-    stored: dict[str, Any] = json.loads(path.read_text())
-    assert json.loads(result.stdout) == stored
-    return stored
+    assert json.loads(result.stdout) == json.loads(path.read_text())
+    return path
+
+
+def measure(*arguments: str, size: Sequence[str] = SMALL) -> Result:
+    return CliRunner().invoke(main, ["measure", *arguments, *size])
 
 
 def plan_of(path: Path) -> dict[str, Any]:
@@ -36,9 +40,9 @@ def plan_of(path: Path) -> dict[str, Any]:
     return plan
 
 
-def test_transformers_gives_a_profile_that_plans_read(tmp_path: Path) -> None:
-    path = tmp_path / "profile.json"
-    profile = profile_of(path, "--engine", "transformers", "--max-gamma", "4")
+def test_transformers_gives_a_profile_that_plans_read(on_transformers: Path) -> None:
+    path = on_transformers
+    profile = json.loads(path.read_text())
     assert profile["setup"]["engine"] == "transformers"
     assert "assistant_confidence_threshold=0" in profile["setup"]["flags"]
     # Of the target alone, and of blocks of 1 and 4, or 2 besides where a line does not fit.
@@ -76,8 +80,11 @@ def test_servers_that_run_are_measured_by_log_probabilities_alone(tmp_path: Path
     path = tmp_path / "profile.json"
     with vllm_server(TARGET, name="T") as target, vllm_server(DRAFT, name="D") as draft:
         urls = ["--target-url", target, "--draft-url", draft]
-        profile = profile_of(path, "--engine", "vllm", *urls, "--draft-sampling", "sampled")
-        told = measure("--engine", "vllm", *urls).stdout
+        result = measure(
+            "--engine", "vllm", *urls, "--draft-sampling", "sampled", "-o", str(path)
+        )
+    assert result.exit_code == 0, result.output
+    profile = json.loads(path.read_text())
     assert profile["setup"]["engine_version"] == "0.0-test"
     _, traces = read_traces(traces_path(path))
     assert 0 < profile["alpha"]["value"] < 1
@@ -86,14 +93,14 @@ def test_servers_that_run_are_measured_by_log_probabilities_alone(tmp_path: Path
         assert ((pair.sampled.acceptance > 0) & (pair.sampled.acceptance <= 1)).all()
     assert list(profile["target_ms"]) == ["1"]
     assert profile["c"]["value"] == pytest.approx(profile["draft_ms"] / profile["target_ms"]["1"])
-    assert "verification is taken to be free, since" in " ".join(told.split())
+    assert "verification is taken to be free, since" in " ".join(result.stdout.split())
     assert profile["setup"]["flags"] == ["concurrency=1", "prices=target and draft alone"]
 
 
-def test_block_verification_cannot_be_planned_with_what_an_engine_tells(tmp_path: Path) -> None:
-    path = tmp_path / "profile.json"
-    profile_of(path, "--engine", "transformers", "--max-gamma", "1")
-    asked = ["plan", "--profile", str(path), "--verification", "block"]
+def test_block_verification_cannot_be_planned_with_what_an_engine_tells(
+    on_transformers: Path,
+) -> None:
+    asked = ["plan", "--profile", str(on_transformers), "--verification", "block"]
     result = CliRunner().invoke(main, asked)
     assert result.exit_code == 2, result.output
     assert "an engine tells how likely a text's own tokens are, not the whole laws" in result.stderr
@@ -103,7 +110,7 @@ def test_block_verification_cannot_be_planned_with_what_an_engine_tells(tmp_path
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
-        ("retokenised", "the server must decode the ids that it is sent, got 12 others for 12"),
+        ("retokenised", "the server must decode the ids that it is sent, got 4 others for 4"),
         ("nan", "log-probabilities of a text must be numbers of at most 0, got nan at its token 0"),
         ("refused", "vllm must take the request, got: "),
     ],
@@ -113,7 +120,8 @@ def test_servers_at_fault_are_refused(fault: str, message: str) -> None:
         vllm_server(TARGET, name="T", fault=fault) as target,
         vllm_server(DRAFT, name="D") as draft,
     ):
-        result = measure("--engine", "vllm", "--target-url", target, "--draft-url", draft)
+        urls = ["--target-url", target, "--draft-url", draft]
+        result = measure("--engine", "vllm", *urls, size=TINY)
     assert result.exit_code == 2, result.output
     assert f"Error: {message}" in result.stderr
     assert len(result.stderr.splitlines()) == 1
@@ -123,7 +131,8 @@ def test_servers_at_fault_are_refused(fault: str, message: str) -> None:
 
 def test_one_model_at_both_urls_is_refused() -> None:
     with vllm_server(TARGET, name="T") as target:
-        result = measure("--engine", "vllm", "--target-url", target, "--draft-url", target)
+        urls = ["--target-url", target, "--draft-url", target]
+        result = measure("--engine", "vllm", *urls, size=TINY)
     assert result.exit_code == 2
     assert "draft-url must serve another model than target-url, got T at both" in result.stderr
 
@@ -139,10 +148,14 @@ def test_a_draft_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--verification", "block"], "verification cannot be given with --engine, got block"),
-        (["--batch-size", "2"], "batch-size cannot be given with --engine, got 2"),
-        (["--synthetic", "0.5"], "synthetic belongs to validate"),
-        (["--server", "http://127.0.0.1:1"], "server belongs to validate"),
+        *(
+            ([option, value], f"{option} cannot be given with --engine")
+            for option, value in (
+                ("--verification", "block"), ("--batch-size", "2"), ("--synthetic", "0.5"),
+                ("--server", "http://127.0.0.1:1"), ("--context", "64"), ("--batch", "1,2"),
+                ("--compile", "on"),
+            )
+        ),
         (["--concurrency", "1,4"], "concurrency must be one number with measure"),
         (["--concurrency", "99"], "concurrency must be at most the number of prompts, "),
         (

@@ -1,0 +1,240 @@
+"""A profile measured on an engine: acceptance along the target's own texts, prices of its steps."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+
+import numpy as np
+
+from engines.counting.counts import NOTHING
+from engines.engine import Engine, Setting
+from engines.observing.observation import Observation
+from engines.observing.profiles import counted_drafting
+from engines.scores.text_scores import acceptance
+from engines.trials.pair import EnginePair, engine_pair
+from engines.trials.request import MeasureEngine
+from engines.trials.runs import run
+from engines.trials.scoring import Pair
+from engines.trials.timing import block_seconds, timed_steps
+from engines.trials.trial import Measured, Trial, priced_gammas
+from engines.trials.turns import run_trial
+from estimator.profiles.alphas import measured_alpha
+from estimator.profiles.drafting import Drafting, Estimate
+from estimator.profiles.profile import SCHEMA, VERSION, Improvement, Profile, Setup
+from estimator.profiles.profile_file import write_profile
+from estimator.progress import SILENT, Progress
+from estimator.prompts import prompts_hash
+from estimator.traces.trace_file import require_place, traces_path, write_traces
+from estimator.traces.traces import (
+    DRAFT_SAMPLINGS,
+    DraftSampling,
+    Trace,
+    TracePair,
+    replayed_blocks,
+)
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import best_gamma, speed_up
+from simulator.cost.curves import CostModel
+
+# Prices are taken at the smallest and the largest, and one between says how far a line is off.
+MOST_PRICED = 8
+FEW_PRICED = (1, 2, 4)
+
+
+@dataclass(frozen=True, slots=True)
+class EngineMeasurement:
+    """A profile, and what it rests on.
+
+    counted: whether acceptance is what the engine counted, at the largest priced γ.
+    priced_gammas: at which whole steps were priced; empty: target and draft were, served alone.
+    line_error: how far a line through the outer γ is off at the third; None without it.
+    """
+
+    profile: Profile
+    counted: bool
+    priced_gammas: tuple[int, ...]
+    line_error: float | None
+
+
+def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasurement:
+    """Returns what an engine's own runs say of a pair; writes it where the request says.
+
+    Args:
+      request: what to run.
+      progress: counts texts.
+
+    Raises:
+      ValueError: with the setting's name, rule and value; or if the engine does not start, or
+        refuses what is asked of it.
+    """
+    output = request.output
+    lasting = output is not None and (output.is_file() or not output.exists())
+    kept = traces_path(output) if output is not None and lasting else None
+    if kept is not None:
+        require_place(kept)
+    with engine_pair(request, longest=request.max_gamma) as pair:
+        trial = _trial(request, pair)
+        alone = 0 if trial.priced_gammas else len(trial.other_prompts)
+        progress.expect(trial.texts + alone)
+        measured = run_trial(pair.engine, trial, progress=progress.step)
+        [case] = trial.cases
+        timed, line_error = timed_steps(trial, measured, case), None
+        if trial.priced_gammas:
+            steps = timed.steps(trial.priced_gammas)
+            cost, line_error = steps.cost, steps.line_error
+        else:
+            draft_seconds = _draft_alone(pair.engine, trial, progress.step)
+            cost = CostModel({1: timed.levels["priced", 0]}, draft_seconds=draft_seconds)
+        traced: tuple[TracePair, ...] = ()
+        if not request.counted:
+            written = measured.rows[0, case][0].completions
+            texts = [
+                (prompt, text.tokens) for prompt, text in zip(trial.prompts, written, strict=True)
+            ]
+            traced = traces(pair.score(texts, case[0]), temperature=case[0])
+    if request.counted:
+        draftings = {trial.draft_sampling: _counted(trial, measured)}
+    else:
+        draftings = {
+            way: _drafting([each.under(way) for each in traced], request.max_gamma)
+            for way in DRAFT_SAMPLINGS
+        }
+    setup = _setup(pair.engine.flags, trial, measured.version, request.max_gamma)
+    profile = _profile(draftings, cost, trial, setup)
+    if output is not None:
+        write_profile(profile, output)
+    if kept is not None and traced:
+        write_traces(kept, dict(enumerate(traced)), "engine")
+    return EngineMeasurement(profile, request.counted, trial.priced_gammas, line_error)
+
+
+def _trial(request: MeasureEngine, pair: EnginePair) -> Trial:
+    """Returns a trial without rows: the target alone writes the texts, other prompts are priced."""
+    longest = min(request.max_gamma, MOST_PRICED)
+    gammas = (*(gamma for gamma in FEW_PRICED if gamma < longest), longest)
+    # Running servers of either model have no drafts to price.
+    running = request.engine.target_url is not None
+    return Trial(
+        kind=request.kind,
+        target=pair.target,
+        draft=pair.draft,
+        prompts=pair.prompts,
+        other_prompts=pair.other_prompts,
+        gammas=(),
+        priced_gammas=() if running else priced_gammas(gammas),
+        temperatures=(request.temperature,),
+        concurrencies=request.engine.concurrencies,
+        draft_sampling=request.draft_sampling,
+        max_new_tokens=request.text.max_new_tokens,
+        repeats=request.repeats,
+        seed=request.seed,
+        together=request.together,
+    )
+
+
+def traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ...]:
+    """Returns the traces of texts that the target wrote at a temperature.
+
+    β at a position is Σ min(p, q), of which two log-probabilities tell no more than a_t; its mean
+    over the target's own texts is α all the same.
+    """
+
+    def one(pair: Pair, way: DraftSampling) -> Trace:
+        chances = acceptance(*pair, draft_sampling=way, temperature=temperature)
+        return Trace(beta=chances, ratio=chances, drafted=None, limit=len(chances))
+
+    return tuple(TracePair(*(one(pair, way) for way in DRAFT_SAMPLINGS)) for pair in scores)
+
+
+def _drafting(own: Sequence[Trace], max_gamma: int) -> Drafting:
+    return Drafting(measured_alpha(own), blocks=replayed_blocks(own, max_gamma))
+
+
+def _counted(trial: Trial, measured: Measured) -> Drafting:
+    """Returns the acceptance that the engine counted at the largest priced γ."""
+    gamma = trial.priced_gammas[-1]
+    [case] = trial.cases
+    runs = measured.priced[gamma, case]
+    counts = sum((one.total for one in runs), NOTHING)
+    return counted_drafting(
+        Observation.of_counts(counts, kind=trial.kind.name, gamma=gamma),
+        tokens=sum(one.decoded for one in runs),
+        prompts=len(trial.other_prompts),
+    )
+
+
+def _draft_alone(engine: Engine, trial: Trial, progress: Callable[[], object]) -> float:
+    """Returns the seconds of a token of the draft, served alone, on the priced prompts."""
+    [(temperature, concurrency)] = trial.cases
+    with engine.serve(Setting(0, model="draft")) as server:
+        own = run(
+            server,
+            trial.other_prompts,
+            speculative=False,
+            max_new_tokens=trial.max_new_tokens,
+            temperature=temperature,
+            concurrency=concurrency,
+            seed=trial.seed,
+            progress=progress,
+        )
+    return float(np.nanmedian(block_seconds(trial.kind, [own])))
+
+
+def _profile(
+    draftings: dict[DraftSampling, Drafting], cost: CostModel, trial: Trial, setup: Setup
+) -> Profile:
+    """Returns the profile that `plan` reads: of every γ to `max_gamma` that prices reach."""
+    drafting, max_gamma = draftings[trial.draft_sampling], setup.max_gamma or 0
+    priced = cost.observed_gamma
+    longest = max_gamma if priced is None else min(max_gamma, priced)
+    return Profile(
+        schema=SCHEMA,
+        version=VERSION,
+        alpha=drafting.alpha,
+        draft_sampling=trial.draft_sampling,
+        draftings=draftings,
+        setup=setup,
+        target_ms={n: 1e3 * seconds for n, seconds in cost.target_seconds.items()},
+        draft_ms=1e3 * cost.draft_seconds,
+        c=Estimate(cost.c),
+        optimal_gamma=best_gamma(drafting.acceptance, cost, max_gamma=longest),
+        improvement_factor={
+            gamma: Improvement(
+                replay=float(speed_up(drafting.acceptance, cost, gamma)),
+                iid=float(speed_up(Iid(drafting.alpha.value), cost, gamma)),
+            )
+            for gamma in range(1, longest + 1)
+        },
+        repeats=trial.repeats,
+    )
+
+
+def _setup(
+    flags: tuple[str, ...], trial: Trial, engine_version: str, max_gamma: int
+) -> Setup:
+    [(temperature, concurrency)] = trial.cases
+    return Setup(
+        target=trial.target,
+        draft=trial.draft,
+        sampling={"temperature": temperature},
+        draft_temperature=0.0 if trial.draft_sampling == "argmax" else temperature,
+        python=platform.python_version(),
+        platform=platform.platform(),
+        libraries={"specplan": version("specplan")},
+        prompts_hash=prompts_hash(trial.prompts),
+        max_new_tokens=trial.max_new_tokens,
+        max_gamma=max_gamma,
+        seed=trial.seed,
+        date=date.today().isoformat(),
+        engine=trial.kind.name,
+        engine_version=engine_version,
+        flags=(
+            *flags,
+            f"concurrency={concurrency}",
+            *(() if trial.priced_gammas else ("prices=target and draft alone",)),
+        ),
+    )

@@ -1,0 +1,144 @@
+"""What a user asks of an engine: every setting that is read, by the name of its option."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engines.kind import EngineKind
+from engines.registry import engine_kinds, names_of
+from engines.settings import EngineSettings
+from estimator.settings import PromptSettings
+from estimator.traces.traces import DraftSampling
+
+
+@dataclass(frozen=True, kw_only=True)
+class OnEngine:
+    """What every run on an engine reads.
+
+    engine: which one, and how it decodes.
+    text: the prompts; as many again are priced.
+    target: embedded, a name or a folder; None: the embedded one.
+    drafts: one of the same; none: the embedded one, beside the embedded target.
+    repeats: how often each text is written.
+    seed: of texts and order.
+    """
+
+    engine: EngineSettings
+    text: PromptSettings
+    repeats: int
+    seed: int
+    target: str | None = None
+    drafts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        engine, kind = self.engine, self.kind
+        self._require_taken("engine-command", engine.engine_command)
+        self._require_taken("threads", engine.threads)
+        if engine.target_url is not None and kind.connect is None:
+            owners = _owners(names_of(lambda each: each.connect))
+            raise ValueError(f"a running server must be {owners}, got {kind.name}")
+        if engine.draft_sampling not in (None, *kind.draft_samplings):
+            raise ValueError(
+                f"draft-sampling must be {' or '.join(kind.draft_samplings)} with {kind.name}, "
+                f"got {engine.draft_sampling}"
+            )
+        if engine.laws == "engine" and not kind.scores_texts:
+            raise ValueError(
+                f"laws must be local with {kind.name}, whose server scores no given text"
+            )
+
+    @property
+    def kind(self) -> EngineKind:
+        """The kind of engine.
+
+        Raises:
+          ValueError: if there is none of this name, or none that specplan runs.
+        """
+        runs = names_of(lambda each: each.start)
+        if self.engine.engine not in runs:
+            raise ValueError(f"engine must be one of {', '.join(runs)}, got {self.engine.engine}")
+        return engine_kinds()[self.engine.engine]
+
+    @property
+    def draft_sampling(self) -> DraftSampling:
+        """How the engine drafts: as asked, else as it does by itself."""
+        asked = self.engine.draft_sampling
+        return self.kind.draft_samplings[0] if asked is None else asked
+
+    @property
+    def scored_here(self) -> bool:
+        """Whether this machine scores texts, and not the engine."""
+        return self.engine.laws == "local" or not self.kind.scores_texts
+
+    @property
+    def together(self) -> bool:
+        """Whether servers of all γ run at once."""
+        asked = self.engine.servers
+        return not self.kind.in_turn if asked is None else asked == "together"
+
+    def _require_taken(self, option: str, value: object) -> None:
+        if value is not None and option.replace("-", "_") not in self.kind.takes:
+            owners = _owners(names_of(lambda each: option.replace("-", "_") in each.takes))
+            raise ValueError(f"{option} must be {owners}, got {self.kind.name}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class ValidateEngine(OnEngine):
+    """Predicted against measured decoding on an engine.
+
+    gammas, temperatures: of the rows, each combination at each concurrency.
+    synthetic: unconditional acceptance rates by position that the engine is to feign; None: it
+      verifies.
+    server: a running server of the pair, by URL; None: one is started for each γ.
+    """
+
+    gammas: tuple[int, ...]
+    temperatures: tuple[float, ...]
+    synthetic: tuple[float, ...] | None = None
+    server: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_taken("synthetic", self.synthetic)
+        if (self.server is None) != (self.engine.target_url is None):
+            raise ValueError("server and target-url must be given together, got one of them")
+        if self.server is not None and len(set(self.gammas)) > 1:
+            raise ValueError(
+                f"gamma must be the server's own, one number, got {len(set(self.gammas))} of them"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasureEngine(OnEngine):
+    """Acceptance and prices of an engine, for a profile to plan with.
+
+    temperature: of the target.
+    max_gamma: the largest γ that is replayed.
+    output: the file for the profile, whose traces stand beside it; None: neither is kept.
+    """
+
+    temperature: float
+    max_gamma: int
+    output: Path | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        engine = self.engine
+        if len(engine.concurrencies) != 1:
+            raise ValueError(
+                "concurrency must be one number with measure, each a profile of its own, got "
+                f"{len(engine.concurrencies)} of them"
+            )
+        if (engine.target_url is None) != (engine.draft_url is None):
+            raise ValueError("target-url and draft-url must be given together, got one of them")
+
+    @property
+    def counted(self) -> bool:
+        """Whether the engine's counters tell acceptance, and no scores: a target alone has none."""
+        running = self.engine.target_url is not None
+        return self.kind.acceptance == "counts" and self.engine.laws is None and not running
+
+
+def _owners(names: tuple[str, ...]) -> str:
+    return " or ".join(f"{name}'s" for name in names)

@@ -1,0 +1,87 @@
+"""A pair for what loads models itself, as engines do: folders, and prompts as ids."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from estimator.drafters.kind import EMBEDDED
+from estimator.loading.prompts import prompt_ids
+from estimator.loading.sources import target_source
+from estimator.settings import PromptSettings
+from reference.models.embedded import weights_folder
+from reference.models.huggingface import load_tokenizer, require_same_tokenizer
+
+TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
+
+
+@dataclass(frozen=True, slots=True)
+class FolderPair:
+    """A pair and its prompts.
+
+    target_name, draft_name: as the user named them.
+    target, draft: names or folders; a draft's folder has the tokenizer's files, too.
+    prompts: ids, at least two prompts.
+    """
+
+    target_name: str
+    draft_name: str
+    target: str
+    draft: str
+    prompts: tuple[tuple[int, ...], ...]
+
+
+def folder_pair(
+    target: str | None, drafts: Sequence[str], text: PromptSettings, folder: Path
+) -> FolderPair:
+    """Returns a pair whose models nothing has loaded yet, and twice as many prompts as asked for.
+
+    Args:
+      target: embedded, a name or a folder; None: the embedded one.
+      drafts: one model; none: the embedded one, beside the embedded target.
+      text: prompts.
+      folder: for what is written; it must last as long as the pair is used.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    target = EMBEDDED if target is None else target
+    draft = _draft_name(target, drafts)
+    source = target_source(target)
+    loaded = _whole_embedded_draft(folder) if draft == EMBEDDED else draft
+    tokenizer = load_tokenizer(source)
+    require_same_tokenizer(
+        tokenizer, load_tokenizer(loaded), target_name=target, draft_name=draft
+    )
+    twice = replace(text, num_prompts=2 * text.num_prompts)
+    prompts = tuple(tuple(ids) for ids in prompt_ids(twice, tokenizer, target))
+    if len(prompts) < 2:
+        raise ValueError(
+            "prompts must be at least 2 with --engine, since prices come from other ones than "
+            f"those predicted, got {len(prompts)}"
+        )
+    return FolderPair(target, draft, source, loaded, prompts)
+
+
+def _draft_name(target: str, drafts: Sequence[str]) -> str:
+    if not drafts and target == EMBEDDED:
+        return EMBEDDED
+    if len(drafts) != 1:
+        raise ValueError(f"draft must be given once with --engine, got {len(drafts)}")
+    draft = drafts[0].removeprefix("hf:")
+    if draft == EMBEDDED and target != EMBEDDED:
+        raise ValueError(f"draft embedded needs the embedded target, got {target}")
+    return draft
+
+
+def _whole_embedded_draft(folder: Path) -> str:
+    """Returns a folder of the embedded draft with its tokenizer's files, where engines look."""
+    tokenizer = weights_folder("target")
+    whole = folder / "draft"
+    whole.mkdir()
+    for path in [
+        *weights_folder("draft").iterdir(), *(tokenizer / name for name in TOKENIZER_FILES)
+    ]:   # fmt: skip
+        (whole / path.name).symlink_to(path.resolve())
+    return str(whole)

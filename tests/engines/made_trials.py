@@ -1,0 +1,79 @@
+"""Trials whose runs are made up: what was counted, what it took, and what models find of it."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from engines.counting.counts import NOTHING, Counts
+from engines.engine import Completion
+from engines.kind import EngineKind
+from engines.trials.runs import Run
+from engines.trials.trial import Measured, Trial
+
+ENGINE = EngineKind(name="made", title="made")
+
+
+def made_trial(
+    *,
+    gamma: int,
+    prompts: int,
+    tokens: int,
+    repeats: int,
+    concurrency: int = 1,
+    priced: int | None = None,
+    kind: EngineKind = ENGINE,
+    seed: int = 0,
+) -> Trial:
+    """Returns a greedy trial at one gamma; `priced`: how many prompts are priced, None: all."""
+    ids = tuple((n,) for n in range(prompts))
+    return Trial(
+        kind=kind,
+        target="t",
+        draft="d",
+        prompts=ids,
+        other_prompts=ids[:priced],
+        gammas=(gamma,),
+        priced_gammas=(gamma,),
+        temperatures=(0.0,),
+        concurrencies=(concurrency,),
+        draft_sampling="argmax",
+        max_new_tokens=tokens,
+        repeats=repeats,
+        seed=seed,
+        together=True,
+    )
+
+
+def made_run(trial: Trial, seconds: Sequence[float], *, drafts: bool, at_once: bool = False) -> Run:
+    """Returns a run of texts of zeros, in which every draft stands; seconds of each text."""
+    [gamma], tokens = trial.gammas, trial.max_new_tokens
+    blocks = (tokens - 1) // (gamma + 1)
+    each = Counts(blocks, blocks * gamma, (blocks,) * gamma) if drafts else NOTHING
+    texts = tuple(Completion((0,) * tokens, 1, float(time)) for time in seconds)
+    return Run(texts, (sum([each] * len(texts), NOTHING),) if at_once else (each,) * len(texts))
+
+
+def made_measured(
+    trial: Trial, times: NDArray[np.float64], *, alone: float, step: float
+) -> Measured:
+    """Returns the runs of a trial.
+
+    Args:
+      trial: made.
+      times: over what they take, of priced and predicted prompts alone and with drafts, shape
+        (4, repeats, prompts).
+      alone, step: seconds of a token of the target, and of a step with drafts.
+    """
+    [gamma], [case] = trial.gammas, trial.cases
+    tokens = trial.max_new_tokens
+    measured = Measured("1")
+    cells = ((use, drafted) for use in ("priced", "rows") for drafted in (0, gamma))
+    for (use, drafted), rows in zip(cells, times, strict=True):
+        whole = (tokens - 1) * (step / (gamma + 1) if drafted else alone)
+        prompts = len(trial.prompts_of(use))
+        measured.of(use)[drafted, case] = [
+            made_run(trial, whole * row[:prompts], drafts=drafted > 0, at_once=case[1] > 1)
+            for row in rows
+        ]
+    return measured
