@@ -101,9 +101,9 @@ def test_a_small_model_that_is_larger_is_warned_of(run: Run, small: list[str]) -
         ((*BILD, "--draft-temperature", "0"), "draft_temperature cannot be given with bild"),
         (("--fallback", "0.5"), "fallback needs --decoder bild, got it without"),
         (("--distance", "kl"), "distance needs --decoder bild, got it without"),
-        (("--engine", "transformers", "--fallback", "0.5"), "fallback cannot be given with --eng"),
-        (("--engine", "transformers", "--rollback", "2"), "rollback cannot be given with --engine"),
-        (("--engine", "transformers", "--decoder", "bild"), "decoder cannot be given with --engin"),
+        (("--engine", "transformers", "--fallback", "0.5"), "--fallback cannot be given with"),
+        (("--engine", "transformers", "--rollback", "2"), "--rollback cannot be given with"),
+        (("--engine", "transformers", "--decoder", "bild"), "--decoder cannot be given with"),
     ],
     ids=str,
 )
