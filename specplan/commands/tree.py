@@ -48,7 +48,7 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
     if trees.server is not None:
         if len(rows) > 1:
             raise click.UsageError("--export needs a single batch size")
-        text = tree_export(rows[0].choice.best, trees.server)
+        text = tree_export(rows[0].choice.fastest, trees.server)
         data["export"] = text
     if trees.as_json:
         print_json(data)

@@ -90,6 +90,7 @@ def tree_text(rates: Sequence[float], rows: Sequence[Row]) -> str:
         f"acceptance by rank {ranks}{more}; sum {sum(rates):.3f}",
         "",
         _sizes(rows[0].choice) if len(rows) == 1 else table(rows, _COLUMNS),
+        "(of the trees that yield most tokens at their size and depth)",
         "",
     ]
     for row in rows:
@@ -131,7 +132,7 @@ _COLUMNS = [
 
 def _advice(choice: TreeChoice) -> str:
     best, chain = choice.best, choice.chain
-    if not best.parents:
+    if not choice.fastest.parents:
         return "do not speculate: neither a tree nor a chain pays."
     if best.speedup <= chain.speedup * (1 + _WORTH):
         return (
@@ -155,14 +156,14 @@ def _depths(parents: Sequence[int]) -> list[int]:
 
 
 def tree_export(best: TreePlan, program: str) -> str:
-    """Returns the flags that run a tree.
+    """Returns the flags that run a tree, or a draft that does not branch.
 
     An engine grows its tree by the draft's own probabilities within these bounds, so that its shape
     varies from call to call. Our own decoder drafts that very tree, of the draft's likeliest
     tokens, which acceptance by rank counts.
 
     Args:
-      best: the tree.
+      best: what is fastest.
       program: an engine that drafts trees, or "specplan", for our generate and validate.
 
     Raises:
@@ -171,6 +172,8 @@ def tree_export(best: TreePlan, program: str) -> str:
     if not best.parents:
         return "# no tree pays: run the target without a draft"
     if program == OURS:
+        if best.widest == 1:
+            return f"--draft MODEL --gamma {best.depth} --draft-temperature 0"
         parents = ",".join(map(str, best.parents))
         return f"--draft 'MODEL tree:{parents}' --gamma {best.depth} --draft-temperature 0"
     tree = exports_of(program).tree

@@ -82,8 +82,11 @@ def test_dear_verification_makes_trees_small() -> None:
         (f"{RANKS} --c 0.05 --max-nodes 6", "over the chain of"),
         ("--acceptance-by-rank 0.1 --c 0.9", "do not speculate"),
         ("--acceptance-by-rank 0.8 --c 0.05", "gains less than 1 % over the chain"),
+        # No tree pays, and a draft that does not branch does.
+        ("--acceptance-by-rank 0.3 --target-ms 10 --draft-ms 1 --draft-pass-ms 9",
+         "gains less than 1 % over the chain of 1 (1.18)"),
     ],
-)
+)  # fmt: skip
 def test_text_has_a_line_a_size_and_says_what_is_best(arguments: str, sentence: str) -> None:
     assert sentence in " ".join(run(arguments, "tree").stdout.split())
 
@@ -111,6 +114,13 @@ def test_sglang_gets_depth_width_and_what_is_verified_and_specplan_the_tree_itse
     parents = ",".join(map(str, best["parents"]))
     assert run(f"{asked} --export specplan", "tree").stdout == (
         f"--draft 'MODEL tree:{parents}' --gamma {best['depth']} --draft-temperature 0\n"
+    )
+    # Where a draft that does not branch is faster, it is that one: its passes read one token each.
+    deep = "--acceptance-by-rank 0.8,0.01 --target-ms 10 --draft-ms 0.5 --draft-pass-ms 0.5,1,2,4"
+    assert run_json(deep, "tree")["rows"][0]["gain_percent"] < -1
+    chain = len(run_json(deep, "tree")["rows"][0]["chain"]["parents"])
+    assert run(f"{deep} --export specplan", "tree").stdout == (
+        f"--draft MODEL --gamma {chain} --draft-temperature 0\n"
     )
     nothing = run("--acceptance-by-rank 0.1 --c 0.9 --export sglang", "tree").stdout
     assert nothing.startswith("# no tree pays")
