@@ -1,35 +1,20 @@
-"""Times from the shapes of models and the roofs of hardware."""
+"""Times of forward passes from the shapes of models and the roofs of hardware."""
 
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from known_shapes import LLAMA_1B, LLAMA_8B, MIXTRAL, model_draft
+from known_shapes import LLAMA_8B, MIXTRAL
 from numpy.typing import NDArray
 
 from simulator.cost.catalogue import find_hardware
-from simulator.cost.curves import CostModel
 from simulator.cost.experts import distinct_experts
 from simulator.cost.model_shape import CacheLayers, ModelShape
-from simulator.cost.roofline import (
-    Conditions,
-    forward_flops,
-    forward_seconds,
-    memory_bytes,
-)
-from simulator.cost.roofline_cost import (
-    Deployment,
-    draft_overhead_share,
-    fits,
-    needed_bytes,
-    operations_ratio,
-    roofline_cost,
-)
+from simulator.cost.roofline import Conditions, forward_flops, forward_seconds, memory_bytes
 
 H100 = find_hardware("h100")
 READ = 2 * LLAMA_8B.active_parameters
-PAIR = Deployment(LLAMA_8B, model_draft(LLAMA_1B), H100)
 
 
 def test_one_token_without_context_costs_two_operations_a_weight() -> None:
@@ -97,24 +82,6 @@ def test_time_is_never_less_for_more() -> None:
     assert all((np.diff(seconds, axis=axis) >= 0).all() for axis in range(3))
 
 
-def test_launching_layers_makes_a_small_draft_dearer_than_its_size_says() -> None:
-    launching = replace(PAIR, conditions=Conditions(layer_overhead_seconds=5e-5))
-    bare, launched = (roofline_cost(each, context=512) for each in (PAIR, launching))
-    sizes = LLAMA_1B.active_parameters / LLAMA_8B.active_parameters
-    assert bare.c == pytest.approx(sizes, rel=0.02)
-    assert launched.c > bare.c + 0.05
-
-
-def test_the_cost_model_holds_the_roofline_times() -> None:
-    cost = roofline_cost(PAIR, context=512, batch=16, max_gamma=4)
-    assert isinstance(cost, CostModel)
-    expected = forward_seconds(LLAMA_8B, H100, new_tokens=np.arange(1, 6), context=512, batch=16)
-    assert cost.verify_seconds(np.arange(1, 6)).tolist() == expected.tolist()
-    assert cost.draft_seconds == float(
-        forward_seconds(LLAMA_1B, H100, new_tokens=1, context=512, batch=16)
-    )
-
-
 @pytest.mark.parametrize(
     ("sizes", "message"),
     [
@@ -129,11 +96,6 @@ def test_sizes_out_of_range_are_refused(sizes: dict[str, Any], message: str) -> 
     arguments: dict[str, Any] = {"new_tokens": 1, "context": 10, "batch": 1} | sizes
     with pytest.raises(ValueError, match=message):
         forward_seconds(LLAMA_8B, H100, **arguments)
-
-
-def test_a_format_the_hardware_lacks_is_refused() -> None:
-    with pytest.raises(ValueError, match="got bfloat16"):
-        roofline_cost(replace(PAIR, hardware=find_hardware("t4")), context=512)
 
 
 @pytest.mark.parametrize(
@@ -224,64 +186,3 @@ def test_layers_that_share_a_cache_read_and_do_not_keep_it() -> None:
     assert float(memory_bytes(shape, context=100, batch=1)) == (
         shape.weight_bytes + 100 * 128 * 1024
     )
-
-
-def test_a_token_by_token_draft_has_the_same_price_for_each_token() -> None:
-    cost = roofline_cost(PAIR, context=512)
-    assert cost.drafting_seconds([1, 2, 7]) == pytest.approx(
-        cost.draft_seconds * np.array([1, 2, 7]), rel=1e-12
-    )
-
-
-def test_a_parallel_draft_takes_one_pass() -> None:
-    parallel = replace(PAIR, draft=replace(PAIR.draft, parallel=True))
-    cost = roofline_cost(parallel, context=512, max_gamma=8)
-    expected = forward_seconds(LLAMA_1B, H100, new_tokens=np.arange(1, 10), context=512, batch=1)
-    assert cost.drafting_seconds(np.arange(1, 10)).tolist() == expected.tolist()
-
-
-def test_what_a_block_needs_once_is_paid_once() -> None:
-    once = replace(LLAMA_1B.weights[0], values=10**8, stored_bytes=2e8)
-    cost = roofline_cost(replace(PAIR, draft=replace(PAIR.draft, once=(once,))), context=512)
-    first, second = cost.drafting_seconds([1, 2])
-    assert first - cost.draft_seconds == pytest.approx(2e8 / 3.35e12, rel=1e-9)
-    assert second - first == pytest.approx(cost.draft_seconds, rel=1e-9)
-
-
-def test_operations_of_the_draft_are_compared_with_the_targets() -> None:
-    ratio = operations_ratio(PAIR, context=0)
-    assert ratio == pytest.approx(1.2358e9 / 7.505e9, rel=1e-3)
-
-
-def test_memory_is_that_of_both_models() -> None:
-    needed = needed_bytes(PAIR, context=1000, batch=4)
-    both = LLAMA_8B.weight_bytes + LLAMA_1B.weight_bytes
-    assert needed == both + 4 * 1000 * (128 + 32) * 1024
-
-
-def test_a_replicated_draft_takes_its_memory_on_each_gpu() -> None:
-    def needed(draft_tp: int) -> float:
-        shared = replace(PAIR, conditions=Conditions(tp=4), draft_tp=draft_tp)
-        return needed_bytes(shared, context=0, batch=1)
-
-    assert needed(1) - needed(4) == pytest.approx(0.75 * LLAMA_1B.weight_bytes, rel=1e-12)
-
-
-def test_what_does_not_fit_is_known_before_it_runs() -> None:
-    most = (80e9 - PAIR.target.weight_bytes - PAIR.draft.held_bytes) / (160 * 1024 * 8192)
-    assert fits(PAIR, context=8192, batch=int(most))
-    assert not fits(PAIR, context=8192, batch=int(most) + 1)
-
-
-def test_gpus_must_divide_the_drafts_heads_too() -> None:
-    with pytest.raises(ValueError, match=r"tp must divide the 32 heads of Llama.*, got 3"):
-        replace(PAIR, draft_tp=3)
-
-
-def test_what_layers_take_besides_is_a_share_of_a_draft_step() -> None:
-    # Llama 3.2 1B on an H100: 2.47 GB at 3.35 TB/s, 0.74 ms, beside 16 layers of 100 us.
-    slow = replace(PAIR, conditions=Conditions(layer_overhead_seconds=1e-4))
-    share = draft_overhead_share(slow, context=0, batch=1)
-    assert share == pytest.approx(1.6 / (1.6 + 0.738), rel=0.01)
-    assert draft_overhead_share(slow, context=0, batch=4096) < 0.5 * share
-    assert draft_overhead_share(PAIR, context=0, batch=1) == 0

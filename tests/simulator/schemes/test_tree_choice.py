@@ -2,21 +2,16 @@
 
 import itertools
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
-from known_shapes import LLAMA_1B, LLAMA_8B, model_draft
 
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
 from simulator.choice.plan import plan
-from simulator.cost.catalogue import find_hardware
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
-from simulator.cost.roofline import Conditions, forward_seconds
-from simulator.cost.roofline_cost import Deployment, draft_pass_seconds
 from simulator.schemes.tree_choice import Passes, choose_tree, fastest_trees
 from simulator.schemes.trees import TreeAcceptance, chain, nodes_of
 
@@ -121,24 +116,6 @@ def test_of_trees_that_are_equally_fast_the_shallowest_stands() -> None:
     assert choose_tree([0.0, 0.0], FREE, max_nodes=4, max_depth=3).by_nodes[4].depth == 2
 
 
-def test_a_roofline_prices_each_pass_of_the_draft() -> None:
-    deployment = Deployment(
-        LLAMA_8B,
-        model_draft(LLAMA_1B),
-        find_hardware("h100"),
-        Conditions(tp=4, layer_overhead_seconds=1e-4),
-        draft_tp=1,
-    )
-    asked: dict[str, Any] = {"context": 2048, "batch": 8}
-    passes = draft_pass_seconds(deployment, widest=7, **asked)
-    expected = forward_seconds(
-        LLAMA_1B, deployment.hardware, new_tokens=np.arange(1, 8),
-        conditions=Conditions(tp=1, layer_overhead_seconds=1e-4), **asked,
-    )  # fmt: skip
-    assert list(passes) == list(range(1, 8))
-    assert list(passes.values()) == pytest.approx(expected)
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -146,20 +123,8 @@ def test_a_roofline_prices_each_pass_of_the_draft() -> None:
         (lambda: Passes(Ratio(0.1), {1: 1.0, 0: 1.0}), "n in draft_seconds must be at least 1"),
         (lambda: Passes(Ratio(0.1), {1: 1.0, 2: -1.0}), r"draft_seconds\[2\] must be finite"),
         (lambda: Passes(Ratio(0.1), {2: 1.0}), "draft_seconds must have the point 1"),
-        (
-            lambda: draft_pass_seconds(PARALLEL, context=1, batch=1, widest=4),
-            "a tree needs a draft that drafts token by token, got Medusa",
-        ),
-        (
-            lambda: draft_pass_seconds(PAIR, context=1, batch=1, widest=0),
-            "widest must be at least 1, got 0",
-        ),
     ],
 )
 def test_bad_arguments_are_refused(call: Any, message: str) -> None:
     with pytest.raises(ValueError, match="^" + message):
         call()
-
-
-PAIR = Deployment(LLAMA_8B, model_draft(LLAMA_1B), find_hardware("h100"))
-PARALLEL = replace(PAIR, draft=replace(PAIR.draft, kind="Medusa", parallel=True))
