@@ -31,9 +31,10 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
+from reference.models.causal_model import CausalModel
 from reference.models.compiled_model import CompiledModel
 from reference.models.embedded import weights_folder
-from reference.models.huggingface import CausalModel, load_model, load_tokenizer
+from reference.models.huggingface import load_model, load_tokenizer
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.stopping import Stopping

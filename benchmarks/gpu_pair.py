@@ -43,7 +43,7 @@ from ngram.training.corpus import END, Text, encode_texts
 from ngram.training.train import train as train_ngram
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
-from reference.models.huggingface import CausalModel
+from reference.models.causal_model import CausalModel
 from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 from simulator.cost.catalogue import find_hardware

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from estimator.notices import notice
 from reference.models.cached_model import CachedModel
+from reference.models.causal_model import CausalModel
 from reference.models.compiled_model import CompiledModel, CompileError
-from reference.models.huggingface import CausalModel
 
 # A draft reads one token a step, two after its whole draft was accepted.
 DRAFT_WIDTHS = (1, 2)

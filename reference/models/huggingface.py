@@ -1,134 +1,18 @@
-"""Hugging Face models, tokenizers and devices: the one file that knows them."""
+"""Loading models and tokenizers of Hugging Face, and what is asked of them."""
 
-import inspect
-from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
-from transformers import (
-    AutoConfig,
-    AutoModelForCausalLM,
-    AutoModelForSeq2SeqLM,
-    AutoTokenizer,
-    Cache,
-    DynamicCache,
-)
-from transformers.cache_utils import DynamicLayer
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForSeq2SeqLM, AutoTokenizer
 
 from reference.models.cached_model import CachedModel
+from reference.models.causal_model import CausalModel
 from reference.models.device_map import DeviceMap, require_modules
 from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.hub import quiet, require_reachable
 from reference.models.model_folder import UNLOADABLE, unloadable
-from reference.models.roomy_layer import RoomyLayer
-from reference.models.tree_mask import tree_mask
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
-
-
-class CausalModel(CachedModel):
-    """A decoder-only transformers model behind the `Model` protocol."""
-
-    kind = "decoder-only"
-
-    def __init__(self, module: Any, name: str) -> None:
-        """Wraps a loaded model.
-
-        Args:
-          module: a `PreTrainedModel` with a language-modelling head.
-          name: for messages and reports.
-
-        Raises:
-          ValueError: if it is an encoder, or its cache cannot be rolled back.
-        """
-        super().__init__(module, name)
-        # BERT and its like have both settings; no other family has.
-        family = type(module.config)
-        encoder = hasattr(family, "is_decoder") and hasattr(family, "add_cross_attention")
-        if encoder and not module.config.is_decoder:
-            raise ValueError(
-                f"{name} ({module.config.model_type}) is an encoder, whose tokens see later ones, "
-                "and cannot decode; its configuration must have is_decoder true, got false"
-            )
-        # As `generate` does: RoBERTa and its like, left alone, count from their padding id, and
-        # leave padding out even where it is text. Falcon with alibi takes positions, but counts
-        # for itself.
-        self._takes_positions = (
-            "position_ids" in inspect.signature(module.forward).parameters
-            and not getattr(module.config, "alibi", False)
-        )
-
-    def _empty_cache(self) -> Cache:
-        cache = DynamicCache(config=self.module.config)
-        if not cache.is_croppable:
-            self._refuse()
-        # Layers with a sliding window, too, keep all that they saw: a rollback may bring back
-        # into the window what had left it. Their attention masks see to the window.
-        self._windowed = any(cache.is_sliding)
-        cache.layers = [
-            RoomyLayer() if sliding or type(layer) is DynamicLayer else layer
-            for layer, sliding in zip(cache.layers, cache.is_sliding, strict=True)
-        ]
-        return cache
-
-    def beginning(self, prompt: Sequence[int]) -> list[int]:
-        self._require_prompt(prompt)
-        return list(prompt)
-
-    @torch.inference_mode()
-    def start(self, prompt: Sequence[int]) -> list[int]:
-        text = self.beginning(prompt)
-        self._cache = self._empty_cache()
-        self._length = 0
-        self._states.clear()
-        if len(prompt) > 1:
-            with self._stopwatch:
-                self._forward(torch.tensor(prompt[:-1], device=self.device), logits_to_keep=1)
-            self._length = len(prompt) - 1
-            self._states.keep(self._length)
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
-        return text
-
-    def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
-        return self._forward(tokens, logits_to_keep=0, parents=parents)
-
-    def _require_tree_mask(self) -> None:
-        """Refuses passes that branch where a mask cannot tell all that a token sees.
-
-        Raises:
-          ValueError: naming the model.
-        """
-        if self._windowed or not self._takes_positions:
-            lacks = "sliding windows" if self._windowed else "positions of its own counting"
-            raise ValueError(
-                "drafts that branch need a model that reads a tree by an attention mask, "
-                f"got {self.name} ({self.module.config.model_type}) with {lacks}"
-            )
-
-    def _forward(
-        self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
-    ) -> Tensor:
-        """Returns the last logits_to_keep rows, all for 0."""
-        given = {}
-        if parents is not None:
-            self._require_tree_mask()
-            mask, depths = tree_mask(parents, self._length, self.module.dtype)
-            given["attention_mask"] = mask.to(self.device)
-            given["position_ids"] = depths[None].to(self.device)
-        elif self._takes_positions:
-            end = self._length + len(tokens)
-            given["position_ids"] = torch.arange(self._length, end, device=self.device)[None]
-        output = self.module(
-            input_ids=tokens[None],
-            past_key_values=self._cache,
-            use_cache=True,
-            logits_to_keep=logits_to_keep,
-            **given,
-        )
-        logits: Tensor = output.logits[0]
-        return logits
 
 
 def resolve_device(device: str) -> torch.device:

@@ -5,7 +5,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
-from reference.models.huggingface import CausalModel
+from reference.models.causal_model import CausalModel
 
 VOCABULARY = 40
 

@@ -15,7 +15,7 @@ from reference.branches import branching
 from reference.drafter import Draft
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
-from reference.models.huggingface import CausalModel
+from reference.models.causal_model import CausalModel
 from reference.models.tabular import TabularModel
 from reference.models.tree_mask import require_branching
 from reference.policies.policy import Fixed, Policy

@@ -19,8 +19,8 @@ from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
+from reference.models.causal_model import CausalModel
 from reference.models.huggingface import (
-    CausalModel,
     load_model,
     load_tokenizer,
     require_same_tokenizer,

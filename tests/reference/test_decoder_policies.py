@@ -15,7 +15,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode_speculatively
 from reference.laws.laws import Dense, Laws, OneHot
 from reference.laws.sampling import Sampling
-from reference.models.huggingface import CausalModel
+from reference.models.causal_model import CausalModel
 from reference.models.tabular import Table, TabularModel
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
 from reference.records import Block, Generation

@@ -12,7 +12,7 @@ from transformers import LlamaConfig, LlamaForCausalLM
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
-from reference.models.huggingface import CausalModel
+from reference.models.causal_model import CausalModel
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Confidence, Fixed, Policy
 from reference.records import Generation

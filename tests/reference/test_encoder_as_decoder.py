@@ -12,7 +12,8 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
-from reference.models.huggingface import CausalModel, load_model
+from reference.models.causal_model import CausalModel
+from reference.models.huggingface import load_model
 from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 

@@ -25,8 +25,8 @@ from estimator.settings import (
 )
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
+from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.models.huggingface import CausalModel
 from reference.rules.block_verification import BlockVerification
 from reference.rules.lenience import Lenient
 

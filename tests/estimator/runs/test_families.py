@@ -16,8 +16,8 @@ from estimator.seeding import seeded
 from reference.generation import decode
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
+from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.models.huggingface import CausalModel
 from reference.stopping import Stopping
 
 CPU = torch.device("cpu")

@@ -11,8 +11,8 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked
+from reference.models.causal_model import CausalModel
 from reference.models.families import turning_length
-from reference.models.huggingface import CausalModel
 from reference.models.model import text_limit
 from reference.policies.policy import Fixed
 from reference.scoring import score_text

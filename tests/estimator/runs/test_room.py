@@ -10,7 +10,7 @@ from ngram.drafters.lookup import PromptLookupDrafter
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
-from reference.models.huggingface import CausalModel
+from reference.models.causal_model import CausalModel
 from reference.stopping import Stopping
 
 SAMPLING = Sampling()

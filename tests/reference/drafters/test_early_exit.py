@@ -29,8 +29,8 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
+from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.models.huggingface import CausalModel
 from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 

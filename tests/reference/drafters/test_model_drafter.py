@@ -15,8 +15,8 @@ from reference.generation import decode, decode_speculatively
 from reference.laws.laws import Dense
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Stretch
+from reference.models.causal_model import CausalModel
 from reference.models.fitted_model import FittedModel, fitted
-from reference.models.huggingface import CausalModel
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed, Whole
 from reference.records import Block, Generation

@@ -31,7 +31,8 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
-from reference.models.huggingface import CausalModel, load_model
+from reference.models.causal_model import CausalModel
+from reference.models.huggingface import load_model
 from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 

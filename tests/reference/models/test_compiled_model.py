@@ -15,8 +15,8 @@ from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralFo
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
+from reference.models.causal_model import CausalModel
 from reference.models.compiled_model import CompiledModel, CompileError
-from reference.models.huggingface import CausalModel
 from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 

@@ -22,8 +22,9 @@ from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked
 from reference.models.cached_model import CachedModel
+from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.models.huggingface import CausalModel, load_model, require_same_kind
+from reference.models.huggingface import load_model, require_same_kind
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.scoring import score_text

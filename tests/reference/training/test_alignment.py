@@ -10,8 +10,8 @@ from reference.drafters.early_exit import early_exit
 from reference.drafters.model_drafter import text_laws
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
+from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.models.huggingface import CausalModel
 from reference.training.alignment import Course, align, train_exits
 from reference.training.lessons import Lesson, logits_along
 from reference.training.losses import LOSSES

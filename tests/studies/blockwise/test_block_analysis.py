@@ -17,7 +17,7 @@ from ngram.training.kneser_ney import KneserNey
 from reference.drafter import Drafter
 from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
-from reference.models.huggingface import CausalModel
+from reference.models.causal_model import CausalModel
 from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 from studies.blockwise.analysis import (
