@@ -3,8 +3,6 @@
 The drafter that "copies tokens from the context" of Leviathan et al. 2023, section 3.6.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Two drafters that cost next to nothing: copy where the text repeats itself, else an n-gram."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

@@ -1,7 +1,5 @@
 """Where in a text its last words stood before."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 # What an index may take a match to be: it keeps that many tuples for each word of the text, and the

@@ -1,7 +1,5 @@
 """Drafting with an n-gram model: next to no cost (Leviathan et al. 2023, section 3.6)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

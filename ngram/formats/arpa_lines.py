@@ -1,7 +1,5 @@
 """Parses the n-gram lines of ARPA files: many at once where all is well, one by one where not."""
 
-from __future__ import annotations
-
 import math
 import re
 from dataclasses import dataclass
@@ -142,11 +140,7 @@ def _wrong(lines: Lines, *, order: int, highest: bool) -> NDArray[np.bool_]:
 
 
 def _parse_each(piece: bytes, *, order: int, highest: bool) -> Lines:
-    """Returns what the lines say, read one by one.
-
-    Raises:
-      LineError: at the first line that is wrong.
-    """
+    """Returns what the lines say, read one by one."""
     words, probabilities, backoffs = [], [], []
     for number, line in enumerate(piece.splitlines()):
         try:

@@ -1,7 +1,5 @@
 """Reads ARPA files of token ids, and says of a bad one which line is wrong and why."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -109,11 +107,7 @@ class _Reader:
             raise self.wrong(f"{wanted} should be here, got {_shown(line)}")
 
     def _section(self, order: int, count: int, *, highest: bool) -> Grams:
-        """Returns the n-grams of one order; the reader is then behind the blank line that ends it.
-
-        Raises:
-          ValueError: if there are not as many as the header says, or one is wrong.
-        """
+        """Returns the n-grams of one order, read with the blank line that ends it."""
         first_line = self.line + 1
         size = self.path.stat().st_size
         # The shortest line has a digit, a tab, and a digit and a separator for each word.
@@ -157,11 +151,7 @@ class _Reader:
             count -= number
 
     def _parsed(self, piece: bytes, *, order: int, highest: bool, missing: int) -> Lines:
-        """Returns what the lines say.
-
-        Raises:
-          ValueError: at the first that is wrong; missing n-grams are told from malformed ones.
-        """
+        """Returns what the lines say."""
         try:
             return parse_lines(piece, order=order, highest=highest)
         except LineError as error:

@@ -1,7 +1,5 @@
 """Writes models as ARPA files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TextIO
@@ -47,11 +45,7 @@ def write_arpa(
 
 
 def _write_lines(file: TextIO, grams: Grams, names: NDArray[Any]) -> None:
-    """Writes one line for each n-gram, many in one formatting call.
-
-    Args:
-      names: of each word, at its code.
-    """
+    """Writes one line for each n-gram, many in one formatting call."""
     columns = [grams.log10_probability, *names[grams.words.T]]
     line = "%.8g\t" + " ".join(["%s"] * grams.order)
     if grams.log10_backoff is not None:

@@ -1,7 +1,5 @@
 """A back-off model as named arrays, for files of them."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

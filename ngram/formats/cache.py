@@ -1,7 +1,5 @@
 """Loads ARPA files, keeping the finished arrays beside them for the next time."""
 
-from __future__ import annotations
-
 import warnings
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The hash by which files know one another."""
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

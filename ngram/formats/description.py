@@ -1,7 +1,5 @@
 """What a model was made of: a JSON file beside the ARPA file, with its tokenizer's fingerprint."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import asdict, dataclass

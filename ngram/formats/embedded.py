@@ -3,8 +3,6 @@
 `scripts/train_embedded_ngram.py` makes it; `weights/training.json` says of what.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ The archive's comment is the SHA-256 of all bytes before it, so nothing is read 
 whatever reading it would lead to. Other programs read the file as any .npz.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import struct

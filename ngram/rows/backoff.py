@@ -1,7 +1,5 @@
 """A back-off model as sorted arrays: each n-gram leads to the slice of its continuations."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -157,11 +155,7 @@ def _level(grams: Grams, sorting: Keys) -> Level:
 
 
 def _numbered(words: Keys, *, source: str) -> NDArray[np.int32]:
-    """Returns each word's place among the sorted unigrams, as `BackoffModel.number`.
-
-    Raises:
-      ValueError: if a special word is missing.
-    """
+    """Returns each word's place among the sorted unigrams, as `BackoffModel.number`."""
     for word in (UNKNOWN, BEGIN, END):
         if word not in words[:3]:
             raise ValueError(f"{source}: {word_name(word)} must be among the unigrams, got none")
@@ -175,10 +169,6 @@ def _places(number: NDArray[np.int32], words: NDArray[np.int32]) -> Keys:
 
     An id beyond the unigrams' must not be looked up: the last three places of number are those of
     the words with negative codes.
-
-    Args:
-      number: as `BackoffModel.number`.
-      words: ids or negative codes, shape (n,).
     """
     beyond = words >= len(number) + UNKNOWN
     return np.where(beyond, -1, number[np.where(beyond, UNKNOWN, words)]).astype(np.int64)
@@ -187,11 +177,7 @@ def _places(number: NDArray[np.int32], words: NDArray[np.int32]) -> Keys:
 def _contexts(
     grams: Grams, number: NDArray[np.int32], keys: list[Keys], *, source: str
 ) -> Keys:
-    """Returns the place of each n-gram's first words among the n-grams of the order below.
-
-    Raises:
-      ValueError: if they are not listed there.
-    """
+    """Returns the place of each n-gram's first words among the n-grams of the order below."""
     place = _places(number, grams.words[:, 0])
     missing = place < 0
     for depth in range(1, grams.order - 1):
@@ -205,11 +191,7 @@ def _contexts(
 
 
 def _refuse(grams: Grams, wrong: NDArray[np.bool_], reason: str, *, source: str) -> None:
-    """Refuses n-grams of which any is wrong, naming the first.
-
-    Raises:
-      ValueError: with the line and the n-gram.
-    """
+    """Refuses n-grams of which any is wrong, naming the first."""
     if not wrong.any():
         return
     row = int(wrong.argmax())

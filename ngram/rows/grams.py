@@ -1,7 +1,5 @@
 """The n-grams of one order, as an estimator makes them and an ARPA file lists them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

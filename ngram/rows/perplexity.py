@@ -1,7 +1,5 @@
 """How well a model predicts a corpus, by our rows and by KenLM."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

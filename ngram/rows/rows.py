@@ -1,7 +1,5 @@
 """Rows q(. | context) over a tokenizer's whole vocabulary, by vectorised back-off."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """What an n-gram model has to know of a tokenizer."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Words of a model: token ids, and the three that ARPA files know by name."""
 
-from __future__ import annotations
-
 # Negative, so that in a row of length tokens + 3 they index its last three places.
 UNKNOWN = -3
 BEGIN = -2

@@ -1,7 +1,5 @@
 """Corpora: from files and folders to texts, and from texts to sentences of token ids."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import zlib

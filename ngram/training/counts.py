@@ -1,7 +1,5 @@
 """Counts of n-grams by sorting, raw and adjusted as Kneser and Ney need them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

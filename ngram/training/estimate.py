@@ -4,8 +4,6 @@ Both go up the orders: an n-gram's probability is made of its own share of its c
 of what the shorter context gives its last word; a context has a weight for what it has not seen.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol

@@ -11,8 +11,6 @@ Where Kneser-Ney interpolates, Katz keeps to the counts of the longest context t
 with n_r the number of n-grams of count r, and α(h) such that the row sums to 1.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -7,8 +7,6 @@ with a the adjusted count and h' the context without its first word; the order b
 is uniform over all words but `<s>`, to which nothing is given.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import NDArray
 

@@ -1,7 +1,5 @@
 """Runs KenLM's `lmplz`, where the user has it (Heafield et al. 2013)."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Trains n-gram models: a corpus in, an ARPA file and its description out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Outputs that one process at a time writes, whatever became of those before it."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Files that appear only when complete."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import stat

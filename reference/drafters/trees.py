@@ -195,11 +195,7 @@ class TreeDrafter:
         return scores
 
     def _stands(self, ranks: Sequence[int], first: int, max_gamma: int) -> Tensor:
-        """Returns `Scores.ratio` of all positions of a text from the first wanted one.
-
-        Args:
-          ranks: which of the model's choices the text's tokens are, from its beginning.
-        """
+        """Returns `Scores.ratio` of all positions of a text from the first wanted one."""
         stands = torch.zeros(len(ranks) - first, max_gamma, dtype=torch.float64)
         for start in range(max(first - max_gamma + 1, 0), len(ranks)):
             node = -1

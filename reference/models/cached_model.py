@@ -73,14 +73,7 @@ class CachedModel(ABC):
 
     @abstractmethod
     def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
-        """Returns the logits after each of tokens, which the cache takes in.
-
-        Args:
-          tokens, parents: as `extend` takes them.
-
-        Raises:
-          ValueError: if the model cannot read tokens that branch.
-        """
+        """Returns the logits after each of tokens, which the cache takes in."""
 
     @property
     def length(self) -> int:

@@ -82,11 +82,7 @@ class CausalModel(CachedModel):
         return self._forward(tokens, logits_to_keep=0, parents=parents)
 
     def _require_tree_mask(self) -> None:
-        """Refuses passes that branch where a mask cannot tell all that a token sees.
-
-        Raises:
-          ValueError: naming the model.
-        """
+        """Refuses passes that branch where a mask cannot tell all that a token sees."""
         if self._windowed or not self._takes_positions:
             lacks = "sliding windows" if self._windowed else "positions of its own counting"
             raise ValueError(

@@ -213,12 +213,7 @@ def relative_intensity(
 
 
 def _sure_lengths(confident: NDArray[np.bool_], limit: int) -> NDArray[np.int64]:
-    """Returns how many tokens a draft from each position would have if no text ended, shape (n,).
-
-    Args:
-      confident: shape (n,) or (n, limit or more).
-      limit: of a draft.
-    """
+    """Returns how many tokens a draft from each position has if no text ends, shape (n,)."""
     if confident.ndim == 1:
         sure = _next_true(~confident) - np.arange(confident.size)
     elif confident.shape[1] < limit:

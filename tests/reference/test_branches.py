@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 from combinations import PROMPT, SETTINGS, TARGET, VOCABULARY
+from decoding import alone, speculate
 from enumeration import own_law, require_equal, walk_choices
 from plain_laws import plain_law
 from test_decoder_architectures import random_prompt, saved_pair
@@ -13,7 +14,6 @@ from transformers import FalconConfig, FalconForCausalLM
 
 from reference.branches import branching
 from reference.drafter import Draft
-from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.tabular import TabularModel
@@ -61,14 +61,13 @@ def test_law_of_texts_is_the_targets(setting: str, monkeypatch: pytest.MonkeyPat
     sampling = SETTINGS[setting]
 
     def run() -> tuple[int, ...]:
-        return decode_speculatively(
+        return speculate(
             TabularModel(TARGET, VOCABULARY),
             Branches(FOREST),
             PROMPT,
-            sampling=sampling,
-            policy=Fixed(2),
-            stopping=Stopping(4),
-            generator=torch.Generator(),
+            sampling,
+            Fixed(2),
+            Stopping(4),
         ).tokens
 
     law = walk_choices(monkeypatch, {}).law(run)
@@ -82,18 +81,8 @@ def test_the_longest_path_that_the_target_takes_is_accepted() -> None:
     """Against the naive search: of all drafts, the one that agrees with the target longest."""
     target = TabularModel(TARGET, VOCABULARY)
     greedy = Sampling(0.0)
-    own = decode(
-        target, PROMPT, sampling=greedy, stopping=Stopping(40), generator=torch.Generator()
-    ).tokens
-    generation = decode_speculatively(
-        target,
-        Branches(FOREST),
-        PROMPT,
-        sampling=greedy,
-        policy=Fixed(3),
-        stopping=Stopping(40),
-        generator=torch.Generator(),
-    )
+    own = alone(target, PROMPT, greedy, Stopping(40)).tokens
+    generation = speculate(target, Branches(FOREST), PROMPT, greedy, Fixed(3), Stopping(40))
     assert generation.tokens == own
     at = 0
     lengths = set()
@@ -177,13 +166,12 @@ def test_a_model_that_misreads_a_tree_is_refused() -> None:
 
 def test_a_lossy_rule_cannot_judge_a_draft_that_branches() -> None:
     with pytest.raises(ValueError, match="a draft that branches needs the strict rule, got"):
-        decode_speculatively(
+        speculate(
             TabularModel(TARGET, VOCABULARY),
             Branches(FOREST),
             PROMPT,
-            sampling=Sampling(),
-            policy=Fixed(2),
-            stopping=Stopping(4),
-            generator=torch.Generator(),
+            Sampling(),
+            Fixed(2),
+            Stopping(4),
             rule=Lenient(0.5),
         )

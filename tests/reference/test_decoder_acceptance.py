@@ -2,12 +2,12 @@
 
 import pytest
 import torch
+from decoding import speculate
 from enumeration import require_equal, walk_choices
 from torch import Tensor
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode_speculatively
 from reference.laws.laws import Dense, Laws, OneHot, concatenate, overlap
 from reference.laws.sampling import Sampling
 from reference.models.tabular import TabularModel
@@ -130,14 +130,13 @@ def test_exact_matching_is_the_strict_rule_of_certain_drafts_and_biased_for_samp
     walk = walk_choices(monkeypatch, {ExactMatch: lambda p, q: p})
     draft = ModelDrafter(TabularModel(lambda _: q, 3), Sampling(temperature), 3)
     law = walk.law(
-        lambda: decode_speculatively(
+        lambda: speculate(
             TabularModel(lambda _: p, 3),
             draft,
             [0],
-            sampling=Sampling(),
-            policy=Fixed(1),
-            stopping=Stopping(2),
-            generator=torch.Generator(),
+            Sampling(),
+            Fixed(1),
+            Stopping(2),
             rule=ExactMatch(),
         ).tokens[:1]
     )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
+from decoding import alone, speculate
 from plain_laws import random_table
 from transformers import (
     LlamaConfig,
@@ -17,7 +18,6 @@ from transformers import (
 
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.huggingface import (
@@ -57,13 +57,13 @@ def sound(name: str) -> TabularModel:
 
 
 def run(target: TabularModel, drafter: Drafter, sampling: Sampling) -> Generation:
-    return decode_speculatively(
+    return speculate(
         target,
         drafter,
         [1, 2, 3],
-        sampling=sampling,
-        policy=Fixed(4),
-        stopping=Stopping(12),
+        sampling,
+        Fixed(4),
+        Stopping(12),
         generator=torch.Generator().manual_seed(0),
     )
 
@@ -80,11 +80,11 @@ def test_logits_that_are_no_numbers_stop_the_run_and_name_model_and_position(
     with pytest.raises(FloatingPointError, match=f"^big {message}$"):
         run(Broken("big", position, logit), draft, sampling)
     with pytest.raises(FloatingPointError, match=f"^big {message}$"):
-        decode(
+        alone(
             Broken("big", position, logit),
             [1, 2, 3],
-            sampling=sampling,
-            stopping=Stopping(12),
+            sampling,
+            Stopping(12),
             generator=torch.Generator().manual_seed(0),
         )
 
@@ -124,24 +124,12 @@ def tiny(positions: int = 16) -> CausalModel:
 
 
 def decode_tiny(prompt: Sequence[int], new_tokens: int) -> Generation:
-    return decode(
-        tiny(),
-        prompt,
-        sampling=Sampling(0.0),
-        stopping=Stopping(new_tokens),
-        generator=torch.Generator(),
-    )
+    return alone(tiny(), prompt, Sampling(0.0), Stopping(new_tokens))
 
 
 def test_an_empty_prompt_is_refused() -> None:
     def decode_table() -> Generation:
-        return decode(
-            sound("table"),
-            [],
-            sampling=Sampling(),
-            stopping=Stopping(3),
-            generator=torch.Generator(),
-        )
+        return alone(sound("table"), [], Sampling(), Stopping(3))
 
     for decoding in (lambda: decode_tiny([], 3), lambda: tiny().start([]), decode_table):
         with pytest.raises(ValueError, match="a prompt must have at least one token, got none"):
@@ -176,14 +164,13 @@ def test_what_does_not_fit_is_refused_before_any_pass(
 ) -> None:
     target, draft = tiny(target_positions), tiny(draft_positions)
     with pytest.raises(ValueError, match=re.escape(message)):
-        decode_speculatively(
+        speculate(
             target,
             ModelDrafter(draft, Sampling(0.0), 20),
             [1] * 12,
-            sampling=Sampling(0.0),
-            policy=Fixed(2),
-            stopping=Stopping(5),
-            generator=torch.Generator(),
+            Sampling(0.0),
+            Fixed(2),
+            Stopping(5),
         )
     assert target.forward_seconds == draft.forward_seconds == 0
 
@@ -191,14 +178,13 @@ def test_what_does_not_fit_is_refused_before_any_pass(
 def test_a_text_up_to_the_last_position_is_drafted_without_passing_it() -> None:
     target, draft = tiny(), tiny()
     for gamma in (1, 3, 7):
-        generation = decode_speculatively(
+        generation = speculate(
             target,
             ModelDrafter(draft, Sampling(0.0), 20),
             [1, 2],
-            sampling=Sampling(0.0),
-            policy=Fixed(gamma),
-            stopping=Stopping(14),
-            generator=torch.Generator(),
+            Sampling(0.0),
+            Fixed(gamma),
+            Stopping(14),
         )
         assert len(generation.tokens) == 14
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 import torch
 from chi_squared import require_law
+from decoding import alone, speculate
 from enumeration import Text, require_equal, walk_choices
 from plain_laws import normalised, random_table
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, decode_speculatively
 from reference.laws.laws import Dense, Laws, OneHot
 from reference.laws.sampling import Sampling
 from reference.models.tabular import Table, TabularModel
@@ -122,15 +122,15 @@ def lenient_text(
     new_tokens: int,
     generator: torch.Generator,
 ) -> Text:
-    return decode_speculatively(
+    return speculate(
         TabularModel(target, VOCABULARY),
         ModelDrafter(TabularModel(draft, VOCABULARY), Sampling(), VOCABULARY),
         PROMPT,
-        sampling=Sampling(),
-        policy=Fixed(gamma),
-        stopping=Stopping(new_tokens),
-        generator=generator,
+        Sampling(),
+        Fixed(gamma),
+        Stopping(new_tokens),
         rule=rule,
+        generator=generator,
     ).tokens
 
 
@@ -230,14 +230,13 @@ def test_a_lenient_greedy_text_keeps_near_tokens_and_replaces_others_by_the_larg
     target = TabularModel(lambda _: [0.1, 0.5, 0.4], VOCABULARY)
     for drafted, lenience, emitted in ((2, 0.7, 2), (2, 0.9, 1), (0, 0.7, 1)):
         draft = TabularModel(lambda _, x=drafted: [float(x == y) for y in range(3)], VOCABULARY)
-        generation = decode_speculatively(
+        generation = speculate(
             target,
             ModelDrafter(draft, Sampling(0.0), VOCABULARY),
             PROMPT,
-            sampling=Sampling(0.0),
-            policy=Fixed(2),
-            stopping=Stopping(3),
-            generator=torch.Generator(),
+            Sampling(0.0),
+            Fixed(2),
+            Stopping(3),
             rule=Lenient(lenience),
         )
         # The third token is the target's own, and its largest.
@@ -248,18 +247,16 @@ def test_strict_greedy_decoding_is_not_moved_by_near_ties() -> None:
     target = TabularModel(lambda _: [0.1, 0.45001, 0.44999], VOCABULARY)
     draft = TabularModel(lambda _: [0.1, 0.44999, 0.45001], VOCABULARY)
     generator = torch.Generator()
-    generation = decode_speculatively(
+    generation = speculate(
         target,
         ModelDrafter(draft, Sampling(0.0), VOCABULARY),
         PROMPT,
-        sampling=Sampling(0.0),
-        policy=Fixed(2),
-        stopping=Stopping(5),
+        Sampling(0.0),
+        Fixed(2),
+        Stopping(5),
         generator=generator,
     )
-    own = decode(
-        target, PROMPT, sampling=Sampling(0.0), stopping=Stopping(5), generator=generator
-    )
+    own = alone(target, PROMPT, Sampling(0.0), Stopping(5), generator=generator)
     assert generation.tokens == own.tokens == (1,) * 5
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from decoding import speculate
 from enumeration import require_equal, walk_choices
 from plain_laws import random_table
 from transformers import LlamaConfig, LlamaForCausalLM
@@ -12,7 +13,6 @@ from transformers.generation.candidate_generator import AssistedCandidateGenerat
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode_speculatively
 from reference.laws.laws import Dense, Laws, OneHot
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
@@ -42,13 +42,13 @@ def block(drafted: int, accepted: int, *, gamma: int | None = None) -> Block:
 def run(
     policy: Policy, *, target: Table, draft: Table, sampling: Sampling, new_tokens: int
 ) -> Generation:
-    return decode_speculatively(
+    return speculate(
         TabularModel(target, VOCABULARY),
         ModelDrafter(TabularModel(draft, VOCABULARY), sampling, VOCABULARY),
         [0],
-        sampling=sampling,
-        policy=policy,
-        stopping=Stopping(new_tokens),
+        sampling,
+        policy,
+        Stopping(new_tokens),
         generator=torch.Generator().manual_seed(0),
     )
 
@@ -242,14 +242,13 @@ def test_dropping_a_drawn_token_is_not_lossless(monkeypatch: pytest.MonkeyPatch)
     walk = walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)})
     draft = ModelDrafter(TabularModel(lambda _: q, VOCABULARY), Sampling(), VOCABULARY)
     law = walk.law(
-        lambda: decode_speculatively(
+        lambda: speculate(
             TabularModel(lambda _: p, VOCABULARY),
             Dropping(draft),
             [0],
-            sampling=Sampling(),
-            policy=Fixed(1),
-            stopping=Stopping(2),
-            generator=torch.Generator(),
+            Sampling(),
+            Fixed(1),
+            Stopping(2),
         ).tokens[:1]
     )
     require_equal(law, {(0,): 0.5, (1,): 0.22, (2,): 0.28}, tolerance=1e-12)
@@ -316,14 +315,13 @@ def test_blocks_draft_as_many_tokens_as_transformers_own_assisted_decoding(
         do_sample=False,
         max_new_tokens=50,
     )
-    generation = decode_speculatively(
+    generation = speculate(
         CausalModel(target, "target"),
         ModelDrafter(CausalModel(draft, "draft"), Sampling(0.0), 40),
         prompt,
-        sampling=Sampling(0.0),
-        policy=policy,
-        stopping=Stopping(50),
-        generator=torch.Generator(),
+        Sampling(0.0),
+        policy,
+        Stopping(50),
     )
     assert generation.tokens == tuple(output[0, len(prompt) :].tolist())
     assert [len(one.drafted) for one in generation.blocks] == counted

@@ -15,10 +15,10 @@ import pytest
 import torch
 from chi_squared import require_law, require_laws
 from combinations import DRAFTERS, POLICIES, PROMPT, SETTINGS, TARGET, covering
+from decoding import alone, speculate
 from plain_laws import normalised, plain_law
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, decode_speculatively
 from reference.laws.laws import draw
 from reference.laws.sampling import Sampling
 from reference.models.tabular import TabularModel
@@ -65,13 +65,13 @@ class Single(TabularModel):
 def long_text(pair: str, *, seed: int = 1) -> Generation:
     """Returns one long text of independent tokens of law p, drafted with law q, 3 at a time."""
     p, q = LAWS[pair]
-    return decode_speculatively(
+    return speculate(
         Single(lambda _: p, VOCABULARY),
         ModelDrafter(Single(lambda _: q, VOCABULARY), Sampling(), VOCABULARY),
         [0],
-        sampling=Sampling(),
-        policy=Fixed(GAMMA),
-        stopping=Stopping(NEW_TOKENS),
+        Sampling(),
+        Fixed(GAMMA),
+        Stopping(NEW_TOKENS),
         generator=torch.Generator().manual_seed(seed),
     )
 
@@ -116,13 +116,13 @@ def test_each_token_follows_its_text_with_the_targets_law(
 ) -> None:
     """Long texts again, of a target whose law depends on the text; combined pairwise."""
     sampling = SETTINGS[setting]
-    generation = decode_speculatively(
+    generation = speculate(
         TabularModel(TARGET, 3),
         DRAFTERS[drafter](sampling),
         PROMPT,
-        sampling=sampling,
-        policy=POLICIES[policy],
-        stopping=Stopping(900),
+        sampling,
+        POLICIES[policy],
+        Stopping(400),
         generator=torch.Generator().manual_seed(7),
     )
     text = [*PROMPT, *generation.tokens]
@@ -140,11 +140,11 @@ def test_each_token_follows_its_text_with_the_targets_law(
 
 def test_plain_decoding_has_the_targets_law() -> None:
     p = LAWS["random 0"][0]
-    generation = decode(
+    generation = alone(
         Single(lambda _: p, VOCABULARY),
         [0],
-        sampling=Sampling(),
-        stopping=Stopping(NEW_TOKENS),
+        Sampling(),
+        Stopping(NEW_TOKENS),
         generator=torch.Generator().manual_seed(3),
     )
     require_law(triples(generation.tokens), independent(p))

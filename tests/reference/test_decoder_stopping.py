@@ -6,6 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 import torch
+from decoding import alone, speculate
 from tokenizers import Tokenizer
 from tokenizers.decoders import ByteLevel as ByteLevelDecoder
 from tokenizers.models import BPE
@@ -14,7 +15,7 @@ from transformers import PreTrainedTokenizerFast
 from transformers.generation.stopping_criteria import StopStringCriteria
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import begin, decode, decode_speculatively
+from reference.generation import begin
 from reference.laws.sampling import Sampling
 from reference.models.huggingface import end_ids
 from reference.models.tabular import TabularModel
@@ -54,14 +55,13 @@ def run(
     prompt: Sequence[int] = (0,),
 ) -> Generation:
     draft = TabularModel(counting, VOCABULARY) if draft is None else draft
-    return decode_speculatively(
+    return speculate(
         TabularModel(counting, VOCABULARY),
         ModelDrafter(draft, GREEDY, VOCABULARY),
         prompt,
-        sampling=GREEDY,
-        policy=Fixed(gamma),
-        stopping=stopping,
-        generator=torch.Generator(),
+        GREEDY,
+        Fixed(gamma),
+        stopping,
     )
 
 
@@ -335,13 +335,7 @@ def test_blocks_stream_as_they_are_made() -> None:
 
 
 def test_counts_of_plain_decoding_divide_by_nothing() -> None:
-    generation = decode(
-        TabularModel(counting, VOCABULARY),
-        [0],
-        sampling=GREEDY,
-        stopping=Stopping(5),
-        generator=torch.Generator(),
-    )
+    generation = alone(TabularModel(counting, VOCABULARY), [0], GREEDY, Stopping(5))
     assert generation.accepted_fraction is None
     assert generation.block_efficiency == 1
     assert generation.drafted == generation.accepted == 0

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 import torch
+from decoding import alone, speculate
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.stopwatch import Stopwatch
@@ -68,13 +68,13 @@ class Clocked:
 
 
 def run(policy: Policy, sampling: Sampling, *, seconds: float = 0.0) -> Generation:
-    return decode_speculatively(
+    return speculate(
         Clocked(0, 3 * seconds),
         ModelDrafter(Clocked(1, seconds), sampling, VOCABULARY),
         [1, 2, 3],
-        sampling=sampling,
-        policy=policy,
-        stopping=Stopping(30),
+        sampling,
+        policy,
+        Stopping(30),
         generator=torch.Generator().manual_seed(0),
     )
 
@@ -138,13 +138,7 @@ def test_the_target_is_fed_the_last_token_and_the_draft_and_nothing_twice(
 
 def test_plain_decoding_waits_once_a_token(monkeypatch: pytest.MonkeyPatch) -> None:
     def decoding() -> Generation:
-        return decode(
-            Clocked(0, 0.0),
-            [1, 2, 3],
-            sampling=Sampling(),
-            stopping=Stopping(10),
-            generator=torch.Generator(),
-        )
+        return alone(Clocked(0, 0.0), [1, 2, 3], Sampling(), Stopping(10))
 
     assert count_waits(monkeypatch, decoding) == 10
 
@@ -235,11 +229,5 @@ def test_a_repeat_on_the_same_prompt_passes_it_through_the_model_again(
 
     monkeypatch.setattr(module, "forward", recorded)
     for _ in range(2):
-        decode(
-            target,
-            [1, 2, 3, 4, 5],
-            sampling=Sampling(0.0),
-            stopping=Stopping(2),
-            generator=torch.Generator(),
-        )
+        alone(target, [1, 2, 3, 4, 5], Sampling(0.0), Stopping(2))
     assert fed == [4, 1, 1] * 2

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from decoding import alone, speculate
 from transformers import AutoModelForCausalLM, XGLMConfig, XGLMForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
@@ -73,16 +73,16 @@ def test_greedy_text_of_an_encoder_made_a_decoder_is_that_of_generate(
     expected = tuple(output[0, len(PROMPT) :].tolist())
     assert len(set(expected)) > 2
     stopping, generator = Stopping(NEW_TOKENS), torch.Generator()
-    own = decode(target, PROMPT, sampling=GREEDY, stopping=stopping, generator=generator)
+    own = alone(target, PROMPT, GREEDY, stopping, generator=generator)
     assert own.tokens == expected
     for gamma in (1, 3, 7):
-        generation = decode_speculatively(
+        generation = speculate(
             target,
             ModelDrafter(draft, GREEDY, target.vocabulary),
             PROMPT,
-            sampling=GREEDY,
-            policy=Fixed(gamma),
-            stopping=stopping,
+            GREEDY,
+            Fixed(gamma),
+            stopping,
             generator=generator,
         )
         assert generation.tokens == expected

@@ -3,12 +3,12 @@
 import pytest
 import torch
 from combinations import DRAFT, DRAFTERS, PROMPT, SETTINGS, TARGET, VOCABULARY, model_drafter
+from decoding import alone
 from plain_laws import plain_law
 from torch import Tensor
 
 import reference.scoring
 from reference.drafter import Drafter
-from reference.generation import decode
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores
 from reference.models.tabular import TabularModel
@@ -34,11 +34,11 @@ class Counting(TabularModel):
 
 
 def own_text(sampling: Sampling) -> tuple[int, ...]:
-    return decode(
+    return alone(
         TabularModel(TARGET, VOCABULARY),
         PROMPT,
-        sampling=sampling,
-        stopping=Stopping(TOKENS),
+        sampling,
+        Stopping(TOKENS),
         generator=torch.Generator().manual_seed(3),
     ).tokens
 

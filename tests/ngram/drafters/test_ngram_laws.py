@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from corpora import random_texts, trained_model
+from decoding import alone, speculate
 from enumeration import own_law, require_equal, walk_choices
 from plain_laws import plain_law, random_table
 
@@ -19,7 +20,6 @@ from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import Vocabulary
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import text_laws
-from reference.generation import decode, decode_speculatively
 from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores
@@ -92,13 +92,13 @@ def test_law_of_texts_is_the_targets(
     generator = torch.Generator()
 
     def run() -> tuple[int, ...]:
-        return decode_speculatively(
+        return speculate(
             TabularModel(TARGET, VOCABULARY),
             made,
             PROMPT,
-            sampling=sampling,
-            policy=Fixed(2),
-            stopping=Stopping(NEW_TOKENS),
+            sampling,
+            Fixed(2),
+            Stopping(NEW_TOKENS),
             generator=generator,
         ).tokens
 
@@ -154,21 +154,17 @@ def test_replay_counts_the_decoders_calls_at_temperature_0(drafter: str, gamma: 
     for prompt in ([0], [0, 1, 0, 1], [2, 1, 2], [1, 1, 0, 2, 1, 0, 2]):
         made = DRAFTERS[drafter](greedy)
         generator = torch.Generator().manual_seed(0)
-        decoded = decode_speculatively(
+        decoded = speculate(
             TabularModel(TARGET, VOCABULARY),
             made,
             prompt,
-            sampling=greedy,
-            policy=Fixed(gamma),
-            stopping=Stopping(40),
+            greedy,
+            Fixed(gamma),
+            Stopping(40),
             generator=generator,
         )
-        own = decode(
-            TabularModel(TARGET, VOCABULARY),
-            prompt,
-            sampling=greedy,
-            stopping=Stopping(40),
-            generator=generator,
+        own = alone(
+            TabularModel(TARGET, VOCABULARY), prompt, greedy, Stopping(40), generator=generator
         )
         assert decoded.tokens == own.tokens
         found = scores(made, prompt, decoded.tokens, 8)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from decoding import speculate
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
@@ -26,7 +27,6 @@ from transformers import (
 
 from reference.drafters.early_exit import early_exit
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
@@ -188,15 +188,7 @@ def test_greedy_text_is_the_targets_own(architecture: str) -> None:
     draft = early_exit(target, 2)
     drafter = ModelDrafter(draft, sampling, target.vocabulary)
     for gamma in (1, 3, 7):
-        generation = decode_speculatively(
-            target,
-            drafter,
-            PROMPT,
-            sampling=sampling,
-            policy=Fixed(gamma),
-            stopping=Stopping(12),
-            generator=torch.Generator(),
-        )
+        generation = speculate(target, drafter, PROMPT, sampling, Fixed(gamma), Stopping(12))
         assert list(generation.tokens) == output[0, len(generation.text) :].tolist()
 
 

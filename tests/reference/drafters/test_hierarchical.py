@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import pytest
 import torch
 from chi_squared import require_law
+from decoding import speculate
 from enumeration import own_law
 
 from ngram.drafters.lookup import PromptLookupDrafter
@@ -14,7 +15,6 @@ from reference.drafter import Draft, Drafter
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
-from reference.generation import decode_speculatively
 from reference.laws.laws import Laws, OneHot
 from reference.laws.sampling import Sampling
 from reference.models.tabular import Table, TabularModel
@@ -107,13 +107,13 @@ def hierarchy(second: Table, gamma: int, sampling: Sampling) -> HierarchicalDraf
 def run(
     drafter: Drafter, policy: Policy, tokens: int, generator: torch.Generator, temperature: float
 ) -> Generation:
-    return decode_speculatively(
+    return speculate(
         TabularModel(table(1), VOCABULARY, "target"),
         drafter,
         PROMPT,
-        sampling=Sampling(temperature),
-        policy=policy,
-        stopping=Stopping(tokens),
+        Sampling(temperature),
+        policy,
+        Stopping(tokens),
         generator=generator,
     )
 
@@ -124,7 +124,7 @@ def test_drafted_tokens_have_the_joint_law_of_the_draft(second: Table, gamma: in
     drafter = hierarchy(second, gamma, Sampling())
     generator = torch.Generator().manual_seed(gamma)
     counts: Counter[tuple[int, ...]] = Counter()
-    for _ in range(800):
+    for _ in range(400):
         drafter.start(PROMPT, PROMPT)
         counts[tuple(drafter.propose(PROMPT, 3, Fixed(3), generator).tokens.tolist())] += 1
     require_law(counts, own_law(near(2), PROMPT, new_tokens=3))
@@ -134,7 +134,7 @@ def test_drafted_tokens_have_the_joint_law_of_the_draft(second: Table, gamma: in
 def test_texts_have_the_law_of_the_target(policy: Policy) -> None:
     drafter = hierarchy(table(5, zeros=True), 2, Sampling())
     generator = torch.Generator().manual_seed(11)
-    counts = Counter(run(drafter, policy, 4, generator, 1.0).tokens for _ in range(800))
+    counts = Counter(run(drafter, policy, 4, generator, 1.0).tokens for _ in range(400))
     require_law(counts, own_law(table(1), PROMPT, new_tokens=4))
 
 
@@ -250,7 +250,7 @@ def test_three_stages_draft_with_the_joint_law_of_the_first() -> None:
     drafter = three_stages(Sampling())
     generator = torch.Generator().manual_seed(4)
     counts: Counter[tuple[int, ...]] = Counter()
-    for _ in range(800):
+    for _ in range(400):
         drafter.start(PROMPT, PROMPT)
         counts[tuple(drafter.propose(PROMPT, 3, Fixed(3), generator).tokens.tolist())] += 1
     require_law(counts, own_law(near(2), PROMPT, new_tokens=3))

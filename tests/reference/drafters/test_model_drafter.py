@@ -6,12 +6,12 @@ from collections.abc import Sequence
 import pytest
 import torch
 from chi_squared import require_law
+from decoding import alone, speculate
 from enumeration import own_law
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter, text_laws
-from reference.generation import decode, decode_speculatively
 from reference.laws.laws import Dense
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Stretch
@@ -76,25 +76,18 @@ def greedy(
     target: CausalModel, draft: CausalModel | Spied, policy: Fixed | Rotating, tokens: int = 30
 ) -> Generation:
     sampling = Sampling(0.0)
-    return decode_speculatively(
+    return speculate(
         target,
         ModelDrafter(draft, sampling, target.vocabulary),
         PROMPT,
-        sampling=sampling,
-        policy=policy,
-        stopping=Stopping(tokens),
-        generator=torch.Generator(),
+        sampling,
+        policy,
+        Stopping(tokens),
     )
 
 
 def own(target: CausalModel, tokens: int = 30) -> tuple[int, ...]:
-    return decode(
-        target,
-        PROMPT,
-        sampling=Sampling(0.0),
-        stopping=Stopping(tokens),
-        generator=torch.Generator(),
-    ).tokens
+    return alone(target, PROMPT, Sampling(0.0), Stopping(tokens)).tokens
 
 
 def test_after_full_acceptance_the_draft_is_fed_two_tokens() -> None:
@@ -137,14 +130,8 @@ def test_texts_have_the_law_of_the_target_over_vocabularies_of_two_widths(
     drafter = ModelDrafter(draft, Sampling(), target_width)
     generator = torch.Generator().manual_seed(3)
     counts = Counter(
-        decode_speculatively(
-            target,
-            drafter,
-            [0],
-            sampling=Sampling(),
-            policy=Fixed(2),
-            stopping=Stopping(3),
-            generator=generator,
+        speculate(
+            target, drafter, [0], Sampling(), Fixed(2), Stopping(3), generator=generator
         ).tokens
         for _ in range(800)
     )

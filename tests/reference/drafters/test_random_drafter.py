@@ -5,9 +5,9 @@ from collections import Counter
 import pytest
 import torch
 from chi_squared import require_law
+from decoding import speculate
 
 from reference.drafters.random_drafter import RandomDrafter
-from reference.generation import decode_speculatively
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Stretch
@@ -54,13 +54,13 @@ def test_nothing_asked_for_is_nothing_drafted() -> None:
 def test_texts_have_the_law_of_the_target() -> None:
     target = TabularModel(lambda text: LAW, 4)
     generator = torch.Generator().manual_seed(1)
-    generation = decode_speculatively(
+    generation = speculate(
         target,
         RandomDrafter(4, CPU),
         [0],
-        sampling=Sampling(),
-        policy=Fixed(3),
-        stopping=Stopping(6000),
+        Sampling(),
+        Fixed(3),
+        Stopping(6000),
         generator=generator,
     )
     pairs = Counter(zip(generation.tokens[::2], generation.tokens[1::2], strict=True))

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 import torch
 from combinations import DRAFT, PROMPT, SETTINGS, TARGET, VOCABULARY, covering, model_drafter
+from decoding import alone, speculate
 from enumeration import own_law, require_equal, walk_choices
 from plain_laws import plain_law, random_table
 from test_decoder_architectures import random_prompt, saved_pair
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import Choose, TreeDrafter, likeliest, without_replacement
-from reference.generation import decode, decode_speculatively
 from reference.laws.laws import Dense, OneHot
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, ranks
@@ -46,14 +46,13 @@ def test_law_of_texts_is_the_targets(
     sampling = SETTINGS[setting]
 
     def run() -> tuple[int, ...]:
-        return decode_speculatively(
+        return speculate(
             TabularModel(TARGET, VOCABULARY),
             TreeDrafter(model_drafter(DRAFT, sampling), SHAPES[shape], CHOICES[choice]),
             PROMPT,
-            sampling=sampling,
-            policy=Fixed(2),
-            stopping=Stopping(3),
-            generator=torch.Generator(),
+            sampling,
+            Fixed(2),
+            Stopping(3),
         ).tokens
 
     walk = walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)})
@@ -70,14 +69,13 @@ def test_judging_each_child_against_the_whole_target_is_seen(
     monkeypatch.setattr(Strict, "replacement", lambda _, p, q, tokens, place: p.at(place))
 
     def run() -> tuple[int, ...]:
-        return decode_speculatively(
+        return speculate(
             TabularModel(TARGET, VOCABULARY),
             TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement),
             PROMPT,
-            sampling=Sampling(),
-            policy=Fixed(1),
-            stopping=Stopping(2),
-            generator=torch.Generator(),
+            Sampling(),
+            Fixed(1),
+            Stopping(2),
         ).tokens
 
     law = walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)}).law(run)
@@ -142,10 +140,13 @@ def test_likeliest_are_those_possible_and_of_equal_ones_the_smallest_ids() -> No
 def test_draws_come_of_the_run_s_own_generator_alone(choice: str) -> None:
     def run(seed: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
         sampling = Sampling()
-        made = decode_speculatively(
+        made = speculate(
             TabularModel(TARGET, VOCABULARY),
             TreeDrafter(model_drafter(DRAFT, sampling), (-1, -1, 0, 1), CHOICES[choice]),
-            PROMPT, sampling=sampling, policy=Fixed(2), stopping=Stopping(60),
+            PROMPT,
+            sampling,
+            Fixed(2),
+            Stopping(60),
             generator=torch.Generator().manual_seed(seed),
         )  # fmt: skip
         return made.tokens, [block.drafted for block in made.blocks]
@@ -186,13 +187,10 @@ def test_greedy_texts_of_models_are_the_targets_own(architecture: str, tmp_path:
     )
     prompt = random_prompt(6, 2)
     generator = torch.Generator()
-    made = decode_speculatively(
-        target, drafter, prompt, sampling=greedy, policy=Fixed(4), stopping=Stopping(20),
-        generator=generator,
+    made = speculate(
+        target, drafter, prompt, greedy, Fixed(4), Stopping(20), generator=generator
     )  # fmt: skip
-    own = decode(
-        target, prompt, sampling=greedy, stopping=Stopping(20), generator=generator
-    )
+    own = alone(target, prompt, greedy, Stopping(20), generator=generator)
     assert made.tokens == own.tokens
     assert sum(block.accepted for block in made.blocks) > 0
 
@@ -219,13 +217,13 @@ def test_a_chain_of_likeliest_tokens_accepts_what_argmax_drafts_do() -> None:
         model_drafter(DRAFT, Sampling(0.0)),
     ):
         texts = [
-            decode_speculatively(
+            speculate(
                 target,
                 drafter,
                 PROMPT,
-                sampling=Sampling(),
-                policy=Fixed(3),
-                stopping=Stopping(12),
+                Sampling(),
+                Fixed(3),
+                Stopping(12),
                 generator=torch.Generator().manual_seed(seed),
             )
             for seed in range(200)
@@ -245,9 +243,14 @@ def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: 
         drafter = TreeDrafter(model_drafter(DRAFT, Sampling(0.0)), SHAPES[shape])
         generator = torch.Generator().manual_seed(seed)
         for gamma in (1, 2, 4):
-            text = decode_speculatively(
-                target, drafter, PROMPT, sampling=sampling, policy=Fixed(gamma),
-                stopping=Stopping(limit), generator=generator,
+            text = speculate(
+                target,
+                drafter,
+                PROMPT,
+                sampling,
+                Fixed(gamma),
+                Stopping(limit),
+                generator=generator,
             )  # fmt: skip
             [scores] = score_text(
                 target, drafter, PROMPT, text.tokens, Asked([drafter.sampling], (), gamma),
@@ -268,9 +271,8 @@ def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: 
 def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
     target = TabularModel(TARGET, VOCABULARY)
     drafter = TreeDrafter(model_drafter(DRAFT, Sampling(0.0)), (-1, -1, 0, 2))
-    tokens = decode(
-        target, PROMPT, sampling=Sampling(), stopping=Stopping(20),
-        generator=torch.Generator().manual_seed(3),
+    tokens = alone(
+        target, PROMPT, Sampling(), Stopping(20), generator=torch.Generator().manual_seed(3)
     ).tokens  # fmt: skip
     found = []
     for numbers in (1 << 23, 3 * VOCABULARY):
@@ -291,9 +293,8 @@ def test_scores_of_settings_together_are_those_of_each_alone() -> None:
     target = TabularModel(random_table(1, words), words)
     draft = TabularModel(random_table(1, words), words)
     drafter = TreeDrafter(ModelDrafter(draft, Sampling(0.0), words), (-1, 0, 1))
-    tokens = decode(
-        target, PROMPT, sampling=Sampling(), stopping=Stopping(20),
-        generator=torch.Generator().manual_seed(3),
+    tokens = alone(
+        target, PROMPT, Sampling(), Stopping(20), generator=torch.Generator().manual_seed(3)
     ).tokens  # fmt: skip
 
     def ratios(*settings: Sampling) -> list[list[list[float]]]:
@@ -319,9 +320,8 @@ def test_a_draft_that_has_no_law_is_named(choice: str, temperature: float) -> No
         model_drafter(lambda _: [math.nan] * VOCABULARY, sampling), (-1, -1, 0), CHOICES[choice]
     )
     with pytest.raises(FloatingPointError, match=f"^{drafter.name} returned"):
-        decode_speculatively(
-            TabularModel(TARGET, VOCABULARY), drafter, PROMPT, sampling=sampling,
-            policy=Fixed(2), stopping=Stopping(3), generator=torch.Generator(),
+        speculate(
+            TabularModel(TARGET, VOCABULARY), drafter, PROMPT, sampling, Fixed(2), Stopping(3)
         )  # fmt: skip
     later = TreeDrafter(
         model_drafter(lambda text: [math.nan if len(text) > 4 else 1 / VOCABULARY] * VOCABULARY,
@@ -339,10 +339,13 @@ def test_a_target_without_a_law_is_named_with_its_place() -> None:
         FloatingPointError,
         match=f"^broken returned NaN or infinite logits at position {len(PROMPT)}$",
     ):
-        decode_speculatively(
-            target, TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1)), PROMPT,
-            sampling=Sampling(), policy=Fixed(1), stopping=Stopping(3),
-            generator=torch.Generator(),
+        speculate(
+            target,
+            TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1)),
+            PROMPT,
+            Sampling(),
+            Fixed(1),
+            Stopping(3),
         )  # fmt: skip
 
 
@@ -369,8 +372,12 @@ def test_bad_trees_are_refused(tmp_path: Path) -> None:
         TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1, 0))
     TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1))
     with pytest.raises(ValueError, match="a draft that branches needs the strict rule"):
-        decode_speculatively(
-            TabularModel(TARGET, VOCABULARY), TreeDrafter(model, (-1, -1)), PROMPT,
-            sampling=Sampling(), policy=Fixed(1), stopping=Stopping(3),
-            generator=torch.Generator(), rule=Lenient(0.5),
+        speculate(
+            TabularModel(TARGET, VOCABULARY),
+            TreeDrafter(model, (-1, -1)),
+            PROMPT,
+            Sampling(),
+            Fixed(1),
+            Stopping(3),
+            rule=Lenient(0.5),
         )  # fmt: skip

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import torch
+from decoding import speculate
 from transformers import (
     Gemma2Config,
     Gemma2ForCausalLM,
@@ -118,14 +119,13 @@ def test_greedy_text_beyond_the_window_is_that_of_generate(name: str, gamma: int
         for parameter in draft.module.parameters():
             parameter.add_(0.1 * parameter.std() * torch.randn_like(parameter))
     sampling = Sampling(0.0)
-    generation = decode_speculatively(
+    generation = speculate(
         target,
         ModelDrafter(draft, sampling, target.vocabulary),
         PROMPT,
-        sampling=sampling,
-        policy=Fixed(gamma),
-        stopping=Stopping(4 * WINDOW),
-        generator=torch.Generator(),
+        sampling,
+        Fixed(gamma),
+        Stopping(4 * WINDOW),
     )
     assert list(generation.tokens) == greedy(target, 4 * WINDOW)
     assert generation.accepted > 0

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 import torch
+from decoding import alone, speculate
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.compiled_model import CompiledModel, CompileError
@@ -97,18 +97,21 @@ def test_decoding_through_it_is_decoding(
     sampling, stopping = Sampling(temperature=temperature), Stopping(20)
     texts = []
     for target, draft in (pair, (llama(), llama(noise=0.05))):
-        run = decode_speculatively(
-            target, ModelDrafter(draft, sampling, target.vocabulary), [3, 1, 4],
-            sampling=sampling, policy=Fixed(gamma), stopping=stopping,
+        run = speculate(
+            target,
+            ModelDrafter(draft, sampling, target.vocabulary),
+            [3, 1, 4],
+            sampling,
+            Fixed(gamma),
+            stopping,
             generator=torch.Generator().manual_seed(1),
         )   # fmt: skip
-        alone = decode(
-            target, [3, 1, 4], sampling=sampling, stopping=stopping,
-            generator=torch.Generator().manual_seed(1),
+        own = alone(
+            target, [3, 1, 4], sampling, stopping, generator=torch.Generator().manual_seed(1)
         )   # fmt: skip
-        texts.append([[block.tokens for block in each.blocks] for each in (run, alone)])
+        texts.append([[block.tokens for block in each.blocks] for each in (run, own)])
         if temperature == 0:
-            assert run.tokens == alone.tokens
+            assert run.tokens == own.tokens
     assert texts[0] == texts[1]
 
 

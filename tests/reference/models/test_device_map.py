@@ -4,10 +4,10 @@ import json
 
 import pytest
 import torch
+from decoding import alone
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from reference.drafters.early_exit import early_exit
-from reference.generation import decode
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.device_map import DeviceMap, input_device, is_spread, parse_device_map
@@ -37,13 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 def text(model: CachedModel) -> tuple[int, ...]:
-    return decode(
-        model,
-        [1, 2, 3],
-        sampling=Sampling(0.0),
-        stopping=Stopping(8),
-        generator=torch.Generator(),
-    ).tokens
+    return alone(model, [1, 2, 3], Sampling(0.0), Stopping(8)).tokens
 
 
 @pytest.mark.parametrize("name", ["auto", "balanced", "balanced_low_0", "sequential"])

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 import torch
+from decoding import alone, speculate
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
@@ -18,7 +19,6 @@ from transformers import (
 )
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked
 from reference.models.cached_model import CachedModel
@@ -128,31 +128,31 @@ def greedy(target: EncoderDecoderModel, prompt: list[int]) -> list[int]:
     return output[0, 1:].tolist()
 
 
-def speculate(target: CachedModel, draft: CachedModel, prompt: list[int], gamma: int) -> Generation:
+def greedily(target: CachedModel, draft: CachedModel, prompt: list[int], gamma: int) -> Generation:
     """Returns a greedy speculative text."""
     sampling = Sampling(0.0)
-    return decode_speculatively(
+    return speculate(
         target,
         ModelDrafter(draft, sampling, target.vocabulary),
         prompt,
-        sampling=sampling,
-        policy=Fixed(gamma),
-        stopping=Stopping(NEW_TOKENS),
+        sampling,
+        Fixed(gamma),
+        Stopping(NEW_TOKENS),
         generator=torch.Generator().manual_seed(0),
     )
 
 
-@pytest.mark.parametrize("gamma", [1, 3, 7])
 @pytest.mark.parametrize("family", FAMILIES)
-def test_greedy_text_is_that_of_generate(family: str, gamma: int, pairs: Pairs) -> None:
+def test_greedy_text_is_that_of_generate(family: str, pairs: Pairs) -> None:
     target, draft = pairs[family]
     for prompt in PROMPTS:
-        generation = speculate(target, draft, prompt, gamma)
         expected = greedy(target, prompt)
-        assert [*generation.text, *generation.tokens][1 : NEW_TOKENS + 1] == expected
         # A text that repeats itself, or a draft that is always or never right, would show little.
         assert len(set(expected)) > 10
-        assert 0 < generation.accepted < generation.drafted
+        for gamma in (1, 3, 7):
+            generation = greedily(target, draft, prompt, gamma)
+            assert [*generation.text, *generation.tokens][1 : NEW_TOKENS + 1] == expected
+            assert 0 < generation.accepted < generation.drafted
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -182,7 +182,7 @@ def test_the_encoder_runs_once_for_each_model(pairs: Pairs) -> None:
         encoder.register_forward_hook(lambda module, *_: runs.append(module))
         for encoder in encoders
     ]
-    speculate(*pairs["t5"], PROMPTS[1], 3)
+    greedily(*pairs["t5"], PROMPTS[1], 3)
     for hook in hooks:
         hook.remove()
     assert sorted(runs, key=id) == sorted(encoders, key=id)
@@ -209,7 +209,7 @@ def test_a_token_that_the_settings_exclude_has_no_probability(pairs: Pairs) -> N
 def test_scoring_a_text_in_one_pass_gives_the_laws_of_decoding(pairs: Pairs) -> None:
     target, draft = pairs["bart"]
     sampling = Sampling()
-    continuation = list(speculate(target, draft, PROMPTS[1], 3).tokens)
+    continuation = list(greedily(target, draft, PROMPTS[1], 3).tokens)
     drafter = ModelDrafter(target, sampling, target.vocabulary)
     [scores] = score_text(
         target,
@@ -232,13 +232,7 @@ def test_relative_positions_have_no_limit_and_learned_ones_do(pairs: Pairs) -> N
 def test_a_text_beyond_the_decoders_positions_is_refused(pairs: Pairs) -> None:
     target, _ = pairs["marian"]
     with pytest.raises(ValueError, match=r"must fit the 64 positions of .*, got 1 \+ 64 tokens"):
-        decode(
-            target,
-            [5, 6],
-            sampling=Sampling(0.0),
-            stopping=Stopping(64),
-            generator=torch.Generator(),
-        )
+        alone(target, [5, 6], Sampling(0.0), Stopping(64))
 
 
 def test_a_prompt_beyond_the_encoders_positions_is_refused(pairs: Pairs) -> None:
@@ -268,7 +262,7 @@ def test_a_pair_of_two_kinds_is_refused(pairs: Pairs) -> None:
         require_same_kind(decoder_only, t5)
     for target, draft in ((t5, decoder_only), (decoder_only, t5)):
         with pytest.raises(ValueError, match="both be decoder-only or both encoder-decoder"):
-            speculate(target, draft, [5, 6], 2)
+            greedily(target, draft, [5, 6], 2)
     require_same_kind(*pairs["t5"])
 
 

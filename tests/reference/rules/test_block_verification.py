@@ -17,12 +17,12 @@ from combinations import (
     covering,
     model_drafter,
 )
+from decoding import speculate
 from enumeration import Rows, own_law, require_equal, walk_choices
 from plain_block_verification import beginnings
 from plain_laws import normalised, plain_law
 
 from reference.drafter import Draft
-from reference.generation import decode_speculatively
 from reference.laws.laws import Dense, OneHot
 from reference.laws.sampling import Sampling
 from reference.models.tabular import TabularModel
@@ -45,14 +45,13 @@ def test_law_of_texts_is_the_targets(
     new_tokens = 3 if drafter == "random" else 4
 
     def run() -> tuple[int, ...]:
-        return decode_speculatively(
+        return speculate(
             TabularModel(TARGET, VOCABULARY),
             DRAFTERS[drafter](sampling),
             PROMPT,
-            sampling=sampling,
-            policy=POLICIES[policy],
-            stopping=Stopping(new_tokens),
-            generator=torch.Generator(),
+            sampling,
+            POLICIES[policy],
+            Stopping(new_tokens),
             rule=RULE,
         ).tokens
 
@@ -111,7 +110,7 @@ def test_the_papers_example() -> None:
 def test_at_least_i_tokens_stand_with_the_share_that_is_left() -> None:
     """The closed form that the simulator's replay rests on, against Eq. 4."""
     source = random.Random(1)
-    for _ in range(50):
+    for _ in range(20):
         p, q = (random_rows(source, 3, 3) for _ in range(2))
         for text, _mass in drafts(q):
             tokens = torch.tensor(text)
@@ -184,17 +183,16 @@ def test_a_rule_that_draws_the_correction_from_the_wrong_law_is_seen(
     monkeypatch.setattr(BlockVerification, "replacement", Strict.replacement)
 
     def run() -> tuple[int, ...]:
-        return decode_speculatively(
+        return speculate(
             TabularModel(TARGET, VOCABULARY),
             model_drafter(DRAFT, Sampling()),
             PROMPT,
-            sampling=Sampling(),
-            policy=Fixed(3),
-            stopping=Stopping(4),
-            generator=torch.Generator(),
+            Sampling(),
+            Fixed(2),
+            Stopping(3),
             rule=RULE,
         ).tokens
 
     law = walk_choices(monkeypatch, {}, joint={BlockVerification: beginnings}).law(run)
     with pytest.raises(AssertionError):
-        require_equal(law, own_law(TARGET, PROMPT, new_tokens=4), tolerance=1e-3)
+        require_equal(law, own_law(TARGET, PROMPT, new_tokens=3), tolerance=1e-3)

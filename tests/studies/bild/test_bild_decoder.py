@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import pytest
 import torch
+from decoding import alone
 from plain_laws import plain_law, random_table
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode
 from reference.laws.laws import Dense, Laws, OneHot, draw
 from reference.laws.sampling import Sampling
 from reference.models.tabular import Table, TabularModel
@@ -183,12 +183,11 @@ def example(**changed: object) -> Naive:
 
 
 def own_text(table: Table, naive: Naive) -> tuple[int, ...]:
-    return decode(
+    return alone(
         TabularModel(table, VOCABULARY),
         PROMPT,
-        sampling=naive.sampling,
-        stopping=Stopping(naive.new_tokens, naive.end_ids),
-        generator=torch.Generator(),
+        naive.sampling,
+        Stopping(naive.new_tokens, naive.end_ids),
     ).tokens
 
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pytest
 import torch
+from decoding import speculate
 from pairs import PROMPTS, VOCABULARY, tiny_llama
 
 from ngram.rows.backoff import build
@@ -15,7 +16,6 @@ from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate
 from ngram.training.kneser_ney import KneserNey
 from reference.drafter import Drafter
-from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.policies.policy import Fixed
@@ -117,14 +117,8 @@ def test_every_way_to_draft_is_replayed_as_it_is_decoded(
     for name, (chosen, drafts_of) in ways.items():
         calls[name] = 0
         for prompt, text in zip(PROMPTS, texts, strict=True):
-            generation = decode_speculatively(
-                target,
-                chosen,
-                prompt,
-                sampling=GREEDY,
-                policy=Fixed(HEADS - 1),
-                stopping=Stopping(TOKENS),
-                generator=torch.Generator(),
+            generation = speculate(
+                target, chosen, prompt, GREEDY, Fixed(HEADS - 1), Stopping(TOKENS)
             )
             assert list(generation.tokens[1:]) == text.tokens.tolist()
             stands = accepted(drafts_of(text), text.ahead())

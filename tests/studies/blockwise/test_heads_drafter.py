@@ -3,10 +3,10 @@
 import pytest
 import torch
 from combinations import TARGET, VOCABULARY
+from decoding import alone, speculate
 from heads_laboratory import heads_drafter, random_embedding, random_heads
 
 import reference.scoring
-from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked
 from reference.models.tabular import TabularModel
@@ -53,16 +53,16 @@ def test_greedy_output_is_the_targets_and_calls_are_saved() -> None:
     target = TabularModel(TARGET, VOCABULARY)
     stopping = Stopping(60)
     generator = torch.Generator()
-    own = decode(target, (0, 1), sampling=GREEDY, stopping=stopping, generator=generator)
+    own = alone(target, (0, 1), GREEDY, stopping, generator=generator)
     calls = []
     for heads in (2, 3, 6):
-        generation = decode_speculatively(
+        generation = speculate(
             target,
             heads_drafter(target, GREEDY, heads=heads),
             (0, 1),
-            sampling=GREEDY,
-            policy=Fixed(8),
-            stopping=stopping,
+            GREEDY,
+            Fixed(8),
+            stopping,
             generator=generator,
         )
         assert generation.tokens == own.tokens
@@ -120,12 +120,8 @@ def test_scores_are_the_laws_shared_mass_and_ratios_block_by_block(
     heads, embedding = random_heads(8, heads=3, width=3), random_embedding(9, 3, 3)
     drafter = HeadsDrafter(target, heads, embedding, sampling, name="heads")
     prompt = [0]
-    own = decode(
-        target,
-        prompt,
-        sampling=sampling,
-        stopping=Stopping(5),
-        generator=torch.Generator().manual_seed(3),
+    own = alone(
+        target, prompt, sampling, Stopping(5), generator=torch.Generator().manual_seed(3)
     ).tokens
     monkeypatch.setattr(reference.scoring, "ROW_NUMBERS", 3 * stretch)
     [scores] = score_text(

@@ -3,13 +3,12 @@
 import itertools
 
 import pytest
-import torch
 from combinations import POLICIES, SETTINGS, TARGET, VOCABULARY
+from decoding import speculate
 from enumeration import own_law, require_equal, walk_choices
 from heads_laboratory import heads_drafter
 from plain_laws import plain_law
 
-from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed, Policy
@@ -28,14 +27,8 @@ def law_with_heads(
 ) -> dict[tuple[int, ...], float]:
     def run() -> tuple[int, ...]:
         target = TabularModel(TARGET, VOCABULARY)
-        return decode_speculatively(
-            target,
-            heads_drafter(target, drafting),
-            prompt,
-            sampling=sampling,
-            policy=policy,
-            stopping=Stopping(new_tokens),
-            generator=torch.Generator(),
+        return speculate(
+            target, heads_drafter(target, drafting), prompt, sampling, policy, Stopping(new_tokens)
         ).tokens
 
     with monkeypatch.context() as patches:

@@ -8,13 +8,13 @@ import pytest
 import torch
 from combinations import TARGET, VOCABULARY
 from corpora import random_texts, trained_model
+from decoding import alone, speculate
 from enumeration import own_law, require_equal, walk_choices
 from heads_laboratory import heads_drafter
 from plain_laws import random_table
 
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import Vocabulary
-from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked
 from reference.models.tabular import TabularModel
@@ -63,15 +63,15 @@ def test_greedy_output_is_the_targets(rescoring: str) -> None:
     target = TabularModel(TARGET, VOCABULARY)
     stopping = Stopping(50)
     generator = torch.Generator()
-    own = decode(target, (0, 1), sampling=GREEDY, stopping=stopping, generator=generator)
+    own = alone(target, (0, 1), GREEDY, stopping, generator=generator)
     for gamma in (2, 3, 8):
-        generation = decode_speculatively(
+        generation = speculate(
             target,
             drafter(target, rescoring),
             (0, 1),
-            sampling=GREEDY,
-            policy=Fixed(gamma),
-            stopping=stopping,
+            GREEDY,
+            Fixed(gamma),
+            stopping,
             generator=generator,
         )
         assert generation.tokens == own.tokens
@@ -88,14 +88,8 @@ def test_law_of_sampled_texts_is_the_targets(
 
     def run() -> tuple[int, ...]:
         target = TabularModel(TARGET, VOCABULARY)
-        return decode_speculatively(
-            target,
-            drafter(target, rescoring),
-            (0, 1),
-            sampling=sampling,
-            policy=Fixed(2),
-            stopping=Stopping(3),
-            generator=torch.Generator(),
+        return speculate(
+            target, drafter(target, rescoring), (0, 1), sampling, Fixed(2), Stopping(3)
         ).tokens
 
     law = walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)}).law(run)
@@ -111,9 +105,7 @@ def test_law_of_sampled_texts_is_the_targets(
 def test_scores_replay_the_blocks_of_the_decoder(rescoring: str) -> None:
     """At temperature 0 a row of 0s and 1s says where each block would end."""
     target = TabularModel(TARGET, VOCABULARY)
-    own = decode(
-        target, (0, 1), sampling=GREEDY, stopping=Stopping(30), generator=torch.Generator()
-    ).tokens
+    own = alone(target, (0, 1), GREEDY, Stopping(30)).tokens
     chosen = drafter(target, rescoring)
     [scores] = score_text(
         target,
@@ -125,14 +117,8 @@ def test_scores_replay_the_blocks_of_the_decoder(rescoring: str) -> None:
     )
     torch.testing.assert_close(scores.lenient_beta[:, 0], scores.beta)
     for gamma in (1, 2, 3):
-        generation = decode_speculatively(
-            target,
-            drafter(target, rescoring),
-            (0, 1),
-            sampling=GREEDY,
-            policy=Fixed(gamma),
-            stopping=Stopping(30),
-            generator=torch.Generator(),
+        generation = speculate(
+            target, drafter(target, rescoring), (0, 1), GREEDY, Fixed(gamma), Stopping(30)
         )
         at = 0
         for block in generation.blocks:

@@ -1,0 +1,53 @@
+"""Decoding as most tests want it: all settings in a row, and chance that nobody else draws from."""
+
+from collections.abc import Sequence
+
+import torch
+
+from reference.drafter import Drafter
+from reference.generation import decode, decode_speculatively
+from reference.laws.sampling import Sampling
+from reference.models.model import Model
+from reference.policies.policy import Policy
+from reference.records import Generation
+from reference.rules.rule import Rule
+from reference.rules.strict import STRICT
+from reference.stopping import Stopping
+
+
+def alone(
+    target: Model,
+    prompt: Sequence[int],
+    sampling: Sampling,
+    stopping: Stopping,
+    *,
+    generator: torch.Generator | None = None,
+) -> Generation:
+    """Returns the target's own continuation."""
+    if generator is None:
+        generator = torch.Generator()
+    return decode(target, prompt, sampling=sampling, stopping=stopping, generator=generator)
+
+
+def speculate(
+    target: Model,
+    drafter: Drafter,
+    prompt: Sequence[int],
+    sampling: Sampling,
+    policy: Policy,
+    stopping: Stopping,
+    *,
+    rule: Rule = STRICT,
+    generator: torch.Generator | None = None,
+) -> Generation:
+    """Returns the continuation by target and drafter."""
+    return decode_speculatively(
+        target,
+        drafter,
+        prompt,
+        sampling=sampling,
+        policy=policy,
+        stopping=stopping,
+        generator=torch.Generator() if generator is None else generator,
+        rule=rule,
+    )
