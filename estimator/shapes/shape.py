@@ -40,7 +40,7 @@ def shape_of(
     # How weights are stored changes no module.
     plain = {name: value for name, value in config.items() if name != "quantization_config"}
     text, model, passed = _built(json.dumps(plain, default=dict))
-    layers = _size(text, ("num_hidden_layers", "n_layer", "n_layers", "num_layers"))
+    layers = _size(text, _LAYERS)
     caches = count_caches(
         passed.cache, text, bytes_per_value=4 if stored.plain.name == "float32" else 2
     )
@@ -59,6 +59,9 @@ def shape_of(
     )
 
 
+_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+
+
 @lru_cache(maxsize=8)
 def _built(config: str) -> tuple[Any, PreTrainedModel, MetaPass]:
     """Returns the text's configuration, its model and a pass of it; the JSON is of a file."""
@@ -69,7 +72,9 @@ def _built(config: str) -> tuple[Any, PreTrainedModel, MetaPass]:
     decoder = decoder_config(parsed)
     model = build(decoder, kind=parsed["model_type"])
     # Of a family whose class takes the whole configuration, the text's sizes.
-    return decoder.get_text_config(decoder=True), model, meta_pass(model)
+    text = decoder.get_text_config(decoder=True)
+    _size(text, _LAYERS)   # a pass of a model without layers fails in other words
+    return text, model, meta_pass(model)
 
 
 def _size(config: Any, names: tuple[str, ...], *, default: int | None = None) -> int:

@@ -37,15 +37,6 @@ class Row:
     plan: Plan
     price: Pricing
 
-    @property
-    def speeds(self) -> tuple[float, float] | None:
-        """Between which tokens per second 8 of 10 such plans lay; None: nothing is published."""
-        load, speed = self.price.load, self.plan.tokens_per_second
-        if load is None or load.speeds is None or speed is None or self.price.batch > 1:
-            return None
-        low, high = load.speeds
-        return low * speed, high * speed
-
 
 def plans(request: PlanRequest) -> tuple[Row, ...]:
     """Returns a plan for each acceptance with each pricing, the pricings of one together.

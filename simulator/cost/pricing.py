@@ -60,6 +60,16 @@ class Pricing:
     max_gamma: int | None = None
     draft_passes: Callable[[int], Mapping[int, float]] | None = None
 
+    def published_speeds(self, tokens_per_second: float | None) -> tuple[float, float] | None:
+        """Returns between which speeds 8 of 10 of those lay that were planned to be this one.
+
+        None where nothing is published, as for several sequences.
+        """
+        speeds = None if self.load is None else self.load.speeds
+        if speeds is None or tokens_per_second is None or self.batch > 1:
+            return None
+        return speeds[0] * tokens_per_second, speeds[1] * tokens_per_second
+
     def draft_pass_seconds(self, widest: int) -> Mapping[int, float]:
         """Returns the times of the draft's passes over several tokens of a sequence, by number."""
         if self.draft_passes is None:

@@ -3,114 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
+from typing import TypeVar
 
 import click
 
 MOST_VALUES = 10_000
 
-
-def numbers(
-    _ctx: click.Context, _param: click.Parameter, value: str | None
-) -> tuple[float, ...] | None:
-    """Returns what parse_numbers makes of an option; the callback of options that take a list.
-
-    Raises:
-      click.BadParameter: as parse_numbers.
-    """
-    if value is None:
-        return None
-    try:
-        return parse_numbers(value)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def number(_ctx: click.Context, _param: click.Parameter, value: str | None) -> float | None:
-    """Returns the one number of an option; its callback.
-
-    Raises:
-      click.BadParameter: if it is none.
-    """
-    if value is None:
-        return None
-    try:
-        return float(_decimal(value))
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
-
-
-def shares(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> tuple[float, ...] | None:
-    """Returns the numbers of an option, each a probability or rate; its callback.
-
-    Raises:
-      click.BadParameter: as numbers, or if one lies outside [0, 1].
-    """
-    found = numbers(ctx, param, value)
-    for each in found or ():
-        _require_share(each)
-    return found
-
-
-def share(ctx: click.Context, param: click.Parameter, value: str | None) -> float | None:
-    """Returns the one probability or rate of an option; its callback.
-
-    Raises:
-      click.BadParameter: as number, or if it lies outside [0, 1].
-    """
-    found = number(ctx, param, value)
-    if found is not None:
-        _require_share(found)
-    return found
-
-
-def duration(
-    _ctx: click.Context, _param: click.Parameter, value: float | None
-) -> float | None:
-    """Returns the value of an option that is a time; its callback.
-
-    Raises:
-      click.BadParameter: if it is negative, infinite or not a number.
-    """
-    if value is not None and not (math.isfinite(value) and value >= 0):
-        raise click.BadParameter(f"must be finite and at least 0, got {value:g}")
-    return value
-
-
-def integers(
-    _ctx: click.Context, _param: click.Parameter, value: str | None
-) -> tuple[int, ...] | None:
-    """Returns the integers of a comma-separated option, in the order written; its callback.
-
-    Raises:
-      click.BadParameter: if a part is not an integer.
-    """
-    if value is None:
-        return None
-    parts = value.split(",")
-    for part in parts:
-        if not part.strip().removeprefix("-").isdecimal():
-            raise click.BadParameter(f"{part.strip()!r} is not an integer")
-    return tuple(int(part) for part in parts)
-
-
-def integer_ranges(
-    _ctx: click.Context, _param: click.Parameter, value: str | None
-) -> tuple[int, ...] | None:
-    """Returns the integers of a list or range such as 1:256:1, in the order written; its callback.
-
-    Raises:
-      click.BadParameter: as parse_numbers, or if a value is not an integer.
-    """
-    found = numbers(_ctx, _param, value)
-    if found is None:
-        return None
-    for each in found:
-        if not each.is_integer():
-            raise click.BadParameter(f"{each:g} is not an integer")
-    return tuple(int(each) for each in found)
+Typed = TypeVar("Typed")
+Value = TypeVar("Value")
+Callback = Callable[[click.Context, click.Parameter, Typed | None], Value | None]
 
 
 def parse_numbers(text: str) -> tuple[float, ...]:
@@ -130,10 +33,40 @@ def parse_numbers(text: str) -> tuple[float, ...]:
     return tuple(values)
 
 
-def _require_share(value: float) -> None:
+def _share(text: str) -> float:
+    return _in_unit_interval(float(_decimal(text)))
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    return tuple(map(_in_unit_interval, parse_numbers(text)))
+
+
+def _in_unit_interval(value: float) -> float:
     if not 0 <= value <= 1:
         hint = f": for per cent write {value:g}%" if 2 <= value <= 100 else ""
-        raise click.BadParameter(f"must lie in [0, 1], got {value:g}{hint}")
+        raise ValueError(f"must lie in [0, 1], got {value:g}{hint}")
+    return value
+
+
+def _integers(text: str) -> tuple[int, ...]:
+    for part in text.split(","):
+        if not part.strip().removeprefix("-").isdecimal():
+            raise ValueError(f"{part.strip()!r} is not an integer")
+    return tuple(map(int, text.split(",")))
+
+
+def _integer_ranges(text: str) -> tuple[int, ...]:
+    found = parse_numbers(text)
+    for each in found:
+        if not each.is_integer():
+            raise ValueError(f"{each:g} is not an integer")
+    return tuple(map(int, found))
+
+
+def _duration(value: float) -> float:
+    if not (math.isfinite(value) and value >= 0):
+        raise ValueError(f"must be finite and at least 0, got {value:g}")
+    return value
 
 
 def _range(text: str) -> list[float]:
@@ -161,3 +94,27 @@ def _decimal(text: str) -> Decimal:
         return Decimal(whole.removesuffix("%")) / (100 if whole.endswith("%") else 1)
     except (InvalidOperation, ZeroDivisionError):
         raise ValueError(f"{text.strip()!r} is not a number") from None
+
+
+def _callback(parse: Callable[[Typed], Value]) -> Callback[Typed, Value]:
+    """Returns the callback of an option: its value parsed, or refused with the parser's reason."""
+
+    def parsed(_ctx: click.Context, _param: click.Parameter, value: Typed | None) -> Value | None:
+        if value is None:
+            return None
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return parsed
+
+
+# Callbacks of options, by what they take: a list or range of numbers; a probability or rate, or a
+# list of them; a list of integers, or of integers and ranges; a time.
+numbers = _callback(parse_numbers)
+share = _callback(_share)
+shares = _callback(_shares)
+integers = _callback(_integers)
+integer_ranges = _callback(_integer_ranges)
+duration = _callback(_duration)

@@ -16,7 +16,7 @@ _KEYS = ("gpu", "dtype", "tp", "draft_kind", "context", "needed_gb", "fits")
 
 def load_json(row: Row) -> dict[str, Any]:
     """Returns the keys of one plan's load; null where its costs are of none."""
-    low, high = row.speeds or (None, None)
+    low, high = row.price.published_speeds(row.plan.tokens_per_second) or (None, None)
     return {
         **{key: getattr(row.price.load, key, None) for key in _KEYS},
         "tokens_per_second_low": low,
@@ -50,9 +50,10 @@ def rows_notes(price: Pricing) -> list[str]:
 
 
 def _published(row: Row) -> str:
-    if row.speeds is None:
+    speeds = row.price.published_speeds(row.plan.tokens_per_second)
+    if speeds is None:
         return "Few speeds of several sequences are published to judge this by."
-    low, high = row.speeds
+    low, high = speeds
     return (
         f"Eight of ten published speeds lie between {low:.0f} and {high:.0f} tokens per second "
         f"where this says {row.plan.tokens_per_second:.0f}; ratios hold better."

@@ -37,14 +37,6 @@ class Row:
         alone = self.price.batch * self.price.cost.baseline_tokens_per_second
         return alone * self.choice.best.speedup
 
-    @property
-    def speeds(self) -> tuple[float | None, float | None]:
-        """Between which speeds 8 of 10 such plans lay; None: nothing is published."""
-        load, speed = self.price.load, self.tokens_per_second
-        if load is None or load.speeds is None or speed is None or self.price.batch > 1:
-            return None, None
-        return load.speeds[0] * speed, load.speeds[1] * speed
-
 
 def tree_json(rates: Sequence[float], rows: Sequence[Row]) -> dict[str, Any]:
     """Returns the choices as the JSON object of `specplan tree`, one row a batch size.
@@ -58,7 +50,7 @@ def tree_json(rates: Sequence[float], rows: Sequence[Row]) -> dict[str, Any]:
 
 def _row_json(row: Row) -> dict[str, Any]:
     choice = row.choice
-    low, high = row.speeds
+    low, high = row.price.published_speeds(row.tokens_per_second) or (None, None)
     return {
         "batch": row.price.batch,
         "best": _plan_json(choice.best),
@@ -97,8 +89,8 @@ def tree_text(rates: Sequence[float], rows: Sequence[Row]) -> str:
         prefix = "" if len(rows) == 1 else f"Batch {row.price.batch}: "
         lines.append(prefix + _advice(row.choice))
         if row.tokens_per_second is not None:
-            low, high = row.speeds
-            between = "" if low is None else f" {bounds(low, high, '.0f')}"
+            speeds = row.price.published_speeds(row.tokens_per_second)
+            between = "" if speeds is None else f" {bounds(*speeds, '.0f')}"
             lines.append(f"{row.tokens_per_second:.0f} tokens/s in all{between}.")
     if any(row.price.load is not None and row.price.load.modelled for row in rows):
         lines.append("Costs by a roofline: trust ratios more than speed-ups (docs/roofline.md).")

@@ -4,8 +4,8 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import chain, repeat
 from pathlib import Path
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 from metrics_pages import LOG, llama_cpp_page, sglang_page, vllm_page
+from refusals import assert_refused
 
 from specplan.main import main
 
@@ -179,93 +180,63 @@ def test_a_profile_of_blocks_that_were_cut_short_says_so(tmp_path: Path) -> None
     assert "not i.i.d.:" not in plan
 
 
-def restarted(_folder: Path) -> Iterator[list[str]]:
-    with server(vllm_page(1000, (700, 500)), vllm_page(900, (650, 450))) as url:
-        yield [url, "--interval", "0.05"]
-
-
-def one_of_two_restarted(_folder: Path) -> Iterator[list[str]]:
-    """Gives two servers of which one begins anew, while their sum rises."""
-    with (
-        server(vllm_page(1000, (900,), began=1.0), vllm_page(10, (9,), began=2.0)) as url,
-        server(vllm_page(1000, (100,)), vllm_page(3000, (1000,))) as other,
-    ):
-        yield [other, url, "--interval", "0.05"]
-
-
-def one_scrape_of_two(folder: Path) -> Iterator[list[str]]:
-    (folder / "page").write_text(vllm_page(9, (4,)))
-    yield [*[str(folder / "page")] * 2, "--since", str(folder / "page")]
-
-
-def engines_that_differ(_folder: Path) -> Iterator[list[str]]:
-    with server(vllm_page(9, (4,))) as url, server(vllm_page(9, (4, 2))) as other:
-        yield [url, other, "--follow", "--interval", "0.05"]
-
-
-def silent(_folder: Path) -> Iterator[list[str]]:
-    with server(vllm_page(0, (0, 0))) as url:
-        yield [url]
-
-
-def off(_folder: Path) -> Iterator[list[str]]:
-    with server("# TYPE vllm:x gauge\nvllm:x 1.0\n") as url:
-        yield [url]
-
-
-def missing(_folder: Path) -> Iterator[list[str]]:
-    with server("") as url:
-        yield [f"{url}/nowhere"]
-
-
-def two_costs(folder: Path) -> Iterator[list[str]]:
-    (folder / "log").write_text(LOG)
-    yield [str(folder / "log"), "--c", "0.05,0.1"]
-
-
-def saved_interval(folder: Path) -> Iterator[list[str]]:
-    (folder / "log").write_text(LOG)
-    yield [str(folder / "log"), "--interval", "1"]
-
-
-def gamma_of_other_engine(folder: Path) -> Iterator[list[str]]:
-    (folder / "log").write_text(LOG)
-    (folder / "page").write_text(sglang_page(calls=9, generated=20, requests=1))
-    yield [str(folder / "log"), str(folder / "page")]
-
-
-def constant(*arguments: str) -> Callable[[Path], Iterator[list[str]]]:
-    def case(_folder: Path) -> Iterator[list[str]]:
-        yield list(arguments)
-
-    return case
+RESTARTED = [vllm_page(1000, (700, 500)), vllm_page(900, (650, 450))]
+# One of two servers begins anew, while their sum rises.
+ONE_RESTARTED = [vllm_page(1000, (900,), began=1.0), vllm_page(10, (9,), began=2.0)]
+RISING = [vllm_page(1000, (100,)), vllm_page(3000, (1000,))]
 
 
 @pytest.mark.parametrize(
-    ("case", "message"),
+    ("pages", "arguments", "message"),
     [
-        (restarted, "got 1000 drafts, then 900: the server was restarted"),
-        (one_of_two_restarted, "got 1000 drafts, then 10: the server was restarted"),
-        (one_scrape_of_two, "--since must be given once for each source, got 1 for 2"),
-        (engines_that_differ, "sources must be of one gamma, got 1 and 2"),
-        (silent, "drafts must be at least 1, got 0: no request was decoded in that time"),
-        (off, "metrics must have vllm:spec_decode_num_drafts, got none: speculation is off; "
-              "--speculative-config turns it on"),
-        (missing, "must answer, got status 404"),
-        (constant("http://127.0.0.1:1"), "nothing answers at http://127.0.0.1:1/metrics"),
-        (constant("no-such-file"), "no-such-file: No such file or directory"),
-        (constant("http://127.0.0.1:1", "--follow", "--json"),
-         "--json cannot be given with --follow"),
-        (two_costs, "observe takes one cost, got 2: state one c, one load"),
-        (saved_interval, "--interval and --follow need a server's URL, got"),
-        (gamma_of_other_engine, "sources must be of one engine, got vllm and sglang"),
+        ([RESTARTED], "--interval 0.05", "got 1000 drafts, then 900: the server was restarted"),
+        ([RISING, ONE_RESTARTED], "--interval 0.05",
+         "got 1000 drafts, then 10: the server was restarted"),
+        ([[vllm_page(9, (4,))], [vllm_page(9, (4, 2))]], "--follow --interval 0.05",
+         "sources must be of one gamma, got 1 and 2"),
+        ([[vllm_page(0, (0, 0))]], "",
+         "drafts must be at least 1, got 0: no request was decoded in that time"),
+        ([["# TYPE vllm:x gauge\nvllm:x 1.0\n"]], "",
+         "metrics must have vllm:spec_decode_num_drafts, got none: speculation is off; "
+         "--speculative-config turns it on"),
     ],
+    ids=["restarted", "one restarted", "gammas", "silent", "off"],
 )  # fmt: skip
-def test_refuses_in_one_line(
-    case: Callable[[Path], Iterator[list[str]]], message: str, tmp_path: Path
+def test_what_servers_count_is_refused_in_one_line(
+    pages: list[list[str]], arguments: str, message: str
 ) -> None:
-    for arguments in case(tmp_path):
-        result = observe(*arguments)
-        assert result.exit_code == 2, result.output
-        assert message in result.stderr
-        assert len(result.stderr.splitlines()) == 1 or "Usage:" in result.stderr
+    with ExitStack() as servers:
+        urls = [servers.enter_context(server(*each)) for each in pages]
+        assert_refused(observe(*urls, *arguments.split()), message)
+
+
+def test_a_page_that_a_server_lacks_is_refused() -> None:
+    with server("") as url:
+        assert_refused(observe(f"{url}/nowhere"), "must answer, got status 404")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("page page --since page", "--since must be given once for each source, got 1 for 2"),
+        ("page --since page --interval 1", "--interval cannot be combined with --since"),
+        ("http://127.0.0.1:1", "nothing answers at http://127.0.0.1:1/metrics"),
+        ("no-such-file", "no-such-file: No such file or directory"),
+        ("http://127.0.0.1:1 --follow --json", "--json cannot be given with --follow"),
+        ("http://127.0.0.1:1 --follow -o p.json", "--output cannot be given with --follow"),
+        ("log --c 0.05,0.1", "observe takes one cost, got 2: state one c, one load"),
+        ("log --c 0.05 --draft-ms 1", "--c cannot be combined with --draft-ms, which needs"),
+        ("log --max-gamma 8", "--max-gamma needs a cost, such as --c: nothing is planned"),
+        ("log --draft-sampling sampled", "--draft-sampling needs --output"),
+        ("log --interval 1", "--interval and --follow need a server's URL, got log"),
+        ("log other", "sources must be of one engine, got vllm and sglang"),
+    ],
+)
+def test_bad_input_is_refused_in_one_line(
+    arguments: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("page").write_text(vllm_page(9, (4,)))
+    Path("log").write_text(LOG)
+    Path("other").write_text(sglang_page(calls=9, generated=20, requests=1))
+    assert_refused(observe(*arguments.split()), message)

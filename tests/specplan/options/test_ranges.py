@@ -4,7 +4,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from specplan.options.ranges import MOST_VALUES, number, parse_numbers
+from specplan.options.ranges import MOST_VALUES, parse_numbers, share
 
 
 @pytest.mark.parametrize(
@@ -65,13 +65,13 @@ def test_what_is_no_list_is_refused_by_name(text: str, message: str) -> None:
 
 
 @click.command()
-@click.option("--rate", callback=number)
+@click.option("--rate", callback=share)
 def _show(rate: float | None) -> None:
     click.echo(repr(rate))
 
 
 @pytest.mark.parametrize(
-    ("text", "value"), [("0.61", 0.61), ("61.3%", 0.613), ("171/297", 171 / 297), ("4", 4.0)]
+    ("text", "value"), [("0.61", 0.61), ("61.3%", 0.613), ("171/297", 171 / 297), ("1", 1.0)]
 )
 def test_a_number_may_be_a_percentage_or_a_ratio(text: str, value: float) -> None:
     assert CliRunner().invoke(_show, ["--rate", text]).output == f"{value!r}\n"
