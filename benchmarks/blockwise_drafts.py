@@ -17,6 +17,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from msgspec import to_builtins
 from tqdm import tqdm
 
 from estimator.prompts import DEFINITION
@@ -115,7 +116,7 @@ def main() -> None:
             k=K,
             step=bar.update,
         )
-    result["setup"] = {
+    setup = {
         "target": "embedded",
         "heads": "embedded",
         "neural": "embedded",
@@ -132,9 +133,10 @@ def main() -> None:
         "ngrams": {name: [len(level.words) for level in a.model.levels]
                    for name, a in automata.items()},
     }
+    written = to_builtins(result) | {"setup": setup}
     with whole_file(arguments.output) as partial:
-        partial.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
-    print(f"{len(kept)} texts, {result['texts']} of them evaluated: {arguments.output}")
+        partial.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    print(f"{len(kept)} texts, {result.texts} of them evaluated: {arguments.output}")
 
 
 if __name__ == "__main__":

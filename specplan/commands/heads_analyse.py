@@ -52,6 +52,7 @@ def analyse_command(
       specplan heads analyse
       specplan heads analyse --target T --draft heads:heads/ --ngram 4gram.arpa --prompts my.jsonl
     """
+    from msgspec import to_builtins
     from tqdm import tqdm
 
     from estimator.drafters.kind import EMBEDDED, Beside, ModelKind, Needs
@@ -120,6 +121,6 @@ def analyse_command(
     if len(kept) < len(texts):
         warn(f"{len(texts) - len(kept)} texts ended with their first token and tell nothing")
     if as_json:
-        print_json(result)
+        print_json(to_builtins(result))
     else:
         click.echo(report(result))

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from specplan.reports.table import Column, table
+from studies.blockwise.records import Analysis, HeadEntropy, Way
 
 
-def report(result: Mapping[str, Any]) -> str:
-    """Returns what `specplan heads analyse` prints.
-
-    Args:
-      result: of `studies.blockwise.analysis.analyse`.
-    """
-    weights = ", ".join(
-        f"{name} {tuning['best_weight']:g}" for name, tuning in result["tuning"].items()
-    )
+def report(result: Analysis) -> str:
+    """Returns what `specplan heads analyse` prints."""
+    weights = ", ".join(f"{name} {of.best_weight:g}" for name, of in result.tuning.items())
     lines = [
-        f"{result['heads']} heads, lattices of {result['k']} tokens a head, {result['texts']} "
-        f"texts of {result['tokens']} tokens; weights chosen on {result['tuning_texts']} others: "
+        f"{result.heads} heads, lattices of {result.k} tokens a head, {result.texts} "
+        f"texts of {result.tokens} tokens; weights chosen on {result.tuning_texts} others: "
         f"{weights or 'none'}",
-        table(result["variants"], _VARIANTS),
+        table(result.variants, _VARIANTS),
         "",
-        table(result["entropy"], _ENTROPY),
-        f"h_max {result['h_max']}",
+        table(result.entropy, _ENTROPY),
+        f"h_max {result.h_max}",
     ]
     return "\n".join(lines)
 
@@ -37,28 +29,27 @@ def _value(
     return f"{value:{form}}{unit} ({low:{form}} to {high:{form}})"
 
 
-def _over_base(row: dict[str, Any]) -> str:
-    if row["name"] == "base":
+def _over_base(way: Way) -> str:
+    if way.name == "base":
         return ""
-    return _value(row["change_percent"], row["change_low"], row["change_high"], "+.1f", "%")
+    return _value(way.change_percent, way.change_low, way.change_high, "+.1f", "%")
+
+
+def _repeated(way: Way) -> str:
+    return "" if way.consecutive_percent is None else f"{way.consecutive_percent:.1f}%"
 
 
 _VARIANTS = [
-    Column[dict[str, Any]]("draft", lambda row: row["name"]),
-    Column[dict[str, Any]](
-        "block efficiency", lambda row: _value(row["block_efficiency"], row["low"], row["high"])
+    Column[Way]("draft", lambda way: way.name),
+    Column[Way](
+        "block efficiency", lambda way: _value(way.block_efficiency, way.low, way.high)
     ),
-    Column[dict[str, Any]]("over base", _over_base),
-    Column[dict[str, Any]](
-        "repeated",
-        lambda row: f"{row['consecutive_percent']:.1f}%" if "consecutive_percent" in row else "",
-    ),
-    Column[dict[str, Any]](
-        "longest run", lambda row: f"{row['max_run']:.2f}" if "max_run" in row else ""
-    ),
+    Column[Way]("over base", _over_base),
+    Column[Way]("repeated", _repeated),
+    Column[Way]("longest run", lambda way: "" if way.max_run is None else f"{way.max_run:.2f}"),
 ]
 _ENTROPY = [
-    Column[dict[str, Any]]("head", lambda row: str(row["head"])),
-    Column[dict[str, Any]]("entropy (nats)", lambda row: f"{row['mean']:.2f}"),
-    Column[dict[str, Any]]("5% to 95%", lambda row: f"{row['p5']:.2f} to {row['p95']:.2f}"),
+    Column[HeadEntropy]("head", lambda of: str(of.head)),
+    Column[HeadEntropy]("entropy (nats)", lambda of: f"{of.mean:.2f}"),
+    Column[HeadEntropy]("5% to 95%", lambda of: f"{of.p5:.2f} to {of.p95:.2f}"),
 ]

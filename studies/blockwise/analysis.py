@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from estimator.intervals import ratio_interval
@@ -14,7 +15,8 @@ from reference.models.model import Model
 from studies.blockwise.drafts import Drafts, heads_drafts, local_drafts, path_drafts
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.measures import Counts, accepted, oracle, target_calls
-from studies.blockwise.tables import by_head, entropy, repetition, wins
+from studies.blockwise.records import Analysis, Tuning, Way, Weighted
+from studies.blockwise.tables import BIN, by_head, correlation, entropies, h_max, repetition, wins
 from studies.blockwise.texts import BlockText
 
 WEIGHTS = (0.1, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 5.0, 10.0)   # their appendix E
@@ -59,8 +61,8 @@ def tuned(
     texts: Sequence[BlockText],
     drafts_of: Callable[[BlockText, Sequence[float]], Sequence[Drafts]],
     weights: Sequence[float] = WEIGHTS,
-) -> list[dict[str, float]]:
-    """Returns the block efficiency of each weight, on texts kept for tuning.
+) -> Tuning:
+    """Returns the block efficiency of each weight, on texts kept for tuning, and the best.
 
     Args:
       texts: kept.
@@ -72,15 +74,31 @@ def tuned(
         ahead = text.ahead()
         for of_weight, drafts in zip(lengths, drafts_of(text, weights), strict=True):
             of_weight.append(accepted(drafts, ahead))
-    return [
-        {"weight": weight, "block_efficiency": calls_of(texts, of_weight).block_efficiency}
+    rows = [
+        Weighted(weight, calls_of(texts, of_weight).block_efficiency)
         for weight, of_weight in zip(weights, lengths, strict=True)
     ]
+    return Tuning(best_weight(rows), tuple(rows))
 
 
-def best_weight(rows: Sequence[Mapping[str, float]]) -> float:
+def best_weight(rows: Sequence[Weighted]) -> float:
     """Returns the weight of the largest block efficiency, the smallest such."""
-    return max(rows, key=lambda row: (row["block_efficiency"], -row["weight"]))["weight"]
+    return max(rows, key=lambda row: (row.block_efficiency, -row.weight)).weight
+
+
+def way_of(name: str, calls: Calls, base: Calls) -> Way:
+    """Returns the block efficiency of one way to draft, and its change over the heads' own."""
+    low, high = ratio_interval(calls.tokens.tolist(), calls.calls.tolist())
+    ends = ratio_interval(base.calls.tolist(), calls.calls.tolist())
+    return Way(
+        name=name,
+        block_efficiency=calls.block_efficiency,
+        low=low,
+        high=high,
+        change_percent=100 * (int(base.calls.sum()) / int(calls.calls.sum()) - 1),
+        change_low=None if ends[0] is None else 100 * (ends[0] - 1),
+        change_high=None if ends[1] is None else 100 * (ends[1] - 1),
+    )
 
 
 def analyse(
@@ -90,8 +108,8 @@ def analyse(
     *,
     k: int,
     step: Callable[[], object] = lambda: None,
-) -> dict[str, Any]:
-    """Returns every analysis as JSON knows it; intervals leave out texts in turn.
+) -> Analysis:
+    """Returns every analysis; intervals leave out texts in turn.
 
     Args:
       tuning: texts on which the rescorers' weights are chosen.
@@ -101,103 +119,98 @@ def analyse(
       step: called after each way to draft.
     """
     ahead = [text.ahead() for text in texts]
+
+    def lengths_of(drafts: Sequence[Drafts]) -> list[Counts]:
+        return [accepted(*pair) for pair in zip(drafts, ahead, strict=True)]
+
+    def paths_of(automaton: Automaton | None, weight: float) -> list[Drafts]:
+        return [path_drafts(t, automaton, [weight], count=PARALLEL[-1])[0] for t in texts]
+
     base = [heads_drafts(text) for text in texts]
-    base_lengths = [accepted(*pair) for pair in zip(base, ahead, strict=True)]
+    base_lengths = lengths_of(base)
     base_calls = calls_of(texts, base_lengths)
-    tuning_rows: dict[str, list[dict[str, float]]] = {}
+
+    def way(name: str, lengths: Sequence[Counts]) -> Way:
+        return way_of(name, calls_of(texts, lengths), base_calls)
+
+    tunings: dict[str, Tuning] = {}
     drafts: dict[str, list[Drafts]] = {"base": base}
-    parallel: dict[str, list[Drafts]] = {
-        "parallel base": [path_drafts(t, None, [0.0], count=PARALLEL[-1])[0] for t in texts]
-    }
+    parallel = {"parallel base": paths_of(None, 0.0)}
     step()
     for name, automaton in rescorers.ngrams.items():
-        tuning_rows[name] = tuned(tuning, _first_path(automaton))
-        weight = best_weight(tuning_rows[name])
-        paths = [path_drafts(t, automaton, [weight], count=PARALLEL[-1])[0] for t in texts]
+        tunings[name] = tuned(tuning, partial(_first_paths, automaton))
+        paths = paths_of(automaton, tunings[name].best_weight)
         drafts[name] = [of_text[:, 0] for of_text in paths]
         parallel[f"parallel {name}"] = paths
         step()
     if rescorers.neural is not None:
-        model = rescorers.neural
-        tuning_rows["neural"] = tuned(tuning, _local(model))
-        weight = best_weight(tuning_rows["neural"])
-        drafts["neural"] = [local_drafts(t, model, weight) for t in texts]
+        tunings["neural"] = tuned(tuning, partial(_rescored, rescorers.neural))
+        best = tunings["neural"].best_weight
+        drafts["neural"] = [local_drafts(text, rescorers.neural, best) for text in texts]
         step()
-
-    def row(name: str, calls: Calls) -> dict[str, Any]:
-        low, high = ratio_interval(calls.tokens.tolist(), calls.calls.tolist())
-        fewer = int(base_calls.calls.sum()) / int(calls.calls.sum())
-        ends = ratio_interval(base_calls.calls.tolist(), calls.calls.tolist())
-        return {
-            "name": name,
-            "block_efficiency": calls.block_efficiency,
-            "low": low,
-            "high": high,
-            "change_percent": 100 * (fewer - 1),
-            "change_low": None if ends[0] is None else 100 * (ends[0] - 1),
-            "change_high": None if ends[1] is None else 100 * (ends[1] - 1),
-        }
-
-    def lengths_of(of_texts: Sequence[Drafts]) -> list[Counts]:
-        return [accepted(*pair) for pair in zip(of_texts, ahead, strict=True)]
-
-    variants = []
-    for name, of_texts in drafts.items():
-        variants.append(
-            row(name, calls_of(texts, lengths_of(of_texts))) | repetition(texts, of_texts)
-        )
-    for name, paths in parallel.items():
-        variants.append(row(name, calls_of(texts, lengths_of(paths))))
-    tokens = [np.stack([lattice.tokens for lattice in text.lattices]) for text in texts]
+    single = {name: lengths_of(of_texts) for name, of_texts in drafts.items()}
+    arcs = [np.stack([lattice.tokens for lattice in text.lattices]) for text in texts]
     oracles = [
-        calls_of(texts, [oracle(t, a, arcs) for t, a in zip(tokens, ahead, strict=True)])
-        for arcs in range(1, k + 1)
+        way(f"oracle k={n}", [oracle(*pair, n) for pair in zip(arcs, ahead, strict=True)])
+        for n in range(1, k + 1)
     ]
-    variants.append(row(f"oracle k={k}", oracles[-1]))
     step()
-    return {
-        "texts": len(texts),
-        "tokens": int(base_calls.tokens.sum()),
-        "tuning_texts": len(tuning),
-        "heads": texts[0].lattices[0].steps + 1,
-        "k": k,
-        "variants": variants,
-        "tuning": {
-            name: {"best_weight": best_weight(rows), "rows": rows}
-            for name, rows in tuning_rows.items()
-        },
-        "oracle": [
-            {"k": arcs} | row(f"oracle k={arcs}", calls)
-            for arcs, calls in enumerate(oracles, start=1)
-        ],
-        "by_heads": [
-            row(str(heads), calls_of(texts, [of.clip(max=heads - 1) for of in base_lengths]))
-            for heads in HEADS
-            if heads <= texts[0].lattices[0].steps + 1
-        ],
-        "parallel": [
-            {"p": p}
-            | row(name, calls_of(texts, lengths_of([of_text[:, :p] for of_text in paths])))
+    heads = texts[0].lattices[0].steps + 1
+    efficiency = base_calls.tokens / base_calls.calls
+    rises = [h_max([text]) for text in texts]
+    return Analysis(
+        texts=len(texts),
+        tokens=int(base_calls.tokens.sum()),
+        tuning_texts=len(tuning),
+        heads=heads,
+        k=k,
+        variants=(
+            *(
+                structs.replace(way(name, single[name]), **repetition(texts, of_texts))
+                for name, of_texts in drafts.items()
+            ),
+            *(way(name, lengths_of(paths)) for name, paths in parallel.items()),
+            oracles[-1],
+        ),
+        tuning=tunings,
+        oracle=tuple(structs.replace(of_k, k=n) for n, of_k in enumerate(oracles, start=1)),
+        by_heads=tuple(
+            way(str(count), [of.clip(max=count - 1) for of in base_lengths])
+            for count in HEADS
+            if count <= heads
+        ),
+        parallel=tuple(
+            structs.replace(way(name, lengths_of([of_text[:, :p] for of_text in paths])), p=p)
             for name, paths in parallel.items()
             for p in PARALLEL
-        ],
-        "acceptance_by_head": by_head(base_lengths, texts),
-        "wins": {
-            name: wins(texts, base, of_texts, lengths_of(of_texts), base_lengths)
+        ),
+        acceptance_by_head=tuple(by_head(base_lengths, texts)),
+        wins={
+            name: wins(texts, base, of_texts, gain=_gain(single[name], base_lengths))
             for name, of_texts in drafts.items()
             if name != "base"
         },
-        **entropy(texts, base_calls.tokens / base_calls.calls),
-    }
+        entropy=entropies(texts),
+        entropy_bin=BIN,
+        h_max=h_max(texts),
+        h_max_by_text=tuple(rises),
+        block_efficiency_by_text=tuple(efficiency.tolist()),
+        h_max_correlation=correlation(np.array(rises, float), efficiency),
+    )
 
 
-def _first_path(
-    automaton: Automaton,
-) -> Callable[[BlockText, Sequence[float]], Sequence[Drafts]]:
-    """Returns n-gram rescoring, p = 1, as a function of text and weights."""
-    return lambda text, weights: path_drafts(text, automaton, weights, count=1)
+def _first_paths(
+    automaton: Automaton, text: BlockText, weights: Sequence[float]
+) -> Sequence[Drafts]:
+    """Returns what n-gram rescoring, p = 1, drafts with each weight."""
+    return path_drafts(text, automaton, weights, count=1)
 
 
-def _local(model: Model) -> Callable[[BlockText, Sequence[float]], Sequence[Drafts]]:
-    """Returns local rescoring as a function of text and weights."""
-    return lambda text, weights: [local_drafts(text, model, weight) for weight in weights]
+def _rescored(model: Model, text: BlockText, weights: Sequence[float]) -> Sequence[Drafts]:
+    """Returns what local rescoring drafts with each weight."""
+    return [local_drafts(text, model, weight) for weight in weights]
+
+
+def _gain(lengths: Sequence[Counts], base: Sequence[Counts]) -> Counts:
+    """Returns by how much more of each block's draft stands, all texts in one."""
+    return np.asarray(np.concatenate(lengths) - np.concatenate(base))

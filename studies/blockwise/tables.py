@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +10,7 @@ from numpy.typing import NDArray
 from estimator.intervals import jackknife_interval
 from studies.blockwise.drafts import Drafts
 from studies.blockwise.measures import Counts, increasing_heads, longest_runs, repeats
+from studies.blockwise.records import HeadEntropy, Interval, Wins
 from studies.blockwise.texts import BlockText
 
 BIN = 0.25   # nats, of the entropies' histograms
@@ -45,64 +45,58 @@ def by_head(lengths: Sequence[Counts], texts: Sequence[BlockText]) -> list[float
 
 
 def wins(
-    texts: Sequence[BlockText],
-    base: Sequence[Drafts],
-    drafts: Sequence[Drafts],
-    lengths: Sequence[Counts],
-    base_lengths: Sequence[Counts],
-) -> dict[str, float | int | None]:
-    """Returns Table 5's columns: blocks that stand further than the heads' own, or less far."""
+    texts: Sequence[BlockText], base: Sequence[Drafts], drafts: Sequence[Drafts], *, gain: Counts
+) -> Wins:
+    """Returns Table 5's columns: blocks that stand further than the heads' own, or less far.
+
+    Args:
+      texts: in which the blocks begin.
+      base, drafts: the heads' own, and those that are compared with them.
+      gain: by how many tokens these stand further, over the blocks of all texts.
+    """
     own = [_own(text) for text in texts]
     before = np.concatenate([repeats(*pair).any(axis=1) for pair in zip(base, own, strict=True)])
     after = np.concatenate([repeats(*pair).any(axis=1) for pair in zip(drafts, own, strict=True)])
-    gain = np.concatenate(lengths) - np.concatenate(base_lengths)
-    shares: dict[str, float | int | None] = {"ties": int((gain == 0).sum())}
-    for name, these in (("wins", gain > 0), ("losses", gain < 0)):
+
+    def counted(these: NDArray[np.bool_]) -> tuple[int, float | None, float | None]:
         count = int(these.sum())
-        shares[name] = count
         repaired, regressed = before & ~after & these, ~before & after & these
-        shares[f"{name}_repair_percent"] = 100 * int(repaired.sum()) / count if count else None
-        shares[f"{name}_regress_percent"] = 100 * int(regressed.sum()) / count if count else None
-    return shares
+        if count == 0:
+            return 0, None, None
+        return count, 100 * int(repaired.sum()) / count, 100 * int(regressed.sum()) / count
+
+    return Wins(int((gain == 0).sum()), *counted(gain > 0), *counted(gain < 0))
 
 
-def entropy(texts: Sequence[BlockText], efficiency: NDArray[np.float64]) -> dict[str, Any]:
-    """Returns each head's entropies, h_max, and its correlation to block efficiency by text.
-
-    Args:
-      texts: with the entropies of all heads.
-      efficiency: of the heads' own drafts, by text, shape (texts,).
-    """
-    entropies = np.concatenate([text.entropy for text in texts])
-    by_text = np.array([increasing_heads(text.entropy.mean(axis=0)) for text in texts], float)
-    bins = int(entropies.max() / BIN) + 1
-    return {
-        "entropy": [
-            {
-                "head": head,
-                "mean": float(column.mean()),
-                "p5": float(np.percentile(column, 5)),
-                "p95": float(np.percentile(column, 95)),
-                "shares": [
-                    int(count) / len(column)
-                    for count in np.bincount((column / BIN).astype(int), minlength=bins)
-                ],
-            }
-            for head, column in enumerate(entropies.T, start=1)
-        ],
-        "entropy_bin": BIN,
-        "h_max": increasing_heads(entropies.mean(axis=0)),
-        "h_max_by_text": by_text.astype(int).tolist(),
-        "block_efficiency_by_text": efficiency.tolist(),
-        "h_max_correlation": correlation(by_text, efficiency),
-    }
+def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
+    """Returns how the entropy of each head is distributed over all positions."""
+    columns = np.concatenate([text.entropy for text in texts]).T
+    bins = int(columns.max() / BIN) + 1
+    return tuple(
+        HeadEntropy(
+            head=head,
+            mean=float(column.mean()),
+            p5=float(np.percentile(column, 5)),
+            p95=float(np.percentile(column, 95)),
+            shares=tuple(
+                int(count) / len(column)
+                for count in np.bincount((column / BIN).astype(int), minlength=bins)
+            ),
+        )
+        for head, column in enumerate(columns, start=1)
+    )
 
 
-def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> dict[str, float | None]:
-    """Returns Pearson's r and its interval on Fisher's scale; null where one does not vary."""
+def h_max(texts: Sequence[BlockText]) -> int:
+    """Returns the head up to which the mean entropy over these texts increases."""
+    return increasing_heads(np.concatenate([text.entropy for text in texts]).mean(axis=0))
+
+
+def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> Interval:
+    """Returns Pearson's r and its interval on Fisher's scale; None where one does not vary."""
     kept = [np.arange(len(x)) != left for left in range(len(x))]
     if len(x) < 3 or any(np.ptp(x[some]) == 0 or np.ptp(y[some]) == 0 for some in kept):
-        return {"value": None, "low": None, "high": None}
+        return Interval(None, None, None)
     value = float(np.corrcoef(x, y)[0, 1])
     without = [np.corrcoef(x[some], y[some])[0, 1] for some in kept]
 
@@ -111,5 +105,4 @@ def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> dict[str, flo
         centre = np.arctanh(min(max(r, -1 + 1e-12), 1 - 1e-12))
         return float(np.tanh(centre - half)), float(np.tanh(centre + half))
 
-    low, high = jackknife_interval(value, without, scale=fisher)
-    return {"value": value, "low": low, "high": high}
+    return Interval(value, *jackknife_interval(value, without, scale=fisher))

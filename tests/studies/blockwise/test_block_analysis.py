@@ -34,6 +34,7 @@ from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.drafter import LatticeDrafter
 from studies.blockwise.lattice.rescoring import GlobalRescoring, LocalRescoring
 from studies.blockwise.measures import accepted, target_calls
+from studies.blockwise.records import Interval, Weighted
 from studies.blockwise.tables import correlation
 from studies.blockwise.texts import BlockText, block_text
 from studies.blockwise.training import heads_loss, states_and_logits, tokens_ahead
@@ -144,35 +145,35 @@ def test_an_analysis_says_what_the_replay_of_each_way_says(
     result = analyse(
         texts[:1], texts[1:], Rescorers({"2-gram": automaton}, small()), k=K
     )
-    variants = {row["name"]: row for row in result["variants"]}
+    variants = {way.name: way for way in result.variants}
     assert list(variants) == [
         "base", "2-gram", "neural", "parallel base", "parallel 2-gram", "oracle k=4"
     ]  # fmt: skip
     tokens = sum(len(text.tokens) for text in texts[1:])
-    assert result["tokens"] == tokens
+    assert result.tokens == tokens
     for name, chosen in (("2-gram", 1), ("parallel 2-gram", 16)):
-        weight = result["tuning"]["2-gram"]["best_weight"]
+        weight = result.tuning["2-gram"].best_weight
         calls = sum(
             target_calls(
                 accepted(path_drafts(t, automaton, [weight], count=chosen)[0], t.ahead())
             )
             for t in texts[1:]
         )
-        assert variants[name]["block_efficiency"] == tokens / calls
-        assert variants[name]["low"] <= tokens / calls <= variants[name]["high"]
-    assert variants["base"]["change_percent"] == 0
-    oracles = [row["block_efficiency"] for row in result["oracle"]]
-    assert [row["k"] for row in result["oracle"]] == [1, 2, 3, 4]
-    assert oracles[0] == variants["base"]["block_efficiency"]
+        assert variants[name].block_efficiency == tokens / calls
+        assert variants[name].low <= tokens / calls <= variants[name].high
+    assert variants["base"].change_percent == 0
+    oracles = [row.block_efficiency for row in result.oracle]
+    assert [row.k for row in result.oracle] == [1, 2, 3, 4]
+    assert oracles[0] == variants["base"].block_efficiency
     assert oracles == sorted(oracles)
-    assert oracles[-1] == variants["oracle k=4"]["block_efficiency"]
-    assert max(row["block_efficiency"] for row in result["parallel"]) <= oracles[-1]
-    first = {row["name"]: row for row in result["parallel"] if row["p"] == 1}
-    assert first["parallel base"]["block_efficiency"] == oracles[0]
-    assert [row["name"] for row in result["by_heads"]] == ["3"]
-    wins = result["wins"]["2-gram"]
-    assert wins["ties"] + wins["wins"] + wins["losses"] == tokens
-    assert len(result["acceptance_by_head"]) == HEADS - 1
+    assert oracles[-1] == variants["oracle k=4"].block_efficiency
+    assert max(row.block_efficiency for row in result.parallel) <= oracles[-1]
+    first = {row.name: row for row in result.parallel if row.p == 1}
+    assert first["parallel base"].block_efficiency == oracles[0]
+    assert [row.name for row in result.by_heads] == ["3"]
+    wins = result.wins["2-gram"]
+    assert wins.ties + wins.wins + wins.losses == tokens
+    assert len(result.acceptance_by_head) == HEADS - 1
 
 
 def test_the_weight_is_the_one_of_the_largest_block_efficiency(
@@ -181,23 +182,19 @@ def test_the_weight_is_the_one_of_the_largest_block_efficiency(
     def drafts_of(text: BlockText, weights: Sequence[float]) -> list[Drafts]:
         return path_drafts(text, automaton, weights, count=1)
 
-    rows = tuned(texts, drafts_of, weights=(0.0, 1.0, 20.0))
-    for row, weight in zip(rows, (0.0, 1.0, 20.0), strict=True):
+    found = tuned(texts, drafts_of, weights=(0.0, 1.0, 20.0))
+    for row, weight in zip(found.rows, (0.0, 1.0, 20.0), strict=True):
         lengths = [accepted(drafts_of(text, [weight])[0], text.ahead()) for text in texts]
-        assert row == {
-            "weight": weight, "block_efficiency": calls_of(texts, lengths).block_efficiency
-        }  # fmt: skip
-    assert best_weight([{"weight": 2, "block_efficiency": 1.5},
-                        {"weight": 1, "block_efficiency": 1.5},
-                        {"weight": 3, "block_efficiency": 1.4}]) == 1  # fmt: skip
+        assert row == Weighted(weight, calls_of(texts, lengths).block_efficiency)
+    assert best_weight([Weighted(2, 1.5), Weighted(1, 1.5), Weighted(3, 1.4)]) == 1
 
 
 def test_correlation_is_pearsons_and_null_where_nothing_varies() -> None:
     x, y = np.array([1.0, 2, 3, 4, 5]), np.array([2.0, 1, 4, 3, 5])
     found = correlation(x, y)
-    assert found["value"] == pytest.approx(0.8)
-    assert found["low"] < 0.8 < found["high"] <= 1
-    assert correlation(np.ones(5), y) == {"value": None, "low": None, "high": None}
+    assert found.value == pytest.approx(0.8)
+    assert found.low < 0.8 < found.high <= 1
+    assert correlation(np.ones(5), y) == Interval(None, None, None)
 
 
 def test_a_text_of_one_token_tells_nothing(target: CausalModel, drafter: HeadsDrafter) -> None:
