@@ -55,14 +55,16 @@ class Exports:
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """A form in which an engine prints what it made of its drafts.
+    """A text in which an engine prints what it made of its drafts.
 
+    form: a page of metrics, a log, or a JSON object.
     marks: of which a text has one: the prefix of the metrics of a page, what lines of a log have,
       a key of a JSON object.
     read: from the text, or the object, and γ where the user states it, to counts.
     program: what prints the JSON, in words; empty: the engine itself.
     """
 
+    form: Literal["metrics", "log", "JSON"]
     marks: tuple[str, ...]
     read: Callable[[Any, int | None], Observation]
     program: str = ""
@@ -84,7 +86,7 @@ class EngineKind:
       "local", this machine does; "counts", likewise, but its counters tell that of a profile.
     in_turn: whether servers of several γ run one after the other unless asked otherwise.
     version_page: of a server, with a JSON object that has `version`; None: it has none.
-    metrics, log, answers: what it prints of its drafts; None: nothing that is read.
+    prints: what it prints of its drafts, as far as it is read.
     exports: None: it is told no γ in a way that is known.
     """
 
@@ -99,9 +101,7 @@ class EngineKind:
     acceptance: Literal["engine", "local", "counts"] = "local"
     in_turn: bool = False
     version_page: str | None = None
-    metrics: Printed | None = None
-    log: Printed | None = None
-    answers: Printed | None = None
+    prints: tuple[Printed, ...] = ()
     exports: Exports | None = None
 
     @property

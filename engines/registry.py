@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
@@ -26,6 +26,12 @@ def engine_kinds() -> Mapping[str, EngineKind]:
 def names_of(has: Callable[[EngineKind], object]) -> tuple[str, ...]:
     """Returns the names of kinds that have something, which `has` gives."""
     return tuple(kind.name for kind in engine_kinds().values() if has(kind))
+
+
+def listed(names: Sequence[str]) -> str:
+    """Returns names as a sentence has them: `a, b or c`."""
+    *most, last = names
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def exports_of(name: str) -> Exports:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from engines.kind import EngineKind, Printed
 from engines.observing.observation import Observation
-from engines.registry import engine_kinds
+from engines.registry import engine_kinds, listed
 from engines.serving.http import get_text
 
 SCRAPE_SECONDS = 30.0
@@ -88,10 +88,10 @@ def _scrape(source: str, gamma: int | None) -> Observation:
     base = f"{parts.scheme}://{parts.netloc}"
     url = source if parts.path.strip("/") else f"{base}/metrics"
     page = get_text(url, timeout_seconds=SCRAPE_SECONDS)
-    for kind, metrics in _pages():
+    for kind, metrics in _printing("metrics"):
         if _is_page(page, metrics):
             return replace(metrics.read(page, gamma), version=_version(base, kind))
-    titles = _listed([f"{kind.title}'s" for kind, _ in _pages()])
+    titles = listed([f"{kind.title}'s" for kind, _ in _printing("metrics")])
     raise ValueError(f"a metrics page must be {titles}, got none of their metrics")
 
 
@@ -110,15 +110,15 @@ def _version(base: str, kind: EngineKind) -> str | None:
 def _file(text: str, gamma: int | None) -> Observation:
     if text.lstrip()[:1] in ("{", "["):
         return total([_answer(value, gamma) for value in _objects(text)])
-    for _, log in _logs():
+    for _, log in _printing("log"):
         if any(mark in text for mark in log.marks):
             return log.read(text, gamma)
-    for _, metrics in _pages():
+    for _, metrics in _printing("metrics"):
         if _is_page(text, metrics):
             return metrics.read(text, gamma)
-    pages = _listed([kind.title for kind, _ in _pages()])
-    logs = _listed([f"{kind.title} with lines '{log.marks[0]} …'" for kind, log in _logs()])
-    programs = _listed([answers.program for answers in _answers()])
+    pages = listed([kind.title for kind, _ in _printing("metrics")])
+    logs = listed([f"{kind.title} with lines '{log.marks[0]} …'" for kind, log in _printing("log")])
+    programs = listed([answers.program for _, answers in _printing("JSON")])
     raise ValueError(
         f"must be a metrics page of {pages}, a log of {logs}, or JSON of {programs}, got none of "
         "them"
@@ -126,10 +126,10 @@ def _file(text: str, gamma: int | None) -> Observation:
 
 
 def _answer(value: dict[str, Any], gamma: int | None) -> Observation:
-    for answers in _answers():
+    for _, answers in _printing("JSON"):
         if any(mark in value for mark in answers.marks):
             return answers.read(value, gamma)
-    known = _listed([f"{answers.marks[0]} ({answers.program})" for answers in _answers()])
+    known = listed([f"{each.marks[0]} ({each.program})" for _, each in _printing("JSON")])
     got = ", ".join(map(str, [*value][:5])) or "nothing"
     raise ValueError(f"JSON of drafts must have {known}, got {got}")
 
@@ -153,23 +153,12 @@ def _objects(text: str) -> list[dict[str, Any]]:
     return found
 
 
-def _pages() -> list[tuple[EngineKind, Printed]]:
-    return [(kind, kind.metrics) for kind in engine_kinds().values() if kind.metrics is not None]
-
-
-def _logs() -> list[tuple[EngineKind, Printed]]:
-    return [(kind, kind.log) for kind in engine_kinds().values() if kind.log is not None]
-
-
-def _answers() -> list[Printed]:
-    return [kind.answers for kind in engine_kinds().values() if kind.answers is not None]
+def _printing(form: str) -> list[tuple[EngineKind, Printed]]:
+    """Returns what is printed in a form, and by which kind of engine."""
+    kinds = engine_kinds().values()
+    return [(kind, each) for kind in kinds for each in kind.prints if each.form == form]
 
 
 def _is_page(text: str, metrics: Printed) -> bool:
     """Returns whether a text has metrics of a prefix."""
     return any(f"\n{mark}:" in f"\n{text}" or f" {mark}:" in text for mark in metrics.marks)
-
-
-def _listed(names: Sequence[str]) -> str:
-    *most, last = names
-    return f"{', '.join(most)} or {last}" if most else last

@@ -72,8 +72,10 @@ KIND = EngineKind(
     connect=_connect,
     takes=frozenset({"threads"}),
     acceptance="counts",
-    metrics=Printed(("llamacpp",), _metrics),
-    answers=Printed(("timings", "predicted_n"), _timings, "llama.cpp"),
+    prints=(
+        Printed("metrics", ("llamacpp",), _metrics),
+        Printed("JSON", ("timings", "predicted_n"), _timings, "llama.cpp"),
+    ),
     # The likeliest token, unless --spec-draft-sampling says otherwise.
     exports=Exports(_fixed, draft_sampling="argmax", lookup=_lookup),
 )

@@ -60,6 +60,6 @@ def _tree(depth: int, widest: int, nodes: int) -> str:
 KIND = EngineKind(
     name="sglang",
     title="SGLang",
-    metrics=Printed(("sglang",), _metrics),
+    prints=(Printed("metrics", ("sglang",), _metrics),),
     exports=Exports(_fixed, draft_sampling="argmax", schedule=_schedule, tree=_tree),
 )

@@ -109,9 +109,11 @@ KIND = EngineKind(
     acceptance="engine",
     in_turn=True,
     version_page="/version",
-    metrics=Printed(("vllm",), _metrics),
-    log=Printed(("SpecDecoding metrics:",), _log),
-    answers=Printed(("spec_decode_num_drafts",), _bench, "vllm bench serve"),
+    prints=(
+        Printed("metrics", ("vllm",), _metrics),
+        Printed("log", ("SpecDecoding metrics:",), _log),
+        Printed("JSON", ("spec_decode_num_drafts",), _bench, "vllm bench serve"),
+    ),
     # Its `draft_sample_method` says how it drafts.
     exports=Exports(
         _fixed, draft_sampling=None, judges_blocks=True, schedule=_schedule, lookup=_lookup

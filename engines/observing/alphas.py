@@ -8,6 +8,7 @@ it is if there are no such blocks, and if there are as many as the tokens left o
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -55,6 +56,30 @@ def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> 
     """
     lower = _of_whole_blocks(accepted, max(float(drafts), drafted / gamma), gamma)
     return Rate(lower.value, lower.low, _of_whole_blocks(accepted, drafted / gamma, gamma).high)
+
+
+def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
+    """Returns how likely i.i.d. acceptances would make positions differ so much; None: not known.
+
+    By the likelihood ratio of one conditional rate for all positions against one for each, which is
+    χ² of large counts (Wilks 1938).
+
+    Args:
+      hits: blocks of which positions 1, …, γ were accepted, shape (γ,).
+      drafts: blocks.
+    """
+    from scipy.special import chdtrc, xlogy
+
+    pairs = [(wins, of) for of, wins in pairwise((drafts, *hits)) if of > 0]
+    if len(pairs) < 2:
+        return None
+    wins, of = np.array(pairs, dtype=np.float64).T
+
+    def likelihood(wins: np.ndarray, of: np.ndarray) -> float:
+        return float((xlogy(wins, wins / of) + xlogy(of - wins, 1 - wins / of)).sum())
+
+    ratio = 2 * (likelihood(wins, of) - likelihood(wins.sum(), of.sum()))
+    return float(chdtrc(len(pairs) - 1, max(0.0, ratio)))
 
 
 def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> Rate:

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, zip_longest
 from typing import Any, Literal
 
-import numpy as np
-
 from engines.counting.counts import Counts
 from engines.counting.rates import Rate, rate_interval
-from engines.observing.alphas import alpha_of_positions, alpha_of_totals
+from engines.observing.alphas import alpha_of_positions, alpha_of_totals, iid_p_value
 from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.by_position import CUT_SHORT, ByPosition
 from simulator.acceptance.iid import Iid
@@ -67,26 +65,11 @@ class Observation:
 
     @classmethod
     def of_counts(
-        cls,
-        counts: Counts,
-        *,
-        kind: str,
-        gamma: int | None,
-        model: str | None = None,
-        began: float | None = None,
+        cls, counts: Counts, *, kind: str, gamma: int | None, **told: Any
     ) -> Observation:
-        """Returns what a server's own counters tell."""
-        return cls(
-            kind,
-            "metrics",
-            gamma,
-            counts.drafts,
-            counts.drafted,
-            counts.accepted_tokens,
-            counts.accepted,
-            model=model,
-            began=began,
-        )
+        """Returns what a server's own counters tell, and what else its page does."""
+        drafts, drafted, accepted = counts.drafts, counts.drafted, counts.accepted_tokens
+        return cls(kind, "metrics", gamma, drafts, drafted, accepted, counts.accepted, **told)
 
     def since(self, earlier: Observation) -> Observation:
         """Returns what was counted after `earlier`, by the same server.
@@ -203,28 +186,11 @@ class Observation:
     def iid_p_value(self) -> float | None:
         """How likely i.i.d. acceptances would make positions differ so much; None: not known.
 
-        By the likelihood ratio of one conditional rate for all positions against one for each,
-        which is χ² of large counts. Blocks cut short make i.i.d. acceptances differ, too.
+        Blocks cut short make i.i.d. acceptances differ, too.
         """
         if self.is_lower_bound:
             return None
-        from scipy.special import chdtrc, xlogy
-
-        pairs = [
-            (hits, trials)
-            for trials, hits in pairwise((self.drafts, *self.hits))
-            if trials > 0
-        ]
-        if len(pairs) < 2:
-            return None
-        hits, trials = np.array(pairs, dtype=np.float64).T
-
-        def likelihood(wins: np.ndarray, of: np.ndarray) -> np.ndarray:
-            return np.asarray(xlogy(wins, wins / of) + xlogy(of - wins, 1 - wins / of))
-
-        pooled = likelihood(hits.sum(), trials.sum())
-        ratio = 2 * float(likelihood(hits, trials).sum() - pooled)
-        return float(chdtrc(len(pairs) - 1, max(0.0, ratio)))
+        return iid_p_value(self.hits, drafts=self.drafts)
 
     @property
     def iid_consistent(self) -> bool | None:

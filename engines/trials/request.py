@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engines.kind import EngineKind
-from engines.registry import engine_kinds, names_of
+from engines.registry import engine_kinds, listed, names_of
 from engines.settings import EngineSettings
 from estimator.settings import PromptSettings
 from estimator.traces.traces import DraftSampling
@@ -36,7 +36,7 @@ class OnEngine:
         self._require_taken("engine-command", engine.engine_command)
         self._require_taken("threads", engine.threads)
         if engine.target_url is not None and kind.connect is None:
-            owners = _owners(names_of(lambda each: each.connect))
+            owners = listed([f"{name}'s" for name in names_of(lambda each: each.connect)])
             raise ValueError(f"a running server must be {owners}, got {kind.name}")
         if engine.draft_sampling not in (None, *kind.draft_samplings):
             raise ValueError(
@@ -78,8 +78,9 @@ class OnEngine:
         return not self.kind.in_turn if asked is None else asked == "together"
 
     def _require_taken(self, option: str, value: object) -> None:
-        if value is not None and option.replace("-", "_") not in self.kind.takes:
-            owners = _owners(names_of(lambda each: option.replace("-", "_") in each.takes))
+        name = option.replace("-", "_")
+        if value is not None and name not in self.kind.takes:
+            owners = listed([f"{each}'s" for each in names_of(lambda kind: name in kind.takes)])
             raise ValueError(f"{option} must be {owners}, got {self.kind.name}")
 
 
@@ -138,7 +139,3 @@ class MeasureEngine(OnEngine):
         """Whether the engine's counters tell acceptance, and no scores: a target alone has none."""
         running = self.engine.target_url is not None
         return self.kind.acceptance == "counts" and self.engine.laws is None and not running
-
-
-def _owners(names: tuple[str, ...]) -> str:
-    return " or ".join(f"{name}'s" for name in names)

@@ -21,7 +21,7 @@ def test_to_know_the_kinds_imports_nothing_heavy() -> None:
 @pytest.mark.parametrize("kind", engine_kinds().values(), ids=lambda kind: kind.name)
 def test_a_kind_is_known_by_its_name_and_is_good_for_something(kind: EngineKind) -> None:
     assert engine_kinds()[kind.name] is kind
-    assert kind.start is not None or kind.exports is not None or kind.metrics is not None
+    assert kind.start is not None or kind.exports is not None or kind.prints
     assert kind.start is None or kind.draft_samplings
 
 
