@@ -34,42 +34,39 @@ def pair(
     return other_pair(tmp_path_factory.mktemp("pair"))
 
 
-@pytest.mark.parametrize(("draft_sampling", "temperature"), [("sampled", 1.0), ("argmax", 1.0)])
 def test_acceptance_from_two_log_probabilities_is_that_of_full_rows(
     pair: tuple[str, str, list[tuple[int, ...]]],
-    draft_sampling: DraftSampling,
-    temperature: float,
 ) -> None:
-    of_target_name, of_draft_name, prompts = pair
-    device = torch.device("cpu")
-    target, draft = (load_model(source, device=device) for source in pair[:2])
-    sampling = Sampling(temperature=temperature)
-    drafts = sampling if draft_sampling == "sampled" else Sampling(temperature=0)
-    drafter = ModelDrafter(draft, drafts, target.vocabulary)
-    scorer = LocalScorer(of_target_name, of_draft_name)
-    own, betas = [], []
-    for number, prompt in enumerate(prompts):
-        text = decode(
+    target_name, draft_name, prompts = pair
+    target, draft = (load_model(name, device=torch.device("cpu")) for name in pair[:2])
+    sampling, length = Sampling(temperature=1.0), 24
+    texts = [
+        decode(
             target,
             prompt,
             sampling=sampling,
-            stopping=Stopping(24),
+            stopping=Stopping(length),
             generator=torch.Generator().manual_seed(number),
         ).tokens
-        rows = trace(
-            target, drafter, prompt, text, sampling=sampling, limit=24, max_gamma=4
-        )
-        [(of_target, of_draft)] = scorer([(prompt, tuple(text))], temperature)
-        chances = acceptance(
-            of_target, of_draft, draft_sampling=draft_sampling, temperature=temperature
-        )
-        np.testing.assert_allclose(chances, rows.acceptance, rtol=1e-4, atol=1e-6)
-        own.append(chances)
-        betas.append(rows.beta)
-    # The mean of a is alpha's estimate, too: 4 standard errors, 6 false alarms in 100 000 seeds.
-    assert 0.1 < np.concatenate(betas).mean() < 0.95
-    difference = np.concatenate(own) - np.concatenate(betas)
-    assert abs(difference.mean()) < 4 * difference.std(ddof=1) / np.sqrt(len(difference))
+        for number, prompt in enumerate(prompts)
+    ]
+    written = [(prompt, tuple(text)) for prompt, text in zip(prompts, texts, strict=True)]
+    scores = LocalScorer(target_name, draft_name)(written, 1.0)
+    ways: dict[DraftSampling, Sampling] = {"sampled": sampling, "argmax": Sampling(temperature=0)}
+    for way, drafts in ways.items():
+        drafter = ModelDrafter(draft, drafts, target.vocabulary)
+        rows = [
+            trace(target, drafter, *text, sampling=sampling, limit=length, max_gamma=4)
+            for text in written
+        ]
+        own = [acceptance(*each, draft_sampling=way, temperature=1.0) for each in scores]
+        for chances, row in zip(own, rows, strict=True):
+            np.testing.assert_allclose(chances, row.acceptance, rtol=1e-4, atol=1e-6)
+        # The mean of a is alpha's estimate, too: 4 standard errors, 6 false alarms in 100 000.
+        betas = np.concatenate([row.beta for row in rows])
+        assert 0.1 < betas.mean() < 0.95
+        difference = np.concatenate(own) - betas
+        assert abs(difference.mean()) < 4 * difference.std(ddof=1) / np.sqrt(len(difference))
 
 
 def test_at_temperature_zero_drafts_are_argmax_however_they_are_drawn() -> None:

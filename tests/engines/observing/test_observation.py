@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from engines.counting.rates import rate_interval
-from engines.observing.alphas import alpha_of_positions, alpha_of_totals
+from engines.observing.alphas import alpha_of_positions
 from engines.observing.observation import Observation
 
 
@@ -158,9 +158,6 @@ def test_iid_acceptances_are_told_from_others() -> None:
         not drawn((0.6, 0.7, 0.8, 0.8), 500, generator).iid_consistent for _ in range(20)
     )
     assert caught == 20
-
-
-def test_one_position_says_nothing_of_iid() -> None:
     assert observation(100, (60,)).iid_p_value is None
 
 
@@ -177,13 +174,10 @@ def test_gamma_is_the_least_that_explains_the_counts_where_nothing_tells_it() ->
     assert observation(100, (60, 5), stated_gamma=None, drafted=330).hits == (60, 5, 0, 0)
 
 
-def test_a_later_reading_less_an_earlier_one_is_what_came_between() -> None:
-    between = observation(100, (60, 30)).since(observation(40, (20, 10)))
+def test_readings_of_one_server_are_subtracted_and_of_two_added() -> None:
+    one, other = observation(100, (60, 30), model="M"), observation(40, (20, 10), model="N")
+    between, both = one.since(other), one + other
     assert (between.drafts, between.drafted, between.hits) == (60, 120, (40, 20))
-
-
-def test_two_engines_count_together() -> None:
-    both = observation(100, (60, 30), model="M") + observation(40, (20, 10), model="N")
     assert (both.drafts, both.accepted, both.hits, both.model) == (140, 120, (80, 40), None)
 
 
@@ -248,12 +242,3 @@ def test_a_source_without_positions_leaves_totals_alone() -> None:
 def test_refuses(refusal: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         refusal()
-
-
-def test_of_totals_none_accepted_leaves_room_above_and_all_accepted_below() -> None:
-    none = alpha_of_totals(0, drafted=40, drafts=10, gamma=4)
-    assert (none.value, none.low) == (0.0, 0.0)
-    assert none.high == pytest.approx(rate_interval(0, 10).high)
-    whole = alpha_of_totals(40, drafted=40, drafts=10, gamma=4)
-    assert (whole.value, whole.high) == pytest.approx((1.0, 1.0))
-    assert whole.low == pytest.approx(rate_interval(40, 40).low)
