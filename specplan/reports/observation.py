@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from engines.observing.observation import Observation
 
 SINCE = {
-    "metrics": "since the server started, what warmed it up included",
+    "metrics": "since the server started, warm-up included",
     "log": "in the lines of its log",
     "bench": "in a run of vllm bench serve",
     "timings": "in its answers",
@@ -72,7 +72,7 @@ def observation_text(observation: Observation, *, seconds: float | None) -> str:
             Column[Any]("position", lambda row: str(row[0])),
             Column[Any]("accepted [95 %]", lambda row: str(row[1][0])),
             Column[Any](
-                "once those before were [95 %]",
+                "if those before were [95 %]",
                 lambda row: "-" if row[1][1] is None else str(row[1][1]),
             ),
         ]
@@ -84,15 +84,15 @@ def observation_text(observation: Observation, *, seconds: float | None) -> str:
     ]
     if not observation.hits:
         lines.append(
-            "Positions are not counted there, or not in all sources: acceptances are taken as "
-            "i.i.d."
+            "Acceptance by position is not counted there, or not in all sources: acceptances are "
+            "taken as i.i.d."
         )
     if observation.is_lower_bound:
         lines.append(
             f"Blocks drafted {100 * observation.cut_short:.0f} % fewer tokens than gamma "
-            f"{observation.gamma}: rates of late positions are of fewer drafts, and higher than "
-            "they look. So is alpha_iid, whose interval reaches as high as such blocks allow; "
-            "whether positions differ by more than chance does not show."
+            f"{observation.gamma}, so that rates of late positions and alpha_iid are lower bounds; "
+            "the interval of alpha_iid reaches as high as such blocks allow. Whether positions "
+            "differ by more than chance cannot be told."
         )
     return "\n".join(lines)
 

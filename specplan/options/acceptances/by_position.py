@@ -19,14 +19,14 @@ class Settings:
         "--acceptance-by-position",
         callback=shares,
         metavar="R,R,...",
-        help="How often positions 1, 2, ... of a draft stand, counting all drafts, as servers "
-        "print it.",
+        help="How often positions 1, 2, ... of a draft are accepted, counting all drafts, as "
+        "servers print it.",
     )
     conditional: bool = option(
         "--conditional",
         is_flag=True,
         default=False,
-        help="Those rates count only the drafts whose earlier positions stood.",
+        help="Those rates count only the drafts whose earlier positions were accepted.",
     )
 
 
@@ -40,7 +40,7 @@ def _make(settings: Settings, _: Background) -> Stated:
     except ValueError as error:
         raise click.UsageError(
             f"--acceptance-by-position: {error}; rates that count only the drafts whose earlier "
-            "positions stood go with --conditional"
+            "positions were accepted go with --conditional"
         ) from None
 
 

@@ -64,8 +64,8 @@ def _make(settings: Settings, background: Background) -> Stated:
             )
     if acceptance.is_lower_bound:
         notes.append(
-            "Counted blocks drafted fewer tokens than their gamma: alpha is at least that, and "
-            "whether acceptances are i.i.d. does not show."
+            "Counted blocks drafted fewer tokens than their gamma: alpha is a lower bound, and "
+            "whether acceptances are i.i.d. cannot be told."
         )
     if profile.recommended_gamma is not None:
         notes.append(
@@ -73,7 +73,7 @@ def _make(settings: Settings, background: Background) -> Stated:
             "worse than the best."
         )
     if profile.quiet is False:
-        notes.append("Measured while the machine was not quiet: trust none of the times.")
+        notes.append("Measured while the machine was not quiet: do not trust the times.")
     return Stated(
         (acceptance,),
         draft_sampling=sampling,

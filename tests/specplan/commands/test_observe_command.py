@@ -149,7 +149,7 @@ def test_a_profile_without_positions_holds_those_of_iid(tmp_path: Path) -> None:
     page, profile = tmp_path / "page", tmp_path / "observed.json"
     page.write_text(sglang_page(calls=100, generated=190 + 10, requests=10))
     result = observe(str(page), "-o", str(profile))
-    assert "Positions are not counted there, or not in all sources" in result.stdout
+    assert "Acceptance by position is not counted there, or not in all" in result.stdout
     assert f"specplan plan --profile {profile} --c C" in result.stdout
     rates = json.loads(profile.read_text())["draftings"]["argmax"]["accepted_by_position"]
     assert sum(rate["value"] for rate in rates) == pytest.approx(0.9)
@@ -176,7 +176,7 @@ def test_a_profile_of_blocks_that_were_cut_short_says_so(tmp_path: Path) -> None
     assert stored["draftings"]["argmax"]["cut_short"] == pytest.approx(0.4)
     assert stored["alpha"]["high"] == data["alpha_iid"]["high"]
     plan = CliRunner().invoke(main, ["plan", "--profile", str(profile), "--c", "0.05"]).stdout
-    assert "alpha is at least that" in " ".join(plan.split())
+    assert "alpha is a lower bound" in " ".join(plan.split())
     assert "not i.i.d.:" not in plan
 
 

@@ -92,8 +92,8 @@ def test_what_does_not_fit_together_is_refused(arguments: str, message: str) -> 
          "Invalid value for '--at-gamma': 0 is not in the range x>=1."),
         ("--acceptance-by-position 0.5,0.6 --c 0.05",
          "--acceptance-by-position: position_acceptance must not rise from one position to the "
-         "next, got 0.6 after 0.5; rates that count only the drafts whose earlier positions stood "
-         "go with --conditional"),
+         "next, got 0.6 after 0.5; rates that count only the drafts whose earlier positions were "
+         "accepted go with --conditional"),
         ("--acceptance-by-position 70,49 --c 0.05",
          "Invalid value for '--acceptance-by-position': must lie in [0, 1], got 70: for per cent "
          "write 70%"),
