@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field, fields
+from dataclasses import Field, field, fields
 from typing import Any
 
 import click
@@ -25,7 +25,7 @@ def option(*names: str, default: Any = None, **settings: Any) -> Any:
 def takes(*records: type[Any]) -> Decorator:
     """Returns the decorator that gives a command the options of records, each of them once."""
     options: dict[str, Decorator] = {}
-    for each in (each for record in records for each in fields(record)):
+    for each in (each for record in records for each in _own_first(record)):
         if "names" in each.metadata and each.name not in options:
             settings = dict(each.metadata["settings"])
             if each.default is not None:
@@ -38,3 +38,10 @@ def takes(*records: type[Any]) -> Decorator:
         return command
 
     return decorate
+
+
+def _own_first(record: type[Any]) -> list[Field[Any]]:
+    """Returns a record's fields, what it shares with others through a base class last."""
+    known = {each.name: each for each in fields(record)}
+    names = (name for part in record.__mro__ for name in vars(part).get("__annotations__", {}))
+    return [known[name] for name in dict.fromkeys(names) if name in known]

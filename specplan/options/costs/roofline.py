@@ -26,7 +26,7 @@ MOST_CELLS = 10_000
 
 
 @dataclass(frozen=True)
-class Settings(Loads, Deployed):
+class Settings(Deployed, Loads):
     """Models, machine and loads."""
 
 
