@@ -1,0 +1,23 @@
+"""docs/studying.md: the files that it names are there, and its example runs."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCUMENT = (ROOT / "docs" / "studying.md").read_text(encoding="utf-8")
+
+
+def test_every_equation_has_its_file() -> None:
+    files = re.findall(r"`((?:simulator|reference|studies|tests)/[\w/.]+)`", DOCUMENT)
+    assert len(files) > 20
+    assert [name for name in files if not (ROOT / name).exists()] == []
+
+
+def test_the_example_plans_with_every_kind_of_cost() -> None:
+    [example] = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
+    imports, _, plans = example.partition("\n\n")
+    names: dict[str, object] = {}
+    exec(imports, names)
+    found = [eval(line, names) for line in plans.strip().splitlines()]
+    assert found[0] == 8
+    assert all(plan.improvement_factor > 1 for plan in found[1:3])
