@@ -16,7 +16,6 @@ is left.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -26,22 +25,7 @@ from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, peaks, require_finite
 from reference.rules.strict import STRICT
-
-
-@dataclass(frozen=True, slots=True)
-class Walked:
-    """Where the target's own tokens lead in a draft that branches.
-
-    drafted: the accepted tokens and how the likeliest branch goes on from there.
-    accepted: which of the draft's tokens stand, in the order of the text.
-    own: the id after those, the target's.
-    p: the target's laws at the accepted tokens and the one after.
-    """
-
-    drafted: tuple[int, ...]
-    accepted: tuple[int, ...]
-    own: int
-    p: Laws
+from reference.verifier import Verified
 
 
 def walk(
@@ -52,8 +36,8 @@ def walk(
     *,
     sampling: Sampling,
     generator: torch.Generator,
-) -> Walked:
-    """Returns the longest path of the draft that the target's own tokens take.
+) -> Verified:
+    """Returns the longest path of the draft that the target's own tokens take, and what follows.
 
     The target's cache then holds the text and that path.
 
@@ -95,7 +79,7 @@ def walk(
         place = children[row][0]
         drafted.append(tokens[place])
         row = place + 1
-    return Walked(tuple(drafted), tuple(accepted), own, concatenate(laws))
+    return Verified(tuple(drafted), len(accepted), own, concatenate(laws))
 
 
 def judged(

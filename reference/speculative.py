@@ -1,14 +1,12 @@
 """Speculative decoding: the one loop that every drafter, policy and rule plugs into."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import torch
 
 from reference.branches import walk
 from reference.clock import Clock
 from reference.drafter import Draft, Drafter
-from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, require_finite
 from reference.policies.policy import Policy
@@ -16,28 +14,7 @@ from reference.records import Block
 from reference.rules.rule import Rule
 from reference.rules.strict import STRICT, Strict
 from reference.stopping import Stopping
-from reference.verifier import verify
-
-
-@dataclass(frozen=True, slots=True)
-class Verified:
-    """What one target call makes of a draft.
-
-    drafted: the proposed ids.
-    accepted: how many of them stand.
-    own: the id after those, the target's.
-    p: the target's laws at the drafted positions and the one after.
-    """
-
-    drafted: tuple[int, ...]
-    accepted: int
-    own: int
-    p: Laws
-
-    @property
-    def tokens(self) -> tuple[int, ...]:
-        """The ids that go on from the text: accepted ones, then the target's own."""
-        return (*self.drafted[: self.accepted], self.own)
+from reference.verifier import Verified, verify
 
 
 def verify_draft(
@@ -71,8 +48,7 @@ def verify_draft(
     if draft.parents is not None:
         if not isinstance(rule, Strict):
             raise ValueError(f"a draft that branches needs the strict rule, got {rule.name}")
-        walked = walk(target, draft, text, unseen, sampling=sampling, generator=generator)
-        return Verified(walked.drafted, len(walked.accepted), walked.own, walked.p)
+        return walk(target, draft, text, unseen, sampling=sampling, generator=generator)
     logits = target.extend(torch.cat([unseen, draft.tokens]))[len(unseen) - 1 :]
     p = sampling.laws(logits, text, [draft.tokens])
     count, own = verify(p, draft, rule=rule, generator=generator)

@@ -1,11 +1,35 @@
 """The one verifier: how many drafted tokens stand, and the target's own token after them."""
 
+from dataclasses import dataclass
+
 import torch
 from torch import Tensor
 
 from reference.drafter import Draft
 from reference.laws.laws import Laws, OneHot, draw
 from reference.rules.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """What one target call makes of a draft.
+
+    drafted: the proposed ids; of a draft that branches, the accepted ones and how the likeliest
+      branch goes on from there.
+    accepted: how many of them stand.
+    own: the id after those, the target's.
+    p: the target's laws at the drafted positions and the one after.
+    """
+
+    drafted: tuple[int, ...]
+    accepted: int
+    own: int
+    p: Laws
+
+    @property
+    def tokens(self) -> tuple[int, ...]:
+        """The ids that go on from the text: accepted ones, then the target's own."""
+        return (*self.drafted[: self.accepted], self.own)
 
 
 def verify(

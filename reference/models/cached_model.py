@@ -56,8 +56,7 @@ class CachedModel(ABC):
         self._forbidden = forbidden_ids(module, self.device)
         self._states = States(module)
         self._stopwatch = Stopwatch(self.device)
-        self._cache = self._empty_cache()
-        self._length = 0
+        self._forget()
 
     @abstractmethod
     def _empty_cache(self) -> Cache:
@@ -74,6 +73,17 @@ class CachedModel(ABC):
     @abstractmethod
     def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
         """Returns the logits after each of tokens, which the cache takes in."""
+
+    def _forget(self) -> None:
+        """Empties the cache."""
+        self._cache = self._empty_cache()
+        self._length = 0
+        self._states.clear()
+
+    def _settle(self) -> None:
+        """Waits for the device: what was begun so far is not the next block's time."""
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
 
     @property
     def length(self) -> int:

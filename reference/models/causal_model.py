@@ -66,16 +66,13 @@ class CausalModel(CachedModel):
     @torch.inference_mode()
     def start(self, prompt: Sequence[int]) -> list[int]:
         text = self.beginning(prompt)
-        self._cache = self._empty_cache()
-        self._length = 0
-        self._states.clear()
+        self._forget()
         if len(prompt) > 1:
             with self._stopwatch:
                 self._forward(torch.tensor(prompt[:-1], device=self.device), logits_to_keep=1)
             self._length = len(prompt) - 1
             self._states.keep(self._length)
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        self._settle()
         return text
 
     def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:

@@ -59,9 +59,7 @@ class EncoderDecoderModel(CachedModel):
     @torch.inference_mode()
     def start(self, prompt: Sequence[int]) -> list[int]:
         text = self.beginning(prompt)
-        self._cache = self._empty_cache()
-        self._length = 0
-        self._states.clear()
+        self._forget()
         with self._stopwatch:
             self._encoded = self.module.get_encoder()(
                 input_ids=torch.tensor([prompt], device=self.device)
@@ -70,8 +68,7 @@ class EncoderDecoderModel(CachedModel):
         # that is the prompt's time, not the first block's.
         self.extend(torch.tensor(text, device=self.device))
         self.rollback(len(text) - 1)
-        if self.device.type == "cuda":
-            torch.cuda.synchronize(self.device)
+        self._settle()
         return text
 
     def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:

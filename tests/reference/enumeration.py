@@ -11,10 +11,14 @@ from collections.abc import Callable, Sequence
 
 import pytest
 import torch
+from plain_laws import plain_law
 from torch import Tensor
 
 from reference.laws.laws import Dense, Laws
+from reference.laws.sampling import Sampling
+from reference.models.tabular import Table
 from reference.rules.rule import Rule
+from reference.rules.strict import Strict
 
 Text = tuple[int, ...]
 Acceptance = Callable[[float, float], float]
@@ -170,6 +174,26 @@ def own_law(
             else:
                 waiting.append((longer, probability * mass))
     return law
+
+
+STRICT_ACCEPTANCE: dict[type[Rule], Acceptance] = {Strict: lambda p, q: min(1.0, p / q)}
+"""min(1, p/q), as Algorithm 1 of Leviathan et al. 2023 says."""
+
+
+def require_own_law(
+    law: dict[Text, float],
+    target: Table,
+    sampling: Sampling,
+    prompt: Sequence[int],
+    *,
+    new_tokens: int,
+    tolerance: float = 1e-12,
+) -> None:
+    """Fails unless a law of texts is that of plain sampling from a target under settings."""
+    expected = own_law(
+        lambda text: plain_law(target(text), sampling, text), prompt, new_tokens=new_tokens
+    )
+    require_equal(law, expected, tolerance=tolerance)
 
 
 def require_equal(

@@ -10,8 +10,8 @@ import pytest
 import torch
 from corpora import random_texts, trained_model
 from decoding import alone, speculate
-from enumeration import own_law, require_equal, walk_choices
-from plain_laws import plain_law, random_table
+from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
+from plain_laws import random_table
 
 from ngram.drafters.lookup import PromptLookupDrafter
 from ngram.drafters.lookup_then_ngram import LookupThenNgram
@@ -25,7 +25,6 @@ from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
-from reference.rules.strict import Strict
 from reference.scoring import score_text
 from reference.stopping import Stopping
 from simulator.acceptance.replay import expected_calls
@@ -102,14 +101,9 @@ def test_law_of_texts_is_the_targets(
             generator=generator,
         ).tokens
 
-    with monkeypatch.context() as patches:
-        walk = walk_choices(patches, {Strict: lambda p, q: min(1.0, p / q)})
-        law = walk.law(run)
-    expected = own_law(
-        lambda text: plain_law(TARGET(text), sampling, text), PROMPT, new_tokens=NEW_TOKENS
-    )
+    law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(run)
     # Rows are float32.
-    require_equal(law, expected, tolerance=1e-6)
+    require_own_law(law, TARGET, sampling, PROMPT, new_tokens=NEW_TOKENS, tolerance=1e-6)
 
 
 def scores(

@@ -9,10 +9,11 @@ import pytest
 import torch
 from combinations import DRAFT, PROMPT, SETTINGS, TARGET, VOCABULARY, covering, model_drafter
 from decoding import alone, speculate
-from enumeration import own_law, require_equal, walk_choices
+from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
 from plain_laws import plain_law, random_table
 from test_decoder_architectures import random_prompt, saved_pair
 
+from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import Choose, TreeDrafter, likeliest, without_replacement
 from reference.laws.laws import Dense, OneHot
@@ -20,8 +21,10 @@ from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, ranks
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
+from reference.records import Generation
 from reference.rules.lenience import Lenient
-from reference.rules.strict import Strict
+from reference.rules.rule import Rule
+from reference.rules.strict import STRICT, Strict
 from reference.scoring import score_text
 from reference.stopping import Stopping
 
@@ -36,30 +39,41 @@ SHAPES = {
 }
 
 
+def texts_of(
+    drafter: Drafter,
+    sampling: Sampling,
+    gamma: int,
+    tokens: int,
+    *,
+    rule: Rule = STRICT,
+    generator: torch.Generator | None = None,
+) -> Generation:
+    """Returns a text of the table's, drafted."""
+    return speculate(
+        TabularModel(TARGET, VOCABULARY),
+        drafter,
+        PROMPT,
+        sampling,
+        Fixed(gamma),
+        Stopping(tokens),
+        rule=rule,
+        generator=generator,
+    )
+
+
 @pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize(
-    ("shape", "setting"), covering(list(SHAPES), list(SETTINGS))
-)
+@pytest.mark.parametrize(("shape", "setting"), covering(list(SHAPES), list(SETTINGS)))
 def test_law_of_texts_is_the_targets(
     shape: str, setting: str, choice: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sampling = SETTINGS[setting]
 
     def run() -> tuple[int, ...]:
-        return speculate(
-            TabularModel(TARGET, VOCABULARY),
-            TreeDrafter(model_drafter(DRAFT, sampling), SHAPES[shape], CHOICES[choice]),
-            PROMPT,
-            sampling,
-            Fixed(2),
-            Stopping(3),
-        ).tokens
+        drafter = TreeDrafter(model_drafter(DRAFT, sampling), SHAPES[shape], CHOICES[choice])
+        return texts_of(drafter, sampling, 2, 3).tokens
 
-    walk = walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)})
-    expected = own_law(
-        lambda text: plain_law(TARGET(text), sampling, text), PROMPT, new_tokens=3
-    )
-    require_equal(walk.law(run), expected, tolerance=1e-12)
+    law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(run)
+    require_own_law(law, TARGET, sampling, PROMPT, new_tokens=3)
 
 
 def test_judging_each_child_against_the_whole_target_is_seen(
@@ -69,18 +83,12 @@ def test_judging_each_child_against_the_whole_target_is_seen(
     monkeypatch.setattr(Strict, "replacement", lambda _, p, q, tokens, place: p.at(place))
 
     def run() -> tuple[int, ...]:
-        return speculate(
-            TabularModel(TARGET, VOCABULARY),
-            TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement),
-            PROMPT,
-            Sampling(),
-            Fixed(1),
-            Stopping(2),
-        ).tokens
+        drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement)
+        return texts_of(drafter, Sampling(), 1, 2).tokens
 
-    law = walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)}).law(run)
+    law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(run)
     with pytest.raises(AssertionError):
-        require_equal(law, own_law(TARGET, PROMPT, new_tokens=2), tolerance=1e-3)
+        require_own_law(law, TARGET, Sampling(), PROMPT, new_tokens=2, tolerance=1e-3)
 
 
 def path_of(place: int, parents: Sequence[int], tokens: Sequence[int]) -> list[int]:
@@ -139,16 +147,11 @@ def test_likeliest_are_those_possible_and_of_equal_ones_the_smallest_ids() -> No
 @pytest.mark.parametrize("choice", CHOICES)
 def test_draws_come_of_the_run_s_own_generator_alone(choice: str) -> None:
     def run(seed: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-        sampling = Sampling()
-        made = speculate(
-            TabularModel(TARGET, VOCABULARY),
-            TreeDrafter(model_drafter(DRAFT, sampling), (-1, -1, 0, 1), CHOICES[choice]),
-            PROMPT,
-            sampling,
-            Fixed(2),
-            Stopping(60),
-            generator=torch.Generator().manual_seed(seed),
-        )  # fmt: skip
+        drafter = TreeDrafter(
+            model_drafter(DRAFT, Sampling()), (-1, -1, 0, 1), CHOICES[choice]
+        )
+        generator = torch.Generator().manual_seed(seed)
+        made = texts_of(drafter, Sampling(), 2, 60, generator=generator)
         return made.tokens, [block.drafted for block in made.blocks]
 
     before = torch.get_rng_state()
@@ -210,27 +213,18 @@ def test_ranks_count_the_likelier_tokens_and_equal_ones_of_smaller_id() -> None:
 
 
 def test_a_chain_of_likeliest_tokens_accepts_what_argmax_drafts_do() -> None:
-    target = TabularModel(TARGET, VOCABULARY)
     calls = []
     for drafter in (
         TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, 0, 1)),
         model_drafter(DRAFT, Sampling(0.0)),
     ):
         texts = [
-            speculate(
-                target,
-                drafter,
-                PROMPT,
-                Sampling(),
-                Fixed(3),
-                Stopping(12),
-                generator=torch.Generator().manual_seed(seed),
-            )
-            for seed in range(200)
+            texts_of(drafter, Sampling(), 3, 12, generator=torch.Generator().manual_seed(seed))
+            for seed in range(100)
         ]
         counts = [text.target_calls for text in texts]
-        calls.append((sum(counts) / 200, sum(count**2 for count in counts) / 200))
-    spread = math.sqrt(sum(second - first**2 for first, second in calls) / 200)
+        calls.append((sum(counts) / 100, sum(count**2 for count in counts) / 100))
+    spread = math.sqrt(sum(second - first**2 for first, second in calls) / 100)
     assert abs(calls[0][0] - calls[1][0]) < 5 * spread   # odds of a false alarm: 6e-7
 
 
@@ -239,19 +233,11 @@ def test_a_chain_of_likeliest_tokens_accepts_what_argmax_drafts_do() -> None:
 def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: float) -> None:
     sampling, limit = Sampling(temperature), 9
     target = TabularModel(TARGET, VOCABULARY)
-    for seed in range(40):
+    for seed in range(20):
         drafter = TreeDrafter(model_drafter(DRAFT, Sampling(0.0)), SHAPES[shape])
         generator = torch.Generator().manual_seed(seed)
         for gamma in (1, 2, 4):
-            text = speculate(
-                target,
-                drafter,
-                PROMPT,
-                sampling,
-                Fixed(gamma),
-                Stopping(limit),
-                generator=generator,
-            )  # fmt: skip
+            text = texts_of(drafter, sampling, gamma, limit, generator=generator)
             [scores] = score_text(
                 target, drafter, PROMPT, text.tokens, Asked([drafter.sampling], (), gamma),
                 sampling=sampling,
@@ -320,9 +306,7 @@ def test_a_draft_that_has_no_law_is_named(choice: str, temperature: float) -> No
         model_drafter(lambda _: [math.nan] * VOCABULARY, sampling), (-1, -1, 0), CHOICES[choice]
     )
     with pytest.raises(FloatingPointError, match=f"^{drafter.name} returned"):
-        speculate(
-            TabularModel(TARGET, VOCABULARY), drafter, PROMPT, sampling, Fixed(2), Stopping(3)
-        )  # fmt: skip
+        texts_of(drafter, sampling, 2, 3)
     later = TreeDrafter(
         model_drafter(lambda text: [math.nan if len(text) > 4 else 1 / VOCABULARY] * VOCABULARY,
                       sampling),
@@ -372,12 +356,4 @@ def test_bad_trees_are_refused(tmp_path: Path) -> None:
         TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1, 0))
     TreeDrafter(ModelDrafter(short, Sampling(), VOCABULARY), (-1, -1, -1))
     with pytest.raises(ValueError, match="a draft that branches needs the strict rule"):
-        speculate(
-            TabularModel(TARGET, VOCABULARY),
-            TreeDrafter(model, (-1, -1)),
-            PROMPT,
-            Sampling(),
-            Fixed(1),
-            Stopping(3),
-            rule=Lenient(0.5),
-        )  # fmt: skip
+        texts_of(TreeDrafter(model, (-1, -1)), Sampling(), 1, 3, rule=Lenient(0.5))

@@ -18,9 +18,16 @@ from combinations import (
     model_drafter,
 )
 from decoding import speculate
-from enumeration import Rows, own_law, require_equal, walk_choices
+from enumeration import (
+    STRICT_ACCEPTANCE,
+    Rows,
+    own_law,
+    require_equal,
+    require_own_law,
+    walk_choices,
+)
 from plain_block_verification import beginnings
-from plain_laws import normalised, plain_law
+from plain_laws import normalised
 
 from reference.drafter import Draft
 from reference.laws.laws import Dense, OneHot
@@ -55,12 +62,12 @@ def test_law_of_texts_is_the_targets(
             rule=RULE,
         ).tokens
 
-    strict = {Strict: lambda p, q: min(1.0, p / q)}   # of the hierarchies' second stage
-    walk = walk_choices(monkeypatch, strict, joint={BlockVerification: beginnings})
-    expected = own_law(
-        lambda text: plain_law(TARGET(text), sampling, text), PROMPT, new_tokens=new_tokens
+    # The strict rule is that of the hierarchies' second stage.
+    walk = walk_choices(monkeypatch, STRICT_ACCEPTANCE, joint={BlockVerification: beginnings})
+    tolerance = 1e-6 if drafter == "random" else 1e-12
+    require_own_law(
+        walk.law(run), TARGET, sampling, PROMPT, new_tokens=new_tokens, tolerance=tolerance
     )
-    require_equal(walk.law(run), expected, tolerance=1e-6 if drafter == "random" else 1e-12)
 
 
 def drafts(q: Rows) -> list[tuple[tuple[int, ...], float]]:
