@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType
 
-from engines import kinds
 from engines.kind import EngineKind, Exports
+from estimator.kinds import modules_in
 
 
 @cache
 def engine_kinds() -> Mapping[str, EngineKind]:
     """Returns the kinds by name: the `KIND` of each module of `engines.kinds`."""
-    modules = (
-        importlib.import_module(f"{kinds.__name__}.{each.name}")
-        for each in pkgutil.iter_modules(kinds.__path__)
-    )
-    found: dict[str, EngineKind] = {module.KIND.name: module.KIND for module in modules}
+    found: dict[str, EngineKind] = {
+        module.KIND.name: module.KIND for module in modules_in("engines.kinds")
+    }
     return MappingProxyType(dict(sorted(found.items())))
 
 

@@ -6,6 +6,7 @@ import importlib
 import inspect
 import pkgutil
 from collections.abc import Iterable
+from types import ModuleType
 from typing import TypeVar
 
 Kind = TypeVar("Kind")
@@ -20,11 +21,19 @@ def kinds_in(folders: Iterable[str], of: type[Kind]) -> list[type[Kind]]:
     """
     found: dict[type[Kind], None] = {}
     for folder in folders:
-        for module in pkgutil.iter_modules(importlib.import_module(folder).__path__):
-            members = vars(importlib.import_module(f"{folder}.{module.name}")).values()
+        for module in modules_in(folder):
             found |= {
                 each: None
-                for each in members
+                for each in vars(module).values()
                 if inspect.isclass(each) and issubclass(each, of) and not inspect.isabstract(each)
             }
     return list(found)
+
+
+def modules_in(folder: str) -> list[ModuleType]:
+    """Returns the modules of a package, given by its dotted name."""
+    package = importlib.import_module(folder)
+    return [
+        importlib.import_module(f"{folder}.{module.name}")
+        for module in pkgutil.iter_modules(package.__path__)
+    ]

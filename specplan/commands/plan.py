@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from estimator.drafters.registry import parse_drafter
 from specplan.options.acceptance import acceptance_kinds
 from specplan.options.choice import Answer, Choice
 from specplan.options.cost import cost_kinds
@@ -73,6 +72,8 @@ def _flags(rows: Sequence[Row], asking: Asked, server: str) -> str:
     """Returns what makes a server draft as planned: always alike, or by batch size."""
     if len(rows) > 1:
         return _scheduled_flags(rows, server)
+    from estimator.drafters.registry import parse_drafter
+
     plan, drafter = rows[0].plan, asking.drafter
     gamma = plan.gamma_near if asking.request.gamma is None else plan.gamma
     longest = None if drafter is None else parse_drafter(drafter).lookup_length

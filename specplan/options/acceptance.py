@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from specplan.options import acceptances
-from specplan.options.kinds import Kind, kinds_in
+from specplan.options.kinds import Kind, kinds_of
 
 if TYPE_CHECKING:
     from engines.kind import EngineKind
@@ -60,4 +59,4 @@ class AcceptanceKind(Kind):
 @cache
 def acceptance_kinds() -> tuple[AcceptanceKind, ...]:
     """Returns all ways, in order."""
-    return tuple(kinds_in(acceptances))
+    return kinds_of("specplan.options.acceptances")

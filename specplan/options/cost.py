@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from specplan.options import costs
-from specplan.options.kinds import Kind, kinds_in
+from specplan.options.kinds import Kind, kinds_of
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
@@ -41,7 +40,7 @@ class CostKind(Kind):
 @cache
 def cost_kinds() -> tuple[CostKind, ...]:
     """Returns all ways, in order."""
-    return tuple(kinds_in(costs))
+    return kinds_of("specplan.options.costs")
 
 
 def prices(kind: CostKind, settings: Any, background: Background) -> tuple[Pricing, ...]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-import pkgutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import combinations
-from types import ModuleType
 from typing import Any
 
 import click
 
+from estimator.kinds import modules_in
 from specplan.options.requests import is_stated, option_name
 
 
@@ -41,14 +39,10 @@ def settings_of(kinds: Sequence[Kind]) -> list[type[Any]]:
     return [kind.settings for kind in kinds]
 
 
-def kinds_in(package: ModuleType) -> list[Any]:
-    """Returns the `KIND` of each module of a package, in their order."""
-    modules = [
-        importlib.import_module(f"{package.__name__}.{each.name}")
-        for each in pkgutil.iter_modules(package.__path__)
-    ]
-    found = [module.KIND for module in modules if hasattr(module, "KIND")]
-    return sorted(found, key=lambda kind: kind.order)
+def kinds_of(folder: str) -> tuple[Any, ...]:
+    """Returns the `KIND` of each module of a package, given by its dotted name, in their order."""
+    found = [module.KIND for module in modules_in(folder)]
+    return tuple(sorted(found, key=lambda kind: kind.order))
 
 
 def chosen(
