@@ -11,6 +11,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from reference.laws.sampling import Sampling
 
+# Of a draft; predictions keep this many numbers for each text and resample.
+MOST_GAMMA = 1000
+# The policy of one length, and the longest draft of others where nothing else is said.
+FIXED = "fixed"
+MAX_GAMMA = 16
 # To which a library source is cut, where nothing else is said.
 EMBEDDED_PROMPT_TOKENS = 64
 
@@ -125,3 +130,22 @@ def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampl
         return replace(sampling, temperature=draft_temperature)
     except ValueError as error:
         raise ValueError(f"draft_{error}") from error
+
+
+def require_read_lengths(
+    policy_names: tuple[str, ...], gamma: object, max_gamma: object
+) -> None:
+    """Refuses a length of drafts that none of the policies reads.
+
+    Args:
+      policy_names: as a user gave them.
+      gamma, max_gamma: of the policy fixed, and of the others; None: not stated.
+
+    Raises:
+      ValueError: naming it.
+    """
+    listed = ", ".join(policy_names)
+    if gamma is not None and FIXED not in policy_names:
+        raise ValueError(f"gamma is read by the policy fixed alone, got {listed}")
+    if max_gamma is not None and set(policy_names) == {FIXED}:
+        raise ValueError("max_gamma is read by policies other than fixed, got fixed alone")

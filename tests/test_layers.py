@@ -30,19 +30,20 @@ ROOMS: dict[str, list[str]] = {
     "ngram": ["rows", "formats", "training", "drafters"],
     "estimator": [
         "notices", "progress", "writing", "seeding", "intervals", "draft_model", "prompt_files",
-        "prompt_datasets", "prompts", "kinds", "settings", "drafters", "rules", "loading", "shapes",
-        "costs", "runs", "traces", "profiles", "quality", "validation", "comparison",
+        "prompt_datasets", "prompts", "kinds", "settings", "drafters", "rules", "loading", "ngrams",
+        "shapes", "costs", "runs", "traces", "profiles", "quality", "validation", "generation",
+        "comparison",
     ],
     "engines": [
         "counting", "scores", "engine", "settings", "serving", "observing", "kind", "servers",
         "kinds", "registry", "sources", "trials",
     ],
-    "studies": ["bild", "blockwise", "drafters"],
+    "studies": ["bild", "blockwise", "drafters", "analysed_heads"],
     "figures": [
         "drawing", "published", "registry", "files", "leviathan", "bild", "blockwise", "tables",
         "beyond_papers",
     ],
-    "specplan": ["reports", "options", "loading", "commands", "main", "__main__"],
+    "specplan": ["reports", "options", "commands", "main", "__main__"],
 }  # fmt: skip
 SOURCES = [
     (package, path) for package in ALLOWED for path in sorted((ROOT / package).rglob("*.py"))

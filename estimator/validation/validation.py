@@ -34,12 +34,14 @@ class Validation:
     cost: measured apart from the rows' runs.
     noise: how far the baseline's speed, measured twice, differs from itself.
     repeats: how often each run was timed.
+    prompts: how many there were.
     """
 
     rows: tuple[SpeculativeRow, ...]
     cost: CostModel
     noise: Noise
     repeats: int
+    prompts: int
 
 
 def validate(
@@ -91,7 +93,7 @@ def validate(
         _row(texts, arm, policy, runs, best, cost, clock, np.random.default_rng((seed, 2)))
         for arm, policy in planned.items()
     )
-    return Validation(rows, cost, clock, len(runs[BASELINE][0]))
+    return Validation(rows, cost, clock, len(runs[BASELINE][0]), len(prompts))
 
 
 def generations(

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import click
 
+from specplan.options.requests import Command
 from specplan.reports.output import print_json, writable, write_json
 
 FORMATS = ("table", "json", "csv", "latex")
 
 
-@click.command("compare")
+@click.command("compare", cls=Command)
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", type=click.Path(path_type=Path))
 @click.option(

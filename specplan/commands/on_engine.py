@@ -5,32 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
 from engines.trials.measurement import measure
 from engines.trials.request import MeasureEngine, ValidateEngine
 from engines.trials.validation import validate
+from specplan.options.shown import Written
 from specplan.reports.bar import Bar
 from specplan.reports.engines import measurement_notes, validation_data, validation_text
-from specplan.reports.output import answer, folded, print_json
-from specplan.reports.profile import profile_text
+from specplan.reports.output import answer
+from specplan.reports.profile import print_profile
 
 
 @dataclass(frozen=True, slots=True)
 class ShownRows:
     """How a validation is given; see each option's help."""
 
-    wide: bool
-    output: Path | None
-    as_json: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ShownProfile:
-    """How a profile is given; see each option's help."""
-
-    output: Path | None
-    as_json: bool
+    wide: bool = False
+    output: Path | None = None
+    as_json: bool = False
 
 
 def validate_on_engine(request: ValidateEngine, form: ShownRows) -> None:
@@ -40,16 +31,8 @@ def validate_on_engine(request: ValidateEngine, form: ShownRows) -> None:
     answer(validation_data(found), lambda: validation_text(found, wide=form.wide), form=form)
 
 
-def measure_on_engine(request: MeasureEngine, form: ShownProfile) -> None:
+def measure_on_engine(request: MeasureEngine, form: Written) -> None:
     """Measures acceptance and prices on an engine, into a profile that plans read."""
-    from estimator.profiles.profile_file import profile_json
-
     with Bar("measure", "text") as bar:
         found = measure(request, bar)
-    if form.as_json:
-        print_json(profile_json(found.profile))
-        return
-    click.echo(folded(profile_text(found.profile)))
-    click.echo(measurement_notes(found))
-    if form.output is not None:
-        click.echo(f"\nWrote {form.output}; plan with it: specplan plan --profile {form.output}")
+    print_profile(found.profile, form, notes=measurement_notes(found))

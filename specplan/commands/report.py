@@ -7,10 +7,11 @@ from pathlib import Path
 import click
 
 from estimator.drafters.registry import parse_drafter
+from specplan.options.requests import Command
 from specplan.reports.output import writable
 
 
-@click.command("report")
+@click.command("report", cls=Command)
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )

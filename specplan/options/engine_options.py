@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import click
 
 from engines.kind import EngineKind
 from engines.registry import engine_kinds, names_of
+from specplan.options.groups import together
 from specplan.options.ranges import integers, numbers
-from specplan.options.requests import fill, function_of, is_stated, option_name, records_of
 
 
 def _of(has: Callable[[EngineKind], object]) -> str:
@@ -80,39 +79,4 @@ OPTIONS = [
     ),
 ]
 
-
-NAMES = (
-    "engine_command", "draft_sampling", "concurrencies", "laws", "synthetic", "server",
-    "target_url", "draft_url", "threads", "servers",
-)  # fmt: skip
-
-
-def engine_options(place: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Returns what adds the engine options to a command that takes ModelOptions first.
-
-    Args:
-      place: "module:function", which takes the command's place where --engine is given.
-    """
-
-    def with_engines(command: Callable[..., None]) -> Callable[..., None]:
-        def dispatched(options: Any, **values: Any) -> None:
-            ctx = click.get_current_context()
-            own = {name: values.pop(name) for name in NAMES}
-            if values.pop("engine") is not None:
-                function = function_of(place)
-                function(*fill(ctx, records_of(function), way="--engine"))
-                return
-            for param in ctx.command.params:
-                if param.name in own and is_stated(ctx, param):
-                    raise click.UsageError(f"{option_name(param)} needs --engine", ctx)
-            command(options, **values)
-
-        dispatched.__name__ = command.__name__
-        dispatched.__doc__ = command.__doc__
-        dispatched.__click_params__ = getattr(command, "__click_params__", [])  # type: ignore[attr-defined]
-        wrapped: Callable[..., None] = dispatched
-        for option in reversed(OPTIONS):
-            wrapped = option(wrapped)
-        return wrapped
-
-    return with_engines
+engine_options = together(*OPTIONS)

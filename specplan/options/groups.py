@@ -1,34 +1,19 @@
-"""Groups of options that belong together: a command takes each group as one object."""
+"""Options that stand together in several commands."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Callable
 from typing import Any
 
-Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+Decorator = Callable[[Any], Any]
 
 
-def option_group(name: str, record: type[Any], options: Sequence[Decorator]) -> Decorator:
-    """Returns the decorator that gives a command these options as one record.
+def together(*options: Decorator) -> Decorator:
+    """Returns the decorator that adds options, in the order in which --help shows them."""
 
-    Args:
-      name: of the command's argument that takes the record.
-      record: a dataclass with a field for each option.
-      options: click options, in the order in which --help shows them.
-    """
-    names = [field.name for field in fields(record)]
-
-    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(command)
-        def with_group(**values: Any) -> Any:
-            group = record(**{field: values.pop(field) for field in names})
-            return command(**{name: group}, **values)
-
-        decorated: Callable[..., Any] = with_group
+    def decorate(command: Any) -> Any:
         for option in reversed(options):
-            decorated = option(decorated)
-        return decorated
+            command = option(command)
+        return command
 
     return decorate

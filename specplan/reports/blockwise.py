@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from specplan.reports.table import Column, table
 from studies.blockwise.records import Analysis, HeadEntropy, Way
 
@@ -19,6 +22,15 @@ def report(result: Analysis) -> str:
         f"h_max {result.h_max}",
     ]
     return "\n".join(lines)
+
+
+def trained(found: Mapping[str, Any]) -> str:
+    """Returns how often each trained head is right."""
+    heads = enumerate(found["held_out_accuracy"], start=2)
+    return (
+        f"{found['output']}: {found['heads']} heads of {found['hidden']} hidden units, "
+        f"{found['steps']} steps\n{table(heads, _TRAINED)}"
+    )
 
 
 def _value(
@@ -52,4 +64,8 @@ _ENTROPY = [
     Column[HeadEntropy]("head", lambda of: str(of.head)),
     Column[HeadEntropy]("entropy (nats)", lambda of: f"{of.mean:.2f}"),
     Column[HeadEntropy]("5% to 95%", lambda of: f"{of.p5:.2f} to {of.p95:.2f}"),
+]
+_TRAINED = [
+    Column[tuple[int, float]]("head", lambda row: str(row[0])),
+    Column[tuple[int, float]]("right on held-out text", lambda row: f"{row[1]:.1%}"),
 ]

@@ -12,6 +12,7 @@ from specplan.reports.detokenizing import Decode, TextStream, piece
 
 if TYPE_CHECKING:
     from reference.records import Block, Generation
+    from reference.rules.rule import Rule
 
 
 def print_blocks(
@@ -92,3 +93,30 @@ def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
             for block in generation.blocks
         ],
     }
+
+
+def counts(generation: Generation, rule: Rule, more: str) -> str:
+    """Returns what decoding a text took, and whether it changed the output law.
+
+    Args:
+      generation: whole.
+      rule: what judged drafts.
+      more: counts of a decoder's own.
+    """
+    return (
+        f"\n{len(generation.tokens)} tokens in {generation.target_calls} target calls, "
+        f"{generation.decode_seconds:.2f} s; {generation.accepted} of {generation.drafted} "
+        f"drafted tokens accepted; ended by {generation.ending}."
+        + more
+        + ("" if rule.lossless else f" Lossy: the rule {rule.name} changes the output law.")
+    )
+
+
+def bild_counts(generation: Generation) -> str:
+    """Returns what the small model asked for and the large one undid (Table 4's percentages)."""
+    tokens = len(generation.tokens)
+    return (
+        f" {generation.draft_calls} calls of the small model; fallback "
+        f"{100 * generation.target_calls / tokens:.1f} %, rollback "
+        f"{100 * generation.rollbacks / tokens:.1f} % of the tokens."
+    )

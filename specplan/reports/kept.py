@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -12,33 +11,31 @@ from specplan.reports.output import folded
 
 
 class Kept:
-    """Counts the prompts whose traces are kept; says on Ctrl-C how many they are.
+    """An `estimator.progress.Progress` of kept traces; says on Ctrl-C how many they are.
 
     Entered before the progress bar, it speaks when that has gone.
     """
 
-    def __init__(self, prompts: int, path: Path | None) -> None:
+    def __init__(self, path: Path | None) -> None:
         """Begins with none.
 
         Args:
-          prompts: how many there are.
           path: the profile's, beside which traces are kept; None: nowhere.
         """
-        self._prompts = prompts
+        self._prompts = 0
         self._path = path
         self._finished = 0
 
     def __enter__(self) -> Kept:
         return self
 
-    def counting(self, progress: Callable[[], object]) -> Callable[[], None]:
-        """Returns what to call after each prompt: it counts, then calls progress."""
+    def expect(self, steps: int) -> None:
+        """Adds to the prompts."""
+        self._prompts += steps
 
-        def finished() -> None:
-            self._finished += 1
-            progress()
-
-        return finished
+    def step(self) -> None:
+        """Counts a prompt whose traces are kept."""
+        self._finished += 1
 
     def __exit__(
         self,
@@ -46,7 +43,7 @@ class Kept:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        if kind is KeyboardInterrupt:
+        if kind is KeyboardInterrupt and self._prompts > 0:
             click.echo(folded(self.said), err=True)
 
     @property

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import click
+
+from specplan.reports.output import Form, folded, print_json
 from specplan.reports.table import Column, bounds, ranged, shown, table
 from specplan.reports.workloads import workload_lines
 
@@ -90,3 +93,17 @@ def _doubt(profile: Profile) -> list[str]:
     if profile.quiet is False:
         lines.append("The machine was not quiet: trust none of these times, and measure anew.")
     return lines
+
+
+def print_profile(profile: Profile, form: Form, *, notes: str | None = None) -> None:
+    """Prints a profile in the form asked for; it is written already."""
+    if form.as_json:
+        from estimator.profiles.profile_file import profile_json
+
+        print_json(profile_json(profile))
+        return
+    click.echo(folded(profile_text(profile)))
+    if notes is not None:
+        click.echo(notes)
+    if form.output is not None:
+        click.echo(f"\nWrote {form.output}; plan with it: specplan plan --profile {form.output}")

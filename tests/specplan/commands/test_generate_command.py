@@ -9,6 +9,7 @@ import pytest
 from programs import Run
 
 from reference.records import Block
+from reference.speculative import speculative_blocks
 from specplan.commands.generate import generate_command
 from specplan.reports.generation import coloured
 
@@ -71,9 +72,10 @@ def test_greedy_text_is_the_targets_own(
     run_json: RunJson, generate: list[str], options: tuple[str, ...]
 ) -> None:
     greedy = [*generate, "--temperature", "0"]
-    own = run_json(*greedy, "--decoder", "autoregressive")
+    without = [word for word in greedy if word not in ("--draft", "draft")]
+    own = run_json(*without, "--decoder", "autoregressive")
     if options[0] == "--draft":
-        greedy = [word for word in greedy if word not in ("--draft", "draft")]
+        greedy = without
     assert run_json(*greedy, *options)["tokens"] == own["tokens"]
     assert own["drafted"] == 0
     assert own["target_calls"] == len(own["tokens"])
@@ -109,9 +111,7 @@ def test_a_stop_string_ends_the_text(run_json: RunJson, generate: list[str]) -> 
 def test_each_block_is_printed_before_the_next_is_made(
     run: Run, run_json: RunJson, generate: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import reference.speculative
-
-    own = reference.speculative.speculative_blocks
+    own = speculative_blocks
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
         yield next(own(*arguments, **settings))
@@ -119,7 +119,7 @@ def test_each_block_is_printed_before_the_next_is_made(
 
     arguments = [*generate, "--stop", "no such text"]
     whole = run_json(*arguments)["text"]
-    monkeypatch.setattr("reference.speculative.speculative_blocks", interrupted)
+    monkeypatch.setattr("estimator.generation.speculative.speculative_blocks", interrupted)
     result = run(*arguments)
     assert result.exit_code == 130
     first = result.stdout.removeprefix("def fib(n):").rstrip("\n")
@@ -218,7 +218,7 @@ def test_ctrl_c_ends_with_130(
         raise KeyboardInterrupt
         yield
 
-    monkeypatch.setattr("reference.speculative.speculative_blocks", interrupted)
+    monkeypatch.setattr("estimator.generation.speculative.speculative_blocks", interrupted)
     result = run(*generate)
     assert result.exit_code == 130
     assert result.stderr.strip() == "Interrupted."

@@ -8,12 +8,10 @@ from specplan.reports.kept import Kept
 
 
 def interrupted(path: Path | None, finished: int) -> None:
-    called = []
-    with Kept(8, path) as kept:
-        step = kept.counting(lambda: called.append(1))
+    with Kept(path) as kept:
+        kept.expect(8)
         for _ in range(finished):
-            step()
-        assert len(called) == finished
+            kept.step()
         raise KeyboardInterrupt
 
 
@@ -38,8 +36,8 @@ def test_ctrl_c_says_what_is_kept(
 def test_a_run_that_ends_or_fails_otherwise_says_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with Kept(8, None):
+    with Kept(None):
         pass
-    with pytest.raises(ValueError, match="bad"), Kept(8, None):
+    with pytest.raises(ValueError, match="bad"), Kept(None):
         raise ValueError("bad")
     assert capsys.readouterr().err == ""

@@ -52,7 +52,7 @@ COST = CostModel(
 
 
 def validation(*rows: SpeculativeRow) -> Validation:
-    return Validation(rows, COST, Noise(0.0125, 0.002, 8), 3)
+    return Validation(rows, COST, Noise(0.0125, 0.002, 8), 3, 3)
 
 
 def text(*rows: SpeculativeRow, wide: bool = False) -> str:
@@ -98,7 +98,7 @@ def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> N
         "Predicted against measured: 5.0 % off on average, 5.0 % at most; the baseline against "
         "itself: 1.2 %, 95 % of the time within 0.5 %."
     )
-    once = [Validation((ROW,), COST, Noise(0.0125, 0.002, 8), 1)]
+    once = [Validation((ROW,), COST, Noise(0.0125, 0.002, 8), 1, 3)]
     assert "timed once" in summary_lines(summary(once), once, prompts=8)
 
 
@@ -126,7 +126,7 @@ def test_a_machine_that_was_not_quiet_is_named() -> None:
     # Student's t of 8 degrees reaches 2.306 standard errors.
     quiet, differs, scatters = Noise(0.099, 0.041, 8), Noise(0.101, 0.0, 8), Noise(0.0, 0.042, 8)
     for noise, named in ((quiet, False), (differs, True), (scatters, True)):
-        validations = [Validation((ROW,), COST, noise, 3)]
+        validations = [Validation((ROW,), COST, noise, 3, 3)]
         shown = summary_lines(summary(validations), validations, prompts=8)
         assert ("not quiet" in shown) == named
 
@@ -173,8 +173,8 @@ def test_the_summary_leaves_out_what_was_not_predicted() -> None:
     rows = (ROW, unpredicted(ROW, policy="adaptive", gamma=None))
     found = summary(
         [
-            Validation(rows, COST, Noise(-0.01, 0.002, 4), 1),
-            Validation(rows, COST, Noise(0.03, 0.001, 4), 2),
+            Validation(rows, COST, Noise(-0.01, 0.002, 4), 1, 3),
+            Validation(rows, COST, Noise(0.03, 0.001, 4), 2, 3),
         ]
     )
     assert found == Summary(

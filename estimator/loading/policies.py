@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from estimator.settings import MOST_GAMMA
 from reference.policies.policy import Confidence, Fixed, Heuristic, Policy
-from specplan.options.model_options import MOST_GAMMA
 
 FIXED, ADAPTIVE = "fixed", "adaptive"
 FIRST_HEURISTIC_GAMMA = 5

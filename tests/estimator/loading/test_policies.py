@@ -2,8 +2,8 @@
 
 import pytest
 
+from estimator.loading.policies import parse_policies
 from reference.policies.policy import Confidence, Fixed, Heuristic
-from specplan.options.policy_names import parse_policies
 
 
 def test_fixed_stands_for_every_gamma_and_adaptive_for_none_yet() -> None:

@@ -1,0 +1,152 @@
+"""One text decoded speculatively, or by the target alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from estimator.generation.text import OneText, Started, require_strings, stopping_at
+from estimator.loading.pairs import load, one_draft, require_rule
+from estimator.loading.policies import parse_policies
+from estimator.rules.registry import VERIFICATION, acceptance_rule
+from estimator.runs.arms import Subject
+from estimator.runs.planner import adaptive
+from estimator.runs.processes import require_one_process
+from estimator.seeding import seeded
+from estimator.settings import (
+    FIXED,
+    MAX_GAMMA,
+    ModelSettings,
+    SamplingSettings,
+    TargetSettings,
+    draft_sampling,
+    require_read_lengths,
+)
+from reference.autoregressive import autoregressive_blocks
+from reference.generation import begin, beginning
+from reference.rules.strict import STRICT
+from reference.speculative import speculative_blocks
+
+GAMMA = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateAlone(OneText):
+    """A text of the target alone.
+
+    models, sampling, temperature: the target, and how it draws tokens.
+    compiling: off, on or try.
+    stop_strings: which end the text.
+    seed: of the tokens drawn.
+    """
+
+    models: TargetSettings = field(default_factory=TargetSettings)
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    temperature: float = 1.0
+    compiling: str = "off"
+    stop_strings: tuple[str, ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generate(GenerateAlone):
+    """A text of a pair.
+
+    models: target and draft.
+    draft_temperature: None: the target's.
+    policy_name: fixed, heuristic, confidence:P or adaptive.
+    gamma: of the fixed policy; None: 4.
+    max_gamma: the longest draft of other policies; None: 16.
+    verification, lenience: how drafts are judged; None: losslessly.
+
+    Raises:
+      ValueError: if a length is stated that the policy does not read.
+    """
+
+    models: ModelSettings = field(default_factory=ModelSettings)
+    draft_temperature: float | None = None
+    policy_name: str = FIXED
+    gamma: int | None = None
+    max_gamma: int | None = None
+    verification: str = VERIFICATION
+    lenience: float | None = None
+
+    def __post_init__(self) -> None:
+        OneText.__post_init__(self)
+        require_read_lengths((self.policy_name,), self.gamma, self.max_gamma)
+
+
+def generate_alone(request: GenerateAlone) -> Started:
+    """Returns a text that the target continues alone.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    require_one_process("generate")
+    require_strings(request.stop_strings)
+    sampling = request.sampling.at(request.temperature)
+    loaded = load(
+        request.models,
+        request.text,
+        sampling=request.sampling,
+        prompt=request.prompt,
+        compiling=request.compiling,
+    )
+    stopping = stopping_at(loaded, request.stop_strings)
+    [ids] = loaded.prompts
+    text, seconds = begin(loaded.target, None, ids, stopping)
+    blocks = autoregressive_blocks(
+        loaded.target,
+        text,
+        sampling=sampling,
+        stopping=stopping,
+        generator=seeded(loaded.target.device, request.seed),
+    )
+    return Started(loaded.tokenizer, request.shown(ids, text), text, seconds, blocks, STRICT)
+
+
+def generate(request: Generate) -> Started:
+    """Returns a text that a pair continues.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    require_one_process("generate")
+    require_strings(request.stop_strings)
+    gamma = GAMMA if request.gamma is None else request.gamma
+    most = MAX_GAMMA if request.max_gamma is None else request.max_gamma
+    names = [request.policy_name]
+    [policy] = parse_policies(names, gammas=[gamma], max_gamma=most).values()
+    rule = acceptance_rule(request.verification, request.lenience)
+    sampling = request.sampling.at(request.temperature)
+    drafted_by = draft_sampling(sampling, request.draft_temperature)
+    require_rule([one_draft(request.models)], rule)
+    loaded = load(
+        request.models,
+        request.text,
+        sampling=request.sampling,
+        prompt=request.prompt,
+        compiling=request.compiling,
+        gammas=[gamma] if request.policy_name == FIXED else [GAMMA, most],
+    )
+    target, stopping = loaded.target, stopping_at(loaded, request.stop_strings)
+    [ids] = loaded.prompts
+    [drafter_of] = loaded.drafters.values()
+    drafter = drafter_of(drafted_by)
+    if policy is None:
+        beginning(target, ids, stopping)   # refuses what does not fit before costs are measured
+        subject = Subject(target, drafter, sampling, loaded.stopping, rule)
+        policy = adaptive(
+            subject, [ids], max_gamma=most, seed=request.seed, progress=lambda: None
+        )
+    text, seconds = begin(target, drafter, ids, stopping)
+    blocks = speculative_blocks(
+        target,
+        drafter,
+        text,
+        sampling=sampling,
+        policy=policy,
+        stopping=stopping,
+        generator=seeded(target.device, request.seed),
+        rule=rule,
+    )
+    return Started(loaded.tokenizer, request.shown(ids, text), text, seconds, blocks, rule)

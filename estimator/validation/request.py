@@ -1,0 +1,178 @@
+"""What a user asks of a validation of this project's own decoder, and its answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from estimator.loading.pairs import draft_names, load, require_rule
+from estimator.loading.policies import parse_policies
+from estimator.progress import SILENT, Progress
+from estimator.rules.registry import VERIFICATION, acceptance_rule
+from estimator.runs.arms import Subject
+from estimator.runs.processes import require_one_process
+from estimator.runs.room import require_room
+from estimator.settings import (
+    FIXED,
+    MAX_GAMMA,
+    ModelSettings,
+    PromptSettings,
+    SamplingSettings,
+    draft_sampling,
+    require_read_lengths,
+)
+from estimator.validation.validation import Validation, generations, validate
+from reference.drafters.trees import TreeDrafter
+from reference.policies.policy import Fixed, Policy
+
+GAMMAS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Validate:
+    """Predicted against measured speed-ups, a row for each draft, temperature and policy.
+
+    models, text, sampling: the pairs, their prompts, and how tokens are drawn.
+    draft_temperature: of the draft; None: the target's.
+    compiling: off, on or try.
+    policy_names: fixed, heuristic, confidence:P or adaptive.
+    gammas: of the fixed policy; None: 1, 2, 4, 8.
+    max_gamma: the longest draft of other policies; None: 16.
+    verification, lenience: how drafts are judged; None: losslessly.
+    temperatures: of the target.
+    repeats: how often each run is timed, at most.
+    precision: per cent of clock deviation at which repeats end.
+    seed: of texts and order.
+
+    Raises:
+      ValueError: if a length of drafts is stated that no policy reads.
+    """
+
+    models: ModelSettings = field(default_factory=ModelSettings)
+    text: PromptSettings = field(default_factory=PromptSettings)
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    draft_temperature: float | None = None
+    compiling: str = "off"
+    policy_names: tuple[str, ...] = (FIXED,)
+    gammas: tuple[int, ...] | None = None
+    max_gamma: int | None = None
+    verification: str = VERIFICATION
+    lenience: float | None = None
+    temperatures: tuple[float, ...] = (0.0, 1.0)
+    repeats: int = 3
+    precision: float = 3.0
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        require_read_lengths(self.policy_names, self.gammas, self.max_gamma)
+
+    @property
+    def longest(self) -> int:
+        """The longest draft of policies other than the fixed one."""
+        return MAX_GAMMA if self.max_gamma is None else self.max_gamma
+
+    @property
+    def policies(self) -> dict[str, Policy | None]:
+        """The policies by name; None is the adaptive one.
+
+        Raises:
+          ValueError: if a name is unknown, or a value out of range.
+        """
+        gammas = GAMMAS if self.gammas is None else self.gammas
+        return parse_policies(self.policy_names, gammas=gammas, max_gamma=self.longest)
+
+    @property
+    def replayed(self) -> bool:
+        """Whether replay predicts a row: of a fixed gamma, lossless or greedy.
+
+        Raises:
+          ValueError: if a setting is out of range.
+        """
+        rule = acceptance_rule(self.verification, self.lenience)
+        return FIXED in self.policy_names and (rule.lossless or 0 in self.temperatures)
+
+
+def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Validation]:
+    """Yields the rows of each draft at each temperature, as soon as they are measured.
+
+    Args:
+      request: what is asked.
+      progress: counts generations.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    require_one_process("validate")
+    policies = request.policies
+    rule = acceptance_rule(request.verification, request.lenience)
+    targets = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
+    drafting = [draft_sampling(sampling, request.draft_temperature) for sampling in targets]
+    require_rule(draft_names(request.models), rule)
+    fixed = [policy.value for policy in policies.values() if isinstance(policy, Fixed)]
+    loaded = load(
+        request.models,
+        request.text,
+        sampling=request.sampling,
+        compiling=request.compiling,
+        gammas=fixed if len(fixed) == len(policies) else [*fixed, request.longest],
+    )
+    prompts = loaded.prompts
+    subjects = [
+        Subject(loaded.target, drafter_of(drafted_by), sampling, loaded.stopping, rule)
+        for drafter_of in loaded.drafters.values()
+        for sampling, drafted_by in zip(targets, drafting, strict=True)
+    ]
+    for subject in subjects:
+        require_foretold(subject, list(policies.values()))
+        require_room(subject, prompts)
+    planned = generations(
+        prompts, policies, max_gamma=request.longest, repeats=request.repeats
+    )
+    progress.expect(len(subjects) * planned)
+    for subject in subjects:
+        counted = Counted(progress)
+        yield validate(
+            subject,
+            prompts,
+            policies,
+            max_gamma=request.longest,
+            repeats=request.repeats,
+            precision=request.precision,
+            seed=request.seed,
+            progress=counted.step,
+        )
+        progress.expect(counted.steps - planned)   # repeats that were not needed
+
+
+class Counted:
+    """Counts steps as it passes them on."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.steps = 0
+        self._progress = progress
+
+    def step(self) -> None:
+        """Counts one."""
+        self.steps += 1
+        self._progress.step()
+
+
+def require_foretold(subject: Subject, policies: Sequence[Policy | None]) -> None:
+    """Refuses trees of which replay cannot tell the calls.
+
+    Raises:
+      ValueError: naming what must be.
+    """
+    drafter = subject.drafter
+    if not isinstance(drafter, TreeDrafter):
+        return
+    if len(policies) > 1 or not isinstance(policies[0], Fixed):
+        raise ValueError(
+            f"gamma must be one number for {drafter.name}, its depth, got {len(policies)} policies"
+        )
+    if not drafter.sampling.greedy:
+        raise ValueError(
+            f"draft_temperature must be 0 for {drafter.name}, got "
+            f"{drafter.sampling.temperature:g}: what trees of drawn tokens accept cannot be "
+            "foretold; specplan generate runs them"
+        )

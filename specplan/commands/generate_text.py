@@ -1,0 +1,48 @@
+"""`specplan generate` of one text, block by block."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from estimator.generation.speculative import Generate, GenerateAlone, generate, generate_alone
+from estimator.generation.text import Started
+from reference.records import Generation
+from specplan.reports.generation import bild_counts, counts, generation_data, print_blocks
+from specplan.reports.output import print_json, tell
+from studies.bild.generation import GenerateBild, generate_bild
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a text is given; see each option's help."""
+
+    show: bool = False
+    as_json: bool = False
+
+
+def speculative(request: Generate, form: Shown) -> None:
+    """Prints a text of a pair."""
+    _print(generate(request), form)
+
+
+def alone(request: GenerateAlone, form: Shown) -> None:
+    """Prints a text of the target alone."""
+    _print(generate_alone(request), form)
+
+
+def bild(request: GenerateBild, form: Shown) -> None:
+    """Prints a text of BiLD."""
+    _print(generate_bild(request), form, bild=True)
+
+
+def _print(started: Started, form: Shown, *, bild: bool = False) -> None:
+    if form.as_json:
+        blocks = list(started.blocks)
+    else:
+        blocks = print_blocks(started.blocks, started.tokenizer, started.before, form.show)
+    generation = Generation(tuple(started.ids), tuple(blocks), started.prefill_seconds)
+    if form.as_json:
+        lossless = {"lossless": started.rule.lossless}
+        print_json(generation_data(generation, started.tokenizer) | lossless)
+        return
+    tell(counts(generation, started.rule, bild_counts(generation) if bild else ""))

@@ -1,0 +1,33 @@
+"""What `specplan heads` does: it trains heads, and analyses what they draft."""
+
+from __future__ import annotations
+
+import click
+from msgspec import to_builtins
+
+from specplan.options.shown import Printed
+from specplan.reports.bar import Bar
+from specplan.reports.blockwise import report, trained
+from specplan.reports.output import print_json
+from studies.analysed_heads import AnalyseHeads, analyse_heads
+from studies.blockwise.trained import TrainHeads, train_heads
+
+
+def train(request: TrainHeads, form: Printed) -> None:
+    """Trains heads, and prints how often each is right."""
+    with Bar("read", "file") as bar:
+        found = train_heads(request, bar)
+    if form.as_json:
+        print_json(found)
+    else:
+        click.echo(trained(found))
+
+
+def analyse(request: AnalyseHeads, form: Printed) -> None:
+    """Analyses what heads draft, and prints the tables."""
+    with Bar("analyse", "step") as bar:
+        found = analyse_heads(request, bar)
+    if form.as_json:
+        print_json(to_builtins(found))
+    else:
+        click.echo(report(found))

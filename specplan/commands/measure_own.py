@@ -1,0 +1,20 @@
+"""`specplan measure` by its own decoder."""
+
+from __future__ import annotations
+
+from estimator.profiles.request import Measure, measure
+from specplan.options.shown import Written
+from specplan.reports.bar import Bar
+from specplan.reports.kept import Kept
+from specplan.reports.profile import print_profile
+from specplan.reports.together import refusing_together
+
+
+def measure_own(request: Measure, form: Written) -> None:
+    """Measures a pair into a profile that plans read."""
+    with Kept(form.output if request.kept is not None else None) as kept, Bar(
+        "measure", "run"
+    ) as bar:
+        profile = measure(request, bar, traced=kept, refusing=refusing_together)
+    if profile is not None:
+        print_profile(profile, form)

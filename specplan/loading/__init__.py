@@ -1,1 +1,0 @@
-"""From options to loaded models, drafters and prompts."""

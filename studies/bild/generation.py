@@ -1,0 +1,78 @@
+"""One text decoded by BiLD."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from estimator.generation.speculative import GenerateAlone
+from estimator.generation.text import Started, require_strings, stopping_at
+from estimator.loading.pairs import load, one_draft
+from estimator.runs.processes import require_one_process
+from estimator.seeding import seeded
+from estimator.settings import ModelSettings, draft_sampling
+from reference.generation import begin
+from studies.bild.distance import Rollback
+from studies.bild.fallback import PAPERS_MOST, Fallback
+from studies.bild.loop import bild_blocks
+from studies.bild.settings import CERTAINTY, DISTANCE, ONE_FALLBACK, ONE_ROLLBACK
+from studies.bild.sweep import drafting_model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateBild(GenerateAlone):
+    """A text of a large model and a small one, which writes while it is sure.
+
+    models: both.
+    draft_temperature: of the small one; None: the large one's.
+    fallback, rollback: thresholds.
+    certainty, distance: what they are of.
+    max_gamma: the most tokens that the small model writes in a row; None: the paper's 10.
+    """
+
+    models: ModelSettings = field(default_factory=ModelSettings)
+    draft_temperature: float | None = None
+    fallback: float = ONE_FALLBACK
+    rollback: float = ONE_ROLLBACK
+    certainty: str = CERTAINTY
+    distance: str = DISTANCE
+    max_gamma: int | None = None
+
+
+def generate_bild(request: GenerateBild) -> Started:
+    """Returns a text that the two models continue.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    require_one_process("generate")
+    require_strings(request.stop_strings)
+    most = PAPERS_MOST if request.max_gamma is None else request.max_gamma
+    policy = Fallback(request.fallback, most, request.certainty)
+    rule = Rollback(request.rollback, request.distance)
+    sampling = request.sampling.at(request.temperature)
+    drafted_by = draft_sampling(sampling, request.draft_temperature)
+    one_draft(request.models)
+    loaded = load(
+        request.models,
+        request.text,
+        sampling=request.sampling,
+        prompt=request.prompt,
+        compiling=request.compiling,
+        gammas=[most],
+    )
+    stopping = stopping_at(loaded, request.stop_strings)
+    [ids] = loaded.prompts
+    [drafter_of] = loaded.drafters.values()
+    drafter = drafting_model(drafter_of(drafted_by))
+    text, seconds = begin(loaded.target, drafter, ids, stopping)
+    blocks = bild_blocks(
+        loaded.target,
+        drafter,
+        text,
+        sampling=sampling,
+        policy=replace(policy, end_ids=stopping.end_ids),
+        stopping=stopping,
+        generator=seeded(loaded.target.device, request.seed),
+        rule=rule,
+    )
+    return Started(loaded.tokenizer, request.shown(ids, text), text, seconds, blocks, rule)

@@ -1,0 +1,138 @@
+"""What a user asks of a sweep over BiLD's thresholds, and its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from estimator.draft_model import draft_model, transformers_module
+from estimator.loading.pairs import Loaded, load
+from estimator.notices import notice
+from estimator.progress import SILENT, Progress
+from estimator.prompt_files import whole_references
+from estimator.runs.arms import Subject
+from estimator.runs.processes import require_one_process
+from estimator.runs.room import require_room
+from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
+from reference.drafters.model_drafter import ModelDrafter
+from studies.bild.distance import Rollback
+from studies.bild.fallback import PAPERS_MOST, Fallback
+from studies.bild.grid import Grid
+from studies.bild.settings import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
+from studies.bild.sweep import sweep
+from studies.bild.swept import Sweep
+
+GAMMAS = (1, 2, 4, 8)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ValidateBild:
+    """Quality and latency over thresholds, with speculative decoding beside them.
+
+    models, text, sampling: the pairs, their prompts, and how tokens are drawn.
+    fallback, rollback: thresholds of BiLD.
+    windows: also fixed windows of so many tokens.
+    certainty, distance: what the thresholds are of.
+    gammas: of speculative decoding.
+    lenience: beside the strict rule; None or 1: 0.5.
+    max_gamma: the most tokens that the small model writes in a row; None: the paper's 10.
+    temperatures: of both models.
+    repeats, seed: as of a validation.
+    """
+
+    models: ModelSettings = field(default_factory=ModelSettings)
+    text: PromptSettings = field(default_factory=PromptSettings)
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    fallback: tuple[float, ...] = FALLBACKS
+    rollback: tuple[float, ...] = ROLLBACKS
+    windows: tuple[int, ...] = ()
+    certainty: str = CERTAINTY
+    distance: str = DISTANCE
+    gammas: tuple[int, ...] = GAMMAS
+    lenience: float | None = None
+    max_gamma: int | None = None
+    temperatures: tuple[float, ...] = (0.0,)
+    repeats: int = 3
+    seed: int = 0
+
+    @property
+    def grid(self) -> Grid:
+        """What is tried.
+
+        Raises:
+          ValueError: if a threshold is out of range.
+        """
+        grid = Grid(
+            fallbacks=self.fallback,
+            rollbacks=self.rollback,
+            most=PAPERS_MOST if self.max_gamma is None else self.max_gamma,
+            measure=self.certainty,
+            distance=self.distance,
+            windows=self.windows,
+            gammas=self.gammas,
+            leniences=(LENIENCE if self.lenience in (None, 1) else self.lenience,),
+        )
+        for threshold in grid.fallbacks:
+            Fallback(threshold, grid.most, grid.measure)
+        for threshold in grid.rollbacks:
+            Rollback(threshold, grid.distance)
+        for window in grid.windows:
+            Fallback(0.0, window)
+        return grid
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """The sweeps of each draft at each temperature, over how many prompts."""
+
+    sweeps: tuple[Sweep, ...]
+    prompts: int
+
+
+def validate_thresholds(request: ValidateBild, progress: Progress = SILENT) -> Swept:
+    """Returns a sweep for each draft at each temperature.
+
+    Raises:
+      ValueError: if a setting is out of range, or references are not as many as prompts.
+    """
+    require_one_process("validate")
+    grid = request.grid
+    samplings = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
+    loaded = load(request.models, request.text, sampling=request.sampling)
+    references = whole_references(loaded.references[: len(loaded.prompts)])
+    subjects = [
+        Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
+        for drafter_of in loaded.drafters.values()
+        for sampling in samplings
+    ]
+    for subject in subjects:
+        require_room(subject, loaded.prompts)
+        if isinstance(subject.drafter, ModelDrafter):
+            tell_of_size(loaded, subject)
+    arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
+    progress.expect(len(subjects) * arms * len(loaded.prompts) * request.repeats)
+    sweeps = [
+        sweep(
+            subject,
+            loaded.prompts,
+            grid,
+            texts_of=lambda ids: str(loaded.tokenizer.decode(ids, skip_special_tokens=True)),
+            references=references,
+            repeats=request.repeats,
+            seed=request.seed,
+            progress=progress.step,
+        )
+        for subject in subjects
+    ]
+    return Swept(tuple(sweeps), len(loaded.prompts))
+
+
+def tell_of_size(loaded: Loaded, subject: Subject) -> None:
+    """Tells of a small model with more weights than the large one."""
+    small = draft_model(subject.drafter)
+    module = None if small is None else transformers_module(small)
+    large = loaded.target.module
+    if module is not None and module.num_parameters() > large.num_parameters():
+        notice(
+            f"the small model {subject.drafter.name} has {module.num_parameters():,} weights, more "
+            f"than the large one's {large.num_parameters():,}"
+        )

@@ -1,0 +1,164 @@
+"""Every option of every command is read by the way that runs, or refused by its name.
+
+The commands are walked as click knows them, with each way that they can be run.
+"""
+
+import ast
+import inspect
+import sys
+from collections.abc import Iterator
+from dataclasses import MISSING, fields, is_dataclass
+from functools import cache
+from typing import Any, get_type_hints
+
+import click
+import pytest
+from click.testing import CliRunner
+from refusals import assert_refused
+
+from specplan.main import SUMMARIES, main
+from specplan.options.requests import (
+    Command,
+    function_of,
+    names_of,
+    option_name,
+    records_of,
+    repeatable,
+    selector,
+)
+
+
+def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Yields every command with the words that call it."""
+    ctx = click.Context(main)
+    for name in SUMMARIES:
+        command = main.get_command(ctx, name)
+        if isinstance(command, click.Group):
+            yield from (((name, own), each) for own, each in command.commands.items())
+        elif command is not None:
+            yield (name,), command
+
+
+def options(command: click.Command) -> list[click.Option]:
+    return [
+        param
+        for param in command.params
+        if isinstance(param, click.Option) and not param.is_eager
+    ]
+
+
+WAYS = [
+    (words, command, way)
+    for words, command in commands()
+    if isinstance(command, Command)
+    for way in command.ways
+]
+CASES = [
+    pytest.param(words, command, way, option, id=" ".join((*words, way, str(option.name))))
+    for words, command, way in WAYS
+    for option in options(command)
+]
+
+
+def taken(command: Command, way: str) -> set[str]:
+    """Returns the names of the options that a way reads."""
+    own = {selector(way)} - {None}
+    records = records_of(function_of(command.ways[way]))
+    return {str(name) for name in own} | {name for each in records for name in names_of(each)}
+
+
+def stated(option: click.Option) -> list[str]:
+    """Returns words that state an option by some value that it takes."""
+    name = option_name(option)
+    if option.is_flag:
+        return [name]
+    if isinstance(option.type, click.Choice):
+        return [name, str(option.type.choices[0])]
+    numbers = {"gammas": "2", "temperatures": "0", "figure": "drawn.png"}
+    return [name, numbers.get(str(option.name), "1")]
+
+
+def selected(command: click.Command, way: str) -> list[str]:
+    """Returns the words that select a way, with what the command cannot do without."""
+    words = way.split()
+    if way == "--engine":
+        words.append("llama.cpp")
+    needed = [each for each in options(command) if each.required]
+    return words + [word for each in needed for word in stated(each)]
+
+
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        pytest.param(words, option, id=" ".join((*words, str(option.name))))
+        for words, command in commands()
+        for option in options(command)
+        if not repeatable(option)
+    ],
+)
+def test_an_option_of_one_value_is_refused_where_it_is_said_twice(
+    words: tuple[str, ...], option: click.Option
+) -> None:
+    twice = CliRunner().invoke(main, [*words, *stated(option), *stated(option)])
+    assert_refused(twice, f"{option_name(option)} must be given once, got 2")
+
+
+@pytest.mark.parametrize(("words", "command", "way", "option"), CASES)
+def test_every_option_is_read_or_refused_by_name(
+    words: tuple[str, ...], command: Command, way: str, option: click.Option
+) -> None:
+    selecting_others = {selector(other) for other in command.ways if other != way}
+    if option.name in taken(command, way) or (way == "" and option.name in selecting_others):
+        return
+    result = CliRunner().invoke(main, [*words, *selected(command, way), *stated(option)])
+    assert_refused(result, option_name(option))
+
+
+@pytest.mark.parametrize(("words", "command", "way"), WAYS)
+def test_every_setting_of_a_request_is_read_where_it_runs(
+    words: tuple[str, ...], command: Command, way: str
+) -> None:
+    function = function_of(command.ways[way])
+    for record in leaves(records_of(function)):
+        packages = {record.__module__.partition(".")[0], "estimator", "studies"}
+        assert {each.name for each in fields(record)} <= read_in(packages)
+
+
+@pytest.mark.parametrize(("words", "command", "way"), WAYS)
+def test_defaults_in_help_are_the_requests_own(
+    words: tuple[str, ...], command: Command, way: str
+) -> None:
+    shown = command.make_context(words[-1], selected(command, way)).params
+    required = {each.name for each in options(command) if each.required}
+    for record in leaves(records_of(function_of(command.ways[way]))):
+        for each in fields(record):
+            own = each.default
+            unsaid = own in (MISSING, None) or each.name in required
+            if unsaid or shown.get(each.name) is None or (way, each.name) in OF_ITS_OWN:
+                continue
+            assert shown[each.name] == own
+
+
+# BiLD is greedy unless a temperature is given, which help says in words.
+OF_ITS_OWN = {("--decoder bild", "temperatures")}
+
+
+def leaves(records: list[type[Any]]) -> list[type[Any]]:
+    """Returns records and those that they hold."""
+    found = list(records)
+    for record in records:
+        found += leaves([each for each in get_type_hints(record).values() if is_dataclass(each)])
+    return found
+
+
+def read_in(packages: set[str]) -> set[str]:
+    """Returns the names of all attributes that the loaded modules of some packages read."""
+    loaded = [name for name in sys.modules if name.split(".")[0] in packages]
+    return {attribute for name in loaded for attribute in read_by(name)}
+
+
+@cache
+def read_by(module: str) -> frozenset[str]:
+    """Returns the names of all attributes that a module's source reads."""
+    nodes = ast.walk(ast.parse(inspect.getsource(sys.modules[module])))
+    return frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
