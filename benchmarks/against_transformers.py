@@ -12,29 +12,23 @@ each; with -o all of it is written as JSON.
 """
 
 import argparse
-import json
 import platform
 import sys
 import time
 from collections.abc import Callable, Sequence
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import torch
+from embedded_pair import Pair, embedded_pair
+from result_file import setup, write_result
 
 from estimator.intervals import ratio_interval
-from estimator.prompts import embedded_prompts
-from estimator.writing import write_whole
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
-from reference.models.causal_model import CausalModel
 from reference.models.compiled_model import CompiledModel
-from reference.models.embedded import weights_folder
-from reference.models.huggingface import load_model, load_tokenizer
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.stopping import Stopping
@@ -42,28 +36,21 @@ from reference.stopping import Stopping
 Way = Callable[[list[int]], list[int]]
 
 
-def pair() -> tuple[CachedModel, CachedModel]:
-    target, draft = (
-        load_model(str(weights_folder(name)), device=torch.device("cpu"))
-        for name in ("target", "draft")
-    )
-    return target, draft
+Models = tuple[CachedModel, CachedModel]
+"""Target and draft."""
 
 
-def compiled(gammas: Sequence[int], longest: int) -> tuple[CachedModel, CachedModel]:
-    """Returns the pair with compiled passes."""
-    target, draft = pair()
-    assert isinstance(target, CausalModel)
-    assert isinstance(draft, CausalModel)
+def compiled(pair: Pair, gammas: Sequence[int], longest: int) -> Models:
+    """Returns a pair with compiled passes."""
     widths = sorted({1, *(gamma + 1 for gamma in gammas)})
     return (
-        CompiledModel(target, longest=longest, widths=widths),
-        CompiledModel(draft, longest=longest, widths=(1, 2)),
+        CompiledModel(pair.target, longest=longest, widths=widths),
+        CompiledModel(pair.draft, longest=longest, widths=(1, 2)),
     )
 
 
 def ours(
-    models: tuple[CachedModel, CachedModel],
+    models: Models,
     sampling: Sampling,
     gamma: int,
     stopping: Stopping,
@@ -85,9 +72,7 @@ def ours(
     return way
 
 
-def theirs(
-    models: tuple[CachedModel, CachedModel], temperature: float, gamma: int, tokens: int
-) -> Way:
+def theirs(models: Models, temperature: float, gamma: int, tokens: int) -> Way:
     """Returns transformers' way."""
     target, draft = (model.module for model in models)
     for module in (target, draft):
@@ -169,12 +154,12 @@ def main() -> None:
     arguments = parser.parse_args()
     gammas = [int(part) for part in arguments.gammas.split(",")]
     tokens = arguments.max_new_tokens
-    eager = pair()
-    fast = compiled(gammas, arguments.prompt_tokens + tokens) if arguments.compile else None
-    tokenizer = load_tokenizer(str(weights_folder("target")))
-    prompts = embedded_prompts(
-        tokenizer, count=arguments.prompts, prompt_tokens=arguments.prompt_tokens
+    pair, other_pair = (
+        embedded_pair(arguments.prompts, prompt_tokens=arguments.prompt_tokens) for _ in range(2)
     )
+    eager, prompts = (pair.target, pair.draft), pair.prompts
+    longest = arguments.prompt_tokens + tokens
+    fast = compiled(other_pair, gammas, longest) if arguments.compile else None
     torch.manual_seed(0)
     rows: list[dict[str, Any]] = []
     print(
@@ -220,13 +205,10 @@ def write_rows(rows: Sequence[dict[str, Any]], output: Path) -> None:
         "command": ["python", *sys.argv],
         "machine": platform.processor() or platform.machine(),
         "threads": torch.get_num_threads(),
-        "versions": {name: version(name) for name in ("torch", "transformers")}
-        | {"python": platform.python_version()},
-        "date": date.today().isoformat(),
+        **setup("torch", "transformers"),
         "rows": rows,
     }
-    output.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(output, (json.dumps(result, indent=2) + "\n").encode())
+    write_result(output, result)
 
 
 def told(row: dict[str, Any]) -> str:

@@ -8,11 +8,10 @@ many calls other prompts take (steps per call as if every step were alike), and 
 
 import argparse
 
+from embedded_pair import embedded_pair
+
 from estimator.intervals import ratio_interval
-from estimator.prompts import embedded_prompts
 from reference.beams import Search
-from reference.models.embedded import weights_folder
-from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.speculative_beams import beam_search
 from simulator.acceptance.iid import Iid
 from simulator.schemes.beams import BeamCost
@@ -26,22 +25,17 @@ def main() -> None:
     parser.add_argument("--prompts", type=int, default=6)
     parser.add_argument("--tokens", type=int, default=24)
     arguments = parser.parse_args()
-    folders = [str(weights_folder(role)) for role in ("target", "draft")]
-    cpu = resolve_device("cpu")
-    target, draft = (load_model(folder, device=cpu, dtype="float32") for folder in folders)
-    prompts = embedded_prompts(
-        load_tokenizer(folders[0]), count=2 * arguments.prompts, prompt_tokens=64
-    )
+    pair = embedded_pair(2 * arguments.prompts)
     search = Search(arguments.width, arguments.tokens)
     print("| u | budget w + uγ | P(top_w ⊆ top_u) | steps a call: foretold | measured [95 %] |")
     print("|---|---|---|---|---|")
     for wide in arguments.draft_widths:
         found = [
             beam_search(
-                target, prompt, search=search, draft=draft, draft_width=wide,
+                pair.target, prompt, search=search, draft=pair.draft, draft_width=wide,
                 gamma=arguments.gamma,
             )
-            for prompt in prompts
+            for prompt in pair.prompts
         ]  # fmt: skip
         others, own = found[: arguments.prompts], found[arguments.prompts :]
         covered = sum(each.covered for each in others) / sum(each.judged for each in others)

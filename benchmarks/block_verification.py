@@ -9,17 +9,14 @@ involved; the prediction replays other texts of the target. Intervals are over p
 import argparse
 
 import numpy as np
+from embedded_pair import embedded_pair
 
 from estimator.intervals import ratio_interval
-from estimator.prompts import embedded_prompts
 from estimator.seeding import seeded
-from estimator.traces.scoring import trace
 from estimator.traces.traces import block_efficiency
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, decode_speculatively
+from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
-from reference.models.embedded import weights_folder
-from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.policies.policy import Fixed
 from reference.rules.block_verification import BlockVerification
 from reference.rules.strict import Strict
@@ -35,27 +32,12 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3, help="texts of each prompt and rule")
     parser.add_argument("--tokens", type=int, default=96)
     arguments = parser.parse_args()
-    folders = [str(weights_folder(role)) for role in ("target", "draft")]
-    cpu = resolve_device("cpu")
-    target, draft = (load_model(folder, device=cpu, dtype="float32") for folder in folders)
+    pair = embedded_pair(arguments.prompts)
+    target, prompts = pair.target, pair.prompts
     sampling, stopping = Sampling(), Stopping(arguments.tokens)
-    drafter = ModelDrafter(draft, sampling, target.vocabulary)
-    prompts = embedded_prompts(
-        load_tokenizer(folders[0]), count=arguments.prompts, prompt_tokens=64
-    )
+    drafter = ModelDrafter(pair.draft, sampling, target.vocabulary)
     longest = max(arguments.gammas)
-    recorded = []
-    for number, prompt in enumerate(prompts):
-        text = decode(
-            target, prompt, sampling=sampling, stopping=stopping,
-            generator=seeded(target.device, 1, number),
-        )  # fmt: skip
-        recorded.append(
-            trace(
-                target, drafter, prompt, text.tokens, sampling=sampling,
-                limit=arguments.tokens, max_gamma=longest,
-            )
-        )  # fmt: skip
+    recorded = pair.recorded(drafter, sampling, tokens=arguments.tokens, max_gamma=longest)
     jointly = [each.judged("block", longest) for each in recorded]
     print("| γ | by token | by block | gain [95 %] | predicted gain |")
     print("|---|---|---|---|---|")

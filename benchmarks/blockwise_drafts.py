@@ -10,7 +10,6 @@ twice) and kept in --work, as are the texts, which an interrupted run takes up; 
 """
 
 import argparse
-import json
 import pickle
 import platform
 from datetime import date
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
+from result_file import write_result
 from tqdm import tqdm
 
 from estimator.prompts import DEFINITION
@@ -69,7 +69,6 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
 
     device = resolve_device("cpu")
     source = str(weights_folder("target"))
@@ -79,15 +78,10 @@ def main() -> None:
         path = arguments.work / f"{order}gram.arpa"
         if not path.exists():
             corpus = encode_texts(read_texts(library_files(held=False)), tokenizer)
-            prune = PRUNE[:order]
             train(
-                corpus,
-                path,
-                order=order,
-                prune=prune,
-                tokenizer=tokenizer,
+                corpus, path, order=order, prune=PRUNE[:order], tokenizer=tokenizer,
                 tokenizer_name="embedded",
-            )
+            )  # fmt: skip
         automata[f"{order}-gram"] = Automaton(Rows(load_ngram(path), vocabulary_of(tokenizer)))
 
     target = load_model(source, device=device)
@@ -133,9 +127,7 @@ def main() -> None:
         "ngrams": {name: [len(level.words) for level in a.model.levels]
                    for name, a in automata.items()},
     }
-    written = to_builtins(result) | {"setup": setup}
-    with whole_file(arguments.output) as partial:
-        partial.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
+    write_result(arguments.output, to_builtins(result) | {"setup": setup}, indent=1)
     print(f"{len(kept)} texts, {result.texts} of them evaluated: {arguments.output}")
 
 

@@ -10,7 +10,6 @@ reported, with its 95 % interval over them.
 """
 
 import argparse
-import json
 import platform
 import statistics
 import time
@@ -18,13 +17,13 @@ from datetime import date
 from pathlib import Path
 
 import numpy as np
+from result_file import write_result
 from tqdm import tqdm
 
 from estimator.intervals import ratio_interval
 from ngram.formats.cache import load_model
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import vocabulary_of
-from reference.atomic.whole_file import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
 from studies.blockwise.lattice.automaton import Automaton
@@ -51,7 +50,6 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
     tokenizer = load_tokenizer(str(weights_folder("target")))
     bound = [Rows(load_model(path), vocabulary_of(tokenizer)) for path in arguments.ngram]
     source = np.random.default_rng(0)
@@ -106,8 +104,7 @@ def main() -> None:
             "date": date.today().isoformat(),
         },
     }
-    with whole_file(arguments.output) as partial:
-        partial.write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    write_result(arguments.output, result, indent=1)
     for row in rows:
         print("{order}-gram {steps:2} steps {arcs:2} arcs {paths:2} paths: {ms:.2f} ms "
               "[{low:.2f}, {high:.2f}]".format(**row))

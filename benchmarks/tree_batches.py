@@ -14,12 +14,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from embedded_pair import embedded_pair
 from numpy.typing import NDArray
 
 from estimator.costs.under_load import Batch
 from estimator.profiles.profile_file import read_profile
-from reference.models.embedded import weights_folder
-from reference.models.huggingface import load_model, resolve_device
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
 from simulator.cost.curves import CostModel
@@ -68,10 +67,8 @@ def main() -> None:
     arguments = parser.parse_args()
     rates = read_profile(arguments.profile).drafting().acceptance_by_rank
     print("acceptance by rank", " ".join(f"{rate:.3f}" for rate in rates[:8]))
-    models = {
-        role: load_model(str(weights_folder(role)), device=resolve_device("cpu"), dtype="float32")
-        for role in ("target", "draft")
-    }
+    pair = embedded_pair()
+    models = {"target": pair.target, "draft": pair.draft}
     print("| batch | target, ms over 1, 9, 33 | draft, ms over 1, 8 | best tree, by level | tokens "
           "per call | speed-up | best chain | speed-up | tree over chain [95 %] |")  # fmt: skip
     print("|---|---|---|---|---|---|---|---|---|")

@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+from embedded_pair import CPU, embedded_pair
 
 from estimator.intervals import ratio_interval
-from estimator.prompts import embedded_prompts
 from estimator.seeding import seeded
 from estimator.traces.scoring import trace
 from estimator.traces.traces import acceptance_by_rank
@@ -23,8 +23,6 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import TreeDrafter, likeliest, without_replacement
 from reference.generation import decode, decode_speculatively
 from reference.laws.sampling import Sampling
-from reference.models.embedded import weights_folder
-from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.models.model import Model
 from reference.models.tree_mask import require_branching
 from reference.policies.policy import Fixed
@@ -33,7 +31,7 @@ from reference.stopping import Stopping
 from simulator.choice.gain import speed_up
 from simulator.cost.curves import CostModel
 from simulator.schemes.tree_choice import Passes, choose_tree
-from simulator.schemes.trees import TreeAcceptance, chain, tree_calls
+from simulator.schemes.trees import TreeAcceptance, chain, nodes_of, tree_calls
 
 WIDTHS = (1, 2, 4, 8, 16, 32)
 
@@ -69,16 +67,12 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=64)
     parser.add_argument("--nodes", type=int, nargs="+", default=[4, 8, 16])
     arguments = parser.parse_args()
-    folders = [str(weights_folder(role)) for role in ("target", "draft")]
-    cpu = resolve_device("cpu")
-    target, draft = (load_model(folder, device=cpu, dtype="float32") for folder in folders)
-    for model in (target, draft):
+    pair = embedded_pair(2 * arguments.prompts)
+    target, prompts = pair.target, pair.prompts
+    for model in (target, pair.draft):
         require_branching(model)
     sampling, stopping = Sampling(arguments.temperature), Stopping(arguments.tokens)
-    drafter = ModelDrafter(draft, sampling, target.vocabulary)
-    prompts = embedded_prompts(
-        load_tokenizer(folders[0]), count=2 * arguments.prompts, prompt_tokens=64
-    )
+    drafter = ModelDrafter(pair.draft, sampling, target.vocabulary)
 
     def traced(number: int, tokens: tuple[int, ...]) -> np.ndarray:
         rank = trace(
@@ -88,22 +82,12 @@ def main() -> None:
         assert rank is not None
         return rank
 
-    others = range(arguments.prompts, 2 * arguments.prompts)
-    recorded = []
-    for number in others:
-        text = decode(
-            target, prompts[number], sampling=sampling, stopping=stopping,
-            generator=seeded(cpu, 1, number),
-        )  # fmt: skip
-        recorded.append(
-            trace(
-                target, drafter, prompts[number], text.tokens,
-                sampling=sampling, limit=arguments.tokens, max_gamma=1,
-            )
-        )  # fmt: skip
+    recorded = pair.recorded(
+        drafter, sampling, tokens=arguments.tokens, max_gamma=1, first=arguments.prompts
+    )
     rates = acceptance_by_rank(recorded, 16)
     print("acceptance by rank", " ".join(f"{rate:.3f}" for rate in rates))
-    curves = [pass_seconds(model, prompts[0], 15) for model in (target, draft)]
+    curves = [pass_seconds(model, prompts[0], 15) for model in (target, pair.draft)]
     for role, curve in zip(("target", "draft"), curves, strict=True):
         shown = ", ".join(f"{n}: {1e3 * seconds:.2f}" for n, seconds in curve.items())
         print(f"{role} pass over n tokens, ms: {shown}")
@@ -120,7 +104,7 @@ def main() -> None:
     arms[f"{last}, drawn"] = shapes[last], TreeDrafter(drafter, shapes[last], without_replacement)
 
     def run(name: str, number: int, repeat: int) -> Generation:
-        generator = seeded(cpu, 2, number, repeat)
+        generator = seeded(CPU, 2, number, repeat)
         if name == "alone":
             return decode(
                 target, prompts[number], sampling=sampling, stopping=stopping, generator=generator
@@ -168,17 +152,13 @@ def main() -> None:
         low, high = ratio_interval([1.0] * len(calls), calls)
         seconds = per_token(name, lambda text: text.decode_seconds)
         fast_low, fast_high = ratio_interval(alone, seconds)
-        levels = np.bincount([_depth(parents, place) for place in range(len(parents))])[1:]
+        levels = np.bincount([node.depth for node in nodes_of(parents)])[1:]
         replayed = "-" if "drawn" in name else f"{len(own) / sum(own):.2f}"
         print(
             f"| {name} | {' + '.join(map(str, levels))} | {tokens:.2f} | {replayed} "
             f"| {len(calls) / sum(calls):.2f} [{low:.2f}, {high:.2f}] | {factor:.2f} "
             f"| {sum(alone) / sum(seconds):.2f} [{fast_low:.2f}, {fast_high:.2f}] |"
         )
-
-
-def _depth(parents: tuple[int, ...], place: int) -> int:
-    return 1 if parents[place] < 0 else 1 + _depth(parents, parents[place])
 
 
 if __name__ == "__main__":
