@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import torch
 
 from estimator.prompts import embedded_prompts
+from estimator.runs.arms import Subject
 from estimator.seeding import seeded
 from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace
@@ -40,17 +41,14 @@ class Pair:
           first: number of a prompt.
         """
         recorded = []
+        stopping = Stopping(tokens)
+        subject = Subject(self.target, drafter, sampling, stopping)
         for number, prompt in list(enumerate(self.prompts))[first:]:
             text = decode(
-                self.target, prompt, sampling=sampling, stopping=Stopping(tokens),
+                self.target, prompt, sampling=sampling, stopping=stopping,
                 generator=seeded(CPU, 1, number),
             )  # fmt: skip
-            recorded.append(
-                trace(
-                    self.target, drafter, prompt, text.tokens,
-                    sampling=sampling, limit=tokens, max_gamma=max_gamma,
-                )
-            )  # fmt: skip
+            recorded.append(trace(subject, prompt, text.tokens, max_gamma=max_gamma))
         return recorded
 
 

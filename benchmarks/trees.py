@@ -15,6 +15,7 @@ import numpy as np
 from embedded_pair import CPU, embedded_pair
 
 from estimator.intervals import ratio_interval
+from estimator.runs.arms import Subject
 from estimator.seeding import seeded
 from estimator.traces.scoring import trace
 from estimator.traces.traces import acceptance_by_rank
@@ -73,12 +74,10 @@ def main() -> None:
         require_branching(model)
     sampling, stopping = Sampling(arguments.temperature), Stopping(arguments.tokens)
     drafter = ModelDrafter(pair.draft, sampling, target.vocabulary)
+    subject = Subject(target, drafter, sampling, stopping)
 
     def traced(number: int, tokens: tuple[int, ...]) -> np.ndarray:
-        rank = trace(
-            target, drafter, prompts[number], tokens,
-            sampling=sampling, limit=arguments.tokens, max_gamma=1,
-        ).rank  # fmt: skip
+        rank = trace(subject, prompts[number], tokens, max_gamma=1).rank
         assert rank is not None
         return rank
 

@@ -101,13 +101,7 @@ def _traces(
     for number, tokens in zip(batch, _texts(subject, prompts, batch, settings.seed), strict=True):
         if number in missing:
             yield number, trace_pair(
-                subject.target,
-                subject.drafter,
-                prompts[number],
-                tokens,
-                sampling=subject.sampling,
-                limit=subject.stopping.max_new_tokens,
-                max_gamma=settings.max_gamma,
+                subject, prompts[number], tokens, max_gamma=settings.max_gamma
             )
 
 
@@ -136,7 +130,7 @@ def traces_key(
         *(str(getattr(module.config, "_commit_hash", None)) for module in modules if module),
         *(version(name) for name in LIBRARIES),
         str(subject.sampling),
-        str(sampled_setting(subject.drafter, subject.sampling)),
+        str(sampled_setting(subject)),
         str(subject.stopping.max_new_tokens),
         str(sorted(subject.stopping.end_ids)),
         prompts_hash(prompts),

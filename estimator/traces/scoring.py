@@ -6,11 +6,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from estimator.runs.arms import Subject
 from estimator.traces.traces import DraftSampling, Trace, TracePair, Verification
 from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores
-from reference.models.model import Model
 from reference.rules.block_verification import BlockVerification
 from reference.rules.rule import Rule
 from reference.scoring import score_text
@@ -29,37 +29,31 @@ def verification_of(rule: Rule) -> Verification:
     return "block" if isinstance(rule, BlockVerification) else "token"
 
 
-def sampled_setting(drafter: Drafter, sampling: Sampling) -> Sampling:
-    """Returns the settings of `TracePair.sampled`.
+def sampled_setting(subject: Subject) -> Sampling:
+    """Returns the draft's settings of `TracePair.sampled`."""
+    own = _own_setting(subject)
+    return replace(own, temperature=subject.sampling.temperature) if own.greedy else own
 
-    Args:
-      drafter: with settings of its own or none.
-      sampling: the target's.
-    """
-    own = sampling if drafter.sampling is None else drafter.sampling
-    return replace(own, temperature=sampling.temperature) if own.greedy else own
+
+def _own_setting(subject: Subject) -> Sampling:
+    own = subject.drafter.sampling
+    return subject.sampling if own is None else own
 
 
 def trace(
-    target: Model,
-    drafter: Drafter,
+    subject: Subject,
     prompt: Sequence[int],
     tokens: Sequence[int],
     *,
-    sampling: Sampling,
-    limit: int,
     max_gamma: int,
     leniences: Sequence[float] = (),
 ) -> Trace:
-    """Returns a drafter's trace, sampled as it is set, along a text that the target generated.
+    """Returns the trace of a pair's drafts, sampled as they are set, along a text of its target.
 
     Args:
-      target: M_p.
-      drafter: with M_q or whatever takes its place.
+      subject: the pair and its settings.
       prompt: ids.
-      tokens: ids sampled from the target under `sampling`, at least 1.
-      sampling: makes the target's laws.
-      limit: max_new_tokens of the run that made the text.
+      tokens: ids sampled from the target under these settings, at least 1.
       max_gamma: the longest draft that replay will be asked about.
       leniences: the l whose alpha(l) is wanted, each in (0, 1].
 
@@ -67,45 +61,33 @@ def trace(
       ValueError: if the text exceeds a model's positions.
       FloatingPointError: if a model returns logits that are NaN or infinite.
     """
-    own = sampling if drafter.sampling is None else drafter.sampling
-    [scores] = score_text(
-        target,
-        drafter,
-        prompt,
-        tokens,
-        Asked([own], leniences, max_gamma),
-        sampling=sampling,
-    )
-    return _trace(scores, limit, leniences)
+    asked = Asked([_own_setting(subject)], leniences, max_gamma)
+    [found] = _traces(subject, prompt, tokens, asked)
+    return found
 
 
 def trace_pair(
-    target: Model,
-    drafter: Drafter,
-    prompt: Sequence[int],
-    tokens: Sequence[int],
-    *,
-    sampling: Sampling,
-    limit: int,
-    max_gamma: int,
+    subject: Subject, prompt: Sequence[int], tokens: Sequence[int], *, max_gamma: int
 ) -> TracePair:
-    """Returns a drafter's traces under both ways of sampling, from one pass of each model.
+    """Returns a pair's traces under both ways of sampling drafts, from one pass of each model.
 
     alpha(l) is recorded at LENIENCES. Arguments and errors as in `trace`.
     """
-    sampled = sampled_setting(drafter, sampling)
+    sampled = sampled_setting(subject)
     # Without a temperature the two are one.
     samplings = list(dict.fromkeys([sampled, replace(sampled, temperature=0.0)]))
-    scores = score_text(
-        target,
-        drafter,
-        prompt,
-        tokens,
-        Asked(samplings, LENIENCES, max_gamma),
-        sampling=sampling,
-    )
-    traces = [_trace(of_one, limit, LENIENCES) for of_one in scores]
+    traces = _traces(subject, prompt, tokens, Asked(samplings, LENIENCES, max_gamma))
     return TracePair(traces[0], traces[-1])
+
+
+def _traces(
+    subject: Subject, prompt: Sequence[int], tokens: Sequence[int], asked: Asked
+) -> list[Trace]:
+    scores = score_text(
+        subject.target, subject.drafter, prompt, tokens, asked, sampling=subject.sampling
+    )
+    limit = subject.stopping.max_new_tokens
+    return [_trace(of_one, limit, asked.leniences) for of_one in scores]
 
 
 def _trace(scores: Scores, limit: int, leniences: Sequence[float]) -> Trace:

@@ -31,12 +31,9 @@ class TextTraces:
         key = (prompt, tokens)
         if key not in self._known:
             found = trace(
-                self.subject.target,
-                self.subject.drafter,
+                self.subject,
                 self.prompts[prompt],
                 tokens,
-                sampling=self.subject.sampling,
-                limit=self.subject.stopping.max_new_tokens,
                 max_gamma=self._max_gamma,
                 leniences=self._leniences,
             )

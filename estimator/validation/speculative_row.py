@@ -39,18 +39,18 @@ class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
     other_seconds: float
     lossless: bool
     c: float | None
-    predicted_theorem8: float | None
-    predicted_ahead: float | None
-    predicted_ahead_low: float | None
-    predicted_ahead_high: float | None
-    predicted_target_calls: float | None
+    predicted_theorem8: float | None = None
+    predicted_ahead: float | None = None
+    predicted_ahead_low: float | None = None
+    predicted_ahead_high: float | None = None
+    predicted_target_calls: float | None = None
     target_calls: int
     block_efficiency: float
     accepted_fraction: float | None
     identical_to_target: bool | None
     tie_gap: float | None
     baseline_tokens_per_second: float
-    end_to_end_predicted: float | None
+    end_to_end_predicted: float | None = None
     end_to_end_measured: float
 
     @property

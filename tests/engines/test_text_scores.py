@@ -13,6 +13,7 @@ from engines.scores import local_models
 from engines.scores.text_scores import TextScores, acceptance
 from engines.servers.vllm import VllmServer, _rank
 from engines.trials.scoring import LocalScorer, require_scored_temperature
+from estimator.runs.arms import Subject
 from estimator.traces.scoring import trace
 from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter
@@ -55,10 +56,8 @@ def test_acceptance_from_two_log_probabilities_is_that_of_full_rows(
     ways: dict[DraftSampling, Sampling] = {"sampled": sampling, "argmax": Sampling(temperature=0)}
     for way, drafts in ways.items():
         drafter = ModelDrafter(draft, drafts, target.vocabulary)
-        rows = [
-            trace(target, drafter, *text, sampling=sampling, limit=length, max_gamma=4)
-            for text in written
-        ]
+        subject = Subject(target, drafter, sampling, Stopping(length))
+        rows = [trace(subject, *text, max_gamma=4) for text in written]
         own = [acceptance(*each, draft_sampling=way, temperature=1.0) for each in scores]
         for chances, row in zip(own, rows, strict=True):
             np.testing.assert_allclose(chances, row.acceptance, rtol=1e-4, atol=1e-6)

@@ -3,14 +3,13 @@
 from pathlib import Path
 
 import pytest
-from pairs import PROMPTS, tiny_pair
+from pairs import PROMPTS, tiny_subject
 
 from estimator.costs.operations import c_hat, operations_per_token
 from estimator.profiles.measured_costs import measure_costs, measured_gammas, replayed_gamma
 from estimator.profiles.measurement import Measurements, make_profile
 from estimator.profiles.profile import AlphaBin, Setup
 from estimator.profiles.profile_file import read_profile, write_profile
-from estimator.runs.arms import Subject
 from estimator.traces.ahead import replay_factor
 from estimator.traces.measured_traces import TraceSettings, measure_traces
 from estimator.traces.traces import (
@@ -20,8 +19,6 @@ from estimator.traces.traces import (
     block_efficiency,
     replayed_blocks,
 )
-from reference.laws.sampling import Sampling
-from reference.stopping import Stopping
 from simulator.acceptance.recorded import Recorded
 from simulator.choice.gain import speed_up
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
@@ -31,14 +28,8 @@ MAX_GAMMA = 3
 SETTINGS = TraceSettings(replayed_gamma(MAX_GAMMA), seed=0)
 
 
-def subject(temperature: float = 1.0) -> Subject:
-    sampling = Sampling(temperature=temperature)
-    target, drafter = tiny_pair(sampling)
-    return Subject(target, drafter, sampling, Stopping(12))
-
-
 def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
-    pair = subject()
+    pair = tiny_subject()
     pairs = measure_traces(pair, PROMPTS, SETTINGS, path=None, progress=lambda: None)
     traces = [both.sampled for both in pairs]
     runs = measure_costs(
@@ -88,7 +79,7 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", DRAFT_SAMPLINGS)
 def test_planning_from_a_profile_is_replaying_its_traces(way: DraftSampling) -> None:
-    pairs = measure_traces(subject(), PROMPTS, SETTINGS, path=None, progress=lambda: None)
+    pairs = measure_traces(tiny_subject(), PROMPTS, SETTINGS, path=None, progress=lambda: None)
     traces = [pair.under(way) for pair in pairs]
     acceptance = Recorded(alpha(traces), replayed_blocks(traces, MAX_GAMMA))
     cost = CostModel({1: 1.0, 2: 1.2, 4: 1.5}, 0.1, 0.05, 0.02)
@@ -100,7 +91,7 @@ def test_planning_from_a_profile_is_replaying_its_traces(way: DraftSampling) -> 
 
 
 def test_operations_count_each_multiplying_weight_once() -> None:
-    pair = subject()
+    pair = tiny_subject()
     module = pair.target.module
     # embeddings, tied or not, are looked up; the head multiplies
     linear = sum(

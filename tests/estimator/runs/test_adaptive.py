@@ -9,6 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from estimator.prompts import embedded_prompts
+from estimator.runs.arms import Subject
 from estimator.runs.planner import planner
 from estimator.traces.scoring import trace
 from reference.drafters.model_drafter import ModelDrafter
@@ -53,15 +54,8 @@ def acceptances(sampling: Sampling) -> list[NDArray[np.float64]]:
     for seed, prompt in enumerate(prompts()):
         generator = torch.Generator().manual_seed(seed)
         own = decode(target, prompt, sampling=sampling, stopping=stopping, generator=generator)
-        traced = trace(
-            target,
-            drafter,
-            prompt,
-            own.tokens,
-            sampling=sampling,
-            limit=NEW_TOKENS,
-            max_gamma=16,
-        )
+        subject = Subject(target, drafter, sampling, stopping)
+        traced = trace(subject, prompt, own.tokens, max_gamma=16)
         vectors.append(traced.acceptance)
     return vectors
 

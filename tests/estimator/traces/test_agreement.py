@@ -4,26 +4,18 @@ from dataclasses import replace
 
 import pytest
 import torch
-from pairs import PROMPTS, tiny_pair
+from pairs import PROMPTS, tiny_subject
 
-from estimator.runs.arms import Subject
 from estimator.traces.agreement import VALUES, described, require_agreement, weights_hash
 from estimator.traces.measured_traces import TraceSettings
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
-from reference.stopping import Stopping
 
 SETTINGS = TraceSettings(max_gamma=3, seed=0)
 
 
-def subject() -> Subject:
-    sampling = Sampling()
-    target, drafter = tiny_pair(sampling)
-    return Subject(target, drafter, sampling, Stopping(12))
-
-
 def test_the_same_is_described_alike() -> None:
-    told = [described(subject(), PROMPTS, SETTINGS) for _ in range(2)]
+    told = [described(tiny_subject(), PROMPTS, SETTINGS) for _ in range(2)]
     assert list(told[0]) == ["prompts", "target", "draft", "settings"]
     require_agreement(told)
 
@@ -41,7 +33,7 @@ def test_the_same_is_described_alike() -> None:
     ids=["prompts", "seed", "sampling", "draft"],
 )  # fmt: skip
 def test_what_differs_is_named(name: str, changed: "object") -> None:
-    one = subject()
+    one = tiny_subject()
     other, prompts, settings = changed(one)  # type: ignore[operator]
     told = [
         described(one, PROMPTS, SETTINGS),
@@ -53,7 +45,7 @@ def test_what_differs_is_named(name: str, changed: "object") -> None:
 
 
 def test_weights_that_were_trained_on_are_others() -> None:
-    module = subject().target.module
+    module = tiny_subject().target.module
     before = weights_hash(module)
     weight = max(module.parameters(), key=lambda each: each.numel())
     assert weight.numel() > 2 * VALUES

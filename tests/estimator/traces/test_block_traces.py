@@ -9,6 +9,7 @@ from combinations import DRAFT, PROMPT, TARGET, VOCABULARY, model_drafter
 from enumeration import walk_choices
 from plain_block_verification import beginnings
 
+from estimator.runs.arms import Subject
 from estimator.traces.scoring import trace, trace_pair, verification_of
 from estimator.traces.traces import block_efficiency, replayed_blocks, replayed_calls
 from reference.generation import decode_speculatively
@@ -52,10 +53,9 @@ def test_calls_along_each_text_are_replayed_exactly(
         calls[tuple(tokens)] += probability * count
     assert len(mass) == VOCABULARY**TOKENS
     differs = 0
+    pair = Subject(target, drafter, PLAIN, Stopping(TOKENS))
     for text, probability in mass.items():
-        recorded = trace(
-            target, drafter, PROMPT, text, sampling=PLAIN, limit=TOKENS, max_gamma=gamma
-        )
+        recorded = trace(pair, PROMPT, text, max_gamma=gamma)
         replayed = replayed_calls(recorded.judged("block", gamma), gamma)
         assert replayed == pytest.approx(calls[text] / probability, abs=1e-9)
         differs += abs(replayed - replayed_calls(recorded, gamma)) > 0.01
@@ -70,7 +70,9 @@ def test_the_rules_judge_by_token_or_by_block() -> None:
 def test_drafts_by_argmax_gain_nothing_from_block_verification() -> None:
     target, drafter = TabularModel(TARGET, VOCABULARY), model_drafter(DRAFT, PLAIN)
     text = random.Random(0).choices(range(VOCABULARY), k=60)
-    pair = trace_pair(target, drafter, PROMPT, text, sampling=PLAIN, limit=60, max_gamma=4)
+    pair = trace_pair(
+        Subject(target, drafter, PLAIN, Stopping(60)), PROMPT, text, max_gamma=4
+    )
     whole = [each.judged("block", 4) for each in (pair.sampled, pair.argmax)]
     assert block_efficiency([whole[1]], 4) == pytest.approx(block_efficiency([pair.argmax], 4))
     assert block_efficiency([whole[0]], 4) > block_efficiency([pair.sampled], 4)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from pairs import PROMPTS, tiny_llama, tiny_pair
+from pairs import PROMPTS, tiny_llama, tiny_subject
 
 import estimator.traces.measured_traces
 from estimator.runs.arms import Subject
@@ -18,14 +18,6 @@ from reference.laws.sampling import Sampling
 from reference.stopping import Stopping
 
 TOKENS = 12
-
-
-def subject(temperature: float = 1.0, draft_temperature: float | None = None) -> Subject:
-    sampling = Sampling(temperature=temperature)
-    target, drafter = tiny_pair(
-        sampling if draft_temperature is None else Sampling(temperature=draft_temperature)
-    )
-    return Subject(target, drafter, sampling, Stopping(TOKENS))
 
 
 def measured(
@@ -75,14 +67,14 @@ def test_an_interrupted_measurement_resumes(
     tmp_path: Path, written: list[Sequence[int]]
 ) -> None:
     path = tmp_path / "traces.npz"
-    whole = measured(subject())
+    whole = measured(tiny_subject())
     with pytest.raises(KeyboardInterrupt):
-        measured(subject(), path, stop_after=2)
+        measured(tiny_subject(), path, stop_after=2)
     written.clear()
-    require_equal(measured(subject(), path), whole)
+    require_equal(measured(tiny_subject(), path), whole)
     assert written == PROMPTS[2:]
     written.clear()
-    require_equal(measured(subject(), path), whole)
+    require_equal(measured(tiny_subject(), path), whole)
     assert written == []
     assert [file.name for file in tmp_path.iterdir()] == ["traces.npz"]
 
@@ -101,19 +93,19 @@ def test_texts_do_not_depend_on_where_a_run_of_batches_was_interrupted(
 
     monkeypatch.setattr(estimator.traces.measured_traces, "decode_batch", decoded)
     path = tmp_path / "traces.npz"
-    whole = measured(subject(), batch_size=2)
+    whole = measured(tiny_subject(), batch_size=2)
     assert groups == [PROMPTS[:2], PROMPTS[2:]]
     with pytest.raises(KeyboardInterrupt):
-        measured(subject(), path, batch_size=2, stop_after=finished)
+        measured(tiny_subject(), path, batch_size=2, stop_after=finished)
     groups.clear()
-    require_equal(measured(subject(), path, batch_size=2), whole)
+    require_equal(measured(tiny_subject(), path, batch_size=2), whole)
     assert groups == ([PROMPTS[2:]] if finished > 1 else [PROMPTS[:2], PROMPTS[2:]])
 
 
 def test_texts_sampled_at_once_give_the_traces_of_texts_sampled_alone() -> None:
-    alone = measured(subject())
+    alone = measured(tiny_subject())
     for together in (3, len(PROMPTS)):
-        for one, other in zip(alone, measured(subject(), batch_size=together), strict=True):
+        for one, other in zip(alone, measured(tiny_subject(), batch_size=together), strict=True):
             np.testing.assert_array_equal(one.sampled.acceptance, other.sampled.acceptance)
 
 
@@ -122,17 +114,17 @@ def test_traces_of_another_library_revision_or_setting_are_not_taken_up(
     change: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, written: list[Sequence[int]]
 ) -> None:
     path = tmp_path / "traces.npz"
-    measured(subject(), path)
+    measured(tiny_subject(), path)
     written.clear()
-    other = subject()
+    other = tiny_subject()
     if change == "library":
         monkeypatch.setattr(estimator.traces.measured_traces, "version", lambda name: "9.9")
     elif change == "revision":
         other.target.module.config._commit_hash = "another"  # type: ignore[attr-defined]
     elif change == "temperature":
-        other = subject(0.9)
+        other = tiny_subject(0.9)
     else:
-        other = subject(1.0, 0.9)
+        other = tiny_subject(draft_temperature=0.9)
     measured(other, path)
     assert written == PROMPTS
 
@@ -142,9 +134,9 @@ def test_greedy_drafts_take_up_the_traces_of_sampled_ones(
 ) -> None:
     """Both are in one file, whichever was asked for."""
     path = tmp_path / "traces.npz"
-    sampled = measured(subject(), path)
+    sampled = measured(tiny_subject(), path)
     written.clear()
-    greedy = subject(1.0, 0.0)
+    greedy = tiny_subject(draft_temperature=0.0)
     require_equal(measured(greedy, path), sampled)
     assert written == []
     assert draft_sampling(greedy.drafter) == "argmax"
@@ -152,15 +144,15 @@ def test_greedy_drafts_take_up_the_traces_of_sampled_ones(
 
 def test_argmax_traces_are_those_of_a_drafter_that_drafts_so() -> None:
     """Text is the target's whatever the draft; a drafter at temperature 0 is scored as itself."""
-    both = measured(subject())
-    alone = measured(subject(1.0, 0.0))
+    both = measured(tiny_subject())
+    alone = measured(tiny_subject(draft_temperature=0.0))
     require_equal(both, alone)
     alphas = [alpha([pair.under(way) for pair in both]) for way in ("sampled", "argmax")]
     assert 0 < alphas[1] < alphas[0] <= 1
 
 
 def test_without_a_temperature_both_ways_are_one() -> None:
-    for pair in measured(subject(0.0)):
+    for pair in measured(tiny_subject(0.0)):
         assert pair.argmax is pair.sampled
     target = tiny_llama(seed=0)
     warm = Subject(

@@ -1,43 +1,50 @@
 """A whole validation of a tiny pair."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import pytest
-from pairs import PROMPTS, tiny_pair
+import torch
+from pairs import PROMPTS, tiny_subject
 
 from estimator.runs.arms import AGAIN, BASELINE, Subject, probing, run_arms, under
 from estimator.seeding import seeded
+from estimator.validation.speculative_row import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters.lookup import PromptLookupDrafter
-from reference.laws.sampling import Sampling
 from reference.policies.policy import Confidence, Fixed, Policy
 from reference.rules.lenience import Lenient
 from reference.rules.rule import Rule
 from reference.rules.strict import STRICT
-from reference.stopping import Stopping
 
 POLICIES = {"one": Fixed(1), "three": Fixed(3)}
 
 
-def validation(temperature: float) -> Validation:
-    sampling = Sampling(temperature=temperature)
-    target, drafter = tiny_pair(sampling)
-    calls = []
+def validated(
+    subject: Subject,
+    policies: Mapping[str, Policy | None] = POLICIES,
+    *,
+    prompts: Sequence[Sequence[int]] = PROMPTS,
+    max_gamma: int = 3,
+    repeats: int = 1,
+) -> Validation:
+    """Returns a validation whose progress is called as often as announced."""
+    calls: list[None] = []
     result = validate(
-        Subject(target, drafter, sampling, Stopping(12)),
-        PROMPTS,
-        POLICIES,
-        max_gamma=3,
-        repeats=2,
+        subject,
+        prompts,
+        policies,
+        max_gamma=max_gamma,
+        repeats=repeats,
         seed=0,
-        progress=lambda: calls.append(1),
+        progress=lambda: calls.append(None),
     )
-    assert len(calls) == len(PROMPTS) * 2 * 6
+    assert len(calls) == generations(prompts, policies, max_gamma=max_gamma, repeats=repeats)
     return result
 
 
 def test_a_greedy_validation_counts_what_it_predicts() -> None:
-    for row, gamma in zip(validation(0).rows, (1, 3), strict=True):
+    for row, gamma in zip(validated(tiny_subject(0), repeats=2).rows, (1, 3), strict=True):
         assert row.gamma == gamma
         assert row.identical_to_target is True
         assert row.predicted_target_calls == row.target_calls
@@ -55,7 +62,7 @@ def test_a_greedy_validation_counts_what_it_predicts() -> None:
 
 
 def test_a_sampled_validation_says_nothing_of_identity() -> None:
-    for row in validation(1).rows:
+    for row in validated(tiny_subject()).rows:
         assert row.identical_to_target is None
         assert 0 < row.alpha < 1
         assert row.predicted_theorem8 > 0
@@ -67,18 +74,9 @@ def test_a_draft_step_that_never_was_has_no_price() -> None:
         def _continuation(self, text: Sequence[int], limit: int) -> list[int]:
             return []
 
-    sampling = Sampling(temperature=0)
-    target, _ = tiny_pair(sampling)
-    drafter = Silent(device=target.device)
-    [row] = validate(
-        Subject(target, drafter, sampling, Stopping(6)),
-        PROMPTS[:2],
-        {"two": Fixed(2)},
-        max_gamma=2,
-        repeats=1,
-        seed=0,
-        progress=lambda: None,
-    ).rows
+    greedy = tiny_subject(0, 6)
+    silent = replace(greedy, drafter=Silent(device=greedy.target.device))
+    [row] = validated(silent, {"two": Fixed(2)}, prompts=PROMPTS[:2], max_gamma=2).rows
     assert row.c is None
     assert row.accepted_fraction is None
     assert row.target_calls == row.tokens
@@ -97,39 +95,15 @@ def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
         def replacement(self, p, q):   # type: ignore[no-untyped-def]
             return p
 
-    sampling = Sampling(temperature=0)
-    target, drafter = tiny_pair(sampling, noise=0.5)
-    result = validate(
-        Subject(target, drafter, sampling, Stopping(12), Accepting()),
-        PROMPTS,
-        POLICIES,
-        max_gamma=3,
-        repeats=1,
-        seed=0,
-        progress=lambda: None,
-    )
+    result = validated(replace(tiny_subject(0, noise=0.5), rule=Accepting()))
     assert not any(row.identical_to_target for row in result.rows)
     # Float32 texts part at no tie, and the row says so.
     assert all(row.tie_gap > 1e-3 for row in result.rows)
 
 
-def validated(policies: Mapping[str, Policy | None], temperature: float, rule: Rule) -> Validation:
-    sampling = Sampling(temperature=temperature)
-    target, drafter = tiny_pair(sampling, noise=0.2)
-    return validate(
-        Subject(target, drafter, sampling, Stopping(20), rule),
-        PROMPTS,
-        policies,
-        max_gamma=4,
-        repeats=1,
-        seed=0,
-        progress=lambda: None,
-    )
-
-
 def test_every_policy_has_its_row_and_only_fixed_ones_predictions() -> None:
     policies = {"gamma 2": Fixed(2), "confidence:0.5": Confidence(0.5, 4), "adaptive": None}
-    rows = validated(policies, 0, STRICT).rows
+    rows = validated(tiny_subject(0, 20, noise=0.2), policies, max_gamma=4).rows
     assert [(row.policy, row.gamma) for row in rows] == [
         ("fixed", 2),
         ("confidence:0.5", None),
@@ -142,46 +116,36 @@ def test_every_policy_has_its_row_and_only_fixed_ones_predictions() -> None:
         assert row.measured > 0
 
 
-@pytest.mark.parametrize("policies", [{"a": None}, {"a": Fixed(1), "b": None}, {"a": Fixed(1)}])
-def test_progress_is_called_as_often_as_announced(policies: dict[str, Policy | None]) -> None:
-    sampling = Sampling(temperature=0)
-    target, drafter = tiny_pair(sampling)
-    calls = []
-    validate(
-        Subject(target, drafter, sampling, Stopping(3)),
-        PROMPTS,
-        policies,
-        max_gamma=2,
-        repeats=2,
-        seed=0,
-        progress=lambda: calls.append(1),
-    )
-    assert len(calls) == generations(PROMPTS, policies, max_gamma=2, repeats=2)
+def test_progress_is_announced_where_every_policy_plans() -> None:
+    validated(tiny_subject(0, 3), {"a": None}, max_gamma=2, repeats=2)
+
+
+def lenient(temperature: float, rule: Rule) -> SpeculativeRow:
+    pair = tiny_subject(temperature, 20, noise=0.2, rule=rule)
+    [row] = validated(pair, {"a": Fixed(3)}).rows
+    return row
 
 
 def test_greedy_lenience_is_replayed_exactly_and_seen_to_be_lossy() -> None:
-    strict = validated({"a": Fixed(3)}, 0, STRICT).rows[0]
-    lenient = validated({"a": Fixed(3)}, 0, Lenient(0.02)).rows[0]
-    assert lenient.alpha > strict.alpha
+    strict, kept = lenient(0, STRICT), lenient(0, Lenient(0.02))
+    assert kept.alpha > strict.alpha
     assert (strict.rule, strict.lossless) == ("strict", True)
-    assert (lenient.rule, lenient.lossless) == ("lenient 0.02", False)
-    assert lenient.identical_to_target is False
-    assert lenient.predicted_target_calls == lenient.target_calls
-    assert lenient.target_calls < strict.target_calls
-    assert lenient.predicted_theorem8 > 0
-    assert lenient.predicted_ahead is None
+    assert (kept.rule, kept.lossless) == ("lenient 0.02", False)
+    assert kept.identical_to_target is False
+    assert kept.predicted_target_calls == kept.target_calls
+    assert kept.target_calls < strict.target_calls
+    assert kept.predicted_theorem8 > 0
+    assert kept.predicted_ahead is None
 
 
 def test_sampled_lenience_has_no_replay_to_predict_it() -> None:
-    row = validated({"a": Fixed(3)}, 1, Lenient(0.2)).rows[0]
+    row = lenient(1, Lenient(0.2))
     assert row.predicted_theorem8 > 0
     assert row.predicted_ahead is row.predicted_calibrated is row.predicted_target_calls is None
 
 
 def test_repeats_of_an_arm_have_one_text_and_arms_their_own() -> None:
-    sampling = Sampling(temperature=1)
-    target, drafter = tiny_pair(sampling)
-    subject = Subject(target, drafter, sampling, Stopping(12))
+    subject = tiny_subject()
     runs = run_arms(
         subject,
         PROMPTS,
@@ -199,7 +163,7 @@ def test_repeats_of_an_arm_have_one_text_and_arms_their_own() -> None:
 
 
 def test_streams_differ_by_every_number_of_their_seed() -> None:
-    device = tiny_pair(Sampling())[0].device
+    device = torch.device("cpu")
     states = {seeded(device, *seed).initial_seed() for seed in [(0, 0), (0, 1), (1, 0), (0, 0, 0)]}
     assert len(states) == 4
     assert seeded(device, 0, 1).initial_seed() == seeded(device, 0, 1).initial_seed()
@@ -207,17 +171,7 @@ def test_streams_differ_by_every_number_of_their_seed() -> None:
 
 @pytest.mark.parametrize("temperature", [0.0, 1.0])
 def test_a_validation_of_one_prompt_has_no_intervals(temperature: float) -> None:
-    sampling = Sampling(temperature=temperature)
-    target, drafter = tiny_pair(sampling)
-    result = validate(
-        Subject(target, drafter, sampling, Stopping(12)),
-        PROMPTS[:1],
-        POLICIES,
-        max_gamma=3,
-        repeats=2,
-        seed=0,
-        progress=lambda: None,
-    )
+    result = validated(tiny_subject(temperature), prompts=PROMPTS[:1], repeats=2)
     for row in result.rows:
         assert row.predicted_ahead is not None
         assert row.predicted_ahead_low is row.predicted_ahead_high is None

@@ -1,0 +1,137 @@
+"""A row of a validation from the runs of an arm: what was measured, and what was predicted."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from msgspec.structs import replace
+
+from estimator.costs.blocks import priced_ratio
+from estimator.prompts import prompts_hash
+from estimator.runs.arms import AGAIN, BASELINE, Runs
+from estimator.runs.rates import Noise, decode_rate, measured_interval, measured_left_out
+from estimator.runs.repeats import Timed, probes
+from estimator.traces.ahead import ahead_interval, baseline_seconds, replay_factor, replay_seconds
+from estimator.traces.text_traces import TextTraces
+from estimator.traces.traces import replayed_calls
+from estimator.validation.speculative_row import SpeculativeRow
+from reference.policies.policy import Fixed, Policy
+from simulator.choice.walltime import improvement_factor
+from simulator.cost.cost import Cost
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the rows of one draft and temperature are made of.
+
+    texts: traces of the runs' texts, which know the pair and the prompts.
+    runs, timed: of every arm, by repeat and each block by its fastest.
+    cost: measured apart from the rows' runs.
+    noise: of the clock.
+    """
+
+    texts: TextTraces
+    runs: Runs
+    timed: Timed
+    cost: Cost
+    noise: Noise
+
+
+def row_of(
+    evidence: Evidence, arm: str, policy: Policy, generator: np.random.Generator
+) -> SpeculativeRow:
+    """Returns the row of one arm; predictions are of a fixed gamma alone.
+
+    Args:
+      evidence: of all arms.
+      arm, policy: the run's.
+      generator: draws acceptances.
+    """
+    measured = _measured(evidence, arm, policy)
+    if not isinstance(policy, Fixed):
+        return measured
+    return _predicted(measured, evidence, arm, policy.value, generator)
+
+
+def _measured(evidence: Evidence, arm: str, policy: Policy) -> SpeculativeRow:
+    subject, timed = evidence.texts.subject, evidence.timed
+    own_runs = timed[arm]
+    tokens = np.array([len(run.tokens) for run in own_runs])
+    total = int(tokens.sum())
+    baseline = float((decode_rate(timed[BASELINE]) * tokens).sum())
+    own = sum(run.decode_seconds for run in own_runs)
+    prefills = [sum(run.prefill_seconds for run in timed[name]) for name in (BASELINE, arm)]
+    low, high = measured_interval(timed, arm)
+    drafted = sum(run.drafted for run in own_runs)
+    calls = sum(run.target_calls for run in own_runs)
+    gap = evidence.texts.tie_gap(evidence.runs, arm) if subject.sampling.greedy else None
+    draft_sampling = subject.drafter.sampling
+    return SpeculativeRow(
+        draft=subject.drafter.name,
+        target=subject.target.name,
+        prompts_hash=prompts_hash(evidence.texts.prompts),
+        temperature=subject.sampling.temperature,
+        draft_temperature=None if draft_sampling is None else draft_sampling.temperature,
+        policy=policy.name if isinstance(policy, Fixed) else arm,
+        gamma=policy.value if isinstance(policy, Fixed) else None,
+        rule=subject.rule.name,
+        lossless=subject.rule.lossless,
+        alpha=evidence.texts.alpha(timed[BASELINE]),
+        c=priced_ratio(evidence.cost, probes(timed)),
+        measured=baseline / own,
+        measured_low=low,
+        measured_high=high,
+        measured_left_out=measured_left_out(timed, arm),
+        target_calls=calls,
+        block_efficiency=total / calls,
+        accepted_fraction=sum(run.accepted for run in own_runs) / drafted if drafted > 0 else None,
+        tokens=total,
+        identical_to_target=gap is None if subject.sampling.greedy else None,
+        tie_gap=gap,
+        draft_seconds=sum(run.draft_seconds for run in own_runs),
+        verify_seconds=sum(run.verify_seconds for run in own_runs),
+        other_seconds=sum(run.other_seconds for run in own_runs),
+        baseline_tokens_per_second=total / baseline,
+        tokens_per_second=total / own,
+        ms_per_token=1e3 * own / total,
+        end_to_end_measured=(prefills[0] + baseline) / (prefills[1] + own),
+    )
+
+
+def _predicted(
+    row: SpeculativeRow,
+    evidence: Evidence,
+    arm: str,
+    gamma: int,
+    generator: np.random.Generator,
+) -> SpeculativeRow:
+    """Returns the row with its predictions.
+
+    Of a lossy rule's run the target's own texts tell alpha alone, since the run leaves them; its
+    text is not the target's, so replay along it holds only where target and draft both choose by
+    argmax, and a token is accepted if and only if it stands.
+    """
+    texts, timed, cost = evidence.texts, evidence.timed, evidence.cost
+    row = replace(row, predicted_theorem8=float(improvement_factor(row.alpha, gamma, cost.c)))
+    greedy = row.temperature == 0 and row.draft_temperature in (None, 0)
+    if not row.lossless and not greedy:
+        return row
+    own_texts, probing = texts.of(timed[arm]), probes(timed)
+    prefill_base = sum(text.prefill_seconds for text in timed[AGAIN])
+    prefill_own = sum(text.prefill_seconds for text in probing) * len(own_texts) / len(probing)
+    row = replace(
+        row,
+        predicted=replay_factor(own_texts, gamma, cost),
+        predicted_target_calls=sum(replayed_calls(t, gamma) for t in own_texts),
+        end_to_end_predicted=(prefill_base + sum(baseline_seconds(t, cost) for t in own_texts))
+        / (prefill_own + sum(replay_seconds(t, gamma, cost) for t in own_texts)),
+    )
+    if not row.lossless:
+        return row
+    pairs = list(zip(texts.of(timed[BASELINE]), texts.of(timed[AGAIN]), strict=True))
+    low, high = ahead_interval(pairs, gamma, cost, noise=evidence.noise, generator=generator)
+    return replace(
+        row,
+        predicted_ahead=replay_factor([trace for pair in pairs for trace in pair], gamma, cost),
+        predicted_ahead_low=low,
+        predicted_ahead_high=high,
+    )
