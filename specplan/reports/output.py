@@ -1,4 +1,4 @@
-"""What a command writes: one JSON object, a readable table, a warning, a file."""
+"""What a command writes: one JSON object, a warning, a file."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import json
 import math
 import os
 import textwrap
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, Protocol
 
 import click
@@ -120,37 +119,3 @@ def folded(text: str) -> str:
         )
         for line in text.split("\n")
     )
-
-
-def bounds(low: float | None, high: float | None, *, digits: int) -> str:
-    """Returns an interval in brackets, a dash in them where there is none."""
-    if low is None or high is None:
-        return "[-]"
-    return f"[{low:.{digits}f}, {high:.{digits}f}]"
-
-
-def table(
-    rows: Sequence[Sequence[str]],
-    *,
-    header: Sequence[str],
-    marked: Collection[int] = (),
-    notes: Mapping[int, str] = MappingProxyType({}),
-) -> str:
-    """Returns aligned columns, numbers to the right; marked rows end in an arrow or in a note.
-
-    Args:
-      rows: cells, already formatted; each row as long as the header.
-      header: the columns' names.
-      marked: indices of the rows to point at as the best.
-      notes: what stands after other rows, by index.
-    """
-    widths = [max(len(row[i]) for row in (header, *rows)) for i in range(len(header))]
-    lines = [
-        "  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True))
-        for row in (header, *rows)
-    ]
-    for index in marked:
-        lines[index + 1] += "  <- best"
-    for index, note in notes.items():
-        lines[index + 1] += f"  {note}"
-    return "\n".join(lines)

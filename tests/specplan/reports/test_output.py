@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from specplan.reports.output import plain, print_json, table, warn, writable
+from specplan.reports.output import plain, print_json, warn, writable
 
 
 @click.command()
@@ -49,15 +49,6 @@ def test_print_json_writes_one_object(capsys: pytest.CaptureFixture[str]) -> Non
     captured = capsys.readouterr()
     assert json.loads(captured.out) == {"alpha": None, "rows": [{"γ": 1}]}
     assert captured.err == ""
-
-
-def test_table_aligns_and_marks() -> None:
-    lines = table([["1", "1.90"], ["10", "2.2"]], header=["gamma", "speed-up"], marked=[1])
-    assert lines.splitlines() == ["gamma  speed-up", "    1      1.90", "   10       2.2  <- best"]
-
-
-def test_table_of_no_rows_is_its_header() -> None:
-    assert table([], header=["a", "bc"]) == "a  bc"
 
 
 def test_an_output_path_passes_untouched(tmp_path: Path) -> None:
