@@ -1,8 +1,16 @@
-"""Bytes written to a file that appears only when complete."""
+"""Records as JSON has them, and bytes written to a file that appears only when complete."""
 
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from reference.atomic.whole_file import whole_file
+
+
+def builtins(value: Any) -> Any:
+    """Returns records as objects, lists, strings and numbers; NumPy's scalars as Python's own."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=lambda scalar: scalar.item())
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from estimator.profiles.profile import SCHEMA, VERSION, Profile
-from estimator.writing import write_whole
+from estimator.writing import builtins, write_whole
 
 
 def read_profile(path: Path) -> Profile:
@@ -45,14 +45,8 @@ def read_profile(path: Path) -> Profile:
 
 def profile_json(profile: Profile) -> dict[str, Any]:
     """Returns the profile as its file has it: objects, lists, strings, numbers."""
-    data: dict[str, Any] = msgspec.to_builtins(profile, str_keys=True, enc_hook=_number)
+    data: dict[str, Any] = builtins(profile)
     return data
-
-
-def _number(value: Any) -> float | int | bool:
-    """Returns a NumPy scalar as Python's own."""
-    number: float | int | bool = value.item()
-    return number
 
 
 def write_profile(profile: Profile, path: Path) -> None:

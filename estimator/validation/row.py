@@ -6,6 +6,8 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from estimator.writing import builtins
+
 
 class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
     """What was predicted of one draft and setting, and what came of it.
@@ -68,11 +70,5 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
     def data(self) -> dict[str, Any]:
         """Returns the row as JSON has it: its fields, and what is derived from them."""
         fields = {name: getattr(self, name) for name in (*self.__struct_fields__, *self.derived)}
-        written: dict[str, Any] = msgspec.to_builtins(fields, str_keys=True, enc_hook=_number)
+        written: dict[str, Any] = builtins(fields)
         return written
-
-
-def _number(value: Any) -> float | int | bool:
-    """Returns a NumPy scalar as Python's own."""
-    number: float | int | bool = value.item()
-    return number

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from specplan.reports.table import Column, ranged, shown, table
+from specplan.reports.validation import shares
 
 if TYPE_CHECKING:
     from studies.bild.row import BildRow
@@ -73,11 +74,6 @@ def _rollback(row: BildRow) -> str:
     return "inf" if is_bild and row.rollback is None else shown(row.rollback, "g")
 
 
-def _shares(row: BildRow) -> str:
-    seconds = (row.draft_seconds, row.verify_seconds, row.other_seconds)
-    return "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds) + " %"
-
-
 def _columns(metric: str) -> list[Column[BildRow]]:
     return [
         Column("decoder", lambda row: row.decoder),
@@ -91,5 +87,5 @@ def _columns(metric: str) -> list[Column[BildRow]]:
         Column("fallback %", lambda row: f"{row.fallback_percent:.1f}"),
         Column("rollback %", lambda row: f"{row.rollback_percent:.1f}"),
         Column("discarded", lambda row: str(row.discarded)),
-        Column("small/large/other", _shares),
+        Column("small/large/other", shares),
     ]

@@ -14,6 +14,12 @@ if TYPE_CHECKING:
     from reference.records import Block, Generation
     from reference.rules.rule import Rule
 
+_TOLD = (
+    "target_calls", "drafted", "accepted", "accepted_fraction", "block_efficiency",
+    "prefill_seconds", "draft_calls", "rollbacks", "discarded", "decode_seconds", "draft_seconds",
+    "verify_seconds", "other_seconds", "ending",
+)  # fmt: skip
+
 
 def print_blocks(
     stream: Iterator[Block], tokenizer: Any, given: Sequence[int], show: bool
@@ -70,20 +76,7 @@ def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
     return {
         "text": plain(tokenizer)(generation.tokens),
         "tokens": list(generation.tokens),
-        "target_calls": generation.target_calls,
-        "drafted": generation.drafted,
-        "accepted": generation.accepted,
-        "accepted_fraction": generation.accepted_fraction,
-        "block_efficiency": generation.block_efficiency,
-        "prefill_seconds": generation.prefill_seconds,
-        "draft_calls": generation.draft_calls,
-        "rollbacks": generation.rollbacks,
-        "discarded": generation.discarded,
-        "decode_seconds": generation.decode_seconds,
-        "draft_seconds": generation.draft_seconds,
-        "verify_seconds": generation.verify_seconds,
-        "other_seconds": generation.other_seconds,
-        "ending": generation.ending,
+        **{name: getattr(generation, name) for name in _TOLD},
         "blocks": [
             {
                 "drafted": list(block.drafted),

@@ -9,6 +9,7 @@ from specplan.reports.output import folded
 from specplan.reports.table import Column, fastest, ranged, shown, table
 
 if TYPE_CHECKING:
+    from estimator.validation.row import ValidationRow
     from estimator.validation.speculative_row import SpeculativeRow
     from estimator.validation.summary import Summary
     from estimator.validation.validation import Validation
@@ -108,8 +109,11 @@ def _as_target(row: SpeculativeRow) -> str:
     return "NO" if row.tie_gap is None else f"NO ({row.tie_gap:.2g})"
 
 
-def _shares(row: SpeculativeRow) -> str:
-    seconds = (row.draft_seconds, row.verify_seconds, row.other_seconds)
+def shares(row: ValidationRow) -> str:
+    """Returns where a run's time went, in per cent: drafting, verifying, other."""
+    seconds = row.parts_seconds
+    if seconds is None:
+        return "-"
     return "/".join(f"{100 * part / sum(seconds):.0f}" for part in seconds) + " %"
 
 
@@ -130,5 +134,5 @@ _MORE_COLUMNS: list[Column[SpeculativeRow]] = [
         lambda row: ranged(row.predicted_ahead, row.predicted_ahead_low, row.predicted_ahead_high),
     ),
     Column("tokens/s", lambda row: f"{row.tokens_per_second:.1f}"),
-    Column("draft/verify/other", _shares),
+    Column("draft/verify/other", shares),
 ]
