@@ -54,8 +54,11 @@ def alpha_of_totals(accepted: int, *, drafted: int, drafts: int, gamma: int) -> 
       its value and lower end if every block drafted γ tokens, its upper end if as many as possible
       drafted none.
     """
-    lower = _of_whole_blocks(accepted, max(float(drafts), drafted / gamma), gamma)
-    return Rate(lower.value, lower.low, _of_whole_blocks(accepted, drafted / gamma, gamma).high)
+    fewest = drafted / gamma
+    lower = _of_whole_blocks(accepted, max(float(drafts), fewest), gamma)
+    if drafts <= fewest:
+        return lower
+    return Rate(lower.value, lower.low, _of_whole_blocks(accepted, fewest, gamma).high)
 
 
 def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
@@ -88,19 +91,13 @@ def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> Rate:
     One is of the spread of a block's accepted tokens, α^i of blocks having i at least; the other
     Wilson's for as many rejected blocks as expected, which holds where none or all were accepted.
     """
-
-    def alpha(fraction: float) -> float:
-        return float(alpha_from_accepted_fraction(min(1.0, max(0.0, fraction)), gamma))
-
     fraction = accepted / (gamma * blocks)
-    value = alpha(fraction)
+    value = float(alpha_from_accepted_fraction(min(1.0, fraction), gamma))
     stands = position_acceptance(value, gamma)
     mean = float(stands.sum())
     square = float(((2 * np.arange(1, gamma + 1) - 1) * stands).sum())
     reach = DEVIATIONS * float(np.sqrt(max(square - mean**2, 0) / blocks)) / gamma
     wilson = rate_interval(accepted, accepted + blocks * (1 - value**gamma))
-    return Rate(
-        value,
-        min(wilson.low, alpha(fraction - reach)),
-        max(wilson.high, alpha(fraction + reach)),
-    )
+    ends = np.clip([fraction - reach, fraction + reach], 0, 1)
+    low, high = alpha_from_accepted_fraction(ends, gamma).tolist()
+    return Rate(value, min(wilson.low, low), max(wilson.high, high))

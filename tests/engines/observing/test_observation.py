@@ -50,11 +50,11 @@ def test_alpha_has_the_largest_likelihood() -> None:
 
 def test_intervals_of_alpha_hold_it_as_often_as_they_say() -> None:
     generator = np.random.default_rng(3)
-    held = 0
-    totals = 0
+    held = totals = 0
     for _ in range(400):
         found = drawn((0.7,) * 4, 300, generator)
-        held += found.alpha_iid.low <= 0.7 <= found.alpha_iid.high
+        own = found.alpha_iid
+        held += own.low <= 0.7 <= own.high
         without = observation(300, (), stated_gamma=4, drafted=1200, accepted=found.accepted)
         of_totals = without.alpha_iid
         totals += of_totals.low <= 0.7 <= of_totals.high
@@ -98,9 +98,8 @@ def test_blocks_that_were_cut_short_bound_alpha_from_below(
         found = blocks(
             alpha, gamma, texts=100, length=64, shortest=shortest, generator=generator
         )
-        held += found.alpha_iid.low <= alpha <= found.alpha_iid.high
-        untold = replace(found, by_position=())
-        of_totals = untold.alpha_iid
+        own, of_totals = found.alpha_iid, replace(found, by_position=()).alpha_iid
+        held += own.low <= alpha <= own.high
         totals += of_totals.low <= alpha <= of_totals.high
         assert found.is_lower_bound
         assert found.iid_p_value is None
