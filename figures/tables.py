@@ -81,7 +81,8 @@ TABLES: Mapping[str, PaperTable] = MappingProxyType(
             "Quality, speed-up, and large calls / rollbacks in per cent of the tokens",
             lambda: _bild_source(
                 "Table 4, whose percentages it does not define",
-                f"BiLD: its fastest that loses at most {bild.NO_LOSS} points",
+                f"BiLD: its fastest that loses at most {bild.NO_LOSS} points; of ours, "
+                "rollbacks of rejection sampling are at most so many (docs/bild.md)",
             ),
         ),
         "bild-table5": PaperTable(
