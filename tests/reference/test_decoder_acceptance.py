@@ -86,6 +86,15 @@ def test_a_residual_without_mass_is_the_targets_law(q: Laws) -> None:
     assert torch.equal(residual(p, q), p)
 
 
+def test_a_position_without_anything_left_falls_back_to_p_whatever_the_others_have() -> None:
+    p = torch.tensor([[0.5, 0.5, 0.0], [0.25, 0.25, 0.5]])
+    q = Dense(torch.tensor([[0.5, 0.5, 0.0], [0.5, 0.25, 0.25]]))
+    assert residual(p, q).tolist() == [[0.5, 0.5, 0.0], [0.0, 0.0, 0.25]]
+    certain = torch.cat([torch.tensor([[1.0, 0.0, 0.0]]), p[1:]])
+    left = residual(certain, OneHot(torch.tensor([0, 2])))
+    assert left.tolist() == [[1.0, 0.0, 0.0], [0.25, 0.25, 0.0]]
+
+
 def test_rows_that_differ_by_rounding_leave_a_law_to_draw_from() -> None:
     p = torch.softmax(torch.randn(1, 5000, generator=torch.Generator().manual_seed(0)), dim=-1)
     q = (p * (1 + 1e-7 * torch.randn(1, 5000, generator=torch.Generator().manual_seed(1)))).clamp(0)

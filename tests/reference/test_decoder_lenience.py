@@ -163,7 +163,7 @@ def test_sampled_texts_have_the_stated_law() -> None:
         lenient_text(
             target, draft, rule=Lenient(0.4), gamma=2, new_tokens=3, generator=generator
         )
-        for _ in range(1500)
+        for _ in range(600)
     )
     require_law(counts, block_law(target, draft, lenience=0.4, gamma=2, new_tokens=3))
 

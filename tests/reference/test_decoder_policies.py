@@ -53,12 +53,6 @@ def run(
     )
 
 
-def test_fixed_drafts_as_many_as_it_says() -> None:
-    table = random_table(0, VOCABULARY)
-    generation = run(Fixed(3), target=table, draft=table, sampling=Sampling(), new_tokens=30)
-    assert {len(one.drafted) for one in generation.blocks[:-2]} == {3}
-
-
 def counting(text: Sequence[int]) -> list[float]:
     """Counts 0, 1, 2, 0, 1, ... and is unsure of what follows 1."""
     return {0: [0.0, 1.0, 0.0], 1: [0.25, 0.25, 0.5], 2: [1.0, 0.0, 0.0]}[text[-1]]

@@ -5,15 +5,12 @@ from collections import Counter
 import pytest
 import torch
 from chi_squared import require_law
-from decoding import speculate
 
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Stretch
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed, Whole
-from reference.stopping import Stopping
 
 CPU = torch.device("cpu")
 LAW = [0.55, 0.3, 0.1, 0.05]
@@ -49,22 +46,6 @@ def test_nothing_asked_for_is_nothing_drafted() -> None:
     draft = RandomDrafter(4, CPU).propose([1], 0, Fixed(0), torch.Generator())
     assert draft.tokens.shape == (0,)
     assert draft.tokens.dtype == torch.int64
-
-
-def test_texts_have_the_law_of_the_target() -> None:
-    target = TabularModel(lambda text: LAW, 4)
-    generator = torch.Generator().manual_seed(1)
-    generation = speculate(
-        target,
-        RandomDrafter(4, CPU),
-        [0],
-        Sampling(),
-        Fixed(3),
-        Stopping(6000),
-        generator=generator,
-    )
-    pairs = Counter(zip(generation.tokens[::2], generation.tokens[1::2], strict=True))
-    require_law(pairs, {(x, y): LAW[x] * LAW[y] for x in range(4) for y in range(4)})
 
 
 def test_scores_are_the_overlap_with_the_uniform_law() -> None:

@@ -31,10 +31,6 @@ def test_the_token_is_the_first_beyond_the_generators_share_of_the_total() -> No
         assert Dense(weights).draw(torch.Generator().manual_seed(seed)).tolist() == beyond.tolist()
 
 
-def test_a_share_of_zero_draws_no_token_without_weight(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert draw_at(0.0, torch.tensor([[0.0, 0.0, 0.5, 0.5]]), monkeypatch) == [2]
-
-
 def test_weights_are_summed_in_double_precision(monkeypatch: pytest.MonkeyPatch) -> None:
     # In single precision 2^24 + 1 is 2^24, and the second token could never be drawn.
     weights = torch.tensor([[2.0**24, 1.0, 1.0, 1.0, 1.0]])
@@ -73,12 +69,6 @@ def test_double_precision_stays_and_half_becomes_single() -> None:
 
 def test_a_certain_law_without_logits_hides_none() -> None:
     assert OneHot(torch.tensor([1])).at_temperature_one() is None
-
-
-def test_certain_laws_join_to_certain_laws() -> None:
-    joined = concatenate([OneHot(torch.tensor([1, 2])), OneHot(torch.tensor([0]))])
-    assert isinstance(joined, OneHot)
-    assert joined.tokens.tolist() == [1, 2, 0]
 
 
 def test_a_greedy_law_keeps_the_logits_behind_each_row_wherever_it_goes() -> None:
