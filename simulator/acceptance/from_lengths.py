@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,8 @@ from simulator.numerics.arguments import integer, integers
 # Of the logit of a first position's rate, and of its change with the logarithm of the position:
 # mean and standard deviation over the published sweeps (docs/roofline.md).
 _FIRST, _CHANGE = (1.3, 0.8), (-0.3, 0.25)
+# Positions whose rates are told apart; further ones have the last one's.
+LONGEST = 64
 # Of a run's length about the law, in logarithms.
 _ERROR = 0.01
 
@@ -37,9 +39,9 @@ class LengthLaw:
         """Returns r_1, …, each given that all before it stand; shape (longest,)."""
         return _rates(self.coefficients, longest)
 
-    def acceptance(self, longest: int) -> ByPosition:
-        """Returns the acceptance of the most probable rates up to a γ."""
-        return ByPosition(tuple(self.rates(integer("longest", longest, at_least=1)).tolist()))
+    def acceptance(self) -> FromLengths:
+        """Returns the acceptance of the most probable rates."""
+        return FromLengths(tuple(self.rates(LONGEST).tolist()), law=self)
 
     def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Returns the mean of the logarithms of lengths, shape (n,), and their covariance.
@@ -53,6 +55,20 @@ class LengthLaw:
             np.log(_tokens(self.coefficients, lengths)),
             slopes @ self.covariance @ slopes.T,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class FromLengths(ByPosition):
+    """Rates by position as accepted lengths imply them.
+
+    law: with their doubt.
+    """
+
+    law: LengthLaw = field(kw_only=True)
+
+    @property
+    def observed_gamma(self) -> int | None:
+        return self.law.observed
 
 
 def length_law(lengths: Mapping[int, float]) -> LengthLaw:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from simulator.acceptance.acceptance import Acceptance
+from simulator.choice.in_doubt import DoubtfulPlan, plan_in_doubt
 from simulator.choice.plan import DEFAULT_MAX_GAMMA, DEFAULT_NEAR, Plan, plan
 from simulator.choice.schedule import Range, schedule
 from simulator.cost.pricing import Pricing
@@ -32,10 +33,11 @@ class PlanRequest:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A plan, and the pricing that it is for."""
+    """A plan, the pricing that it is for, and where that is in doubt its intervals."""
 
     plan: Plan
     price: Pricing
+    doubt: DoubtfulPlan | None = None
 
 
 def plans(request: PlanRequest) -> tuple[Row, ...]:
@@ -48,7 +50,7 @@ def plans(request: PlanRequest) -> tuple[Row, ...]:
     if rows > MOST_ROWS:
         raise ValueError(f"a table must have at most {MOST_ROWS} rows, got {rows}")
     return tuple(
-        Row(_planned(request, acceptance, price), price)
+        _row(request, acceptance, price)
         for acceptance in request.acceptances
         for price in request.prices
     )
@@ -65,6 +67,15 @@ def schedules(rows: Sequence[Row]) -> dict[int, tuple[Range, ...]]:
         if row.price.load is not None and row.price.load.fits:
             gammas.setdefault(row.price.load.context, {})[row.price.batch] = row.plan.gamma_near
     return {context: schedule(of_context) for context, of_context in gammas.items()}
+
+
+def _row(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Row:
+    planned = _planned(request, acceptance, price)
+    if price.posterior is None or price.point is None:
+        return Row(planned, price)
+    longest = len(planned.curve.gamma)
+    doubt = plan_in_doubt(price.posterior, acceptance, price.point, max_gamma=longest)
+    return Row(planned, price, doubt)
 
 
 def _planned(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Plan:

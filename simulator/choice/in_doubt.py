@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.acceptance.from_lengths import LengthLaw
+from simulator.acceptance.from_lengths import FromLengths
 from simulator.choice.advice import Advice, advise
 from simulator.cost.machine import Drafting, LoadPoint
 from simulator.cost.posterior import Forecast, Posterior
@@ -64,7 +64,7 @@ class DoubtfulPlan:
 
 def plan_in_doubt(
     posterior: Posterior,
-    acceptance: Acceptance | LengthLaw,
+    acceptance: Acceptance,
     load: LoadPoint,
     *,
     max_gamma: int = DEFAULT_MAX_GAMMA,
@@ -73,7 +73,7 @@ def plan_in_doubt(
 
     Args:
       posterior: of the deployment's cost.
-      acceptance: how often drafts stand; of a law of runs' lengths, its doubt counts, too.
+      acceptance: how often drafts stand; where lengths of runs tell it, its doubt counts, too.
       load: what is served.
       max_gamma: the largest γ considered, at least 1.
 
@@ -103,11 +103,11 @@ def plan_in_doubt(
 
 
 def _lengths(
-    acceptance: Acceptance | LengthLaw, gammas: NDArray[np.int64]
+    acceptance: Acceptance, gammas: NDArray[np.int64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns tokens a block, and the covariance of their logarithms."""
-    if isinstance(acceptance, LengthLaw):
-        logs, covariance = acceptance.log_lengths(gammas)
+    if isinstance(acceptance, FromLengths):
+        logs, covariance = acceptance.law.log_lengths(gammas)
         return np.exp(logs), covariance
     return acceptance.tokens_per_call(gammas), np.zeros((len(gammas), len(gammas)))
 

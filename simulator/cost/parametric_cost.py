@@ -21,7 +21,7 @@ class ParametricCost(Cost):
     machine: the deployment.
     load: what it serves.
     logs: natural logarithms of the parameters, shape (COUNT,).
-    observed: the largest γ of its runs; None without any.
+    observed: the largest γ of the load's runs; None without any.
     """
 
     machine: Machine
@@ -32,7 +32,9 @@ class ParametricCost(Cost):
     @classmethod
     def of(cls, posterior: Posterior, load: LoadPoint) -> ParametricCost:
         """Returns the cost of the most probable parameters."""
-        return cls(posterior.machine, replace(load, prompt_ratio=0.0), posterior.logs)
+        observed = max((run.gamma for run in posterior.runs if run.load == load), default=0)
+        free = replace(load, prompt_ratio=0.0)
+        return cls(posterior.machine, free, posterior.logs, observed or None)
 
     @property
     def in_seconds(self) -> bool:

@@ -15,8 +15,11 @@ from numpy.typing import NDArray
 
 from simulator.cost.evidence import Evidence, Works
 from simulator.cost.machine import Drafting, LoadPoint, Machine
+from simulator.cost.parameters import PARAMETERS
 from simulator.cost.runs import Run, require_consistent
 
+# Variance of the logarithm of what a user states.
+SURE = 1e-8
 
 @dataclass(frozen=True, slots=True)
 class Prior:
@@ -32,6 +35,16 @@ class Prior:
     covariance: NDArray[np.float64]
     level_error: float
     ratio_error: float
+
+    def fixed(self, **known: float) -> Prior:
+        """Returns the prior with some parameters known, by name, each above 0."""
+        logs, covariance = self.logs.copy(), self.covariance.copy()
+        for name, value in known.items():
+            index = PARAMETERS.index(name)
+            logs[index] = np.log(value)
+            covariance[index, :] = covariance[:, index] = 0
+            covariance[index, index] = SURE
+        return Prior(logs, covariance, self.level_error, self.ratio_error)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from simulator.cost.cost import Cost
+    from simulator.cost.machine import LoadPoint
+    from simulator.cost.posterior import Posterior
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,9 @@ class Pricing:
     max_gamma: tokens that the draft can draft at most; None: any number.
     draft_passes: from a largest n to times of the draft's passes over 1 to n tokens, by n, in the
       cost's unit; None: a pass takes what a step does.
+    posterior: what is known of the cost, which is then that of the most probable parameters; None:
+      it is not in doubt.
+    point: the load that the posterior is asked for; None with it.
     """
 
     cost: Cost
@@ -59,6 +64,24 @@ class Pricing:
     load: Load | None = None
     max_gamma: int | None = None
     draft_passes: Callable[[int], Mapping[int, float]] | None = None
+    posterior: Posterior | None = None
+    point: LoadPoint | None = None
+
+    @classmethod
+    def of_doubt(cls, posterior: Posterior, point: LoadPoint) -> Pricing:
+        """Returns the pricing of a cost in doubt, of no machine that is known."""
+        from simulator.cost.parametric_cost import ParametricCost
+
+        cost = ParametricCost.of(posterior, point)
+        return cls(cost, batch=point.batch, posterior=posterior, point=point)
+
+    def in_doubt(self, posterior: Posterior, point: LoadPoint) -> Pricing:
+        """Returns this pricing with a cost in doubt in place of its own."""
+        doubtful = Pricing.of_doubt(posterior, point)
+        # Passes of a draft over several tokens were priced in the replaced cost.
+        return replace(
+            self, cost=doubtful.cost, posterior=posterior, point=point, draft_passes=None
+        )
 
     def published_speeds(self, tokens_per_second: float | None) -> tuple[float, float] | None:
         """Returns between which speeds 8 of 10 of those lay that were planned to be this one.

@@ -41,14 +41,16 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
 
     Takes the acceptance (one of --alpha, --accepted-fraction, --block-efficiency,
     --acceptance-by-position, --profile) and the cost (--c, where verification is free; or times; or
-    a GPU and two config.json), and shows what every gamma gives. --alpha and --c also take lists
-    (0.7,0.8) and ranges (0.1:0.9:0.1), for a table.
+    a GPU and two config.json), or both from what your server did (--run), and shows what every
+    gamma gives; with --run or --engine its interval, too. --alpha and --c also take lists (0.7,0.8)
+    and ranges (0.1:0.9:0.1), for a table.
 
     \b
     Examples:
       specplan plan --acceptance-by-position 0.705,0.494,0.293 --c 0.05
       specplan plan --alpha 0.8 --c 0.05
       specplan plan --accepted-fraction 0.61 --at-gamma 4 --c 0.05
+      specplan plan --run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85
       specplan plan --alpha 0.8 --target-ms 19 --draft-ms 1.6 --verify-ms 4=33
       specplan plan --alpha 0.5:0.9:0.1 --c 0.02,0.05,0.1
       specplan plan --profile profile.json --export vllm

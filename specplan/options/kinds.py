@@ -68,7 +68,7 @@ def chosen(
     complete = [kind for kind in able if not _missing(kind, given)]
     if not complete and not selecting:
         least = [kind for kind in kinds if not any(set(kind.needs) > set(k.needs) for k in kinds)]
-        ways = ", or ".join(_listed(ctx, kind.needs) for kind in least)
+        ways = ", or ".join(dict.fromkeys(_listed(ctx, kind.needs) for kind in least))
         raise click.UsageError(f"give the {what}: {ways}", ctx)
     kind = (complete or able)[0]
     require(kind, ctx, first=(selecting or kind.needs)[0])

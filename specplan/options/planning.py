@@ -50,7 +50,7 @@ def asked(ctx: click.Context) -> Asked:
     """
     from simulator.choice.grid import PlanRequest
 
-    accepting = chosen(acceptance_kinds(), ctx, what="acceptance")
+    accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
     accepted, costs, choice, answer, file = fill(
         ctx, [accepting.settings, costing.settings, Choice, Answer, Profiled]

@@ -34,7 +34,7 @@ def load_notes(row: Row) -> list[str]:
         f"Costs {load.origin}, batch {row.price.batch}, context {load.context}.{draft}",
         *([] if load.fits else [does_not_fit(row.price)]),
     ]
-    if load.modelled and load.fits:
+    if load.modelled and load.fits and row.doubt is None:
         notes.append(_published(row))
     return [*notes, *_overhead_notes(load)]
 
@@ -45,7 +45,8 @@ def rows_notes(price: Pricing) -> list[str]:
     if load is None:
         return []
     draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
-    doubt = ": trust ratios more than tokens per second" if load.modelled else ""
+    sure = not load.modelled or price.posterior is not None
+    doubt = "" if sure else ": trust ratios more than tokens per second"
     return [f"Costs {load.origin}{draft}{doubt}.", *_overhead_notes(load)]
 
 

@@ -15,6 +15,7 @@ from specplan.reports.deployment import (
     schedules_json,
     schedules_text,
 )
+from specplan.reports.doubt import doubt_columns, doubt_json, doubt_lines, doubt_points
 from specplan.reports.output import folded, warn
 from specplan.reports.table import Column, shown, table
 
@@ -87,8 +88,10 @@ def plan_json(row: Row, basis: Basis) -> dict[str, Any]:
         "iid_error": fields.pop("iid_error"),
         "iid_error_gamma": fields.pop("iid_error_gamma"),
     }
-    columns = fields.pop("curve")
-    points = zip(*(values.tolist() for values in columns.values()), strict=True)
+    columns = {name: values.tolist() for name, values in fields.pop("curve").items()}
+    if row.doubt is not None:
+        columns |= doubt_points(row.doubt)
+    points = zip(*columns.values(), strict=True)
     return {
         "alpha": fields.pop("alpha"),
         "alpha_iid": plan.alpha if basis.counted else None,
@@ -98,6 +101,7 @@ def plan_json(row: Row, basis: Basis) -> dict[str, Any]:
         "verification": basis.verification,
         "quiet": basis.quiet,
         **load_json(row),
+        **doubt_json(row),
         "curve": [dict(zip(columns, point, strict=True)) for point in points],
     }
 
@@ -111,7 +115,11 @@ def plan_text(row: Row, basis: Basis) -> str:
         Column[int]("gamma", lambda i: str(curve.gamma[i])),
         Column[int]("tokens per call", lambda i: shown(curve.expected_tokens[i])),
         Column[int]("speed-up", lambda i: shown(curve.improvement_factor[i])),
-        Column[int]("operations", lambda i: shown(curve.operations_factor[i])),
+        *(
+            [Column[int]("operations", lambda i: shown(curve.operations_factor[i]))]
+            if row.doubt is None
+            else doubt_columns(row.doubt)
+        ),
     ]
     lines = [
         _assumptions(plan, basis),
@@ -127,9 +135,13 @@ def plan_text(row: Row, basis: Basis) -> str:
         *(["+ beyond the observed gamma: extrapolated"] if curve.extrapolated[:last].any() else []),
         *([] if last == len(curve.gamma) else [f"(--json has all up to {len(curve.gamma)})"]),
         "",
-        *(advice(plan) if load is None or load.fits else [does_not_fit(row.price)]),
+        *([does_not_fit(row.price)] if load is not None and not load.fits else _advice(row)),
     ]
     return folded("\n".join(lines))
+
+
+def _advice(row: Row) -> list[str]:
+    return advice(row.plan) if row.doubt is None else doubt_lines(row.doubt)
 
 
 def _rows_text(rows: Sequence[Row], basis: Basis) -> str:

@@ -11,7 +11,7 @@ def test_lengths_of_equal_rates_give_them_back() -> None:
     gammas = [1, 3, 7]
     law = length_law({gamma: float(expected_tokens(0.75, gamma)) for gamma in gammas})
     assert law.rates(7) == pytest.approx(np.full(7, 0.75), abs=0.01)
-    assert law.acceptance(9).tokens_per_call(5) == pytest.approx(expected_tokens(0.75, 5), rel=0.01)
+    assert law.acceptance().tokens_per_call(5) == pytest.approx(expected_tokens(0.75, 5), rel=0.01)
     assert law.observed == 7
 
 

@@ -212,3 +212,37 @@ def test_an_unknown_gpu_lists_the_known_ones(pair: str, name: str, hint: str) ->
     result = run(f"{pair} --gpu {name}")
     assert_refused(result, "gpu must be one of a100")
     assert result.stderr.endswith(f"got {name}{hint}\n")
+
+
+def test_an_engine_gives_every_gamma_its_interval(gpu: str) -> None:
+    plan, alone = run_json(f"{gpu} --engine vllm"), run_json(gpu)
+    assert plan["cost"] == {"kind": "roofline", "evidence": 0}
+    for point, passes in zip(plan["curve"][:8], alone["curve"][:8], strict=True):
+        low, high = point["improvement_factor_low"], point["improvement_factor_high"]
+        assert low < point["improvement_factor"] < high
+        # What is spent beside the passes costs gain.
+        assert point["improvement_factor"] < passes["improvement_factor"]
+    assert plan["tokens_per_second_low"] is None
+    assert "90 %" in words(f"{gpu} --engine vllm")
+
+
+def test_runs_of_one_load_narrow_the_plan_of_another(gpu: str) -> None:
+    runs = "--run gamma=0,tpot=7.5 --run gamma=3,tpot=5.2,length=2.6"
+    before = run_json(f"{gpu} --engine vllm --batch 8")
+    after = run_json(f"{gpu} --engine vllm --batch 8 {runs}")
+    assert after["cost"] == {"kind": "roofline", "evidence": 2}
+
+    def width(plan: dict[str, Any]) -> float:
+        return float(plan["curve"][4]["improvement_factor_high"]) / float(
+            plan["curve"][4]["improvement_factor_low"]
+        )
+
+    assert width(after) < 0.9 * width(before)
+    # At the runs' own load they are met: 7.5 / 5.2, with 2.53 tokens a block for 2.6.
+    own = run_json(f"{gpu} --engine vllm {runs}")["curve"][2]["improvement_factor"]
+    assert own == pytest.approx(7.5 / 5.2 * 2.533 / 2.6, rel=0.1)
+
+
+def test_a_stated_efficiency_is_not_in_doubt(gpu: str) -> None:
+    slow, fast = (run_json(f"{gpu} --engine vllm --efficiency {e}") for e in (0.3, 0.9))
+    assert slow["baseline_ms_per_token"] > 1.5 * fast["baseline_ms_per_token"]

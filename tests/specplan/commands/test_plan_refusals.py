@@ -9,7 +9,7 @@ from refusals import assert_refused
 OK = "--alpha 0.8 --c 0.05"
 ONE_OF = (
     "give the acceptance: --alpha, or --accepted-fraction and --at-gamma, or --block-efficiency "
-    "and --at-gamma, or --acceptance-by-position, or --profile"
+    "and --at-gamma, or --acceptance-by-position, or --profile, or --run"
 )
 
 
@@ -39,7 +39,7 @@ ONE_OF = (
         ("--alpha 0.8 --gpu h100 --gpu h200", "--gpu must be given once, got 2"),
         ("--alpha 0.8",
          "give the cost: --c, or --target-ms and --draft-ms, or --costs and --draft-ms, or "
-         "--target-config, --draft-config and --gpu, or --profile"),
+         "--target-config, --draft-config and --gpu, or --profile, or --run"),
         (f"{OK} --target-ms 19", "--c cannot be combined with --target-ms"),
         (f"{OK} --target-config T", "--c cannot be combined with --target-config"),
         (f"{OK} --verify-ms 4=33",

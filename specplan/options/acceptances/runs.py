@@ -1,0 +1,34 @@
+"""Accepted lengths of runs: all that were measured, together."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+import click
+
+from specplan.options.acceptance import AcceptanceKind, Background, Stated
+from specplan.options.runs import Runs
+
+
+@dataclass(frozen=True)
+class Settings(Runs):
+    """The runs."""
+
+
+def _make(settings: Settings, _: Background) -> Stated:
+    from simulator.acceptance.from_lengths import length_law
+
+    lengths = defaultdict(list)
+    for run in settings.runs or ():
+        if run.gamma > 0:
+            lengths[run.gamma].append(run.length)
+    if not lengths:
+        raise click.UsageError(
+            "give the acceptance: a --run beyond gamma 0 with its length, or another option"
+        )
+    law = length_law({gamma: sum(each) / len(each) for gamma, each in lengths.items()})
+    return Stated((law.acceptance(),), counted=True)
+
+
+KIND = AcceptanceKind(order=7, settings=Settings, needs=("runs",), make=_make)

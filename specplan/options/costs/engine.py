@@ -1,0 +1,75 @@
+"""Costs by the roofline, what engines spend beside it on average, and the deployment's own runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import click
+
+from simulator.cost.pricing import Pricing
+from specplan.options.cost import Background, CostKind
+from specplan.options.costs import roofline
+from specplan.options.declared import option
+from specplan.options.deployment import INSTEAD, NEEDS, deployment_of
+from specplan.options.runs import Runs
+
+if TYPE_CHECKING:
+    from simulator.cost.posterior import Posterior
+    from simulator.cost.roofline_cost import Deployment
+
+_FORMATS = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4",
+            "q8_0": "gguf", "q4_0": "gguf"}  # fmt: skip
+_FAMILIES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "transformers")
+
+
+@dataclass(frozen=True)
+class Settings(roofline.Settings, Runs):
+    """Models, machine and loads, the engine and its runs."""
+
+    engine_family: str | None = option(
+        "--engine",
+        type=click.Choice(_FAMILIES),
+        help="With --target-config: whose times beside the models are assumed, as published "
+        "measurements have them; every gamma with its interval.",
+    )
+
+
+def _price(settings: Settings, background: Background) -> tuple[Pricing, ...]:
+    from simulator.cost.machine import LoadPoint
+
+    posterior = _posterior(settings, deployment_of(settings))
+    runs = len(posterior.runs)
+    known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
+    priced = []
+    for each in roofline.KIND.price(settings, background):
+        assert each.load is not None
+        load = replace(each.load, origin=f"{each.load.origin}, {known}", speeds=None)
+        point = LoadPoint(load.context, each.batch)
+        priced.append(replace(each, load=load).in_doubt(posterior, point))
+    return tuple(priced)
+
+
+def _posterior(settings: Settings, deployment: Deployment) -> Posterior:
+    from simulator.cost.posterior import infer
+    from simulator.cost.published_prior import DRAFT_OF_KIND, Traits, published_prior
+    from simulator.cost.served import Served
+
+    target = deployment.target
+    formats = {each.computed_in for each in target.weights}
+    stored = next((name for name in ("fp4", "fp8") if name in formats), "plain")
+    traits = Traits(
+        settings.engine_family,
+        DRAFT_OF_KIND[deployment.draft.kind],
+        _FORMATS.get(settings.dtype or "", stored),
+        mixture=any(each.experts for each in target.weights),
+    )
+    known = {}
+    if settings.efficiency is not None:
+        known["roof"] = 1 / settings.efficiency
+    if settings.layer_overhead_us is not None:
+        known["layer"] = settings.layer_overhead_us / 1e6
+    return infer(Served(deployment), published_prior(traits).fixed(**known), settings.runs or ())
+
+
+KIND = CostKind(order=8, settings=Settings, needs=NEEDS, price=_price, instead=INSTEAD)

@@ -1,0 +1,143 @@
+"""Runs of a deployment, as a user states them: `--run gamma=3,tpot=4.1,length=2.85`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specplan.options.declared import option
+from specplan.options.ranges import parse_numbers
+
+if TYPE_CHECKING:
+    from simulator.cost.machine import LoadPoint
+    from simulator.cost.runs import Run
+
+DEFAULT_CONTEXT = 1024
+_SPEEDS = ("tpot", "tps", "total_tps")
+_ACCEPTED = ("length", "rates", "accepted")
+_KEYS = ("gamma", *_SPEEDS, *_ACCEPTED, "batch", "context")
+
+
+def parse_runs(
+    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
+) -> tuple[Run, ...] | None:
+    """Returns the runs of the options --run KEY=VALUE,...; their callback.
+
+    Raises:
+      click.BadParameter: if one is not of that form, or cannot be.
+    """
+    if not values:
+        return None
+    from simulator.cost.runs import require_consistent
+
+    try:
+        runs = tuple(map(parse_run, values))
+        require_consistent(runs)
+    except ValueError as error:
+        raise click.BadParameter(str(error)) from None
+    return runs
+
+
+def parse_run(text: str) -> Run:
+    """Returns the run of "KEY=VALUE,...".
+
+    gamma; one of tpot (ms a token), tps (tokens/s of one sequence) and total_tps (of all); beyond
+    gamma 0 one of length, rates (R/R/..., counting all drafts) and accepted (a share, or A/B of
+    drafted tokens); batch (default 1) and context.
+
+    Raises:
+      ValueError: if a key is unknown, missing or given twice, or a value cannot be.
+    """
+    from simulator.cost.machine import Drafting, LoadPoint
+    from simulator.cost.runs import Run
+
+    stated = _pairs(text)
+    gamma = _integer(stated, "gamma", None)
+    load = LoadPoint(_integer(stated, "context", DEFAULT_CONTEXT), _integer(stated, "batch", 1))
+    if gamma == 0:
+        extra = [key for key in _ACCEPTED if key in stated]
+        if extra:
+            raise ValueError(f"{extra[0]} must not be given at gamma 0, in {text!r}")
+        return Run(load, _seconds(stated, load, text))
+    length = _length(stated, gamma, text)
+    return Run(load, _seconds(stated, load, text), Drafting(gamma), length)
+
+
+def _pairs(text: str) -> dict[str, str]:
+    stated: dict[str, str] = {}
+    for part in text.split(","):
+        key, equals, value = (each.strip() for each in part.partition("="))
+        if not equals or key not in _KEYS:
+            raise ValueError(f"must be KEY=VALUE,... with keys {', '.join(_KEYS)}, got {part!r}")
+        if key in stated:
+            raise ValueError(f"{key} is given twice in {text!r}")
+        stated[key] = value
+    return stated
+
+
+def _one_of(stated: Mapping[str, str], keys: tuple[str, ...], text: str) -> str:
+    given = [key for key in keys if key in stated]
+    if len(given) != 1:
+        raise ValueError(f"one of {', '.join(keys)} must be given, got {text!r}")
+    return given[0]
+
+
+def _seconds(stated: Mapping[str, str], load: LoadPoint, text: str) -> float:
+    """Returns the time between two tokens of one sequence."""
+    key = _one_of(stated, _SPEEDS, text)
+    value = _number(stated[key])
+    if value <= 0:
+        raise ValueError(f"{key} must be above 0, got {stated[key]}")
+    if key == "tpot":
+        return value / 1e3
+    return (load.batch if key == "total_tps" else 1) / value
+
+
+def _length(stated: Mapping[str, str], gamma: int, text: str) -> float:
+    """Returns tokens a block, the target's own included."""
+    key = _one_of(stated, _ACCEPTED, text)
+    if key == "length":
+        return _number(stated[key])
+    if key == "accepted":
+        return 1 + gamma * _number(stated[key])
+    rates = [_number(each) for each in stated[key].split("/")]
+    if len(rates) != gamma:
+        raise ValueError(f"rates must be {gamma}, one for each position, got {stated[key]}")
+    return 1 + sum(rates)
+
+
+def _number(text: str) -> float:
+    values = parse_numbers(text)
+    if len(values) != 1:
+        raise ValueError(f"{text!r} is not a number")
+    return values[0]
+
+
+def _integer(stated: Mapping[str, str], key: str, default: int | None) -> int:
+    if key not in stated:
+        if default is None:
+            raise ValueError(f"{key} must be given, got {', '.join(stated)}")
+        return default
+    try:
+        return int(stated[key])
+    except ValueError:
+        raise ValueError(f"{key} must be an integer, got {stated[key]}") from None
+
+
+@dataclass(frozen=True)
+class Runs:
+    """What was measured of the deployment; see the option's help."""
+
+    # Of simulator.cost.runs.Run, which help must not wait for.
+    runs: tuple[Any, ...] | None = option(
+        "--run",
+        multiple=True,
+        callback=parse_runs,
+        metavar="KEY=VALUE,...",
+        help="What your server did, repeatable: gamma (0: no speculation), tpot (ms a token), tps "
+        "or total_tps with batch, and length (mean acceptance length), rates (R/R/...) or "
+        "accepted.",
+    )

@@ -1,0 +1,104 @@
+"""Plans from what a server did: runs alone, and beside a roofline."""
+
+import json
+
+import pytest
+from plan_inputs import run
+
+from specplan.options.runs import parse_run
+
+# Published: Apertus 8B with an EAGLE head, one sequence (docs/roofline.md); γ 3 had 2.16 ms.
+APERTUS = (
+    "--run gamma=0,tpot=5.82 --run gamma=1,length=1.853,tpot=3.375 "
+    "--run gamma=7,length=4.522,tpot=1.765"
+)
+
+
+def planned(text: str) -> dict[str, object]:
+    answer: dict[str, object] = json.loads(run(f"{text} --json").stdout)
+    return answer
+
+
+def test_two_runs_and_a_baseline_tell_the_gamma_between_them() -> None:
+    plan = planned(f"{APERTUS} --max-gamma 8")
+    assert plan["cost"] == {"kind": "runs", "evidence": 3}
+    curve = plan["curve"]
+    assert isinstance(curve, list)
+    assert curve[2]["ms_per_token_low"] < 2.16 < curve[2]["ms_per_token_high"]
+    assert curve[2]["ms_per_token"] == pytest.approx(2.16, rel=0.05)
+    assert curve[2]["tokens_per_second"] == pytest.approx(1e3 / curve[2]["ms_per_token"])
+    assert curve[6]["improvement_factor"] == pytest.approx(5.82 / 1.765, rel=0.02)
+    assert [point["extrapolated"] for point in curve] == 7 * [False] + [True]
+
+
+def test_one_run_gives_a_range_and_the_run_to_try_next() -> None:
+    plan = planned("--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85 --max-gamma 12")
+    low, high = plan["improvement_factor_low"], plan["improvement_factor_high"]
+    assert isinstance(low, float)
+    assert isinstance(high, float)
+    assert low < float(str(plan["improvement_factor"])) < high
+    following = plan["next_run"]
+    assert isinstance(following, dict)
+    assert following["gamma"] not in (0, 3)
+    text = run("--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85").stdout
+    assert f"Try gamma {following['gamma']} next" in text
+    assert "ms a token" in text
+
+
+def test_a_run_without_baseline_is_relative_to_the_fitted_one() -> None:
+    plan = planned("--run gamma=3,tpot=4.1,length=2.85 --max-gamma 5")
+    assert 3 < float(str(plan["baseline_ms_per_token"])) < 4.1 * 2.85
+    wide = float(str(plan["improvement_factor_high"])) / float(str(plan["improvement_factor_low"]))
+    assert wide > 1.5
+
+
+def test_acceptance_may_be_stated_beside_runs() -> None:
+    plan = planned("--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85 --alpha 0.9")
+    assert plan["alpha"] == 0.9
+    assert run("--run gamma=0,tpot=7.1 --alpha 0.9").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds", "length"),
+    [
+        ("gamma=3,tpot=4.1,length=2.85", 4.1e-3, 2.85),
+        ("gamma=3,tps=250,rates=0.8/0.6/0.4", 4e-3, 2.8),
+        ("gamma=4,total_tps=2000,batch=8,accepted=300/400", 4e-3, 4.0),
+        ("gamma=2,tpot=5,accepted=50%", 5e-3, 2.0),
+        ("gamma=0,tpot=7.1", 7.1e-3, 1.0),
+    ],
+)
+def test_runs_are_read_in_every_form(text: str, seconds: float, length: float) -> None:
+    parsed = parse_run(text)
+    assert parsed.seconds_per_token == pytest.approx(seconds)
+    assert parsed.length == pytest.approx(length)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("--run gamma=0,tpot=7100", "is its unit right?), got 7100"),
+        ("--run gamma=0,tpot=0", "tpot must be above 0, got 0"),
+        ("--run gamma=3,tpot=4,length=4.2", "length must lie in [1, 4], gamma + 1, at gamma 3"),
+        ("--run gamma=3,tpot=4", "one of length, rates, accepted must be given"),
+        ("--run gamma=3,length=2", "one of tpot, tps, total_tps must be given"),
+        ("--run gamma=0,tpot=4,length=1", "length must not be given at gamma 0"),
+        ("--run tpot=4,length=2", "gamma must be given"),
+        ("--run gamma=x,tpot=4,length=2", "gamma must be an integer, got x"),
+        ("--run gamma=3,tpot=4,rates=0.5/0.4", "rates must be 3, one for each position"),
+        ("--run gamma=3,speed=4", "must be KEY=VALUE,... with keys gamma, tpot"),
+        ("--run gamma=3,gamma=4,tpot=4,length=2", "gamma is given twice"),
+        ("--run gamma=1,tpot=4,length=2 --run gamma=3,tpot=1,length=2",
+         "a step (tpot times length) of gamma 3 must take at least about that of gamma 1"),
+        ("--run gamma=0,tpot=4", "give the acceptance: a --run beyond gamma 0 with its length"),
+        ("--run gamma=1,tpot=4,length=2 --run gamma=1,tpot=9,length=2,batch=8",
+         "--run of several batches or contexts needs --target-config"),
+        ("--engine vllm --alpha 0.7 --c 0.1", "--c cannot be combined with --engine"),
+        ("--engine vlm --alpha 0.7", "'vlm' is not one of 'vllm', 'sglang'"),
+    ],
+)  # fmt: skip
+def test_runs_that_cannot_be_are_refused_in_one_line(text: str, message: str) -> None:
+    result = run(text)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
