@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Rows shown past the best gamma, and at the least; --json has all of them.
 _ROWS_PAST = 3
 _ROWS_LEAST = 8
+_BEYOND = "+ beyond the observed gamma: extrapolated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +133,7 @@ def plan_text(row: Row, basis: Basis) -> str:
             best=lambda i: curve.gamma[i] == plan.optimal_gamma,
             note=lambda i: _row_note(plan, i),
         ),
-        *(["+ beyond the observed gamma: extrapolated"] if curve.extrapolated[:last].any() else []),
+        *([_BEYOND] if curve.extrapolated[:last].any() else []),
         *([] if last == len(curve.gamma) else [f"(--json has all up to {len(curve.gamma)})"]),
         "",
         *([does_not_fit(row.price)] if load is not None and not load.fits else _advice(row)),
@@ -147,7 +148,9 @@ def _advice(row: Row) -> list[str]:
 def _rows_text(rows: Sequence[Row], basis: Basis) -> str:
     """Returns a table with one line per plan, on what it rests, and the schedule of a load."""
     notes = [*rows_notes(rows[0].price), *basis.notes]
-    lines = [table(rows, _columns(rows), note=_memory_note)]
+    lines = [table(rows, _columns(rows), note=_note)]
+    if any(_beyond_observed(row.plan) for row in rows):
+        lines.append(_BEYOND)
     if any(row.plan.optimal_gamma == 0 for row in rows):
         lines.append("Best gamma 0: do not speculate.")
     if _of_loads(rows):
@@ -190,9 +193,18 @@ def _context(row: Row) -> str:
     return "" if row.price.load is None else str(row.price.load.context)
 
 
-def _memory_note(row: Row) -> str:
+def _note(row: Row) -> str:
+    """Returns what stands after a row of a table: that it does not fit, or is extrapolated."""
     load = row.price.load
-    return "" if load is None or load.fits else f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"
+    if load is not None and not load.fits:
+        return f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"
+    return "+" if _beyond_observed(row.plan) else ""
+
+
+def _beyond_observed(plan: Plan) -> bool:
+    """Returns whether the best gamma is larger than any that was observed."""
+    best = plan.optimal_gamma
+    return best > 0 and bool(plan.curve.extrapolated[best - 1])
 
 
 def _of_loads(rows: Sequence[Row]) -> bool:

@@ -14,6 +14,7 @@ from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
 
 EIGHT = "--alpha 0.8 --c 0.05"
+RISING = "--acceptance-by-position 0.9,0.6,0.5 --conditional --c 0.05"
 
 
 def test_json_has_the_keys_of_the_contract() -> None:
@@ -69,10 +70,8 @@ def test_not_speculating_is_gamma_zero_with_factors_of_one() -> None:
 
 @pytest.mark.parametrize("alpha", [0.2, 0.6, 0.95])
 def test_counts_lead_back_to_the_alpha_they_came_from(alpha: float) -> None:
-    for stated in (
-        f"--accepted-fraction {float(accepted_fraction(alpha, 4))}",
-        f"--block-efficiency {float(expected_tokens(alpha, 4))}",
-    ):
+    fraction, efficiency = float(accepted_fraction(alpha, 4)), float(expected_tokens(alpha, 4))
+    for stated in (f"--accepted-fraction {fraction}", f"--block-efficiency {efficiency}"):
         result = run_json(f"{stated} --at-gamma 4 --c 0.05")
         assert result["alpha"] == pytest.approx(alpha, abs=1e-9)
         assert result["alpha_iid"] == result["alpha"]
@@ -92,8 +91,9 @@ def test_rates_by_position_as_servers_print_them() -> None:
         "iid_error": pytest.approx(-0.0282, abs=1e-3), "iid_error_gamma": 2,
     }  # fmt: skip
     assert result["alpha_iid"] == result["alpha"] == pytest.approx(1.492 / 2.199)
-    conditional = run_json("--acceptance-by-position 0.9,0.6,0.5 --conditional --c 0.05")
-    assert conditional["curve"][1]["expected_tokens"] == pytest.approx(1 + 0.9 + 0.54)
+    assert run_json(RISING)["curve"][1]["expected_tokens"] == pytest.approx(1 + 0.9 + 0.54)
+    # Gamma 3, which was observed, is advised.
+    assert "No position beyond" not in run(RISING).stdout
 
 
 def test_costs_of_a_bench_take_the_place_of_milliseconds(tmp_path: Path) -> None:
@@ -150,9 +150,6 @@ def test_what_verification_is_taken_to_cost_is_said(costs: str, verification: st
     assert run_json(f"--alpha 0.8 {costs}")["verification_free"] is (verification == "free")
 
 
-RISING = "--acceptance-by-position 0.9,0.6,0.5 --conditional --c 0.05"
-
-
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -176,10 +173,6 @@ RISING = "--acceptance-by-position 0.9,0.6,0.5 --conditional --c 0.05"
 )
 def test_the_text_marks_and_advises(arguments: str, sentence: str) -> None:
     assert sentence in " ".join(run(arguments).stdout.split())
-
-
-def test_nothing_is_said_of_positions_beyond_where_an_observed_gamma_is_advised() -> None:
-    assert "No position beyond" not in run(RISING).stdout
 
 
 @pytest.mark.parametrize(
@@ -217,6 +210,14 @@ def test_rows_as_text_have_one_line_each() -> None:
     assert last == "Best gamma 0: do not speculate."
 
 
+def test_a_row_whose_best_gamma_was_not_observed_is_marked() -> None:
+    rates = "--acceptance-by-position 0.8,0.6"
+    _, near, far, legend = run(f"{rates} --c 0.3,0.01").stdout.splitlines()
+    assert not near.endswith("+")
+    assert far.endswith("  +")
+    assert legend == "+ beyond the observed gamma: extrapolated"
+
+
 def test_export_prints_flags_and_nothing_else() -> None:
     flags = run(f"{EIGHT} --export vllm").stdout
     assert flags == (
@@ -246,5 +247,5 @@ def test_every_corner_prints_finite_json_and_a_table(alpha: float, c: float) -> 
 
 def test_help_shows_defaults_and_examples() -> None:
     words = " ".join(run("--help").stdout.split())
-    for word in ("specplan plan --alpha 0.8 --c 0.05", "[default: 32]", "[default: c]"):
-        assert word in words
+    assert "specplan plan --alpha 0.8 --c 0.05" in words
+    assert "[default: c]" in words
