@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from estimator.shapes.drafts import draft_of
 from estimator.shapes.shape import shape_of
 from figures.drawing.load import Load
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.catalogue import find_hardware
@@ -64,7 +64,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchSize:
+class BatchSize(Rows[Point]):
     """The batch sizes drawn, and by fixed γ the last of all sizes at which it still gains.
 
     first_gaining: likewise the first; None where it never gains.
@@ -72,13 +72,9 @@ class BatchSize:
     """
 
     load: Load
-    points: tuple[Point, ...]
     last_gaining: dict[int, int | None]
     first_gaining: dict[int, int | None]
     largest: int = MAX_BATCH
-
-    def table(self) -> Table:
-        return table_of(self.points)
 
 
 def default_load() -> Load:
@@ -121,7 +117,7 @@ def compute(load: Load | None = None) -> BatchSize:
     }
     return BatchSize(
         load=given,
-        points=tuple(points),
+        rows=tuple(points),
         last_gaining={gamma: max(batches, default=None) for gamma, batches in gaining.items()},
         first_gaining={gamma: min(batches, default=None) for gamma, batches in gaining.items()},
         largest=largest,
@@ -177,34 +173,32 @@ def draw(data: BatchSize) -> Figure:
         height=6.2,
         sharex=True,
     )
-    batches = [point.batch for point in data.points]
+    batches = [point.batch for point in data.rows]
     lines = [
-        ("best γ", [point.best_speedup for point in data.points]),
+        ("best γ", [point.best_speedup for point in data.rows]),
         *(
-            (f"γ = {gamma}", [getattr(point, f"speedup_gamma_{gamma}") for point in data.points])
+            (f"γ = {gamma}", [getattr(point, f"speedup_gamma_{gamma}") for point in data.rows])
             for gamma in FIXED_GAMMAS
         ),
     ]
     labels = style.plot_lines(top, batches, lines)
     top.axhline(1, color=style.INK, linewidth=1)
-    highest = max(point.best_speedup for point in data.points)
+    highest = max(point.best_speedup for point in data.rows)
     lowest = min(min(y) for _, y in lines)
     top.set_ylim(min(0.25, 0.9 * lowest), max(1.95, 1.1 * highest))
-    top.set_xscale("log", base=2)
     top.set_xlim(1, batches[-1])
     style.label_right(top, labels)
     style.name_axes(top, x="", y="speed-up", panel="speed-up over no speculation")
     bottom.plot(
         batches,
-        [point.best_gamma for point in data.points],
+        [point.best_gamma for point in data.rows],
         color=style.CYCLE[0],
         linewidth=2,
         drawstyle="steps-post",
     )
     bottom.set_ylim(0, None)
     style.count_on_y(bottom)
-    ticks = [2**i for i in range(10) if 2**i <= batches[-1]]
-    bottom.set_xticks(ticks, [str(tick) for tick in ticks])
+    style.octaves_on_x(bottom, [2**i for i in range(10) if 2**i <= batches[-1]])
     bottom.minorticks_off()
     style.name_axes(
         bottom,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
 from simulator.acceptance.divergence import alpha_of_laws
 from simulator.acceptance.tokens import expected_tokens
 from simulator.monte_carlo.block_verification import simulate_block_verification
@@ -44,18 +44,8 @@ class Point:
         return 100 * (self.by_block / self.by_token - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class BlockVerification:
-    """The points, α by α and γ by γ."""
-
-    points: tuple[Point, ...]
-
-    def table(self) -> Table:
-        return table_of(self.points)
-
-
-def compute() -> BlockVerification:
-    """Returns the gains of random pairs of laws, i.i.d. over positions.
+def compute() -> Rows[Point]:
+    """Returns the gains of random pairs of laws, i.i.d. over positions, α by α and γ by γ.
 
     Token by token α is all that counts (Leviathan et al. 2023, Eq. 1); else blocks are drawn.
     """
@@ -72,7 +62,7 @@ def compute() -> BlockVerification:
             points.append(
                 Point(alpha, gamma, by_token, drawn.mean_tokens, drawn.mean_tokens_error)
             )
-    return BlockVerification(tuple(points))
+    return Rows(tuple(points))
 
 
 def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -80,7 +70,7 @@ def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def draw(data: BlockVerification) -> Figure:
+def draw(data: Rows[Point]) -> Figure:
     """Returns the drawing: a line for each α, two standard errors as bars, the paper's range."""
     from figures.drawing import style
 
@@ -103,9 +93,9 @@ def draw(data: BlockVerification) -> Figure:
     )
     labels = []
     for alpha, colour in zip(
-        dict.fromkeys(point.alpha for point in data.points), style.CYCLE, strict=False
+        dict.fromkeys(point.alpha for point in data.rows), style.CYCLE, strict=False
     ):
-        line = [point for point in data.points if point.alpha == alpha]
+        line = [point for point in data.rows if point.alpha == alpha]
         gains = [point.gain_percent for point in line]
         axes.errorbar(
             [point.gamma for point in line],

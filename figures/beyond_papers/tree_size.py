@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from figures.drawing.table import Table, table_of
+from figures.drawing.table import Rows
 from simulator.schemes.best_trees import best_trees
 from simulator.schemes.trees import chain, tree_tokens
 
@@ -37,20 +37,10 @@ class Size:
     single: float
 
 
-@dataclass(frozen=True, slots=True)
-class TreeSize:
-    """The sizes in ascending order."""
-
-    sizes: tuple[Size, ...]
-
-    def table(self) -> Table:
-        return table_of(self.sizes)
-
-
-def compute() -> TreeSize:
-    """Returns the expected tokens of each shape and size."""
+def compute() -> Rows[Size]:
+    """Returns the expected tokens of each shape and size, in ascending order."""
     trees = best_trees(RATES, max_nodes=SIZES[-1], max_depth=MAX_DEPTH)
-    return TreeSize(
+    return Rows(
         tuple(
             Size(
                 nodes=nodes,
@@ -69,7 +59,7 @@ def _sequences(nodes: int) -> list[int]:
     return [-1 if place < SEQUENCES else place - SEQUENCES for place in range(nodes)]
 
 
-def draw(data: TreeSize) -> Figure:
+def draw(data: Rows[Size]) -> Figure:
     """Returns the drawing: a line for each shape."""
     from figures.drawing import style
 
@@ -78,21 +68,18 @@ def draw(data: TreeSize) -> Figure:
         source="Ours, after Sequoia (Chen et al. 2024), section 3.1: expected tokens per call by "
         f"its recursion, acceptance by rank {', '.join(f'{rate:g}' for rate in RATES)}",
     )
-    nodes = [size.nodes for size in data.sizes]
+    nodes = [size.nodes for size in data.rows]
     labels = style.plot_lines(
         axes,
         nodes,
         [
-            ("best tree", [size.best for size in data.sizes]),
-            ("binary tree", [size.binary for size in data.sizes]),
-            (f"{SEQUENCES} chains", [size.sequences for size in data.sizes]),
-            ("one chain", [size.single for size in data.sizes]),
+            ("best tree", [size.best for size in data.rows]),
+            ("binary tree", [size.binary for size in data.rows]),
+            (f"{SEQUENCES} chains", [size.sequences for size in data.rows]),
+            ("one chain", [size.single for size in data.rows]),
         ],
     )
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(
-        [2**octave for octave in range(8)], [str(2**octave) for octave in range(8)]
-    )
+    style.octaves_on_x(axes, [2**octave for octave in range(8)])
     axes.set_xlim(1, SIZES[-1])
     style.name_axes(axes, x="drafted tokens per call (tree size)", y="tokens per call")
     style.label_right(axes, labels)

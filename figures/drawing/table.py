@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -48,3 +48,31 @@ class Rows(Generic[Record]):
 
     def table(self) -> Table:
         return table_of(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Curves:
+    """What a figure draws: lines over one axis, each a column of its CSV file.
+
+    x_name, names: the columns.
+    x: shape (points,).
+    lines: by name, shape (names, points).
+    """
+
+    x_name: str
+    x: tuple[float, ...]
+    names: tuple[str, ...]
+    lines: tuple[tuple[float, ...], ...]
+
+    def table(self) -> Table:
+        return Table((self.x_name, *self.names), tuple(zip(self.x, *self.lines, strict=True)))
+
+    def line(self, name: str) -> tuple[float, ...]:
+        """Returns a line by its name."""
+        return self.lines[self.names.index(name)]
+
+
+def curves(x_name: str, x: Any, lines: Mapping[str, Any]) -> Curves:
+    """Returns lines over one axis from arrays of shape (points,)."""
+    values = tuple(tuple(line.tolist()) for line in lines.values())
+    return Curves(x_name, tuple(x.tolist()), tuple(lines), values)

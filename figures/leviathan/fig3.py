@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from figures.drawing.table import Table
+from figures.drawing.table import Curves, curves
 from simulator.choice.optimum import optimal_gamma
 
 if TYPE_CHECKING:
@@ -17,36 +16,22 @@ COSTS = (0.0, 0.01, 0.02, 0.05, 0.1)
 MAX_GAMMA = 64
 
 
-@dataclass(frozen=True, slots=True)
-class Fig3:
-    """Optimal γ at each α: gammas[i][j] for costs[i] and alphas[j].
+def compute() -> Curves:
+    """Returns the integer optima for α from 0 to 0.95, by c.
 
     Infinite at c = 0 for every α > 0: there each further token is free (§3.6).
     """
-
-    alphas: tuple[float, ...]
-    costs: tuple[float, ...]
-    gammas: tuple[tuple[float, ...], ...]
-
-    def table(self) -> Table:
-        columns = ("alpha", *(f"c_{cost:g}" for cost in self.costs))
-        return Table(columns, tuple(zip(self.alphas, *self.gammas, strict=True)))
-
-
-def compute() -> Fig3:
-    """Returns the integer optima for α from 0 to 0.95."""
     alphas = np.linspace(0.0, 0.95, 191)
-    costs = np.array(COSTS)[:, np.newaxis]
-    free = (costs == 0) & (alphas > 0)
-    gammas = np.where(free, np.inf, optimal_gamma(alphas, costs, max_gamma=MAX_GAMMA))
-    return Fig3(
-        alphas=tuple(alphas.tolist()),
-        costs=COSTS,
-        gammas=tuple(tuple(row) for row in gammas.tolist()),
-    )
+    best = {
+        f"c_{cost:g}": np.where(
+            (cost == 0) & (alphas > 0), np.inf, optimal_gamma(alphas, cost, max_gamma=MAX_GAMMA)
+        )
+        for cost in COSTS
+    }
+    return curves("alpha", alphas, best)
 
 
-def draw(data: Fig3) -> Figure:
+def draw(data: Curves) -> Figure:
     """Returns the drawing: one staircase for each c."""
     from figures.drawing import style
 
@@ -56,11 +41,11 @@ def draw(data: Fig3) -> Figure:
     )
     lines = [
         (f"c = {cost:g}", row)
-        for cost, row in zip(data.costs, data.gammas, strict=True)
+        for cost, row in zip(COSTS, data.lines, strict=True)
         if cost > 0
     ]
-    labels = style.plot_lines(axes, data.alphas, lines)
-    axes.set_xlim(0, data.alphas[-1])
+    labels = style.plot_lines(axes, data.x, lines)
+    axes.set_xlim(0, data.x[-1])
     style.tenths_on_x(axes)
     axes.set_ylim(0, 1.15 * max(row[-1] for _, row in lines))
     axes.annotate(

@@ -16,56 +16,45 @@ from figures.published import LeviathanTable1, published
 from figures.tables import TABLES
 
 
-def test_figure_2_runs_from_1_to_gamma_plus_1() -> None:
+def test_figure_2_runs_from_1_to_gamma_plus_1_through_table_1() -> None:
     data = leviathan_fig2.compute()
-    for gamma, row in zip(data.gammas, data.tokens, strict=True):
+    for gamma, row in zip(leviathan_fig2.GAMMAS, data.lines, strict=True):
         assert row[0] == 1
         assert row[-1] == pytest.approx(gamma + 1)
         assert all(np.diff(row) > 0)
-
-
-def test_figure_2_passes_through_table_1() -> None:
-    data = leviathan_fig2.compute()
-    tokens = dict(zip(data.gammas, data.tokens, strict=True))
-    rows = [row for row in published("leviathan-table1", LeviathanTable1) if row.gamma in tokens]
-    assert len(rows) == 3
-    for row in rows:   # at c = 0 the speed is the number of tokens
-        assert tokens[row.gamma][round(100 * row.alpha)] == pytest.approx(row.speed, abs=0.005)
+    printed = published("leviathan-table1", LeviathanTable1)
+    common = [row for row in printed if row.gamma in leviathan_fig2.GAMMAS]
+    assert len(common) == 3
+    for row in common:   # at c = 0 the speed is the number of tokens
+        tokens = data.line(f"gamma_{row.gamma}")[round(100 * row.alpha)]
+        assert tokens == pytest.approx(row.speed, abs=0.005)
 
 
 def test_figure_3_is_the_best_of_all_gammas_by_brute_force() -> None:
     data = leviathan_fig3.compute()
-    gammas = np.arange(0, leviathan_fig3.MAX_GAMMA + 1)
-    for cost, row in zip(data.costs, data.gammas, strict=True):
-        if cost == 0:
-            continue
-        for alpha, best in list(zip(data.alphas, row, strict=True))[::10]:
+    free, *others = zip(leviathan_fig3.COSTS, data.lines, strict=True)
+    assert free[0] == 0
+    assert free[1][0] == 0
+    assert all(gamma == np.inf for gamma in free[1][1:])   # each further token is free
+    for cost, row in others:
+        for alpha, best in list(zip(data.x, row, strict=True)):
+            if abs(alpha - cost) > 1e-9:
+                assert (best > 0) == (alpha > cost)
+        for alpha, best in list(zip(data.x, row, strict=True))[::10]:
             factor = [
-                sum(alpha**i for i in range(int(gamma) + 1)) / (1 + gamma * cost)
-                for gamma in gammas
+                sum(alpha**i for i in range(gamma + 1)) / (1 + gamma * cost)
+                for gamma in range(leviathan_fig3.MAX_GAMMA + 1)
             ]
             assert max(factor) == pytest.approx(factor[int(best)], rel=1e-12)
 
 
-def test_figure_3_has_no_finite_optimum_at_no_cost() -> None:
-    data = leviathan_fig3.compute()
-    assert data.gammas[0][0] == 0
-    assert all(gamma == np.inf for gamma in data.gammas[0][1:])
-
-
-def test_figure_3_speculates_only_above_the_cost() -> None:
-    data = leviathan_fig3.compute()
-    for cost, row in zip(data.costs, data.gammas, strict=True):
-        for alpha, gamma in zip(data.alphas, row, strict=True):
-            if abs(alpha - cost) > 1e-9:
-                assert (gamma > 0) == (alpha > cost)
-
-
 def test_figure_4_costs_operations_where_it_gains_least() -> None:
     data = leviathan_fig4.compute()
-    for gamma, speed, operations in zip(data.gammas, data.speed, data.operations, strict=True):
+    for gamma in leviathan_fig4.GAMMAS:
+        operations = data.line(f"operations_gamma_{gamma}")
         # At c = ĉ = 0 both share their tokens: speed · operations = γ + 1.
-        assert np.multiply(speed, operations) == pytest.approx(gamma + 1)
+        product = np.multiply(data.line(f"speed_gamma_{gamma}"), operations)
+        assert product == pytest.approx(gamma + 1)
         assert operations[0] == pytest.approx(gamma + 1)
         assert operations[-1] == pytest.approx(1)
 
