@@ -16,7 +16,7 @@ _STILL: list[tuple[Any, float, str]] = [
     (0.2, 0, "overhead_ms baseline_overhead_ms other_seconds prefill_seconds"),
     (0.1, 0, "c"),
     (20.0, 0, "prefill_ms"),
-    (50.0, 0, "tokens_per_second baseline_tokens_per_second"),
+    (50.0, 0, "tokens_per_second baseline_tokens_per_second ms_per_token"),
     (2.0, 0, "verify_seconds decode_seconds seconds predicted_seconds seconds_per_token"
              " predicted_seconds_per_token"),
     (1.0, 0.1, "improvement_factor measured_low measured measured_left_out measured_high predicted"
@@ -26,7 +26,8 @@ _STILL: list[tuple[Any, float, str]] = [
     (0.5, 0, "noise_percent noise_within_percent spread_percent error_percent"
              " mean_abs_error_percent max_abs_error_percent time_error_percent"
              " mean_abs_time_error_percent max_abs_time_error_percent line_error_percent"
-             " bild_mean_abs_error_percent window_mean_abs_error_percent"),
+             " bild_mean_abs_error_percent window_mean_abs_error_percent"
+             " bild_mean_abs_time_error_percent window_mean_abs_time_error_percent"),
     (2, 0, "optimal_gamma recommended_gamma"),
     (True, 0, "quiet pareto line"),
     ("2026-01-01", 0, "date"),

@@ -61,11 +61,13 @@ def best_by_batch(profile: Profile) -> list[BestAtBatch]:
 def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     """Returns what the first, second, … drafted token adds to the tokens of a target call.
 
-    By replay (or as a server counted it), and α^k, which it is if acceptances are independent.
+    By replay (or as a server counted it), and α^k, which it is if acceptances are independent: as
+    far as drafts were timed, where they were.
     """
     acceptance = profile.drafting().acceptance
     longest = acceptance.observed_gamma
     assert longest is not None   # of recorded and of counted acceptances
+    longest = min(longest, max(profile.improvement_factor, default=longest))
     tokens = acceptance.tokens_per_call(np.arange(longest + 1))
     powers = acceptance.alpha ** np.arange(1, longest + 1)
     return np.diff(tokens).tolist(), powers.tolist()

@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import structs
 
 from estimator.costs.blocks import fit_costs
+from estimator.prompts import prompts_hash
 from estimator.quality.metrics import own_metrics, reference_metrics
 from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
 from estimator.runs.rates import decode_rate, measured_interval, noise
@@ -86,7 +87,9 @@ def sweep(
         for name, arm in arms.items()
     ]
     metric = "agreement" if references is None else "bleu"
-    return Sweep(tuple(_with_front(rows, metric)), metric, cost, noise(texts).percent)
+    told = {"target": subject.target.name, "prompts_hash": prompts_hash(prompts)}
+    rows = [structs.replace(row, **told) for row in _with_front(rows, metric)]
+    return Sweep(tuple(rows), metric, cost, noise(texts).percent)
 
 
 def drafting_model(drafter: Drafter) -> ModelDrafter:

@@ -1,0 +1,47 @@
+"""What a profile says at its best gamma, and by position."""
+
+from dataclasses import replace
+
+import pytest
+
+from estimator.profiles.best import added_by_position, best_of
+from estimator.profiles.drafting import Alpha, Drafting
+from estimator.profiles.profile import SCHEMA, VERSION, Improvement, Profile, Setup
+
+# A first token stands in 3 blocks of 4, a second in half of them.
+PROFILE = Profile(
+    schema=SCHEMA,
+    version=VERSION,
+    alpha=Alpha(0.75),
+    draft_sampling="sampled",
+    draftings={"sampled": Drafting(Alpha(0.75), {1: (0.0, 1 / 1.75), 2: (0.0, 0.0, 1 / 2.25)})},
+    setup=Setup(target="big", draft="small"),
+    target_ms={1: 10.0, 2: 11.0, 3: 12.0},
+    draft_ms=1.0,
+    drafting_ms={1: 1.0, 2: 2.0},
+    overhead_ms=0.5,
+    optimal_gamma=2,
+    improvement_factor={1: Improvement(1.4, 1.4), 2: Improvement(1.5, 1.6)},
+)
+
+
+def test_the_best_is_told_with_its_gain_its_times_and_what_a_token_more_adds() -> None:
+    best = best_of(PROFILE)
+    assert best is not None
+    assert (best.gamma, best.gain) == (2, PROFILE.improvement_factor[2])
+    assert best.seconds == pytest.approx((0.002, 0.012, 0.0005))
+    assert best.slope == pytest.approx(0.1)
+    idle = best_of(replace(PROFILE, optimal_gamma=0))
+    assert idle is not None
+    assert (idle.gamma, idle.gain) == (0, Improvement(1.0, 1.0))
+    assert best_of(replace(PROFILE, target_ms={}, optimal_gamma=None)) is None
+
+
+def test_each_position_adds_what_stands_there_as_far_as_drafts_were_timed() -> None:
+    added, powers = added_by_position(PROFILE)
+    assert added == pytest.approx([0.75, 0.5])
+    assert powers == pytest.approx([0.75, 0.75**2])
+    timed_once = replace(PROFILE, improvement_factor={1: PROFILE.improvement_factor[1]})
+    assert added_by_position(timed_once)[0] == pytest.approx([0.75])
+    untimed = replace(PROFILE, improvement_factor={})
+    assert added_by_position(untimed)[0] == pytest.approx([0.75, 0.5])
