@@ -146,8 +146,8 @@ def main() -> int:
     job = JOBS[arguments.command]
     # Forked processes cannot share their parent's threads, which begin with the first tensor.
     os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-    import specplan.commands.align
-    import specplan.commands.measure
+    import specplan.commands.align_draft
+    import specplan.commands.measure_own
     import specplan.main  # noqa: F401
 
     random = np.random.default_rng(arguments.seed)

@@ -20,12 +20,15 @@ def test_killed_measurements_end_as_whole_ones() -> None:
     assert run.stdout.endswith("2 of 2 ended as the whole run\n")
 
 
-@pytest.mark.parametrize("command", ["measure", "align"])
+@pytest.mark.parametrize(
+    ("command", "module"),
+    [("measure", "estimator.profiles.request"), ("align", "studies.bild.alignment")],
+)
 def test_an_output_that_another_process_holds_is_refused_before_a_model_is_read(
-    run: Run, tmp_path: Path, command: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, tmp_path: Path, command: str, module: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     output = tmp_path / "output"
-    monkeypatch.setattr("estimator.loading.pairs.load", lambda *_: pytest.fail("a model was read"))
+    monkeypatch.setattr(f"{module}.load", lambda *_: pytest.fail("a model was read"))
     with held(output):
         refused = run(command, "-o", str(output))
     assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)

@@ -44,9 +44,6 @@ def test_text_has_a_line_a_beam_and_says_how_often_the_draft_sufficed(run: Run) 
     ("more", "message"),
     [
         (("--beams", "4", "--draft-beams", "2"), "draft_beams must be at least beams, 4, got 2"),
-        (("--temperature", "0.5"), "temperature cannot be given with --decoder beam"),
-        (("--show",), "show cannot be given with --decoder beam"),
-        (("--policy", "heuristic"), "policy cannot be given with --decoder beam"),
         (("--draft", "lookup"), "draft must be given once, got draft, lookup"),
         (("--max-new-tokens", "90"), "prompt and new tokens must fit the"),
     ],
@@ -64,10 +61,3 @@ def test_a_draft_that_is_no_model_is_refused(run: Run) -> None:
     )
     assert result.exit_code == 2
     assert "draft must be a model for --decoder beam, got lookup" in result.stderr
-
-
-def test_widths_without_beam_search_are_refused(run: Run) -> None:
-    for name in ("beams", "draft_beams"):
-        result = run(*ASKED, f"--{name.replace('_', '-')}", "2")
-        assert result.exit_code == 2
-        assert f"--{name.replace('_', '-')} needs --decoder beam" in result.stderr

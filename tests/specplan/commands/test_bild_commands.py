@@ -58,35 +58,6 @@ def test_references_are_judged_and_must_be_whole(
     assert "references must be as many as the prompts, 4, got 3" in refused.stderr
 
 
-def test_a_small_model_that_is_larger_is_warned_of(run: Run, small: list[str]) -> None:
-    # Both have as many weights; an early exit of the target has fewer, so turn the pair around.
-    from specplan.commands.validate_bild import warn_of_size
-
-    class Module:
-        def num_parameters(self) -> int:
-            return 5
-
-    result = run("validate", *small, *BILD, "--fallback", "0.5", "--rollback", "1", "--gamma", "2")
-    assert "Warning" not in result.stderr
-    import click
-    from click.testing import CliRunner
-
-    from reference.drafters.model_drafter import ModelDrafter
-    from reference.laws.sampling import Sampling
-    from reference.models.huggingface import load_model
-
-    @click.command()
-    def command() -> None:
-        import torch
-
-        draft = load_model("draft", device=torch.device("cpu"))
-        warn_of_size(Module(), ModelDrafter(draft, Sampling(), draft.vocabulary))
-
-    warned = CliRunner().invoke(command)
-    assert "Warning: the small model draft has" in warned.stderr
-    assert "more than the large one's 5" in warned.stderr
-
-
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -96,14 +67,7 @@ def test_a_small_model_that_is_larger_is_warned_of(run: Run, small: list[str]) -
         ((*BILD, "--rollback", "nan"), "rollback must be at least 0, got nan"),
         ((*BILD, "--fallback", ""), "'' is not a number"),
         ((*BILD, "--windows", "0"), "most must be at least 1, got 0"),
-        ((*BILD, "--policy", "adaptive"), "policy cannot be given with bild"),
         ((*BILD, "--draft", "lookup"), "bild needs a draft that is a model, got lookup"),
-        ((*BILD, "--draft-temperature", "0"), "draft_temperature cannot be given with bild"),
-        (("--fallback", "0.5"), "fallback needs --decoder bild, got it without"),
-        (("--distance", "kl"), "distance needs --decoder bild, got it without"),
-        (("--engine", "transformers", "--fallback", "0.5"), "--fallback cannot be given with"),
-        (("--engine", "transformers", "--rollback", "2"), "--rollback cannot be given with"),
-        (("--engine", "transformers", "--decoder", "bild"), "--decoder cannot be given with"),
     ],
     ids=str,
 )
@@ -154,13 +118,7 @@ def test_the_counts_of_a_generation_by_thresholds_are_told(run: Run) -> None:
         (("--decoder", "bild", "--fallback", "-1"), "fallback must be finite and at least 0"),
         (("--decoder", "bild", "--fallback", "nan"), "fallback must be finite and at least 0"),
         (("--decoder", "bild", "--rollback", "nan"), "rollback must be at least 0, got nan"),
-        (("--decoder", "bild", "--gamma", "3"), "gamma cannot be given with bild"),
-        (("--decoder", "bild", "--policy", "fixed"), "policy cannot be given with bild"),
-        (("--decoder", "bild", "--lenience", "0.5"), "lenience cannot be given with bild"),
         (("--decoder", "bild", "--draft", "lookup"), "needs a draft that is a model, got lookup"),
-        (("--fallback", "0.5"), "fallback needs --decoder bild, got it without"),
-        (("--rollback", "2"), "rollback needs --decoder bild, got it without"),
-        (("--decoder", "autoregressive", "--certainty", "entropy"), "certainty needs --decoder"),
     ],
     ids=str,
 )
@@ -277,8 +235,8 @@ def test_a_batch_that_processes_cannot_share_equally_is_refused_before_a_model_i
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     two = SimpleNamespace(num_processes=2, process_index=0, is_main_process=True)
-    monkeypatch.setattr("reference.training.processes.this_process", lambda: two)
-    monkeypatch.setattr("estimator.loading.pairs.load", lambda *_: pytest.fail("a model was read"))
+    monkeypatch.setattr("studies.bild.alignment.this_process", lambda: two)
+    monkeypatch.setattr("studies.bild.alignment.load", lambda *_: pytest.fail("a model was read"))
     output = ("-o", str(tmp_path / "aligned"))
     refused = run(*ALIGN, "--draft", "draft", "--batch", "3", *output)
     assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
@@ -302,7 +260,6 @@ def test_a_draft_that_is_larger_than_its_target_is_warned_of(
     [
         (("--draft", "draft", "--held-out", "4"), "a calibration set must have at least one text"),
         (("--draft", "lookup"), "draft must be a model to be trained, got lookup"),
-        (("--draft", "draft", "--draft-temperature", "0"), "draft_temperature cannot be given"),
         (("--draft", "draft", "--rate", "0"), "peak must be finite and above 0, got 0.0"),
         (("--draft", "draft", "--fallback", "nan"), "fallback must be finite and at least 0"),
         (("--draft", "draft", "-o", "target"), "target is a folder"),

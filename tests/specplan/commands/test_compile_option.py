@@ -91,13 +91,6 @@ def test_what_cannot_be_compiled_is_one_line(run: Run, small: list[str]) -> None
     assert "compile needs a decoder-only model, got encdec-draft (encoder-decoder)" in (
         refused.stderr
     )
-    assert "compile cannot be given with bild" in (
-        run("validate", *small, "--decoder", "bild", "--compile").stderr
-    )
-    for command in ("validate", "measure"):
-        assert "--compile cannot be given with --engine" in (
-            run(command, *small, "--engine", "transformers", "--compile").stderr
-        )
     assert "compile cannot be given with draft heads" in (
         run("measure", "--draft", "heads", "--compile").stderr
     )
