@@ -101,6 +101,11 @@ def asked(ctx: click.Context) -> Asked:
             "alone, or it was measured before; measure anew"
         )
     priced = prices(costing, costs, Background(profile, trees.max_nodes))
+    if any(price.posterior is not None and price.load is None for price in priced):
+        raise click.UsageError(
+            "--run alone does not tell what verifying a tree costs: it needs --target-config, "
+            "--draft-config and --gpu"
+        )
     if len({price.batch for price in priced}) < len(priced):
         raise click.UsageError(f"trees take one c and one context, got {len(priced)} costs")
     return Asked(trees, rates, tuple((price, _passes(price, trees)) for price in priced))

@@ -131,7 +131,7 @@ def plan_text(row: Row, basis: Basis) -> str:
             range(last),
             columns,
             best=lambda i: curve.gamma[i] == plan.optimal_gamma,
-            note=lambda i: _row_note(plan, i),
+            note=lambda i: _row_note(row, i),
         ),
         *([_BEYOND] if curve.extrapolated[:last].any() else []),
         *([] if last == len(curve.gamma) else [f"(--json has all up to {len(curve.gamma)})"]),
@@ -227,10 +227,12 @@ def _assumptions(plan: Plan, basis: Basis) -> str:
     )
 
 
-def _row_note(plan: Plan, index: int) -> str:
+def _row_note(row: Row, index: int) -> str:
     """Returns what stands after a row: beyond the observed, and the advised gamma."""
+    plan = row.plan
     gamma = int(plan.curve.gamma[index])
     notes = ["+"] if plan.curve.extrapolated[index] else []
-    if 0 < plan.gamma_near < plan.optimal_gamma and gamma == plan.gamma_near:
+    near = 0 < plan.gamma_near < plan.optimal_gamma and gamma == plan.gamma_near
+    if near and row.doubt is None:
         notes.append(f"<- within {100 * plan.near:g} %")
     return "  ".join(notes)

@@ -28,7 +28,7 @@ def examples() -> list[tuple[str, str]]:
 
 
 def test_the_document_has_examples() -> None:
-    assert len(examples()) == 7
+    assert len(examples()) == 9
 
 
 @pytest.mark.parametrize(

@@ -102,3 +102,9 @@ def test_runs_that_cannot_be_are_refused_in_one_line(text: str, message: str) ->
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stderr.count("\n") == 1
+
+
+def test_trees_are_not_planned_from_runs_alone() -> None:
+    result = run(f"{APERTUS} --acceptance-by-rank 0.7,0.1", command="tree")
+    assert result.exit_code == 2
+    assert "--run alone does not tell what verifying a tree costs" in result.stderr
