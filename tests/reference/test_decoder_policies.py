@@ -140,13 +140,13 @@ def test_adaptive_estimates_alpha_from_accepted_and_rejected_tokens() -> None:
 
 
 def test_adaptive_estimate_tends_to_alpha() -> None:
-    """Within 5 standard errors, some 3,000 tokens being judged."""
+    """Within 5 standard errors, some 1,100 tokens being judged."""
     p, q = [0.5, 0.3, 0.2], [0.2, 0.2, 0.6]
     generation = run(
-        Fixed(4), target=lambda _: p, draft=lambda _: q, sampling=Sampling(), new_tokens=2500
+        Fixed(4), target=lambda _: p, draft=lambda _: q, sampling=Sampling(), new_tokens=1200
     )
     alpha = Adaptive(lambda _: 4, window=10_000).alpha(generation.blocks)
-    assert abs(alpha - sum(map(min, p, q))) < 5 * (0.6 * 0.4 / 3000) ** 0.5
+    assert abs(alpha - sum(map(min, p, q))) < 5 * (0.6 * 0.4 / 1100) ** 0.5
 
 
 def turning(text: Sequence[int]) -> list[float]:

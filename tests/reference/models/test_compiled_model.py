@@ -1,7 +1,7 @@
 """Compiled passes: the same laws as the model's own, whatever is padded or rolled back.
 
 All is tested of programs that are traced and run by PyTorch itself; where there is a C++ compiler,
-what a user decodes with, too: four programs of machine code.
+what a user decodes with, too: the target's two programs of machine code.
 """
 
 import os
@@ -58,7 +58,7 @@ MACHINE_CODE = pytest.param(
 def pair(request: pytest.FixtureRequest) -> tuple[CompiledModel, CompiledModel]:
     return (
         compiled(llama(), 1, 5, backend=request.param),
-        compiled(llama(noise=0.05), 1, 2, backend=request.param),
+        compiled(llama(noise=0.05), 1, 2),
     )
 
 
@@ -115,9 +115,7 @@ def test_decoding_through_it_is_decoding(
     assert texts[0] == texts[1]
 
 
-def test_a_text_beyond_what_was_compiled_for_is_refused(
-    pair: tuple[CompiledModel, CompiledModel],
-) -> None:
+def test_a_text_beyond_what_was_compiled_for_is_refused() -> None:
     made = compiled(llama(), 1, longest=4)
     made.start([1, 2, 3, 4])
     made.extend(torch.tensor([1, 1]))
