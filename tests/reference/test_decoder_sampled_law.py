@@ -62,7 +62,7 @@ class Single(TabularModel):
 
 
 @functools.cache
-def long_text(pair: str, *, seed: int = 1) -> Generation:
+def long_text(pair: str, *, seed: int = 1, tokens: int = NEW_TOKENS) -> Generation:
     """Returns one long text of independent tokens of law p, drafted with law q, 3 at a time."""
     p, q = LAWS[pair]
     return speculate(
@@ -71,7 +71,7 @@ def long_text(pair: str, *, seed: int = 1) -> Generation:
         [0],
         Sampling(),
         Fixed(GAMMA),
-        Stopping(NEW_TOKENS),
+        Stopping(tokens),
         generator=torch.Generator().manual_seed(seed),
     )
 
@@ -164,7 +164,7 @@ def test_the_ends_of_the_unit_interval_draw_no_impossible_token(
 
 
 def test_the_generator_is_advanced_and_never_seeded_again() -> None:
-    first = long_text("random 1")
+    first = long_text("random 1", tokens=300)
     assert len({(block.drafted, block.tokens) for block in first.blocks[:12]}) > 3
-    assert long_text.__wrapped__("random 1").tokens == first.tokens
-    assert long_text("random 1", seed=2).tokens != first.tokens
+    assert long_text.__wrapped__("random 1", tokens=300).tokens == first.tokens
+    assert long_text("random 1", seed=2, tokens=300).tokens != first.tokens
