@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from estimator.profiles.request import Measure, measure
+from estimator.profiles.measure import measure
+from estimator.profiles.request import Measure
 from specplan.options.shown import Written
 from specplan.reports.bar import Bar
 from specplan.reports.kept import Kept

@@ -22,7 +22,7 @@ def test_killed_measurements_end_as_whole_ones() -> None:
 
 @pytest.mark.parametrize(
     ("command", "module"),
-    [("measure", "estimator.profiles.request"), ("align", "studies.bild.alignment")],
+    [("measure", "estimator.profiles.measure"), ("align", "studies.bild.alignment")],
 )
 def test_an_output_that_another_process_holds_is_refused_before_a_model_is_read(
     run: Run, tmp_path: Path, command: str, module: str, monkeypatch: pytest.MonkeyPatch

@@ -121,7 +121,7 @@ def test_damaged_traces_are_refused_before_a_model_is_read(
     content[len(content) // 2] ^= 1
     traces.write_bytes(content)
     monkeypatch.setattr(
-        "estimator.profiles.request.load", lambda *_: pytest.fail("a model was read")
+        "estimator.profiles.measure.load", lambda *_: pytest.fail("a model was read")
     )
     refused = run(*measure, "-o", str(path))
     assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)

@@ -1,0 +1,220 @@
+"""A measurement by this project's own decoder, from what is asked to the profile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from dataclasses import asdict, dataclass
+from functools import partial
+
+from estimator.costs.operations import c_hat
+from estimator.costs.under_load import require_load
+from estimator.draft_model import draft_model, transformers_module
+from estimator.drafters.registry import parse_drafter
+from estimator.loading.origins import own_hashes
+from estimator.loading.pairs import Loaded, load, one_draft
+from estimator.profiles.measured_costs import (
+    load_costs,
+    measure_costs,
+    measured_gammas,
+    replayed_gamma,
+)
+from estimator.profiles.measurement import Measurements, make_profile
+from estimator.profiles.profile import Profile, Setup
+from estimator.profiles.profile_file import write_profile
+from estimator.profiles.request import Measure
+from estimator.progress import SILENT, Progress
+from estimator.rules.registry import acceptance_rule
+from estimator.runs.arms import Subject
+from estimator.runs.batched import batch_module
+from estimator.runs.processes import Processes, these_processes
+from estimator.runs.room import require_room
+from estimator.settings import draft_sampling
+from estimator.traces.agreement import described, require_agreement
+from estimator.traces.measured_traces import TraceSettings, measure_traces
+from estimator.traces.trace_file import require_place
+from reference.atomic.held import held
+from reference.models.cached_model import CachedModel
+
+Refusing = Callable[[Processes], AbstractContextManager[object]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """What is measured; draft_under_load: whose passes over batches are timed."""
+
+    loaded: Loaded
+    subject: Subject
+    draft: str
+    traces: TraceSettings
+    draft_under_load: CachedModel | None
+
+
+def measure(
+    request: Measure,
+    progress: Progress = SILENT,
+    *,
+    traced: Progress = SILENT,
+    refusing: Refusing = lambda _: nullcontext(),
+) -> Profile | None:
+    """Returns the profile, written where it is to be; None in processes beside the first.
+
+    Args:
+      request: what is asked.
+      progress: counts runs.
+      traced: counts prompts whose traces are kept.
+      refusing: in which processes refuse their input together.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    processes = these_processes()
+    with ExitStack() as stack:
+        with refusing(processes):
+            if request.kept is not None and request.output is not None and processes.first:
+                stack.enter_context(held(request.output))
+                require_place(request.kept)
+            ready = _ready(request, processes)
+        _require_agreement(request, ready, processes, refusing)
+        profile = _measured(request, ready, processes, progress, traced)
+        if profile is not None and request.output is not None:
+            write_profile(profile, request.output)
+    return profile
+
+
+def _ready(request: Measure, processes: Processes) -> _Ready:
+    """Returns what is loaded; refuses what can be refused before anything runs."""
+    name = one_draft(request.models)
+    unmeasured = parse_drafter(name).unmeasured
+    if unmeasured is not None:
+        what, _, instead = unmeasured.partition(": ")
+        raise ValueError(f"draft must not be {what}, got {name}: {instead}")
+    if request.models.device_map is not None and processes.here > 1:
+        raise ValueError(
+            "device_map needs a machine's devices for one process, got "
+            f"{processes.here} processes here"
+        )
+    sampling = request.sampling.at(request.temperature)
+    drafted_by = draft_sampling(sampling, request.draft_temperature)
+    loaded = load(
+        request.models,
+        request.text,
+        sampling=request.sampling,
+        compiling=request.compiling,
+        gammas=measured_gammas(request.max_gamma),
+    )
+    [drafter_of] = loaded.drafters.values()
+    rule = acceptance_rule(request.verification)
+    subject = Subject(loaded.target, drafter_of(drafted_by), sampling, loaded.stopping, rule)
+    require_room(subject, loaded.prompts)
+    if request.batch_size > 1:
+        batch_module(loaded.target, [loaded.target.beginning(ids) for ids in loaded.prompts])
+    traces = TraceSettings(
+        replayed_gamma(request.max_gamma), request.seed, request.batch_size, tuple(loaded.origins)
+    )
+    if not request.loads:
+        return _Ready(loaded, subject, name, traces, None)
+    under_load = require_load(
+        loaded.target,
+        draft_model(subject.drafter),
+        batches=request.loads,
+        context=request.tokens_in_cache,
+        max_gamma=request.max_gamma,
+        draft_name=name,
+    )
+    return _Ready(loaded, subject, name, traces, under_load)
+
+
+def _require_agreement(
+    request: Measure, ready: _Ready, processes: Processes, refusing: Refusing
+) -> None:
+    """Refuses processes that measure different things."""
+    if processes.count == 1:
+        return
+    own = described(ready.subject, ready.loaded.prompts, ready.traces)
+    hashes = ", ".join(own_hashes(parse_drafter(ready.draft)))
+    told = processes.gathered(own | {"files of the draft": hashes})
+    with refusing(processes):
+        require_agreement(told)
+
+
+def _measured(
+    request: Measure,
+    ready: _Ready,
+    processes: Processes,
+    progress: Progress,
+    traced: Progress,
+) -> Profile | None:
+    loaded, subject, prompts = ready.loaded, ready.subject, ready.loaded.prompts
+    trace = partial(measure_traces, subject, prompts, ready.traces, processes=processes)
+    if not processes.first:
+        # Nothing is left for it to do, and the first is to time undisturbed.
+        trace(path=None, progress=lambda: None)
+        return None
+    traced.expect(len(prompts))
+    timed = len(request.loads) * request.repeats
+    progress.expect(len(prompts) * (1 + 3 * request.repeats) + timed)
+
+    def prompt_traced() -> None:
+        traced.step()
+        progress.step()
+
+    traces = trace(path=request.kept, progress=prompt_traced)
+    runs = measure_costs(
+        subject,
+        prompts,
+        max_gamma=request.max_gamma,
+        repeats=request.repeats,
+        seed=request.seed,
+        progress=progress.step,
+    )
+    under_load = [
+        load_costs(
+            loaded.target,
+            ready.draft_under_load,
+            batch=batch,
+            context=request.tokens_in_cache,
+            max_gamma=request.max_gamma,
+            repeats=request.repeats,
+            progress=progress.step,
+        )
+        for batch in request.loads
+        if ready.draft_under_load is not None
+    ]
+    return make_profile(
+        Measurements(
+            subject,
+            prompts,
+            ready.traces,
+            max_gamma=request.max_gamma,
+            pairs=traces,
+            runs=runs,
+            categories=loaded.categories,
+            load=under_load,
+        ),
+        c_hat=c_hat(loaded.target.module, subject.drafter),
+        setup=_setup(request, ready),
+    )
+
+
+def _setup(request: Measure, ready: _Ready) -> Setup:
+    """Returns what the profile says of the models and the sampling."""
+    target, subject = ready.loaded.target, ready.subject
+    modules = {
+        "target": target.module,
+        "draft": transformers_module(draft_model(subject.drafter)),
+    }
+    own = subject.drafter.sampling
+    return Setup(
+        target=target.name,
+        draft=ready.draft,
+        # The commit of a hub repository; a folder has none.
+        revision={
+            role: None if module is None else getattr(module.config, "_commit_hash", None)
+            for role, module in modules.items()
+        },
+        dtype=str(target.module.dtype).removeprefix("torch."),
+        sampling=asdict(subject.sampling),
+        draft_temperature=None if own is None else own.temperature,
+        flags=request.flags,
+    )
