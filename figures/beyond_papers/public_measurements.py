@@ -72,7 +72,7 @@ def draw(data: PublicMeasurements) -> Figure:
     values = [value for dot in data.dots for value in (dot.measured, dot.before, dot.predicted)]
     low, high = 0.9 * min(values), 1.1 * max(values)
     drafts = sorted({dot.draft for dot in data.dots})
-    marks = dict(zip(drafts, zip(cycle(style.CYCLE), cycle(style.MARKS)), strict=False))
+    marks = dict(zip(drafts, zip(cycle(style.CYCLE), cycle(style.MARKS[1:])), strict=False))
     titles = {"before": "the roofline alone", "predicted": "prior of other sources"}
     for panel, (name, title) in zip(panels, titles.items(), strict=True):
         panel.plot([low, high], [low, high], color=style.GREY, linewidth=1)

@@ -46,7 +46,7 @@ def rows_notes(price: Pricing) -> list[str]:
         return []
     draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
     sure = not load.modelled or price.posterior is not None
-    doubt = "" if sure else ": trust ratios more than tokens per second"
+    doubt = "" if sure else "; what a server spends beside the models is left out (--engine)"
     return [f"Costs {load.origin}{draft}{doubt}.", *_overhead_notes(load)]
 
 
@@ -57,7 +57,8 @@ def _published(row: Row) -> str:
     low, high = speeds
     return (
         f"Eight of ten published speeds lie between {low:.0f} and {high:.0f} tokens per second "
-        f"where this says {row.plan.tokens_per_second:.0f}; ratios hold better."
+        f"where this says {row.plan.tokens_per_second:.0f}. What a server spends beside the models "
+        "is left out: --engine adds it, and speed-ups fall."
     )
 
 
