@@ -11,28 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.cost import Cost
-from simulator.numerics.arguments import integers, non_negative, probability, same_shape
-
-
-def block_efficiency(acceptance: ArrayLike) -> NDArray[np.float64]:
-    """Returns the tokens that one call emits ("block efficiency", Kim et al. 2024, §5).
-
-        B = 1 + Σ_{j=2..h} Π_{i=2..j} a_i
-
-    The first head is the target itself and always accepted (their §4), so h heads emit 1 to h.
-    With the probability that the right token is among the top k of head i instead of a_i, this is
-    the oracle top-k block efficiency of their §6.3.
-
-    Args:
-      acceptance: a_2..a_h, probability that head i is right once all before it were, shape
-        (..., h - 1); empty for a target without further heads.
-
-    Raises:
-      ValueError: if an acceptance is outside [0, 1].
-    """
-    accepted = np.atleast_1d(probability("acceptance", acceptance))
-    return np.asarray(1 + np.cumprod(accepted, axis=-1).sum(axis=-1))[()]
+from simulator.numerics.arguments import integers, non_negative, same_shape
 
 
 def parameter_bytes_per_token(
@@ -44,7 +23,7 @@ def parameter_bytes_per_token(
 
     Args:
       parameter_bytes: of the target, and of a neural rescorer where one is used.
-      block_efficiency: B, at least 1.
+      block_efficiency: B, emitted tokens per call, at least 1.
 
     Raises:
       ValueError: if an argument is out of range or not a number.
@@ -118,55 +97,6 @@ def flops_per_token(
     work, efficiency = non_negative("flops", flops), _efficiency(block_efficiency)
     same_shape({"flops": work, "drafts · heads": tokens, "block_efficiency": efficiency})
     return np.asarray(work * tokens / efficiency)[()]
-
-
-def parallel_improvement(
-    cost: Cost,
-    *,
-    block_efficiency: ArrayLike,
-    drafts: ArrayLike,
-    heads: ArrayLike,
-    rescoring_seconds: ArrayLike = 0.0,
-) -> NDArray[np.float64]:
-    """Returns the speed-up over the target alone when p drafts of h tokens are verified at once.
-
-        B · (t_p(1) + t_b) / (t_p(p·h) + t_r + t_o)
-
-    More drafts raise B (Kim et al. 2024, Figure 7) and, where verification is not free, t_p too.
-
-    Args:
-      cost: times of the target; its draft step is not used, the heads being part of the target.
-      block_efficiency: B, at least 1.
-      drafts: p, candidates verified in parallel, at least 1.
-      heads: h, tokens of each draft.
-      rescoring_seconds: t_r, drafting by a rescorer (their Tables 12 and 13); all broadcast.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
-    """
-    needed = break_even_efficiency(
-        cost, drafts=drafts, heads=heads, rescoring_seconds=rescoring_seconds
-    )
-    efficiency = _efficiency(block_efficiency)
-    same_shape({"block_efficiency": efficiency, "drafts, heads and rescoring": needed})
-    return np.asarray(efficiency / needed)[()]
-
-
-def break_even_efficiency(
-    cost: Cost, *, drafts: ArrayLike, heads: ArrayLike, rescoring_seconds: ArrayLike = 0.0
-) -> NDArray[np.float64]:
-    """Returns the block efficiency below which verifying p drafts of h tokens at once loses.
-
-        (t_p(p·h) + t_r + t_o) / (t_p(1) + t_b)
-
-    What it grows by from 1 to p drafts is the price of verifying them in parallel, in tokens.
-    Arguments and errors as in parallel_improvement.
-    """
-    tokens = verified_tokens(integers("drafts", drafts, at_least=1), heads=heads)
-    rescoring = non_negative("rescoring_seconds", rescoring_seconds)
-    same_shape({"drafts · heads": tokens, "rescoring_seconds": rescoring})
-    seconds = cost.checking_seconds(tokens - 1) + rescoring
-    return np.asarray(seconds / cost.baseline_seconds)[()]
 
 
 def verified_tokens(drafts: ArrayLike, *, heads: ArrayLike) -> NDArray[np.int64]:

@@ -62,7 +62,7 @@ def test_every_figure_is_written_in_all_formats(
 
 
 @pytest.mark.parametrize(("entry", "results"), SHOWN)
-def test_no_text_is_cut_off_or_written_over(entry: Entry, results: Validated | None) -> None:
+def test_texts_are_whole_apart_and_readable(entry: Entry, results: Validated | None) -> None:
     figure = entry.draw(entry.compute(results))
     texts = visible_texts(figure)
     page = Bbox.from_bounds(-1, -1, figure.bbox.width + 2, figure.bbox.height + 2)
@@ -77,11 +77,6 @@ def test_no_text_is_cut_off_or_written_over(entry: Entry, results: Validated | N
                 text.get_text(),
                 other.get_text(),
             )
-
-
-@pytest.mark.parametrize(("entry", "results"), SHOWN)
-def test_the_small_print_can_be_read(entry: Entry, results: Validated | None) -> None:
-    figure = entry.draw(entry.compute(results))
     (source,) = (text for text in figure.texts if text.get_text() == figure.get_supxlabel())
     assert source.get_fontsize() >= 8
     # WCAG 2.1: relative luminance, and the contrast to white.

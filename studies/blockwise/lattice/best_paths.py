@@ -74,10 +74,7 @@ def best_paths(
 
 def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) -> Paths:
     """Returns the best paths of a lattice that was read; arguments and errors of best_paths."""
-    if count < 1:
-        raise ValueError(f"p must be at least 1, got {count}")
-    if not 0 <= weight < float("inf"):
-        raise ValueError(f"weight must be finite and at least 0, got {weight}")
+    require_search(weight, count=count)
     arcs = reading.arcs
     gains = [
         np.rint((scores + weight * step.log_probability) / GRID) * GRID
@@ -104,6 +101,18 @@ def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) ->
     order = np.argsort(-scores, kind="stable")
     tokens = lattice.tokens[np.arange(lattice.steps), chosen[order]]
     return Paths(tokens, scores[order])
+
+
+def require_search(weight: float, *, count: int = 1) -> None:
+    """Refuses a weight that is negative or no number, and fewer than one path.
+
+    Raises:
+      ValueError: if weight or count is out of range.
+    """
+    if count < 1:
+        raise ValueError(f"p must be at least 1, got {count}")
+    if not 0 <= weight < float("inf"):
+        raise ValueError(f"weight must be finite and at least 0, got {weight}")
 
 
 def read_lattice(

@@ -29,15 +29,6 @@ class Lattice:
         """Arcs at each position."""
         return len(self.tokens[0])
 
-    @property
-    def paths(self) -> int:
-        """Drafts that it holds, k^steps."""
-        return int(self.k**self.steps)
-
-    def first(self, steps: int) -> Lattice:
-        """Returns the lattice of the first positions."""
-        return Lattice(self.tokens[:steps], self.scores[:steps])
-
 
 def require_arcs(k: int, vocabulary: int) -> None:
     """Refuses a lattice with fewer than one arc a step, or more than there are tokens.

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from reference.models.fitted_model import fitted
 from reference.models.model import Model
 from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.best_paths import best_paths
+from studies.blockwise.lattice.best_paths import best_paths, require_search
 from studies.blockwise.lattice.lattice import Lattice
 
 
@@ -35,7 +35,7 @@ class LocalRescoring:
         Raises:
           ValueError: if weight is out of range.
         """
-        require_weight(weight)
+        require_search(weight)
         self.model = fitted(model, vocabulary)
         self.weight = weight
 
@@ -75,9 +75,7 @@ class GlobalRescoring:
         Raises:
           ValueError: if weight or count is out of range.
         """
-        require_weight(weight)
-        if count < 1:
-            raise ValueError(f"p must be at least 1, got {count}")
+        require_search(weight, count=count)
         self.automaton = automaton
         self.weight = weight
         self.count = count
@@ -95,13 +93,3 @@ class GlobalRescoring:
             text=text,
         )
         return whole.tokens[:, :limit]
-
-
-def require_weight(weight: float) -> None:
-    """Refuses a weight that is negative or no number.
-
-    Raises:
-      ValueError: if it is.
-    """
-    if not 0 <= weight < float("inf"):
-        raise ValueError(f"weight must be finite and at least 0, got {weight}")

@@ -18,21 +18,19 @@ from reference.stopping import Stopping
 
 def law_with_heads(
     monkeypatch: pytest.MonkeyPatch,
-    *,
     prompt: tuple[int, ...],
     sampling: Sampling,
-    drafting: Sampling,
     policy: Policy,
-    new_tokens: int,
+    *,
+    drafting: Sampling,
 ) -> dict[tuple[int, ...], float]:
+    """Returns the law of texts of three tokens."""
     def run() -> tuple[int, ...]:
         target = TabularModel(TARGET, VOCABULARY)
-        return speculate(
-            target, heads_drafter(target, drafting), prompt, sampling, policy, Stopping(new_tokens)
-        ).tokens
+        drafter = heads_drafter(target, drafting)
+        return speculate(target, drafter, prompt, sampling, policy, Stopping(3)).tokens
 
-    with monkeypatch.context() as patches:
-        return walk_choices(patches, {Strict: lambda p, q: min(1.0, p / q)}).law(run)
+    return walk_choices(monkeypatch, {Strict: lambda p, q: min(1.0, p / q)}).law(run)
 
 
 # Every policy, and every setting with some policy.
@@ -47,14 +45,7 @@ def test_law_of_texts_drafted_by_heads_is_the_targets(
     policy: str, setting: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     sampling = SETTINGS[setting]
-    law = law_with_heads(
-        monkeypatch,
-        prompt=(0, 1),
-        sampling=sampling,
-        drafting=sampling,
-        policy=POLICIES[policy],
-        new_tokens=3,
-    )
+    law = law_with_heads(monkeypatch, (0, 1), sampling, POLICIES[policy], drafting=sampling)
     expected = own_law(
         lambda text: plain_law(TARGET(text), sampling, text), (0, 1), new_tokens=3
     )
@@ -65,12 +56,6 @@ def test_law_of_texts_drafted_by_heads_is_the_targets(
 def test_heads_may_draft_by_another_setting_than_the_targets(
     drafting: Sampling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    law = law_with_heads(
-        monkeypatch,
-        prompt=(2,),   # no state to draft the first block from
-        sampling=Sampling(),
-        drafting=drafting,
-        policy=Fixed(2),
-        new_tokens=3,
-    )
+    # After one token there is no state to draft the first block from.
+    law = law_with_heads(monkeypatch, (2,), Sampling(), Fixed(2), drafting=drafting)
     require_equal(law, own_law(TARGET, (2,), new_tokens=3), tolerance=1e-12)

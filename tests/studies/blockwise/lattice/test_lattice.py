@@ -20,8 +20,7 @@ def test_a_lattice_holds_each_heads_likeliest_tokens() -> None:
     lattice = lattice_of(scores, 3)
     assert lattice.tokens.tolist() == [[1, 3, 2], [2, 0, 1]]   # ties go to the smaller id
     np.testing.assert_array_equal(lattice.scores[0], scores[0][[1, 3, 2]])
-    assert (lattice.steps, lattice.k, lattice.paths) == (2, 3, 9)
-    assert lattice.first(1).tokens.tolist() == [[1, 3, 2]]
+    assert (lattice.steps, lattice.k) == (2, 3)
 
 
 def test_ties_at_the_edge_of_a_lattice_go_to_the_smallest_ids() -> None:
