@@ -45,3 +45,8 @@ def test_each_position_adds_what_stands_there_as_far_as_drafts_were_timed() -> N
     assert added_by_position(timed_once)[0] == pytest.approx([0.75])
     untimed = replace(PROFILE, improvement_factor={})
     assert added_by_position(untimed)[0] == pytest.approx([0.75, 0.5])
+
+
+@pytest.mark.parametrize(("best", "gamma"), [(None, 1), (0, 1), (1, 1), (4, 4)])
+def test_workloads_are_compared_at_the_best_gamma_that_drafts(best: int | None, gamma: int) -> None:
+    assert replace(PROFILE, optimal_gamma=best).compared_gamma == gamma
