@@ -61,7 +61,7 @@ def test_what_does_not_fit_is_marked_where_its_number_would_stand(pair: str) -> 
     assert run_json(f"{big} 64")["fits"] is False
     table = run(f"{big} 1,64").stdout
     assert "does not fit: " in table.splitlines()[5]
-    assert table.splitlines()[4].split()[3:9] == ["-"] * 6
+    assert table.splitlines()[5].split()[3:9] == ["-"] * 6
     assert "Speculation still pays at batch 1, the largest planned that fits." in table
 
 
