@@ -47,8 +47,10 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
     """
     drafts = request.models.drafts or (Heads.word,)
     heads = parse_drafter(drafts[0])
-    if len(drafts) > 1 or not isinstance(heads, Heads) or not heads.alone:
+    if len(drafts) > 1 or not isinstance(heads, Heads):
         raise ValueError(f"draft must be heads or heads:FOLDER, got {' '.join(drafts)}")
+    if not heads.alone:
+        raise ValueError(f"draft must be heads or heads:FOLDER without rescorer, got {drafts[0]}")
     k = lattice_k(request.models.lattice_k)
     # The heads' own drafts have no lattice; what rescores them here has.
     loaded = load(replace(request.models, drafts=drafts, lattice_k=None), request.text)

@@ -1,6 +1,7 @@
 """`validate --decoder bild` and `align`: what they print, what they write, what they refuse."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -108,7 +109,8 @@ def test_generated_by_thresholds_the_limits_are_the_two_models(
 def test_the_counts_of_a_generation_by_thresholds_are_told(run: Run) -> None:
     result = run(*GENERATE, "--draft", "draft", "--decoder", "bild", "--fallback", "1.1")
     told = " ".join(result.stderr.split())
-    assert "12 calls of the small model; fallback 100.0 %, rollback 0.0 % of the tokens." in told
+    calls = r"^(\d+) tokens .* \1 calls of the small model; fallback 100.0 %, rollback 0.0 % of"
+    assert re.match(calls, told)
     assert "Lossy: the rule rollback 2 changes the output law." in told
 
 

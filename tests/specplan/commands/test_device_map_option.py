@@ -27,8 +27,9 @@ def test_a_mapped_target_validates_and_generates(run_json: RunJson, small: list[
     mapped = (*small, "--device-map", "auto", "--temperature", "0")
     rows = run_json("validate", *mapped, "--gamma", "2", "--repeats", "1")["rows"]
     assert [row["identical_to_target"] for row in rows] == [True]
-    plain = run_json("generate", *small, "--temperature", "0")
-    assert run_json("generate", *mapped)["tokens"] == plain["tokens"]
+    one = (*small[:6], "--temperature", "0")
+    plain = run_json("generate", *one)
+    assert run_json("generate", *one, "--device-map", "auto")["tokens"] == plain["tokens"]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -56,7 +57,7 @@ def test_a_bad_map_is_one_line(
     ("arguments", "message"),
     [
         (("measure", "--draft", "heads"), "device_map cannot be given with draft heads"),
-        (("align", "-o", "aligned"), "No such option: --device-map"),
+        (("align", "-o", "aligned"), "No such option '--device-map'"),
     ],
     ids=str,
 )
