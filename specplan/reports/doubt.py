@@ -42,7 +42,8 @@ def doubt_lines(doubt: DoubtfulPlan) -> list[str]:
         best = f"Gamma {advice.best} is best on average, with {gains(advice.best)}"
         lines.append(f"No gain is certain. {best}")
     else:
-        lines.append("Do not speculate: on average no gamma is faster than the target alone.")
+        top = int(gain.middle.argmax()) + 1
+        lines.append(f"On average no gamma gains: gamma {top} has {gains(top)}")
     if advice.next_run is not None:
         lines.append(
             f"Try gamma {advice.next_run.gamma} next, against gamma {advice.next_run.rival}, and "

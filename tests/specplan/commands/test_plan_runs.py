@@ -108,3 +108,9 @@ def test_trees_are_not_planned_from_runs_alone() -> None:
     result = run(f"{APERTUS} --acceptance-by-rank 0.7,0.1", command="tree")
     assert result.exit_code == 2
     assert "--run alone does not tell what verifying a tree costs" in result.stderr
+
+
+def test_a_loss_is_shown_with_its_interval() -> None:
+    text = run("--run gamma=0,tpot=7 --run gamma=3,tpot=9,length=1.4").stdout
+    assert "On average no gamma gains: gamma 1 has 0." in text
+    assert "90 %:" in text
