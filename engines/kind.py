@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
@@ -14,6 +15,11 @@ if TYPE_CHECKING:
     from engines.settings import EngineSettings
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
+
+
+def later(place: str) -> Callable[..., Any]:
+    """Returns the function of "module:name", whose module is not imported before it is called."""
+    return lambda *arguments: resolve_name(place)(*arguments)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,8 +65,5 @@ def counters(page: str, *, prefix: str, turns_on: str) -> Counts:
                 "turns it on"
             )
     by_position = totals[BY_POSITION]
-    return Counts(
-        totals[DRAFTS][0],
-        totals[DRAFTED][0],
-        tuple(by_position[i] for i in range(max(by_position, default=-1) + 1)),
-    )
+    positions = range(max(by_position, default=-1) + 1)
+    return Counts.of(totals[DRAFTS][0], totals[DRAFTED][0], [by_position[i] for i in positions])

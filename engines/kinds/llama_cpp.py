@@ -3,50 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from engines.kind import EngineKind, Exports, Models, Printed
+from engines.kind import EngineKind, Exports, Printed, later
 
 if TYPE_CHECKING:
-    from engines.engine import Engine, Server
-    from engines.observing.observation import Observation
-    from engines.settings import EngineSettings
     from estimator.traces.traces import DraftSampling
-
-
-def _start(models: Models, settings: EngineSettings) -> Engine:
-    from engines.servers.llama_cpp import LlamaCpp
-
-    return LlamaCpp.of_folders(
-        models.target,
-        models.draft,
-        folder=models.folder,
-        positions=models.positions,
-        threads=settings.threads,
-    )
-
-
-def _connect(url: str) -> Server:
-    from engines.servers.llama_cpp import LlamaCppServer
-
-    return LlamaCppServer(url)
-
-
-def _metrics(page: str, gamma: int | None) -> Observation:
-    from engines.observing.pages import observed_page
-    from engines.servers.llama_cpp import TURNS_ON
-
-    return observed_page(
-        page, kind=KIND.name, prefix="llamacpp", turns_on=TURNS_ON, gamma=gamma, lists_all=False
-    )
-
-
-def _timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
-    from engines.observing.llama_cpp import read_timings
-    from engines.servers.llama_cpp import TURNS_ON
-
-    return read_timings(answer, gamma, turns_on=TURNS_ON)
 
 
 def _fixed(gamma: int, draft: str, sampling: DraftSampling | None, *_: object) -> str:
@@ -68,13 +30,18 @@ def _lookup(gamma: int, longest: int) -> str:
 KIND = EngineKind(
     name="llama.cpp",
     title="llama.cpp",
-    start=_start,
-    connect=_connect,
+    start=later("engines.servers.llama_cpp:LlamaCpp.of_folders"),
+    connect=later("engines.servers.llama_cpp:LlamaCppServer"),
     takes=frozenset({"threads"}),
     acceptance="counts",
     prints=(
-        Printed("metrics", ("llamacpp",), _metrics),
-        Printed("JSON", ("timings", "predicted_n"), _timings, "llama.cpp"),
+        Printed("metrics", ("llamacpp",), later("engines.observing.llama_cpp:read_page")),
+        Printed(
+            "JSON",
+            ("timings", "predicted_n"),
+            later("engines.observing.llama_cpp:read_timings"),
+            "llama.cpp",
+        ),
     ),
     # The likeliest token, unless --spec-draft-sampling says otherwise.
     exports=Exports(_fixed, draft_sampling="argmax", lookup=_lookup),

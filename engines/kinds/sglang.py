@@ -7,17 +7,10 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import EngineKind, Exports, Printed
+from engines.kind import EngineKind, Exports, Printed, later
 
 if TYPE_CHECKING:
-    from engines.observing.observation import Observation
     from simulator.choice.schedule import Range
-
-
-def _metrics(page: str, gamma: int | None) -> Observation:
-    from engines.observing.sglang import read_page
-
-    return read_page(page, gamma)
 
 
 def _fixed(gamma: int, draft: str, *_: object) -> str:
@@ -60,6 +53,6 @@ def _tree(depth: int, widest: int, nodes: int) -> str:
 KIND = EngineKind(
     name="sglang",
     title="SGLang",
-    prints=(Printed("metrics", ("sglang",), _metrics),),
+    prints=(Printed("metrics", ("sglang",), later("engines.observing.sglang:read_page")),),
     exports=Exports(_fixed, draft_sampling="argmax", schedule=_schedule, tree=_tree),
 )

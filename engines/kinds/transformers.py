@@ -2,19 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from engines.kind import EngineKind, Exports, Models
-
-if TYPE_CHECKING:
-    from engines.engine import Engine
-    from engines.settings import EngineSettings
-
-
-def _start(models: Models, _settings: EngineSettings) -> Engine:
-    from engines.servers.transformers import Transformers
-
-    return Transformers(models.target, models.draft)
+from engines.kind import EngineKind, Exports, later
 
 
 def _fixed(gamma: int, _draft: str, *_: object) -> str:
@@ -37,7 +25,7 @@ def _lookup(gamma: int, longest: int) -> str:
 KIND = EngineKind(
     name="transformers",
     title="transformers",
-    start=_start,
+    start=later("engines.servers.transformers:Transformers.of_models"),
     # The assistant draws as the target does.
     draft_samplings=("sampled",),
     drafts_with_prompt=True,

@@ -5,14 +5,11 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from engines.kind import EngineKind, Exports, Models, Printed
+from engines.kind import EngineKind, Exports, Printed, later
 
 if TYPE_CHECKING:
-    from engines.engine import Engine, Server
-    from engines.observing.observation import Observation
-    from engines.settings import EngineSettings
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
 
@@ -20,40 +17,6 @@ if TYPE_CHECKING:
 METHODS = {
     "EAGLE-3": "eagle3", "P-EAGLE": "eagle3", "MTP": "mtp", "Medusa": "medusa", "DFlash": "dflash",
 }  # fmt: skip
-
-
-def _start(models: Models, settings: EngineSettings) -> Engine:
-    from engines.servers.vllm import Vllm, words
-
-    command = settings.engine_command
-    return Vllm(models.target, models.draft, words("vllm serve" if command is None else command))
-
-
-def _connect(url: str) -> Server:
-    from engines.servers.vllm import VllmServer
-
-    return VllmServer(url)
-
-
-def _metrics(page: str, gamma: int | None) -> Observation:
-    from engines.observing.pages import observed_page
-    from engines.servers.vllm import TURNS_ON
-
-    return observed_page(
-        page, kind=KIND.name, prefix="vllm", turns_on=TURNS_ON, gamma=gamma, lists_all=True
-    )
-
-
-def _log(text: str, _gamma: int | None) -> Observation:
-    from engines.observing.vllm import read_log
-
-    return read_log(text)
-
-
-def _bench(result: Mapping[str, Any], _gamma: int | None) -> Observation:
-    from engines.observing.vllm import read_bench
-
-    return read_bench(result)
 
 
 def _flag(config: Mapping[str, object]) -> str:
@@ -102,17 +65,22 @@ def _lookup(gamma: int, longest: int) -> str:
 KIND = EngineKind(
     name="vllm",
     title="vLLM",
-    start=_start,
-    connect=_connect,
+    start=later("engines.servers.vllm:Vllm.of_models"),
+    connect=later("engines.servers.vllm:VllmServer"),
     takes=frozenset({"engine_command", "synthetic"}),
     drafts_past_end=True,
     acceptance="engine",
     in_turn=True,
     version_page="/version",
     prints=(
-        Printed("metrics", ("vllm",), _metrics),
-        Printed("log", ("SpecDecoding metrics:",), _log),
-        Printed("JSON", ("spec_decode_num_drafts",), _bench, "vllm bench serve"),
+        Printed("metrics", ("vllm",), later("engines.observing.vllm:read_page")),
+        Printed("log", ("SpecDecoding metrics:",), later("engines.observing.vllm:read_log")),
+        Printed(
+            "JSON",
+            ("spec_decode_num_drafts",),
+            later("engines.observing.vllm:read_bench"),
+            "vllm bench serve",
+        ),
     ),
     # Its `draft_sample_method` says how it drafts.
     exports=Exports(

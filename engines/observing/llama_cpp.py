@@ -1,4 +1,4 @@
-"""What answers of llama.cpp's server tell of its drafts."""
+"""What llama.cpp's server tells of its drafts: its metrics page, and its answers."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from engines.observing.observation import Observation, whole_number
+from engines.observing.pages import observed_page
+
+TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 
 
-def read_timings(answer: Mapping[str, Any], gamma: int | None, *, turns_on: str) -> Observation:
+def read_page(page: str, gamma: int | None) -> Observation:
+    """Returns what a metrics page counts since its server started; see `observed_page`."""
+    return observed_page(
+        page, kind="llama.cpp", prefix="llamacpp", turns_on=TURNS_ON, gamma=gamma, lists_all=False
+    )
+
+
+def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns the counts of one answer.
 
     Every target pass but the prompt's emits what stood of its draft, and one token more. The last
@@ -17,7 +27,6 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None, *, turns_on: str)
     Args:
       answer: with `timings`, or these alone.
       gamma: drafted tokens per block, where the user says it.
-      turns_on: what turns speculation on, for the message.
 
     Raises:
       ValueError: if it counts no drafts.
@@ -25,17 +34,16 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None, *, turns_on: str)
     timings = answer.get("timings", answer)
     if not isinstance(timings, dict) or "draft_n" not in timings:
         raise ValueError(
-            f"timings must have draft_n, got none: speculation is off; {turns_on} turns it on"
+            f"timings must have draft_n, got none: speculation is off; {TURNS_ON} turns it on"
         )
     drafted, accepted = (whole_number(timings, name) for name in ("draft_n", "draft_n_accepted"))
-    drafts = whole_number(timings, "predicted_n") - 1 - accepted
     model = answer.get("model")
     return Observation(
-        "llama.cpp",
-        "timings",
-        gamma,
-        drafts,
-        drafted,
-        accepted,
+        kind="llama.cpp",
+        origin="timings",
+        stated_gamma=gamma,
+        drafts=whole_number(timings, "predicted_n") - 1 - accepted,
+        drafted=drafted,
+        accepted=accepted,
         model=model if isinstance(model, str) else None,
     )

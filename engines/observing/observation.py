@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import Any, Literal
 
-from engines.counting.counts import Counts
+from engines.counting.counts import Counts, restarted
 from engines.counting.rates import Rate, rate_interval
 from engines.observing.alphas import alpha_of_positions, alpha_of_totals, iid_p_value
 from simulator.acceptance.acceptance import Acceptance
@@ -19,15 +19,12 @@ Origin = Literal["metrics", "log", "bench", "timings"]
 IID_FALSE_ALARM = 0.01
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
-    """Counts of the blocks that drafted, over a while.
+@dataclass(frozen=True, kw_only=True)
+class Observation(Counts):
+    """What an engine counted over a while.
 
     kind: the name of the engine; origin: what it was read from.
     stated_gamma: drafted tokens per block, as the deployment is set; None: not told.
-    drafts, drafted, accepted: blocks, tokens drafted in them, those of them that were accepted.
-    by_position: blocks of which positions 1, 2, … were accepted, as far as they are
-      listed; empty: not told.
     version, model: of the engine, and what it serves; None: not told.
     began: when the counters began, in seconds since 1970; None: not told.
     """
@@ -35,10 +32,6 @@ class Observation:
     kind: str
     origin: Origin
     stated_gamma: int | None
-    drafts: int
-    drafted: int
-    accepted: int
-    by_position: tuple[int, ...] = ()
     version: str | None = None
     model: str | None = None
     began: float | None = None
@@ -68,58 +61,28 @@ class Observation:
         cls, counts: Counts, *, kind: str, gamma: int | None, **told: Any
     ) -> Observation:
         """Returns what a server's own counters tell, and what else its page does."""
-        drafts, drafted, accepted = counts.drafts, counts.drafted, counts.accepted_tokens
-        return cls(kind, "metrics", gamma, drafts, drafted, accepted, counts.accepted, **told)
+        return cls(**vars(counts), kind=kind, origin="metrics", stated_gamma=gamma, **told)
 
     def since(self, earlier: Observation) -> Observation:
         """Returns what was counted after `earlier`, by the same server.
-
-        Positions are told where both tell them.
 
         Raises:
           ValueError: if a counter fell or began anew, as they do where a server is restarted.
         """
         self._require_alike(earlier)
-        told = self._tells_positions_as(earlier)
-        pairs = zip_longest(self.by_position, earlier.by_position, fillvalue=0)
-        differences = tuple(now - before for now, before in pairs) if told else ()
-        drafts, drafted, accepted = (
-            self.drafts - earlier.drafts,
-            self.drafted - earlier.drafted,
-            self.accepted - earlier.accepted,
-        )
-        if min(drafts, drafted, accepted, *differences, 0) < 0 or self.began != earlier.began:
-            raise ValueError(
-                "counters must not fall or begin anew between two readings, got "
-                f"{earlier.drafts} drafts, then {self.drafts}: the server was restarted"
-            )
-        return replace(
-            self,
-            drafts=drafts,
-            drafted=drafted,
-            accepted=accepted,
-            by_position=differences,
-        )
+        if self.began != earlier.began:
+            raise restarted(earlier, self)
+        return super().since(earlier)
 
     def __add__(self, other: Observation) -> Observation:
         """Returns the counts of two servers of one kind and γ together; positions if both tell."""
         self._require_alike(other)
-        told = self._tells_positions_as(other)
-        pairs = zip_longest(self.by_position, other.by_position, fillvalue=0)
         return replace(
-            self,
-            drafts=self.drafts + other.drafts,
-            drafted=self.drafted + other.drafted,
-            accepted=self.accepted + other.accepted,
-            by_position=tuple(a + b for a, b in pairs) if told else (),
+            super().__add__(other),
             model=self.model if self.model == other.model else None,
             version=self.version if self.version == other.version else None,
             began=None,
         )
-
-    def _tells_positions_as(self, other: Observation) -> bool:
-        """Returns whether both say at which positions their tokens were accepted."""
-        return all(each.by_position or each.accepted == 0 for each in (self, other))
 
     def _require_alike(self, other: Observation) -> None:
         if self.kind != other.kind:
@@ -142,7 +105,7 @@ class Observation:
         """Blocks of which positions 1 to γ were accepted; empty where positions are not counted."""
         if not self.by_position and self.accepted > 0:
             return ()
-        return _padded(self.by_position, self.gamma)[: self.gamma]
+        return self.up_to(self.gamma)
 
     @property
     def block_efficiency(self) -> float:
@@ -215,10 +178,6 @@ class Observation:
     def is_lower_bound(self) -> bool:
         """Whether so many were that `alpha_iid` is a bound, and i.i.d. cannot be judged."""
         return self.cut_short > CUT_SHORT
-
-
-def _padded(counts: tuple[int, ...], length: int) -> tuple[int, ...]:
-    return counts + (0,) * (length - len(counts))
 
 
 def whole_number(printed: Mapping[str, Any], name: str) -> int:

@@ -31,7 +31,7 @@ def observed_page(
             if sample.name.endswith("_created"):
                 began.append(sample.value)
     if gamma is None and lists_all:
-        gamma = len(counts.accepted)
+        gamma = len(counts.by_position)
     return Observation.of_counts(
         counts,
         kind=kind,

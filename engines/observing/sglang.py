@@ -48,11 +48,11 @@ def read_page(page: str, gamma: int | None) -> Observation:
     if steps is None:
         raise ValueError("gamma must be given where a page lacks sglang:spec_num_steps, got none")
     return Observation(
-        "sglang",
-        "metrics",
-        steps,
-        calls,
-        calls * steps,
-        round(totals[GENERATED] - totals[REQUESTS]) - calls,
+        kind="sglang",
+        origin="metrics",
+        stated_gamma=steps,
+        drafts=calls,
+        drafted=calls * steps,
+        accepted=round(totals[GENERATED] - totals[REQUESTS]) - calls,
         model=models.pop() if len(models) == 1 else None,
     )

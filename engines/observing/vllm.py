@@ -1,4 +1,4 @@
-"""What vLLM prints of its drafts: lines of its log, and the result of `vllm bench serve`."""
+"""What vLLM prints of its drafts: its metrics page, its log, a result of `vllm bench serve`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,9 @@ from dataclasses import replace
 from typing import Any
 
 from engines.observing.observation import Observation, whole_number
+from engines.observing.pages import observed_page
 
+TURNS_ON = "--speculative-config"
 MARK = "SpecDecoding metrics:"
 LINE = re.compile(
     r"SpecDecoding metrics:.*?\bAccepted: (\d+) tokens, Drafted: (\d+) tokens, "
@@ -17,7 +19,14 @@ LINE = re.compile(
 VERSION = re.compile(r"\bvLLM API server version (\S+)|\bLLM engine \(v?(\d[^)\s]*)\)")
 
 
-def read_log(text: str) -> Observation:
+def read_page(page: str, gamma: int | None) -> Observation:
+    """Returns what a metrics page counts since its server started; see `observed_page`."""
+    return observed_page(
+        page, kind="vllm", prefix="vllm", turns_on=TURNS_ON, gamma=gamma, lists_all=True
+    )
+
+
+def read_log(text: str, _gamma: int | None) -> Observation:
     """Returns what a log's lines count together.
 
     Tokens accepted and drafted are exact. Rates are printed with three digits, so that counts by
@@ -45,13 +54,13 @@ def read_log(text: str) -> Observation:
         if drafts == 0:
             continue
         one = Observation(
-            "vllm",
-            "log",
-            len(thousandths),
-            drafts,
-            drafted,
-            accepted,
-            tuple(round(rate * drafts / 1000) for rate in thousandths),
+            kind="vllm",
+            origin="log",
+            stated_gamma=len(thousandths),
+            drafts=drafts,
+            drafted=drafted,
+            accepted=accepted,
+            by_position=tuple(round(rate * drafts / 1000) for rate in thousandths),
         )
         total = one if total is None else total + one
     if total is None:
@@ -81,7 +90,7 @@ def _drafts(accepted: int, drafted: int, thousandths: Sequence[int]) -> int:
     return min(drafted, max(fewest, round(1000 * accepted / max(total, gamma / 2))))
 
 
-def read_bench(result: Mapping[str, Any]) -> Observation:
+def read_bench(result: Mapping[str, Any], _gamma: int | None) -> Observation:
     """Returns what a result of `vllm bench serve --save-result` counts.
 
     Raises:
@@ -96,12 +105,12 @@ def read_bench(result: Mapping[str, Any]) -> Observation:
         )
     model = result.get("model_id")
     return Observation(
-        "vllm",
-        "bench",
-        len(rates),
-        drafts,
-        whole_number(result, "spec_decode_draft_tokens"),
-        whole_number(result, "spec_decode_accepted_tokens"),
-        tuple(round(float(rate) * drafts) for rate in rates),
+        kind="vllm",
+        origin="bench",
+        stated_gamma=len(rates),
+        drafts=drafts,
+        drafted=whole_number(result, "spec_decode_draft_tokens"),
+        accepted=whole_number(result, "spec_decode_accepted_tokens"),
+        by_position=tuple(round(float(rate) * drafts) for rate in rates),
         model=model if isinstance(model, str) else None,
     )

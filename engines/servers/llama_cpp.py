@@ -14,12 +14,14 @@ from pathlib import Path
 from engines.counting.counters import counters
 from engines.counting.counts import Counts
 from engines.engine import Completion, Setting
+from engines.kind import Models
+from engines.observing.llama_cpp import TURNS_ON
 from engines.serving.child import free_port, serving
 from engines.serving.gguf_files import write_gguf
 from engines.serving.http import get_text, post_json
+from engines.settings import EngineSettings
 
 START_SECONDS = 300.0
-TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,29 +39,18 @@ class LlamaCpp:
     threads: int
 
     @classmethod
-    def of_folders(
-        cls, target: str, draft: str, *, folder: Path, positions: int, threads: int | None
-    ) -> LlamaCpp:
-        """Returns llama.cpp with a pair in Hugging Face folders, written as GGUF into a folder.
-
-        Args:
-          target, draft: folders; the target's has the tokenizer.
-          folder: where the GGUF files go.
-          positions: the longest prompt with its text, for one request.
-          threads: of each model's passes; None: all processors.
+    def of_folders(cls, models: Models, settings: EngineSettings) -> LlamaCpp:
+        """Returns llama.cpp with a pair in Hugging Face folders, written as GGUF files.
 
         Raises:
           ValueError: if a model cannot be written as GGUF here.
         """
-        paths = {"target": Path(target), "draft": Path(draft)}
-        for name, source in paths.items():
-            write_gguf(source, Path(target), folder / f"{name}.gguf")
-        return cls(
-            folder / "target.gguf",
-            folder / "draft.gguf",
-            positions,
-            os.cpu_count() or 1 if threads is None else threads,
-        )
+        tokenizer, threads = Path(models.target), settings.threads
+        target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
+        write_gguf(Path(models.target), tokenizer, target)
+        write_gguf(Path(models.draft), tokenizer, draft)
+        cores = os.cpu_count() or 1
+        return cls(target, draft, models.positions, cores if threads is None else threads)
 
     @property
     def flags(self) -> tuple[str, ...]:

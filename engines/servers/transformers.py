@@ -10,7 +10,9 @@ from typing import Any
 
 from engines.counting.counts import NOTHING, Counts
 from engines.engine import Completion, Setting
+from engines.kind import Models
 from engines.scores.local_models import load
+from engines.settings import EngineSettings
 
 
 @dataclass(slots=True)
@@ -23,6 +25,11 @@ class Transformers:
     target: str
     draft: str
     _loaded: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def of_models(cls, models: Models, _settings: EngineSettings) -> Transformers:
+        """Returns transformers with a pair."""
+        return cls(models.target, models.draft)
 
     @property
     def flags(self) -> tuple[str, ...]:
@@ -104,7 +111,7 @@ class TransformersServer:
             drafted = min(self._gamma, room - 1)
             if drafted > 0:
                 accepted = (1,) * (length - 1) + (0,) * (self._gamma - length + 1)
-                self._counts += Counts(1, drafted, accepted)
+                self._counts += Counts.of(1, drafted, accepted)
             room -= length
 
 

@@ -13,12 +13,14 @@ from typing import Any
 from engines.counting.counters import counters
 from engines.counting.counts import Counts
 from engines.engine import Completion, Setting
+from engines.kind import Models
+from engines.observing.vllm import TURNS_ON
 from engines.scores.text_scores import TextScores
 from engines.serving.child import free_port, serving
 from engines.serving.http import get_text
+from engines.settings import EngineSettings
 
 START_SECONDS = 600.0
-TURNS_ON = "--speculative-config"
 METHOD = {"sampled": "probabilistic", "argmax": "greedy"}
 # Entries of a scored id besides its own: two, of which equal log-probabilities tell a tie.
 LIKELIEST = 2
@@ -36,6 +38,16 @@ class Vllm:
     target: str
     draft: str
     command: tuple[str, ...] = ("vllm", "serve")
+
+    @classmethod
+    def of_models(cls, models: Models, settings: EngineSettings) -> Vllm:
+        """Returns vLLM with a pair, started by the user's command or its own.
+
+        Raises:
+          ValueError: if the command has no words, or a quotation is left open.
+        """
+        command = settings.engine_command
+        return cls(models.target, models.draft, words("vllm serve" if command is None else command))
 
     @property
     def flags(self) -> tuple[str, ...]:

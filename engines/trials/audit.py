@@ -160,8 +160,7 @@ def audit(predicted: Predicted, counts: Counts, *, text_gap: str | None = None) 
       text_gap: how the engine's texts differ from the target's, where they do.
     """
     gamma = len(predicted.rates)
-    hits = (*counts.accepted, *([0] * gamma))[:gamma]
-    counted = tuple(rate_interval(hit, counts.drafts) for hit in hits)
+    counted = tuple(rate_interval(hits, counts.drafts) for hits in counts.up_to(gamma))
     off = [
         not least <= found.value <= most
         for found, (least, most) in zip(counted, predicted.limits, strict=True)

@@ -106,7 +106,7 @@ def judge(
         predicted_target_calls=replayed,
         target_calls=calls,
         block_efficiency=tokens / calls,
-        accepted_fraction=counts.accepted_tokens / counts.drafted if counts.drafted > 0 else 0.0,
+        accepted_fraction=counts.accepted / counts.drafted if counts.drafted > 0 else 0.0,
         tokens=tokens,
         identical_to_target=_identical(own, alone) if temperature == 0 else None,
         baseline_tokens_per_second=concurrency / baseline,

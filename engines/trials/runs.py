@@ -39,7 +39,7 @@ class Run:
         if drafts_past_end and self.total.drafts > 0:
             return self.total.drafts
         in_prompts = sum(text.first - 1 for text in self.completions)
-        return self.decoded - (self.total.accepted_tokens - in_prompts)
+        return self.decoded - (self.total.accepted - in_prompts)
 
     def require_gamma(self, gamma: int, *, drafts_past_end: bool) -> None:
         """Refuses a run whose blocks drafted another number of tokens than γ.

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from specplan.options.bild_options import bild_options
-from specplan.options.engine_options import engine_options
+from specplan.options.engine_options import engine_options, tested_options
 from specplan.options.json_option import json_option, output_option
 from specplan.options.model_options import (
     compile_option,
@@ -51,6 +51,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 @model_options()
 @compile_option
 @engine_options
+@tested_options
 @click.option(
     "--gamma", "gammas", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
 )

@@ -52,13 +52,6 @@ OPTIONS = [
         f"{_of(lambda kind: kind.scores_texts)}, else local]",
     ),
     click.option(
-        "--synthetic",
-        callback=numbers,
-        help=f"Acceptance rates by position for {_taking('synthetic')} to feign, unconditional; "
-        "prices alone are then tested.",
-    ),
-    click.option("--server", metavar="URL", help="A server with speculation that is running."),
-    click.option(
         "--target-url",
         "--baseline-server",
         "target_url",
@@ -80,3 +73,13 @@ OPTIONS = [
 ]
 
 engine_options = together(*OPTIONS)
+# Of validations alone.
+tested_options = together(
+    click.option(
+        "--synthetic",
+        callback=numbers,
+        help=f"Acceptance rates by position for {_taking('synthetic')} to feign, unconditional; "
+        "prices alone are then tested.",
+    ),
+    click.option("--server", metavar="URL", help="A server with speculation that is running."),
+)

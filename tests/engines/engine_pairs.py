@@ -6,7 +6,9 @@ import torch
 from programs import TEXT, bpe_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from engines.kind import Models
 from engines.servers.llama_cpp import LlamaCpp
+from engines.settings import EngineSettings
 from estimator.prompts import embedded_prompts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer
@@ -57,4 +59,5 @@ def other_pair(folder: Path) -> tuple[str, str, list[tuple[int, ...]]]:
 
 def embedded_llama_cpp(folder: Path) -> LlamaCpp:
     """Returns llama.cpp with the embedded pair, written into a folder; one thread a model."""
-    return LlamaCpp.of_folders(TARGET, DRAFT, folder=folder, positions=POSITIONS, threads=1)
+    models = Models(TARGET, DRAFT, folder, POSITIONS)
+    return LlamaCpp.of_folders(models, EngineSettings("llama.cpp", threads=1))

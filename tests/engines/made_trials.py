@@ -49,7 +49,7 @@ def made_run(trial: Trial, seconds: Sequence[float], *, drafts: bool, at_once: b
     """Returns a run of texts of zeros, in which every draft stands; seconds of each text."""
     [gamma], tokens = trial.gammas, trial.max_new_tokens
     blocks = (tokens - 1) // (gamma + 1)
-    each = Counts(blocks, blocks * gamma, (blocks,) * gamma) if drafts else NOTHING
+    each = Counts.of(blocks, blocks * gamma, (blocks,) * gamma) if drafts else NOTHING
     texts = tuple(Completion((0,) * tokens, 1, float(time)) for time in seconds)
     return Run(texts, (sum([each] * len(texts), NOTHING),) if at_once else (each,) * len(texts))
 

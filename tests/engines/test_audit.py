@@ -33,7 +33,7 @@ def decoded(
                 accepted[stands] += 1
                 stands += 1
             at += stands + 1
-    return Counts(drafts, drafted, tuple(accepted))
+    return Counts.of(drafts, drafted, tuple(accepted))
 
 
 def prediction(texts: list[np.ndarray], *, drafts_past_end: bool = False):
@@ -119,7 +119,7 @@ def whole_blocks(stands: np.ndarray, *, end: int, gamma: int) -> Counts:
         accepted += run
         drafts += 1
         at += int(run.sum()) + 1
-    return Counts(drafts, gamma * drafts, tuple(accepted.tolist()))
+    return Counts.of(drafts, gamma * drafts, tuple(accepted.tolist()))
 
 
 def test_rare_acceptances_are_named_as_seldom_as_common_ones() -> None:
@@ -132,7 +132,7 @@ def test_rare_acceptances_are_named_as_seldom_as_common_ones() -> None:
     assert 2 < expected < 3
     assert poisson.sf(predicted.limits[0][1] * drafts, expected) < 1e-4
     assert poisson.sf(expected + 4 * np.sqrt(expected), expected) > 5e-4
-    assert not audit(predicted, Counts(drafts, 3 * drafts, (16, 0, 0))).explained
+    assert not audit(predicted, Counts.of(drafts, 3 * drafts, (16, 0, 0))).explained
 
 
 def test_feigned_rates_are_binomial() -> None:
@@ -140,8 +140,8 @@ def test_feigned_rates_are_binomial() -> None:
     assert predicted.rates[1].high == pytest.approx(0.1 + 1.96 * 0.03, abs=1e-4)
     # Of 100 drafts at 0.1, at most 23 and at least 1 are accepted in all but 1 of 10 000 cases.
     assert predicted.limits[1] == (0.01, 0.23)
-    assert audit(predicted, Counts(100, 200, (55, 12))).explained
-    assert not audit(predicted, Counts(100, 200, (75, 12))).explained
+    assert audit(predicted, Counts.of(100, 200, (55, 12))).explained
+    assert not audit(predicted, Counts.of(100, 200, (75, 12))).explained
 
 
 def scores(mean: float, generator: np.random.Generator) -> TextScores:
@@ -157,5 +157,5 @@ def test_texts_of_another_law_are_told_by_the_targets_own_view() -> None:
     gap = text_gap(other, own)
     assert gap is not None
     assert "mean log-probability of -9." in gap
-    found = audit(feigned([0.5], drafts=100), Counts(100, 100, (50,)), text_gap=gap)
+    found = audit(feigned([0.5], drafts=100), Counts.of(100, 100, (50,)), text_gap=gap)
     assert found.sentence.startswith("its texts are not the target's: the target gives")

@@ -40,20 +40,20 @@ def decoded(*readings: Counts) -> Run:
 
 
 def test_a_run_counts_what_came_between_readings() -> None:
-    own = decoded(Counts(5, 10, (3, 1)), Counts(6, 12, (4, 1)), Counts(8, 16, (5, 2)))
-    assert own.counts == (Counts(1, 2, (1, 0)), Counts(2, 4, (1, 1)))
-    assert own.total == Counts(3, 6, (2, 1))
+    own = decoded(Counts.of(5, 10, (3, 1)), Counts.of(6, 12, (4, 1)), Counts.of(8, 16, (5, 2)))
+    assert own.counts == (Counts.of(1, 2, (1, 0)), Counts.of(2, 4, (1, 1)))
+    assert own.total == Counts.of(3, 6, (2, 1))
     assert [part.total for part in own.parts] == list(own.counts)
 
 
 def test_a_restart_in_a_run_is_noticed() -> None:
-    with pytest.raises(ValueError, match=r"counters must not fall .* \(5, then 1\)"):
-        decoded(Counts(5, 10, (3, 1)), Counts(1, 2, (1, 0)))
+    with pytest.raises(ValueError, match=r"counters must not fall .* got 5 drafts, then 1"):
+        decoded(Counts.of(5, 10, (3, 1)), Counts.of(1, 2, (1, 0)))
 
 
 def test_runs_of_turns_are_one_run() -> None:
-    first, second = decoded(*[Counts(n, n, (0,)) for n in (0, 1)]), decoded(
-        *[Counts(n, n, (0,)) for n in (1, 3)]
+    first, second = decoded(*[Counts.of(n, n, (0,)) for n in (0, 1)]), decoded(
+        *[Counts.of(n, n, (0,)) for n in (1, 3)]
     )
     both = first + second
     assert (both.decoded, both.total.drafts, len(both.parts)) == (4, 3, 2)
@@ -61,9 +61,9 @@ def test_runs_of_turns_are_one_run() -> None:
 
 def test_pages_of_both_engines_count_alike() -> None:
     page = vllm_page(10, (6, 3)) + vllm_page(5, (2, 1), engine=1)
-    assert counters(page, prefix="vllm", turns_on="x") == Counts(15, 30, (8, 4))
+    assert counters(page, prefix="vllm", turns_on="x") == Counts.of(15, 30, (8, 4))
     page = llama_cpp_page(10, 19, (6,))
-    assert counters(page, prefix="llamacpp", turns_on="x") == Counts(10, 19, (6,))
+    assert counters(page, prefix="llamacpp", turns_on="x") == Counts.of(10, 19, (6,))
 
 
 def test_a_page_without_speculation_names_the_metric_and_what_turns_it_on() -> None:
@@ -84,7 +84,7 @@ def test_a_page_without_speculation_names_the_metric_and_what_turns_it_on() -> N
 def test_blocks_of_another_length_than_gamma_are_refused(
     drafted: int, past_end: bool, taken: bool
 ) -> None:
-    own = decoded(Counts(0, 0, ()), Counts(5, drafted, (2,)))
+    own = decoded(Counts.of(0, 0, ()), Counts.of(5, drafted, (2,)))
     if taken:
         own.require_gamma(3, drafts_past_end=past_end)
         return

@@ -120,7 +120,7 @@ def test_what_is_observed_of_a_live_server_is_what_it_counts(
     answer.write_text(json.dumps(post_json(f"{server.url}/completion", body)))
     found, counts = observe([server.url], gamma=GAMMA), server.counts()
     assert (found.drafts, found.drafted) == (counts.drafts, counts.drafted)
-    assert found.hits == counts.accepted + (0,) * (GAMMA - len(counts.accepted))
+    assert found.hits == counts.by_position + (0,) * (GAMMA - len(counts.by_position))
     between, timed = found.since(before), observe([str(answer)], gamma=GAMMA)
     assert (timed.drafted, timed.accepted) == (between.drafted, between.accepted)
     # Where a single token is left to emit, the last pass drafts nothing.

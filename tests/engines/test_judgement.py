@@ -79,7 +79,7 @@ def greedy_row(
     texts, tokens = gaps.shape
     trial = made_trial(gamma=4, prompts=texts, tokens=tokens, repeats=repeats, kind=kind)
     [case] = trial.cases
-    counts = Counts(blocks, 4 * blocks, (blocks,) * accepted)
+    counts = Counts.of(blocks, 4 * blocks, (blocks,) * accepted)
     own = tuple(Completion(tuple((row > 0).astype(int).tolist()), 1, blocks * STEP) for row in gaps)
     alone = (Completion((0,) * tokens, 1, ALONE * (tokens - 1)),) * texts
     runs = {

@@ -75,7 +75,7 @@ def test_vllm_writes_the_targets_text_in_the_steps_that_replay_expects(vllm: Vll
     assert own.steps(drafts_past_end=True) == steps
     # The server counted nothing but these texts.
     assert (found.gamma, found.drafts, found.drafted) == (GAMMA, counts.drafts, counts.drafted)
-    assert found.hits == counts.accepted == own.total.accepted
+    assert found.hits == counts.by_position == own.total.by_position
     assert found.version == server.version
 
 

@@ -151,9 +151,8 @@ def test_a_draft_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
         *(
             ([option, value], f"{option} cannot be given with --engine")
             for option, value in (
-                ("--verification", "block"), ("--batch-size", "2"), ("--synthetic", "0.5"),
-                ("--server", "http://127.0.0.1:1"), ("--context", "64"), ("--batch", "1,2"),
-                ("--compile", "on"),
+                ("--verification", "block"), ("--batch-size", "2"), ("--context", "64"),
+                ("--batch", "1,2"), ("--compile", "on"),
             )
         ),
         (["--concurrency", "1,4"], "concurrency must be one number with measure"),
