@@ -1,15 +1,26 @@
-"""An n-gram model of a user's text, as they ask for it."""
+"""N-gram models of a user's text: trained and scored, as they ask for it."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from estimator.drafters.kind import EMBEDDED
 from estimator.loading.corpora import load_named_tokenizer, read_corpus
 from estimator.notices import notice
 from estimator.progress import SILENT, Progress
-from ngram.formats.description import Description, Smoothing
+from ngram.formats.cache import load_model
+from ngram.formats.description import (
+    Description,
+    Smoothing,
+    description_path,
+    read_description,
+    require_tokenizer,
+)
+from ngram.rows.perplexity import Score, score_kenlm, score_rows
+from ngram.rows.rows import Rows
+from ngram.rows.vocabulary import vocabulary_of
 from ngram.rows.words import check_order
 from ngram.training.estimate import prune_thresholds
 from ngram.training.lmplz import find_lmplz
@@ -111,3 +122,62 @@ def _everywhere(name: str) -> str:
     """Returns a tokenizer's name as it holds elsewhere too: of a folder, its absolute path."""
     path = Path(name)
     return str(path.resolve()) if name != EMBEDDED and path.is_dir() else name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreNgram:
+    """A text whose perplexity under an n-gram model is asked for.
+
+    model: an ARPA file.
+    sources, pattern: files and folders of text, and which files of these.
+    tokenizer_name: as for training; None: the one that the model was trained with.
+    binary: KenLM's own form of the model, for KenLM to read; None: the ARPA file.
+    force: take the model though its tokenizer differs.
+    """
+
+    model: Path
+    sources: tuple[str, ...]
+    pattern: str | None = None
+    tokenizer_name: str | None = None
+    binary: Path | None = None
+    force: bool = False
+
+
+def score_ngram(
+    request: ScoreNgram, read: Progress = SILENT, scored: Progress = SILENT
+) -> tuple[Score, Score | None]:
+    """Returns the perplexity by our rows and by KenLM, which refuses models of order 1: None.
+
+    Args:
+      request: what is asked.
+      read: counts files of text.
+      scored: counts tokens.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    name, tokenizer = _tokenizer(request)
+    if not request.force:
+        require_tokenizer(request.model, tokenizer, name=name)
+    rows = Rows(load_model(request.model), vocabulary_of(tokenizer))
+    corpus = read_corpus(request.sources, request.pattern, tokenizer, progress=read)
+    scored.expect(len(corpus.sentences))
+    ours = score_rows(rows, corpus.sentences, scored.step)
+    if rows.model.order == 1:
+        return ours, None
+    file = request.model if request.binary is None else request.binary
+    return ours, score_kenlm(file, corpus.sentences)
+
+
+def _tokenizer(request: ScoreNgram) -> tuple[str, Any]:
+    """Returns the tokenizer to read the text with, after its name."""
+    if request.tokenizer_name is not None:
+        return request.tokenizer_name, load_named_tokenizer(request.tokenizer_name)
+    description = read_description(request.model)
+    if description is None:
+        raise ValueError(f"tokenizer must be given for {request.model}, which has no description")
+    try:
+        return description.tokenizer, load_named_tokenizer(description.tokenizer)
+    except ValueError as error:
+        beside = description_path(request.model)
+        raise ValueError(f"{error} (named by {beside}; --tokenizer overrides it)") from error

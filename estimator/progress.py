@@ -9,8 +9,8 @@ class Progress(Protocol):
     def expect(self, steps: int) -> None:
         """Adds to the steps to come; less than 0: so many are not needed."""
 
-    def step(self) -> None:
-        """Counts one step."""
+    def step(self, count: int = 1) -> None:
+        """Counts steps."""
 
 
 class Silent:
@@ -19,7 +19,7 @@ class Silent:
     def expect(self, steps: int) -> None:
         """Does nothing."""
 
-    def step(self) -> None:
+    def step(self, count: int = 1) -> None:
         """Does nothing."""
 
 

@@ -42,9 +42,9 @@ class Bar:
         self._bar.total += steps
         self._bar.refresh()
 
-    def step(self) -> None:
-        """Counts one step."""
-        self._bar.update()
+    def step(self, count: int = 1) -> None:
+        """Counts steps."""
+        self._bar.update(count)
 
     def print(self, text: str) -> None:
         """Prints to stdout, with the bar out of the way."""
