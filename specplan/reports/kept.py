@@ -33,9 +33,9 @@ class Kept:
         """Adds to the prompts."""
         self._prompts += steps
 
-    def step(self) -> None:
-        """Counts a prompt whose traces are kept."""
-        self._finished += 1
+    def step(self, count: int = 1) -> None:
+        """Counts prompts whose traces are kept."""
+        self._finished += count
 
     def __exit__(
         self,
