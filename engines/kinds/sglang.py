@@ -53,6 +53,14 @@ def _tree(depth: int, widest: int, nodes: int) -> str:
 KIND = EngineKind(
     name="sglang",
     title="SGLang",
-    prints=(Printed("metrics", ("sglang",), later("engines.observing.sglang:read_page")),),
+    prints=(
+        Printed("metrics", ("sglang",), later("engines.observing.sglang:read_page")),
+        Printed(
+            "JSON",
+            ("accept_length",),
+            later("engines.observing.sglang:read_bench"),
+            "SGLang's bench_serving",
+        ),
+    ),
     exports=Exports(_fixed, draft_sampling="argmax", schedule=_schedule, tree=_tree),
 )

@@ -77,7 +77,7 @@ KIND = EngineKind(
         Printed("log", ("SpecDecoding metrics:",), later("engines.observing.vllm:read_log")),
         Printed(
             "JSON",
-            ("spec_decode_num_drafts",),
+            ("spec_decode_num_drafts", "model_id"),
             later("engines.observing.vllm:read_bench"),
             "vllm bench serve",
         ),

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from engines.counting.counts import Counts, restarted
 from engines.counting.rates import Rate, rate_interval
 from engines.observing.alphas import alpha_of_positions, alpha_of_totals, iid_p_value
+from engines.observing.timing import Timed, added, subtracted
 from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.by_position import CUT_SHORT, ByPosition
 from simulator.acceptance.iid import Iid
@@ -27,6 +28,7 @@ class Observation(Counts):
     stated_gamma: drafted tokens per block, as the deployment is set; None: not told.
     version, model: of the engine, and what it serves; None: not told.
     began: when the counters began, in seconds since 1970; None: not told.
+    timed: how long tokens took; None: not told.
     """
 
     kind: str
@@ -35,6 +37,7 @@ class Observation(Counts):
     version: str | None = None
     model: str | None = None
     began: float | None = None
+    timed: Timed | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.accepted <= self.drafted:
@@ -63,6 +66,19 @@ class Observation(Counts):
         """Returns what a server's own counters tell, and what else its page does."""
         return cls(**vars(counts), kind=kind, origin="metrics", stated_gamma=gamma, **told)
 
+    @classmethod
+    def undrafted(cls, *, kind: str, origin: Origin, **told: Any) -> Observation:
+        """Returns what is told of a run without speculation."""
+        return cls(
+            drafts=0,
+            drafted=0,
+            accepted=0,
+            kind=kind,
+            origin=origin,
+            stated_gamma=None,
+            **told,
+        )
+
     def since(self, earlier: Observation) -> Observation:
         """Returns what was counted after `earlier`, by the same server.
 
@@ -72,7 +88,7 @@ class Observation(Counts):
         self._require_alike(earlier)
         if self.began != earlier.began:
             raise restarted(earlier, self)
-        return super().since(earlier)
+        return replace(super().since(earlier), timed=subtracted(self.timed, earlier.timed))
 
     def __add__(self, other: Observation) -> Observation:
         """Returns the counts of two servers of one kind and γ together; positions if both tell."""
@@ -82,6 +98,7 @@ class Observation(Counts):
             model=self.model if self.model == other.model else None,
             version=self.version if self.version == other.version else None,
             began=None,
+            timed=added(self.timed, other.timed),
         )
 
     def _require_alike(self, other: Observation) -> None:

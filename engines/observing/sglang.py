@@ -1,11 +1,14 @@
-"""SGLang's metrics page: it counts target passes of blocks and generated tokens, no positions."""
+"""SGLang's metrics page and bench: target passes of blocks and generated tokens, no positions."""
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 from engines.counting.counters import samples
-from engines.observing.observation import Observation
+from engines.observing.observation import Observation, whole_number
+from engines.observing.timing import number, timed_bench
 
 TURNS_ON = "--speculative-algorithm (and --enable-metrics)"
 CALLS, GENERATED, REQUESTS = "spec_verify_calls", "generation_tokens", "num_requests"
@@ -55,4 +58,44 @@ def read_page(page: str, gamma: int | None) -> Observation:
         drafted=calls * steps,
         accepted=round(totals[GENERATED] - totals[REQUESTS]) - calls,
         model=models.pop() if len(models) == 1 else None,
+    )
+
+
+def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
+    """Returns what a line of `sglang.bench_serving --output-file` tells.
+
+    Counts follow from its tokens and its accepted length, which is the server's since its start.
+
+    Args:
+      result: of one run.
+      gamma: drafted tokens per block, where the result does not tell it; 0: nothing was drafted.
+
+    Raises:
+      ValueError: if it tells no accepted length, or nothing tells γ.
+    """
+    timed, length = timed_bench(result), number(result, "accept_length")
+    if gamma == 0 and length == 0:
+        return Observation.undrafted(kind="sglang", origin="bench", timed=timed)
+    if length < 1:
+        raise ValueError(
+            f"accept_length must be at least 1, got {length:g}: speculation is off; {TURNS_ON} "
+            "turns it on"
+        )
+    server = result.get("server_info")
+    steps = server.get("speculative_num_steps") if isinstance(server, Mapping) else None
+    steps = gamma if steps is None else steps
+    if not isinstance(steps, int) or steps < 1:
+        raise ValueError(f"gamma must be given as at least 1 beside accept_length, got {steps}")
+    if length > steps + 1:
+        raise ValueError(f"accept_length must be at most {steps + 1}, gamma + 1, got {length:g}")
+    tokens = whole_number(result, "total_output_tokens") - whole_number(result, "completed")
+    drafts = round(tokens / length)
+    return Observation(
+        kind="sglang",
+        origin="bench",
+        stated_gamma=steps,
+        drafts=drafts,
+        drafted=drafts * steps,
+        accepted=tokens - drafts,
+        timed=timed,
     )

@@ -9,6 +9,7 @@ from typing import Any
 
 from engines.observing.observation import Observation, whole_number
 from engines.observing.pages import observed_page
+from engines.observing.timing import timed_bench
 
 TURNS_ON = "--speculative-config"
 MARK = "SpecDecoding metrics:"
@@ -90,12 +91,27 @@ def _drafts(accepted: int, drafted: int, thousandths: Sequence[int]) -> int:
     return min(drafted, max(fewest, round(1000 * accepted / max(total, gamma / 2))))
 
 
-def read_bench(result: Mapping[str, Any], _gamma: int | None) -> Observation:
-    """Returns what a result of `vllm bench serve --save-result` counts.
+def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
+    """Returns what a result of `vllm bench serve --save-result` counts and times.
+
+    Args:
+      result: of one run.
+      gamma: 0 where the user says that nothing was drafted; else the result tells it.
 
     Raises:
       ValueError: if it lacks a count.
     """
+    model = result.get("model_id")
+    told: dict[str, Any] = {
+        "model": model if isinstance(model, str) else None,
+        "timed": timed_bench(result),
+    }
+    if "spec_decode_num_drafts" not in result:
+        if gamma == 0:
+            return Observation.undrafted(kind="vllm", origin="bench", **told)
+        raise ValueError(
+            "vllm bench serve must tell spec_decode_num_drafts, got none: speculation is off"
+        )
     drafts = whole_number(result, "spec_decode_num_drafts")
     rates = result.get("spec_decode_per_position_acceptance_rates")
     if not isinstance(rates, list) or not rates:
@@ -103,7 +119,6 @@ def read_bench(result: Mapping[str, Any], _gamma: int | None) -> Observation:
             "vllm bench serve must tell spec_decode_per_position_acceptance_rates, got "
             f"{rates!r}"
         )
-    model = result.get("model_id")
     return Observation(
         kind="vllm",
         origin="bench",
@@ -112,5 +127,5 @@ def read_bench(result: Mapping[str, Any], _gamma: int | None) -> Observation:
         drafted=whole_number(result, "spec_decode_draft_tokens"),
         accepted=whole_number(result, "spec_decode_accepted_tokens"),
         by_position=tuple(round(float(rate) * drafts) for rate in rates),
-        model=model if isinstance(model, str) else None,
+        **told,
     )

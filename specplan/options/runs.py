@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 DEFAULT_CONTEXT = 1024
 _SPEEDS = ("tpot", "tps", "total_tps")
 _ACCEPTED = ("length", "rates", "accepted")
-_KEYS = ("gamma", *_SPEEDS, *_ACCEPTED, "batch", "context")
+_KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context")
 
 
 def parse_runs(
@@ -46,15 +46,19 @@ def parse_run(text: str) -> Run:
 
     gamma; one of tpot (ms a token), tps (tokens/s of one sequence) and total_tps (of all); beyond
     gamma 0 one of length, rates (R/R/..., counting all drafts) and accepted (a share, or A/B of
-    drafted tokens); batch (default 1) and context.
+    drafted tokens); batch (default 1) and context. In place of time and length, file: what
+    `specplan observe` reads; gamma and batch, too, where it tells them.
 
     Raises:
+      OSError: if its file cannot be read.
       ValueError: if a key is unknown, missing or given twice, or a value cannot be.
     """
     from simulator.cost.machine import Drafting, LoadPoint
     from simulator.cost.runs import Run
 
     stated = _pairs(text)
+    if "file" in stated:
+        stated = _with_file(stated)
     gamma = _integer(stated, "gamma", None)
     load = LoadPoint(_integer(stated, "context", DEFAULT_CONTEXT), _integer(stated, "batch", 1))
     if gamma == 0:
@@ -76,6 +80,32 @@ def _pairs(text: str) -> dict[str, str]:
             raise ValueError(f"{key} is given twice in {text!r}")
         stated[key] = value
     return stated
+
+
+def _with_file(stated: Mapping[str, str]) -> dict[str, str]:
+    """Returns what a run's file and the keys beside it state together."""
+    from engines.sources import observe
+
+    file, beside = stated["file"], {key: stated[key] for key in stated if key != "file"}
+    for key in (*_SPEEDS, *_ACCEPTED):
+        if key in beside:
+            raise ValueError(f"{key} must not be given beside file, which tells it, got {file}")
+    gamma = _integer(beside, "gamma", None) if "gamma" in beside else None
+    seen = observe([file], gamma=gamma)
+    if seen.timed is None:
+        raise ValueError(f"{file} must tell the time of a token, got none")
+    told = {"tpot": repr(1e3 * seen.timed.seconds_per_token)}
+    if seen.timed.batch is not None:
+        told["batch"] = str(seen.timed.batch)
+    if seen.drafts > 0:
+        if seen.stated_gamma is None:
+            raise ValueError(f"gamma must be given beside {file}, which does not tell it")
+        if gamma not in (None, seen.stated_gamma):
+            raise ValueError(f"gamma must be the {seen.stated_gamma} of {file}, got {gamma}")
+        told |= {"gamma": str(seen.stated_gamma), "length": repr(seen.block_efficiency)}
+    elif gamma != 0:
+        raise ValueError(f"{file} must count drafts, got none (without speculation: gamma=0)")
+    return told | beside
 
 
 def _one_of(stated: Mapping[str, str], keys: tuple[str, ...], text: str) -> str:
@@ -139,5 +169,5 @@ class Runs:
         metavar="KEY=VALUE,...",
         help="What your server did, repeatable: gamma (0: no speculation), tpot (ms a token), tps "
         "or total_tps with batch, and length (mean acceptance length), rates (R/R/...) or "
-        "accepted.",
+        "accepted; or file, its bench's JSON, with what that does not tell.",
     )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SINCE = {
     "metrics": "since the server started, warm-up included",
     "log": "in the lines of its log",
-    "bench": "in a run of vllm bench serve",
+    "bench": "in a run of a bench",
     "timings": "in its answers",
 }
 

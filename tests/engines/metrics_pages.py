@@ -73,7 +73,13 @@ length: 1.50, Accepted throughput: 2.50 tokens/s, Drafted throughput: 15.00 toke
 acceptance rate: 16.7%
 """
 BENCH = """{"backend": "openai", "model_id": "M", "completed": 8,
+"total_output_tokens": 408, "max_concurrency": 4, "mean_tpot_ms": 5.0, "median_tpot_ms": 4.8,
 "spec_decode_acceptance_rate": 33.3, "spec_decode_acceptance_length": 2.0,
 "spec_decode_num_drafts": 200,
 "spec_decode_draft_tokens": 600, "spec_decode_accepted_tokens": 200,
 "spec_decode_per_position_acceptance_rates": [0.6, 0.3, 0.1]}"""
+SGLANG_BENCH = """{"backend": "sglang", "dataset_name": "random", "max_concurrency": 4,
+"completed": 8, "total_output_tokens": 408, "mean_e2e_latency_ms": 260.0,
+"mean_tpot_ms": 4.0, "median_tpot_ms": 3.9, "concurrency": 3.9, "accept_length": 2.5}"""
+ANSWER = """{"content": "x", "timings": {"prompt_n": 5, "predicted_n": 65, "predicted_ms": 320.0,
+"predicted_per_second": 203.1, "draft_n": 90, "draft_n_accepted": 34}}"""

@@ -1,12 +1,20 @@
 """What servers print: metrics pages, logs, JSON; each read into the same counts."""
 
-import json
 from pathlib import Path
 
 import pytest
-from metrics_pages import BENCH, LOG, llama_cpp_page, sglang_page, vllm_page
+from metrics_pages import (
+    ANSWER,
+    BENCH,
+    LOG,
+    SGLANG_BENCH,
+    llama_cpp_page,
+    sglang_page,
+    vllm_page,
+)
 
 from engines.observing.observation import Observation
+from engines.observing.timing import Timed
 from engines.sources import observe
 
 
@@ -102,14 +110,41 @@ def test_a_result_of_vllm_bench_serve_is_read(saved) -> None:
     found = saved(BENCH)
     assert (found.origin, found.model, found.gamma) == ("bench", "M", 3)
     assert (found.drafts, found.accepted, found.hits) == (200, 200, (120, 60, 20))
+    assert found.timed == Timed(2.0, 400, batch=4)
+
+
+def test_a_result_of_sglangs_bench_is_read(saved) -> None:
+    found = saved(SGLANG_BENCH, gamma=3)
+    # 400 tokens after the prompts', 2.5 a block.
+    assert (found.kind, found.origin, found.gamma) == ("sglang", "bench", 3)
+    assert (found.drafts, found.drafted, found.accepted) == (160, 480, 240)
+    assert found.timed == Timed(1.6, 400, batch=4)
+    told = SGLANG_BENCH.replace("}", ', "server_info": {"speculative_num_steps": 4}}')
+    assert saved(told).gamma == 4
+
+
+def test_a_bench_that_has_no_mean_is_timed_by_its_median(saved) -> None:
+    found = saved(BENCH.replace('"mean_tpot_ms": 5.0', '"mean_tpot_ms": null'))
+    assert found.timed is not None
+    assert found.timed.seconds_per_token == pytest.approx(4.8e-3)
+    assert saved(BENCH.replace("_tpot_", "_ttft_")).timed is None
+
+
+def test_times_of_several_sources_are_weighted_by_their_tokens(saved) -> None:
+    slower = BENCH.replace('"mean_tpot_ms": 5.0', '"mean_tpot_ms": 9.0').replace("408", "1208")
+    both = saved(BENCH, slower).timed
+    assert both is not None
+    assert both.seconds_per_token == pytest.approx((400 * 5e-3 + 1200 * 9e-3) / 1600)
 
 
 def test_llama_cpps_timings_are_summed_over_lines(saved) -> None:
-    answer = {"content": "x", "timings": {"predicted_n": 65, "draft_n": 90, "draft_n_accepted": 34}}
-    found = saved(f"{json.dumps(answer)}\n{json.dumps(answer)}\n")
+    answer = ANSWER.replace("\n", "")
+    found = saved(f"{answer}\n{answer}\n")
     # 64 tokens after the prompt's, 34 of them drafted: 30 passes.
     assert (found.origin, found.drafts, found.drafted, found.accepted) == ("timings", 60, 180, 68)
     assert found.gamma == 3
+    # The time of an answer begins at its first token.
+    assert found.timed == Timed(0.64, 128, batch=1)
 
 
 def test_several_files_are_summed(saved) -> None:
@@ -159,6 +194,23 @@ def test_several_files_are_summed(saved) -> None:
         ('{"error": 1}', "must have timings .* or spec_decode_num_drafts .*, got error"),
         ("{", "JSON of drafts must be JSON, got: "),
         ("[1]", "JSON of drafts must be objects, got int"),
+        (
+            BENCH.replace("spec_decode", "decode"),
+            "vllm bench serve must tell spec_decode_num_drafts, got none: speculation is off",
+        ),
+        (BENCH.replace("5.0", '"5"'), "mean_tpot_ms must be a number of at least 0, got '5'"),
+        (
+            SGLANG_BENCH,
+            "gamma must be given as at least 1 beside accept_length, got None",
+        ),
+        (
+            SGLANG_BENCH.replace("2.5", "null"),
+            "accept_length must be at least 1, got 0: speculation is off; --speculative-algorithm",
+        ),
+        (
+            f"[{BENCH}, {BENCH.replace(': 4,', ': 8,')}]",
+            "sources must be of one batch, got 4 and 8",
+        ),
         (
             BENCH.replace("200,", '"many",', 1),
             "spec_decode_num_drafts must be a whole number of at least 0, got 'many'",

@@ -1,8 +1,10 @@
 """Plans from what a server did: runs alone, and beside a roofline."""
 
 import json
+from pathlib import Path
 
 import pytest
+from metrics_pages import ANSWER, BENCH, SGLANG_BENCH
 from plan_inputs import run
 
 from specplan.options.runs import parse_run
@@ -86,7 +88,7 @@ def test_runs_are_read_in_every_form(text: str, seconds: float, length: float) -
         ("--run tpot=4,length=2", "gamma must be given"),
         ("--run gamma=x,tpot=4,length=2", "gamma must be an integer, got x"),
         ("--run gamma=3,tpot=4,rates=0.5/0.4", "rates must be 3, one for each position"),
-        ("--run gamma=3,speed=4", "must be KEY=VALUE,... with keys gamma, tpot"),
+        ("--run gamma=3,speed=4", "must be KEY=VALUE,... with keys file, gamma, tpot"),
         ("--run gamma=3,gamma=4,tpot=4,length=2", "gamma is given twice"),
         ("--run gamma=1,tpot=4,length=2 --run gamma=3,tpot=1,length=2",
          "a step (tpot times length) of gamma 3 must take at least about that of gamma 1"),
@@ -99,6 +101,85 @@ def test_runs_are_read_in_every_form(text: str, seconds: float, length: float) -
 )  # fmt: skip
 def test_runs_that_cannot_be_are_refused_in_one_line(text: str, message: str) -> None:
     result = run(text)
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stderr.count("\n") == 1
+
+
+FILES = {
+    "vllm.json": BENCH,
+    "off.json": BENCH.replace("spec_decode", "decode"),
+    "sglang.json": SGLANG_BENCH,
+    "sglang_off.json": SGLANG_BENCH.replace("2.5", "null"),
+    "llama.json": ANSWER,
+    "llama_off.json": '{"timings": {"predicted_n": 65, "predicted_ms": 640.0}}',
+    "untimed.json": BENCH.replace("_tpot_", "_ttft_"),
+    "silent.json": BENCH.replace("200", "0").replace("600", "0").replace("0.6, 0.3, 0.1", "0, 0"),
+}
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Writes what benches saved into the current folder."""
+    monkeypatch.chdir(tmp_path)
+    for name, text in FILES.items():
+        Path(name).write_text(text)
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("text", "gamma", "milliseconds", "length", "batch"),
+    [
+        ("file=vllm.json", 3, 5.0, 2.0, 4),
+        ("file=vllm.json,gamma=3,batch=1", 3, 5.0, 2.0, 1),
+        ("file=off.json,gamma=0", 0, 5.0, 1.0, 4),
+        ("file=sglang.json,gamma=3", 3, 4.0, 2.5, 4),
+        ("file=sglang_off.json,gamma=0", 0, 4.0, 1.0, 4),
+        # 34 of 90 drafted tokens stood in 30 blocks; 64 tokens after the first took 320 ms.
+        ("file=llama.json,gamma=3", 3, 5.0, 64 / 30, 1),
+        ("file=llama_off.json,gamma=0", 0, 10.0, 1.0, 1),
+    ],
+)
+def test_runs_are_read_from_what_benches_save(
+    text: str, gamma: int, milliseconds: float, length: float, batch: int
+) -> None:
+    parsed = parse_run(text)
+    assert (parsed.gamma, parsed.load.batch) == (gamma, batch)
+    assert parsed.seconds_per_token == pytest.approx(milliseconds / 1e3)
+    assert parsed.length == pytest.approx(length)
+
+
+@pytest.mark.usefixtures("files")
+def test_a_file_plans_as_its_numbers_do() -> None:
+    numbers = planned("--run gamma=0,tpot=5,batch=4 --run gamma=3,tpot=5,length=2,batch=4")
+    files = planned("--run file=off.json,gamma=0 --run file=vllm.json")
+    assert files["optimal_gamma"] == numbers["optimal_gamma"]
+    assert files["improvement_factor"] == pytest.approx(numbers["improvement_factor"])
+
+
+@pytest.mark.usefixtures("files")
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("file=none.json", "none.json: No such file or directory"),
+        ("file=vllm.json,tpot=3", "tpot must not be given beside file, which tells it"),
+        ("file=vllm.json,length=3", "length must not be given beside file, which tells it"),
+        ("file=vllm.json,gamma=4", "gamma must be the 3 of vllm.json, got 4"),
+        ("file=vllm.json,gamma=0", "gamma must be the 3 of vllm.json, got 0"),
+        ("file=off.json", "off.json: vllm bench serve must tell spec_decode_num_drafts, got none"),
+        ("file=off.json,gamma=3", "must tell spec_decode_num_drafts, got none"),
+        ("file=sglang.json", "gamma must be given as at least 1 beside accept_length, got None"),
+        ("file=sglang.json,gamma=0", "given as at least 1 beside accept_length, got 0"),
+        ("file=sglang.json,gamma=1", "accept_length must be at most 2, gamma + 1, got 2.5"),
+        ("file=llama.json", "gamma must be given beside llama.json, which does not tell it"),
+        ("file=llama.json,gamma=0", "gamma must be at least the 3 tokens that blocks drafted"),
+        ("file=untimed.json", "untimed.json must tell the time of a token, got none"),
+        ("file=silent.json", "silent.json must count drafts, got none"),
+        ("vllm.json", "must be KEY=VALUE,... with keys file, gamma"),
+    ],
+)
+def test_files_that_tell_no_run_are_refused_in_one_line(text: str, message: str) -> None:
+    result = run(f"--run {text}")
     assert result.exit_code == 2
     assert message in result.stderr
     assert result.stderr.count("\n") == 1

@@ -1,0 +1,87 @@
+"""What sources tell of time: how long the tokens after a sequence's first took."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_TOKEN_TIMES = ("mean_tpot_ms", "median_tpot_ms")
+
+
+@dataclass(frozen=True, slots=True)
+class Timed:
+    """Times between tokens of a sequence, summed over all sequences.
+
+    seconds: above 0; tokens: those after each sequence's first, at least 1.
+    batch: sequences decoded together at most; None: not told.
+    """
+
+    seconds: float
+    tokens: int
+    batch: int | None = None
+
+    @property
+    def seconds_per_token(self) -> float:
+        """Between two tokens of one sequence, on average."""
+        return self.seconds / self.tokens
+
+
+def added(first: Timed | None, other: Timed | None) -> Timed | None:
+    """Returns the times of both together; None where one of them tells none.
+
+    Raises:
+      ValueError: if they are of several batch sizes.
+    """
+    if first is None or other is None:
+        return None
+    if first.batch != other.batch:
+        raise ValueError(f"sources must be of one batch, got {first.batch} and {other.batch}")
+    return Timed(first.seconds + other.seconds, first.tokens + other.tokens, first.batch)
+
+
+def subtracted(later: Timed | None, earlier: Timed | None) -> Timed | None:
+    """Returns what was timed in between; None where that is nothing, or not told."""
+    if later is None or earlier is None:
+        return None
+    seconds, tokens = later.seconds - earlier.seconds, later.tokens - earlier.tokens
+    return Timed(seconds, tokens, later.batch) if seconds > 0 and tokens > 0 else None
+
+
+def timed_bench(result: Mapping[str, Any]) -> Timed | None:
+    """Returns what a bench of a server times; None where nothing was streamed.
+
+    The names are those of `vllm bench serve` and of SGLang's `bench_serving`: the mean over
+    requests, else their median.
+
+    Raises:
+      ValueError: if a time is no number, or below 0.
+    """
+    for name in _TOKEN_TIMES:
+        milliseconds = number(result, name)
+        if milliseconds > 0:
+            break
+    else:
+        return None
+    emitted, requests = result.get("total_output_tokens"), result.get("completed")
+    # One token stands for all where a result does not count them.
+    tokens = 1
+    if isinstance(emitted, int) and isinstance(requests, int):
+        tokens = max(1, emitted - requests)
+    batch = result.get("max_concurrency")
+    return Timed(milliseconds / 1e3 * tokens, tokens, batch if isinstance(batch, int) else None)
+
+
+def number(printed: Mapping[str, Any], name: str) -> float:
+    """Returns a number of a JSON object; 0 where it is null or missing.
+
+    Raises:
+      ValueError: if it is no number, or below 0.
+    """
+    found = printed.get(name)
+    if found is None:
+        return 0.0
+    if isinstance(found, bool) or not isinstance(found, (int, float)) or not 0 <= found < math.inf:
+        raise ValueError(f"{name} must be a number of at least 0, got {found!r}")
+    return float(found)
