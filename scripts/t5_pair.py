@@ -1,12 +1,15 @@
-"""What the scripts that train T5 pairs share: tokenizer, model, loss, texts, prompts."""
+"""What the scripts that train T5 pairs share: tokenizer, models, loss, texts, prompts."""
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from tqdm import tqdm
+from training import made_on
 from transformers import (
     DynamicCache,
     EncoderDecoderCache,
@@ -16,40 +19,100 @@ from transformers import (
 )
 
 from reference.atomic.whole_file import whole_file
+from reference.training.loop import Training, train
+from reference.training.publish import publish
+from reference.training.schedule import Schedule
 
 IGNORED = -100
 """The label of padding, which T5's loss leaves out."""
+BUCKETS = 16
+TEXT_TOKENS = 80
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Of one of the T5 models, and how many steps it is trained for."""
+
+    width: int
+    feedforward: int
+    heads: int
+    encoder_layers: int
+    decoder_layers: int
+    steps: int
 
 
 def t5(
-    tokenizer: PreTrainedTokenizerFast,
-    *,
-    width: int,
-    feedforward: int,
-    heads: int,
-    encoder_layers: int,
-    decoder_layers: int,
-    buckets: int,
-    dropout: float,
+    tokenizer: PreTrainedTokenizerFast, shape: Shape, *, dropout: float
 ) -> T5ForConditionalGeneration:
     """Returns a freshly initialised T5 whose texts begin with padding, as T5's do."""
     return T5ForConditionalGeneration(
         T5Config(
             vocab_size=len(tokenizer),
-            d_model=width,
-            d_kv=width // heads,
-            d_ff=feedforward,
-            num_heads=heads,
-            num_layers=encoder_layers,
-            num_decoder_layers=decoder_layers,
-            relative_attention_num_buckets=buckets,
-            relative_attention_max_distance=4 * buckets,
+            d_model=shape.width,
+            d_kv=shape.width // shape.heads,
+            d_ff=shape.feedforward,
+            num_heads=shape.heads,
+            num_layers=shape.encoder_layers,
+            num_decoder_layers=shape.decoder_layers,
+            relative_attention_num_buckets=BUCKETS,
+            relative_attention_max_distance=4 * BUCKETS,
             dropout_rate=dropout,
             pad_token_id=tokenizer.pad_token_id,
             eos_token_id=tokenizer.eos_token_id,
             decoder_start_token_id=tokenizer.pad_token_id,
         )
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Lessons:
+    """What both models of a pair learn, and how.
+
+    batch: of a step; loss: of a model on it.
+    optimizers: of a model.
+    judged: what a trained model's note says of its texts.
+    """
+
+    batch: Callable[[int], Tensor]
+    loss: Callable[[T5ForConditionalGeneration, Tensor], Tensor]
+    optimizers: Callable[[T5ForConditionalGeneration], list[torch.optim.Optimizer]]
+    judged: Callable[[T5ForConditionalGeneration], dict[str, Any]]
+    peak_rate: float
+    dropout: float
+    seed: int
+
+
+def train_pair(
+    output: Path, tokenizer: PreTrainedTokenizerFast, shapes: Mapping[str, Shape], lessons: Lessons
+) -> None:
+    """Trains each model into its folder, from its last checkpoint on; one that is there is left."""
+    for name, shape in shapes.items():
+        folder, checkpoint = output / name, output / f"{name}.checkpoint.safetensors"
+        if folder.exists():
+            print(f"{name}: already trained, left as it is", flush=True)
+            continue
+        torch.manual_seed(lessons.seed)
+        model = t5(tokenizer, shape, dropout=lessons.dropout)
+        schedule = Schedule(shape.steps, lessons.peak_rate)
+        trained = train(
+            model,
+            Training(name, schedule, checkpoint, seed=lessons.seed),
+            batch=lessons.batch,
+            loss=lambda batch, _, model=model: lessons.loss(model, batch),  # type: ignore[misc]
+            optimizers=lessons.optimizers(model),
+        )
+        note = {
+            "layers": {"encoder": shape.encoder_layers, "decoder": shape.decoder_layers},
+            "parameters": model.num_parameters(),
+            "steps": shape.steps,
+            "seed": lessons.seed,
+            "seconds_since_last_resumed": round(trained.seconds, 1),
+            **lessons.judged(model),
+            **made_on(),
+        }
+        publish(folder, model, tokenizer, note)
+        checkpoint.unlink(missing_ok=True)
+        print(f"{name}: {json.dumps(note)}", flush=True)
 
 
 def kept_tokenizer(
@@ -97,7 +160,6 @@ def greedy_texts(
     tokenizer: PreTrainedTokenizerFast,
     texts: Sequence[str],
     *,
-    max_new_tokens: int,
     batch: int = 100,
 ) -> list[str]:
     """Returns the model's greedy output for each of the texts."""
@@ -107,7 +169,7 @@ def greedy_texts(
         ids = model.generate(
             input_ids=given.input_ids,
             attention_mask=given.attention_mask,
-            max_new_tokens=max_new_tokens,
+            max_new_tokens=TEXT_TOKENS,
             do_sample=False,
             # Made by itself, `generate` would count the layers of the encoder.
             past_key_values=EncoderDecoderCache(DynamicCache(), DynamicCache()),

@@ -16,13 +16,9 @@ On Linux, a memory allocator that keeps freed memory halves the time:
 MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000.
 """
 
-import argparse
-import json
-import os
 import platform
 import time
 from collections.abc import Callable
-from datetime import date
 from pathlib import Path
 
 import numpy as np
@@ -33,17 +29,20 @@ from tqdm import tqdm, trange
 from training import (
     POSITIONS,
     TOKENS_PER_STEP,
+    begun,
     encode,
+    frozen_target,
+    library,
     llama,
     log_stage,
     logged_stages,
-    read,
+    made_on,
     train_stage,
+    write_note,
 )
-from transformers import LlamaForCausalLM, PreTrainedTokenizerFast, StaticCache
+from transformers import LlamaForCausalLM, StaticCache
 
 from reference.atomic.whole_file import whole_file
-from reference.models.embedded import library_files, weights_folder
 from reference.training.losses import LOSSES
 
 WIDTH, FEEDFORWARD, HEADS = 256, 704, 4
@@ -151,26 +150,14 @@ def mean_overlap(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Distil the embedded draft.")
-    parser.add_argument("--work", type=Path, required=True, help="checkpoints and results")
-    parser.add_argument("--seed", type=int, default=100)
-    arguments = parser.parse_args()
-    work: Path = arguments.work
-    work.mkdir(parents=True, exist_ok=True)
-    seed = arguments.seed
-    torch.manual_seed(seed)
-
-    folder = weights_folder("target")
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-    target = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    target.requires_grad_(False)
-    stream = encode(tokenizer, read(library_files(held=False)))
-    held_stream = encode(tokenizer, read(library_files(held=True)))
+    work, seed = begun("Distil the embedded draft.", seed=100)
+    target, tokenizer = frozen_target()
+    stream, held_stream = (encode(tokenizer, library(held=held)) for held in (False, True))
 
     own = kept("own", work, lambda: own_lessons(target, stream, OWN_BATCHES, seed))
-    library = kept("library", work, lambda: library_lessons(target, stream))
+    read = kept("library", work, lambda: library_lessons(target, stream))
     held_own = kept("held-own", work, lambda: own_lessons(target, held_stream, 1, seed + 1))
-    held_library = kept("held-library", work, lambda: library_lessons(target, held_stream))
+    held_read = kept("held-library", work, lambda: library_lessons(target, held_stream))
 
     draft = llama(1, WIDTH, FEEDFORWARD, HEADS)
     train_stage(
@@ -178,28 +165,23 @@ def main() -> None:
         name="draft",
         steps=STEPS,
         decays=True,
-        batch=chosen_windows(library, own, seed),
-        loss=distillation(target, draft, library, own),
+        batch=chosen_windows(read, own, seed),
+        loss=distillation(target, draft, read, own),
         work=work,
     )
     draft.half().save_pretrained(work / "draft")
     draft.float()
     note = {
         "data": f"library of CPython {platform.python_version()} and the target's own text",
-        "library_tokens": library[0].numel(),
+        "library_tokens": read[0].numel(),
         "own_tokens": own[0].shape[0] * (OWN_LENGTH - OWN_BEGINNING),
         "seed": seed,
         "tokens_per_step": TOKENS_PER_STEP,
         "stages": logged_stages(work),
-        "held_out_overlap": mean_overlap(target, draft, held_library, 0),
+        "held_out_overlap": mean_overlap(target, draft, held_read, 0),
         "held_out_overlap_own_text": mean_overlap(target, draft, held_own, OWN_BEGINNING - 1),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
-        "date": date.today().isoformat(),
     }
-    text = json.dumps(note, indent=2) + "\n"
-    with whole_file(work / "draft" / "training.json") as partial:
-        partial.write_text(text)
-    print(text)
+    write_note(work / "draft", note | made_on())
 
 
 if __name__ == "__main__":

@@ -8,17 +8,13 @@ in library text that is not held out; the target's states along it are computed 
 --work, and what is there is gone on from.
 """
 
-import argparse
 import json
 import platform
-from pathlib import Path
 
 import torch
 from torch import Tensor
-from training import POSITIONS, encode, read
-from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+from training import POSITIONS, begun, encode, frozen_target, library
 
-from reference.models.embedded import library_files, weights_folder
 from reference.training.loop import Training
 from reference.training.schedule import Schedule
 from studies.blockwise.folder import save_heads
@@ -39,21 +35,11 @@ def chosen_windows(stream: Tensor, count: int, seed: int) -> Tensor:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Train the embedded target's heads.")
-    parser.add_argument("--work", type=Path, required=True, help="states and checkpoints")
-    parser.add_argument("--seed", type=int, default=200)
-    arguments = parser.parse_args()
-    work: Path = arguments.work
-    work.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(arguments.seed)
-
-    folder = weights_folder("target")
-    tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
-    target = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
-    target.requires_grad_(False)
-    windows = chosen_windows(encode(tokenizer, read(library_files(held=False))), WINDOWS, 0)
+    work, seed = begun("Train the embedded target's heads.", seed=200)
+    target, tokenizer = frozen_target()
+    windows = chosen_windows(encode(tokenizer, library(held=False)), WINDOWS, 0)
     states = kept_states(target, windows, work / "library")
-    held = chosen_windows(encode(tokenizer, read(library_files(held=True))), HELD_OUT_WINDOWS, 1)
+    held = chosen_windows(encode(tokenizer, library(held=True)), HELD_OUT_WINDOWS, 1)
     held_states = kept_states(target, held, work / "held-out")
 
     heads = Heads(heads=HEADS, width=target.config.hidden_size, hidden=HIDDEN)
@@ -61,7 +47,7 @@ def main() -> None:
         heads,
         target.lm_head,
         Training(
-            "heads", Schedule(STEPS, PEAK_RATE), work / "heads.safetensors", seed=arguments.seed
+            "heads", Schedule(STEPS, PEAK_RATE), work / "heads.safetensors", seed=seed
         ),
         windows=windows,
         states=states,
@@ -73,7 +59,7 @@ def main() -> None:
         "training_tokens": windows.numel(),
         "steps": STEPS,
         "positions_per_step": POSITIONS_PER_STEP,
-        "seed": arguments.seed,
+        "seed": seed,
         "held_out_accuracy": head_accuracy(
             heads, target.lm_head, windows=held, states=held_states
         ),

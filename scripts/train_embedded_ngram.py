@@ -9,11 +9,10 @@ random; another Python's library gives another model.
 """
 
 import argparse
-import json
-import platform
 from pathlib import Path
 
 import numpy as np
+from training import write_note
 
 from ngram.formats.arrays import pack
 from ngram.formats.description import fingerprint
@@ -51,7 +50,6 @@ def main() -> None:
     with whole_file(output / "trigram.npz") as partial, partial.open("wb") as file:
         np.savez_compressed(file, allow_pickle=False, **pack(model))
     note = {
-        "data": f"standard library of CPython {platform.python_version()}",
         "fingerprint": fingerprint(tokenizer),
         "order": ORDER,
         "smoothing": "interpolated modified Kneser-Ney",
@@ -63,9 +61,7 @@ def main() -> None:
         "held_out_tokens": held_out.tokens,
         "held_out_perplexity": score.perplexity,
     }
-    with whole_file(output / "training.json") as partial:
-        partial.write_text(json.dumps(note, indent=2) + "\n", encoding="utf-8")
-    print(json.dumps(note, indent=2))
+    write_note(output, note)
 
 
 if __name__ == "__main__":

@@ -17,13 +17,7 @@ pydoc_data) and what `reference.models.embedded.held_out` reserves for prompts a
 `scripts/train_embedded_draft.py` distils the draft.
 """
 
-import argparse
-import json
-import os
-import platform
 from collections.abc import Callable
-from datetime import date
-from pathlib import Path
 
 import numpy as np
 import torch
@@ -33,16 +27,18 @@ from training import (
     POSITIONS,
     TOKENS_PER_STEP,
     VOCABULARY,
+    begun,
     encode,
+    library,
     llama,
     logged_stages,
-    read,
+    made_on,
     train_stage,
+    write_note,
 )
 from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
 
-from reference.atomic.whole_file import whole_file
-from reference.models.embedded import END_OF_TEXT, library_files
+from reference.models.embedded import END_OF_TEXT
 
 WIDTH, FEEDFORWARD, HEADS = 128, 352, 4
 # (layers, steps, sequence length): the learning rate decays to 0 in the last of them.
@@ -118,15 +114,8 @@ def held_out_loss(model: LlamaForCausalLM, stream: Tensor) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Train the embedded target.")
-    parser.add_argument("--work", type=Path, required=True, help="checkpoints and results")
-    parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
-    work: Path = arguments.work
-    work.mkdir(parents=True, exist_ok=True)
-    torch.manual_seed(arguments.seed)
-
-    texts, held_texts = (read(library_files(held)) for held in (False, True))
+    work, seed = begun("Train the embedded target.", seed=0)
+    texts, held_texts = (library(held=held) for held in (False, True))
     folder = work / "target"
     if (folder / "tokenizer.json").exists():
         tokenizer = PreTrainedTokenizerFast.from_pretrained(folder)
@@ -146,7 +135,7 @@ def main() -> None:
             name=f"target-{layers}",
             steps=steps,
             decays=number == len(STAGES) - 1,
-            batch=windows(stream, length, steps, arguments.seed + number),
+            batch=windows(stream, length, steps, seed + number),
             loss=lambda batch, step, model=current: data_loss(model, batch),  # type: ignore[misc]
             work=work,
         )
@@ -154,18 +143,14 @@ def main() -> None:
 
     target.half().save_pretrained(folder)
     note = {
-        "data": f"standard library of CPython {platform.python_version()}",
         "training_tokens": len(stream),
         "held_out_tokens": len(held),
-        "seed": arguments.seed,
+        "seed": seed,
         "tokens_per_step": TOKENS_PER_STEP,
         "stages": logged_stages(work),
         "held_out_loss": held_out_loss(target.float(), held),
-        "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
-        "date": date.today().isoformat(),
     }
-    with whole_file(folder / "training.json") as partial:
-        partial.write_text(json.dumps(note, indent=2) + "\n")
+    write_note(folder, note | made_on())
 
 
 if __name__ == "__main__":

@@ -15,34 +15,33 @@ output folder already has is left as it is.
 """
 
 import argparse
-import os
-import platform
-from datetime import date
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from t5_pair import greedy_texts, kept_tokenizer, pair_loss, t5, write_prompts
+from t5_pair import (
+    Lessons,
+    Shape,
+    greedy_texts,
+    kept_tokenizer,
+    pair_loss,
+    train_pair,
+    write_prompts,
+)
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from torch import Tensor
-from transformers import PreTrainedTokenizerFast
-
-from reference.training.loop import Training, train
-from reference.training.publish import publish
-from reference.training.schedule import Schedule
+from transformers import PreTrainedTokenizerFast, T5ForConditionalGeneration
 
 DIGITS = 6
 HELD_OUT = 16
 VOCABULARY = 64
 PAD, END = "<pad>", "</s>"
-WIDTH, FEEDFORWARD, HEADS = 64, 128, 4
-LAYERS = {"larger": 8, "smaller": 1}   # in the encoder, and as many in the decoder
 STEPS = 2000
+SHAPES = {"larger": Shape(64, 128, 4, 8, 8, STEPS), "smaller": Shape(64, 128, 4, 1, 1, STEPS)}
 BATCH = 32
 PEAK_RATE = 2e-3
 CHECKED = 500
-BUCKETS = 16
-TEXT_TOKENS = 80
 PROMPTS = {"prompts": 64, "calibration": 512}   # numbers of at least five digits
 
 ONES = [
@@ -124,65 +123,37 @@ def main() -> None:
         write_prompts(
             output / f"{name}.jsonl", [str(n) for n in long_ones], [spelled(n) for n in long_ones]
         )
-    steps = dict.fromkeys(LAYERS, arguments.steps)
+
+    def loss(model: T5ForConditionalGeneration, batch: Tensor) -> Tensor:
+        return pair_loss(
+            model,
+            tokenizer([str(n) for n in batch.tolist()])["input_ids"],
+            tokenizer([spelled(n) for n in batch.tolist()])["input_ids"],
+        )
+
+    def judged(model: T5ForConditionalGeneration) -> dict[str, object]:
+        texts = greedy_texts(model, tokenizer, [str(n) for n in checked])
+        right = [text == spelled(n) for text, n in zip(texts, checked, strict=True)]
+        return {
+            "task": f"spell out numbers of 1 to {DIGITS} digits",
+            "numbers_per_step": BATCH,
+            "held_out_accuracy": float(np.mean(right)),
+        }
+
+    lessons = Lessons(
+        batch=lambda step: numbers_of(step, arguments.seed + 1),
+        loss=loss,
+        optimizers=lambda model: [torch.optim.AdamW(model.parameters(), weight_decay=0.01)],
+        judged=judged,
+        peak_rate=PEAK_RATE,
+        dropout=0.0,
+        seed=arguments.seed,
+    )
+    steps = dict.fromkeys(SHAPES, arguments.steps)
     if arguments.smaller_steps is not None:
         steps["smaller"] = arguments.smaller_steps
-    for name, layers in LAYERS.items():
-        folder = output / name
-        if folder.exists():
-            print(f"{name}: already trained, left as it is", flush=True)
-            continue
-        torch.manual_seed(arguments.seed)
-        model = t5(
-            tokenizer,
-            width=WIDTH,
-            feedforward=FEEDFORWARD,
-            heads=HEADS,
-            encoder_layers=layers,
-            decoder_layers=layers,
-            buckets=BUCKETS,
-            dropout=0.0,
-        )
-
-        def loss(batch: Tensor, step: int, model=model) -> Tensor:  # type: ignore[no-untyped-def]
-            return pair_loss(
-                model,
-                tokenizer([str(n) for n in batch.tolist()])["input_ids"],
-                tokenizer([spelled(n) for n in batch.tolist()])["input_ids"],
-            )
-
-        checkpoint = output / f"{name}.checkpoint.safetensors"
-        trained = train(
-            model,
-            Training(name, Schedule(steps[name], PEAK_RATE), checkpoint, seed=arguments.seed),
-            batch=lambda step: numbers_of(step, arguments.seed + 1),
-            loss=loss,
-            optimizers=[torch.optim.AdamW(model.parameters(), weight_decay=0.01)],
-        )
-        texts = greedy_texts(
-            model, tokenizer, [str(n) for n in checked], max_new_tokens=TEXT_TOKENS
-        )
-        right = [text == spelled(n) for text, n in zip(texts, checked, strict=True)]
-        note = {
-            "task": f"spell out numbers of 1 to {DIGITS} digits",
-            "layers": layers,
-            "parameters": model.num_parameters(),
-            "steps": steps[name],
-            "numbers_per_step": BATCH,
-            "seed": arguments.seed,
-            "seconds_since_last_resumed": round(trained.seconds, 1),
-            "held_out_accuracy": float(np.mean(right)),
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
-            "date": date.today().isoformat(),
-        }
-        publish(folder, model, tokenizer, note)
-        checkpoint.unlink(missing_ok=True)
-        print(
-            f"{name}: {layers} + {layers} layers, {note['parameters']:,} parameters, "
-            f"{note['held_out_accuracy']:.1%} of {CHECKED} held-out numbers spelled right "
-            f"({note['seconds_since_last_resumed']} s since last resumed)",
-            flush=True,
-        )
+    shapes = {name: replace(shape, steps=steps[name]) for name, shape in SHAPES.items()}
+    train_pair(output, tokenizer, shapes, lessons)
 
 
 if __name__ == "__main__":

@@ -20,24 +20,26 @@ MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000.
 
 import argparse
 import gzip
-import os
-import platform
-from dataclasses import dataclass
-from datetime import date
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import sacrebleu
 import torch
-from t5_pair import greedy_texts, kept_tokenizer, pair_loss, t5, write_prompts
+from t5_pair import (
+    Lessons,
+    Shape,
+    greedy_texts,
+    kept_tokenizer,
+    pair_loss,
+    train_pair,
+    write_prompts,
+)
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from torch import Tensor
-from transformers import PreTrainedTokenizerFast
+from transformers import PreTrainedTokenizerFast, T5ForConditionalGeneration
 
-from reference.training.loop import Training, train
 from reference.training.optimizers import muon_and_adamw
-from reference.training.publish import publish
-from reference.training.schedule import Schedule
 
 VOCABULARY = 3000
 PAD, END, UNKNOWN = "<pad>", "</s>", "<unk>"
@@ -45,24 +47,11 @@ BATCH = 64   # sentences
 PEAK_RATE = 4e-3
 SMOOTHING = 0.1
 DROPOUT = 0.1
-BUCKETS = 16
-TEXT_TOKENS = 80
 PROMPTS = 1000
 CALIBRATION = 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
-    """Of a T5 whose feed-forward layers are four times as wide as its states."""
-
-    width: int
-    heads: int
-    encoder_layers: int
-    decoder_layers: int
-    steps: int
-
-
-SHAPES = {"smaller": Shape(96, 4, 2, 1, 1600), "larger": Shape(160, 4, 2, 6, 2000)}
+SHAPES = {"smaller": Shape(96, 384, 4, 2, 1, 1600), "larger": Shape(160, 640, 4, 2, 6, 2000)}
 
 Ids = list[list[int]]
 
@@ -132,64 +121,39 @@ def main() -> None:
     write_prompts(output / "prompts.jsonl", tested[:PROMPTS], references[:PROMPTS])
     write_prompts(output / "calibration.jsonl", german[:CALIBRATION], english[:CALIBRATION])
 
-    for name, shape in SHAPES.items():
-        folder = output / name
-        if folder.exists():
-            print(f"{name}: already trained, left as it is", flush=True)
-            continue
-        torch.manual_seed(arguments.seed)
-        model = t5(
-            tokenizer,
-            width=shape.width,
-            feedforward=4 * shape.width,
-            heads=shape.heads,
-            encoder_layers=shape.encoder_layers,
-            decoder_layers=shape.decoder_layers,
-            buckets=BUCKETS,
-            dropout=DROPOUT,
-        )
+    def loss(model: T5ForConditionalGeneration, chosen: Tensor) -> Tensor:
+        rows = chosen.tolist()
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return pair_loss(
+                model,
+                [given[row] for row in rows],
+                [wanted[row] for row in rows],
+                smoothing=SMOOTHING,
+            )
 
-        def loss(chosen: Tensor, step: int, model=model) -> Tensor:  # type: ignore[no-untyped-def]
-            rows = chosen.tolist()
-            with torch.autocast("cpu", dtype=torch.bfloat16):
-                return pair_loss(
-                    model,
-                    [given[row] for row in rows],
-                    [wanted[row] for row in rows],
-                    smoothing=SMOOTHING,
-                )
-
-        steps = shape.steps if arguments.steps is None else arguments.steps
-        checkpoint = output / f"{name}.checkpoint.safetensors"
-        trained = train(
-            model,
-            Training(name, Schedule(steps, PEAK_RATE), checkpoint, seed=arguments.seed),
-            batch=lambda step: batch_of(step, lengths, arguments.seed),
-            loss=loss,
-            optimizers=muon_and_adamw(model),
-        )
-        outputs = greedy_texts(model, tokenizer, tested, max_new_tokens=TEXT_TOKENS)
-        note = {
+    def judged(model: T5ForConditionalGeneration) -> dict[str, object]:
+        outputs = greedy_texts(model, tokenizer, tested)
+        return {
             "task": "translate German captions into English (Multi30k)",
-            "layers": {"encoder": shape.encoder_layers, "decoder": shape.decoder_layers},
-            "parameters": model.num_parameters(),
-            "steps": steps,
             "sentences_per_step": BATCH,
-            "seed": arguments.seed,
-            "seconds_since_last_resumed": round(trained.seconds, 1),
             "test_bleu": sacrebleu.corpus_bleu(outputs, [references]).score,
-            "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
-            "date": date.today().isoformat(),
         }
-        publish(folder, model, tokenizer, note)
-        checkpoint.unlink(missing_ok=True)
-        print(
-            f"{name}: {shape.encoder_layers} + {shape.decoder_layers} layers, "
-            f"{note['parameters']:,} parameters, BLEU {note['test_bleu']:.1f} on "
-            f"{len(tested)} held-out sentences "
-            f"({note['seconds_since_last_resumed']} s since last resumed)",
-            flush=True,
-        )
+
+    lessons = Lessons(
+        batch=lambda step: batch_of(step, lengths, arguments.seed),
+        loss=loss,
+        optimizers=muon_and_adamw,
+        judged=judged,
+        peak_rate=PEAK_RATE,
+        dropout=DROPOUT,
+        seed=arguments.seed,
+    )
+    steps = arguments.steps
+    shapes = {
+        name: shape if steps is None else replace(shape, steps=steps)
+        for name, shape in SHAPES.items()
+    }
+    train_pair(output, tokenizer, shapes, lessons)
 
 
 if __name__ == "__main__":

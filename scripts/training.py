@@ -1,13 +1,20 @@
-"""What the training scripts of the embedded pair share: its shape, its text, its stages."""
+"""What the training scripts share: the embedded pair's shape, text and stages, and their notes."""
 
+import argparse
 import json
+import os
+import platform
 from collections.abc import Callable
+from datetime import date
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+from reference.atomic.whole_file import whole_file
+from reference.models.embedded import library_files, weights_folder
 from reference.training.loop import Training, train
 from reference.training.optimizers import muon_and_adamw
 from reference.training.schedule import Schedule
@@ -19,9 +26,30 @@ PEAK_RATE = 3e-3
 CHECKPOINT_STEPS = 200
 
 
-def read(paths: list[Path]) -> list[str]:
-    """Returns the files' texts, unreadable bytes replaced."""
-    return [path.read_text(encoding="utf-8", errors="replace") for path in paths]
+def begun(description: str, *, seed: int) -> tuple[Path, int]:
+    """Returns --work, made, and --seed, which PyTorch then draws by."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--work", type=Path, required=True, help="checkpoints and results")
+    parser.add_argument("--seed", type=int, default=seed)
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
+    torch.manual_seed(arguments.seed)
+    return arguments.work, arguments.seed
+
+
+def library(*, held: bool) -> list[str]:
+    """Returns the texts of the standard library, held out or not; unreadable bytes replaced."""
+    return [
+        path.read_text(encoding="utf-8", errors="replace") for path in library_files(held=held)
+    ]
+
+
+def frozen_target() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
+    """Returns the embedded target, which learns no more, and its tokenizer."""
+    folder = weights_folder("target")
+    target = LlamaForCausalLM.from_pretrained(folder, dtype=torch.float32).eval()
+    target.requires_grad_(False)
+    return target, PreTrainedTokenizerFast.from_pretrained(folder)
 
 
 def encode(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> Tensor:
@@ -94,3 +122,20 @@ def log_stage(work: Path, stage: str, **counted: float) -> None:
 def logged_stages(work: Path) -> list[dict[str, object]]:
     """Returns the rows of work/stages.jsonl."""
     return [json.loads(line) for line in (work / "stages.jsonl").read_text().splitlines()]
+
+
+def made_on() -> dict[str, str]:
+    """Returns the machine and the day, for a note."""
+    return {
+        "machine": f"{os.cpu_count()} cores, {platform.machine()}, torch {torch.__version__}",
+        "date": date.today().isoformat(),
+    }
+
+
+def write_note(folder: Path, note: dict[str, Any]) -> None:
+    """Writes training.json into a model's folder, and prints it."""
+    data = {"data": f"standard library of CPython {platform.python_version()}"}
+    text = json.dumps(data | note, indent=2) + "\n"
+    with whole_file(folder / "training.json") as partial:
+        partial.write_text(text, encoding="utf-8")
+    print(text)
