@@ -54,13 +54,9 @@ def total(observations: Sequence[Observation]) -> Observation:
 def between(
     sources: Sequence[str], earlier: Sequence[Observation], later: Sequence[Observation]
 ) -> Observation:
-    """Returns what all sources counted together from one reading to the next.
+    """Returns what all sources counted together from one reading of each to the next.
 
     Each is subtracted from its own, since a sum may rise though one of its servers began anew.
-
-    Args:
-      sources: whose names errors have.
-      earlier, later: readings of each source.
 
     Raises:
       ValueError: if a server was restarted, or the sources are of several engines or γ.

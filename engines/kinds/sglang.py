@@ -40,10 +40,7 @@ def _schedule(ranges: Sequence[Range], draft: str, kind: str) -> str:
 
 
 def _tree(depth: int, widest: int, nodes: int) -> str:
-    """Returns bounds of a tree, which it grows by the draft's own probabilities.
-
-    The token before the tree counts among those that are verified.
-    """
+    """Returns bounds of a tree; the token before it counts among those that are verified."""
     return (
         f"--speculative-num-steps {depth} --speculative-eagle-topk {widest} "
         f"--speculative-num-draft-tokens {nodes + 1}"

@@ -86,11 +86,9 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
 
 
 def _of_whole_blocks(accepted: int, blocks: float, gamma: int) -> Rate:
-    """Returns the α of blocks of γ tokens with the wider of two intervals.
-
-    One is of the spread of a block's accepted tokens, α^i of blocks having i at least; the other
-    Wilson's for as many rejected blocks as expected, which holds where none or all were accepted.
-    """
+    """Returns the α of blocks of γ tokens, with the wider of two intervals."""
+    # By the spread of a block's accepted tokens, and Wilson's for as many rejected blocks as
+    # expected, which holds where none or all were accepted.
     fraction = accepted / (gamma * blocks)
     value = float(alpha_from_accepted_fraction(min(1.0, fraction), gamma))
     stands = position_acceptance(value, gamma)

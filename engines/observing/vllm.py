@@ -73,16 +73,8 @@ def read_log(text: str, _gamma: int | None) -> Observation:
 
 
 def _drafts(accepted: int, drafted: int, thousandths: Sequence[int]) -> int:
-    """Returns the drafts of a line, of which accepted over drafts is the sum of the rates.
-
-    That is the line's mean acceptance length less 1, too, but with three digits for each rate in
-    place of two decimals. Where the rates allow that every block drafted γ tokens, drafts are
-    drafted over γ, which is exact; blocks drafted by lookup are often shorter.
-
-    Args:
-      accepted, drafted: tokens.
-      thousandths: rates by position, shape (γ,), each half of one off at most.
-    """
+    """Returns the drafts of a line: accepted over the sum of its rates, as exact as they allow."""
+    # Where every block may have drafted γ tokens, drafts are drafted over γ; by lookup often fewer.
     gamma, total = len(thousandths), sum(thousandths)
     fewest = -(-drafted // gamma)
     if 2 * abs(fewest * total - 1000 * accepted) <= fewest * gamma:

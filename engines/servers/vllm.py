@@ -197,14 +197,8 @@ def _require_same_ids(sent: Sequence[int], decoded: Sequence[int]) -> None:
 
 
 def _rank(row: Mapping[str, Mapping[str, float]], token: int) -> int:
-    """Returns the rank of an id in its law, 1 for what vLLM's argmax takes: of a tie the least id.
-
-    vLLM's own rank counts the ids that are at least as likely, so that of a tie none is the first
-    (`vllm/v1/sample/ops/logprobs.py`), but is overwritten for those listed as the likeliest.
-
-    Args:
-      row: log-probabilities and ranks by id: the text's own, and the LIKELIEST.
-      token: the text's own.
-    """
+    """Returns the rank of an id in its law, 1 for vLLM's argmax: of a tie the least id."""
+    # vLLM's own counts the ids that are at least as likely, so that of a tie none is the first
+    # (`vllm/v1/sample/ops/logprobs.py`), but is overwritten for those listed as the likeliest.
     _, first = min((-entry["logprob"], int(name)) for name, entry in row.items())
     return 1 if token == first else max(2, int(row[str(token)]["rank"]))

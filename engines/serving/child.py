@@ -55,7 +55,12 @@ def serving(
     with tempfile.TemporaryFile("w+b") as log, _terminating():
         process = _start(command, log, name, environment)
         try:
-            _wait_healthy(process, url, log, name, command, start_seconds)
+            if not _up(process, url, start_seconds):
+                status = process.poll()
+                late = f" within {start_seconds:.0f} s, got no answer of {url}/health"
+                dead = f", got exit status {status} of '{shlex.join(command)}'"
+                fault = late if status is None else dead
+                raise ValueError(f"{name} must start{fault}; it said last: {_last(log)}")
             yield
         except (OSError, EOFError) as error:
             # A request that fails because the engine died: its log says why.
@@ -85,19 +90,15 @@ def healthy(url: str) -> bool:
 
 
 def _start(
-    command: Sequence[str],
-    log: IO[bytes],
-    name: str,
-    environment: Mapping[str, str] | None,
+    command: Sequence[str], log: IO[bytes], name: str, environment: Mapping[str, str] | None
 ) -> subprocess.Popen[bytes]:
-    own = {} if environment is None else dict(environment)
     try:
         return subprocess.Popen(
             list(command),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=subprocess.STDOUT,
-            env={**os.environ, **own},
+            env={**os.environ, **({} if environment is None else environment)},
             start_new_session=True,
             preexec_fn=_die_with_parent if sys.platform == "linux" else None,
         )
@@ -111,27 +112,14 @@ def _die_with_parent() -> None:
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
 
-def _wait_healthy(
-    process: subprocess.Popen[bytes],
-    url: str,
-    log: IO[bytes],
-    name: str,
-    command: Sequence[str],
-    start_seconds: float,
-) -> None:
-    end = time.monotonic() + start_seconds
+def _up(process: subprocess.Popen[bytes], url: str, seconds: float) -> bool:
+    """Returns whether a server became healthy in so many seconds, and before it ended."""
+    end = time.monotonic() + seconds
     while not healthy(url):
-        if process.poll() is not None:
-            raise ValueError(
-                f"{name} must start, got exit status {process.returncode} of "
-                f"'{shlex.join(command)}'; it said last: {_last(log)}"
-            )
-        if time.monotonic() > end:
-            raise ValueError(
-                f"{name} must start within {start_seconds:.0f} s, got no answer of {url}/health; "
-                f"it said last: {_last(log)}"
-            )
+        if process.poll() is not None or time.monotonic() > end:
+            return False
         time.sleep(POLL_SECONDS)
+    return True
 
 
 def _ended(process: subprocess.Popen[bytes]) -> bool:

@@ -128,10 +128,7 @@ def _chains(
     generator: np.random.Generator,
     replicates: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns blocks accepted up to each position, (replicates, gamma), and drafts, (replicates,).
-
-    Each row is one run through a text.
-    """
+    """Returns blocks accepted up to each position, a row for each run, and the drafts of each."""
     length = len(chances)
     beyond = float(chances.mean()) if drafts_past_end else 0.0
     extended = np.concatenate([chances, np.full(gamma, beyond)])

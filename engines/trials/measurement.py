@@ -118,21 +118,11 @@ def _trial(request: MeasureEngine, pair: EnginePair) -> Trial:
     gammas = (*(gamma for gamma in FEW_PRICED if gamma < longest), longest)
     # Running servers of either model have no drafts to price.
     running = request.engine.target_url is not None
-    return Trial(
-        kind=request.kind,
-        target=pair.target,
-        draft=pair.draft,
-        prompts=pair.prompts,
-        other_prompts=pair.other_prompts,
+    return pair.trial(
+        request,
         gammas=(),
         priced_gammas=() if running else priced_gammas(gammas),
         temperatures=(request.temperature,),
-        concurrencies=request.engine.concurrencies,
-        draft_sampling=request.draft_sampling,
-        max_new_tokens=request.text.max_new_tokens,
-        repeats=request.repeats,
-        seed=request.seed,
-        together=request.together,
     )
 
 

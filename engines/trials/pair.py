@@ -14,6 +14,7 @@ from engines.servers.running import RunningPair
 from engines.trials.request import OnEngine
 from engines.trials.runs import Prompts
 from engines.trials.scoring import EngineScorer, LocalScorer, Scorer
+from engines.trials.trial import Trial
 from estimator.loading.folders import folder_pair
 from estimator.runs.processes import require_one_process
 
@@ -35,6 +36,34 @@ class EnginePair:
     draft: str
     prompts: Prompts
     other_prompts: Prompts
+
+    def trial(
+        self,
+        request: OnEngine,
+        *,
+        gammas: tuple[int, ...],
+        priced_gammas: tuple[int, ...],
+        temperatures: tuple[float, ...],
+        synthetic: tuple[float, ...] | None = None,
+    ) -> Trial:
+        """Returns what a request runs of this pair, at these γ and temperatures."""
+        return Trial(
+            kind=request.kind,
+            target=self.target,
+            draft=self.draft,
+            prompts=self.prompts,
+            other_prompts=self.other_prompts,
+            gammas=gammas,
+            priced_gammas=priced_gammas,
+            temperatures=temperatures,
+            concurrencies=tuple(dict.fromkeys(request.engine.concurrencies)),
+            draft_sampling=request.draft_sampling,
+            max_new_tokens=request.text.max_new_tokens,
+            repeats=request.repeats,
+            seed=request.seed,
+            synthetic=synthetic,
+            together=request.together,
+        )
 
 
 @contextmanager

@@ -76,22 +76,12 @@ def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineVali
 
 def _trial(request: ValidateEngine, pair: EnginePair) -> Trial:
     gammas = tuple(dict.fromkeys(request.gammas))
-    return Trial(
-        kind=request.kind,
-        target=pair.target,
-        draft=pair.draft,
-        prompts=pair.prompts,
-        other_prompts=pair.other_prompts,
+    return pair.trial(
+        request,
         gammas=gammas,
         priced_gammas=priced_gammas(gammas),
         temperatures=tuple(dict.fromkeys(request.temperatures)),
-        concurrencies=tuple(dict.fromkeys(request.engine.concurrencies)),
-        draft_sampling=request.draft_sampling,
-        max_new_tokens=request.text.max_new_tokens,
-        repeats=request.repeats,
-        seed=request.seed,
         synthetic=request.synthetic,
-        together=request.together,
     )
 
 

@@ -103,6 +103,16 @@ def test_an_option_of_one_value_is_refused_where_it_is_said_twice(
     assert_refused(twice, f"{option_name(option)} must be given once, got 2")
 
 
+@pytest.mark.parametrize(
+    ("words", "command"), {words: command for words, command, _ in WAYS}.items()
+)
+def test_every_option_that_help_shows_is_read_in_some_way(
+    words: tuple[str, ...], command: Command
+) -> None:
+    read = {name for way in command.ways for name in taken(command, way)}
+    assert {str(option.name) for option in options(command)} - read == set()
+
+
 @pytest.mark.parametrize(("words", "command", "way", "option"), CASES)
 def test_every_option_is_read_or_refused_by_name(
     words: tuple[str, ...], command: Command, way: str, option: click.Option
