@@ -64,7 +64,7 @@ def read_page(page: str, gamma: int | None) -> Observation:
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns what a line of `sglang.bench_serving --output-file` tells.
 
-    Counts follow from its tokens and its accepted length, which is the server's since its start.
+    Counts follow from its tokens and its accepted length, which is the server's mean so far.
 
     Args:
       result: of one run.

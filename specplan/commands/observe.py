@@ -11,17 +11,32 @@ import click
 
 from specplan.options.choice import Longest
 from specplan.options.cost import cost_kinds
+from specplan.options.costs.runs import price_of_runs
 from specplan.options.declared import takes
 from specplan.options.kinds import settings_of
-from specplan.options.observing import Asked, Followed, Observed, Sources, asked
+from specplan.options.observing import (
+    Asked,
+    Followed,
+    Observed,
+    Sources,
+    asked,
+    require_planned,
+)
 from specplan.options.requests import Command
-from specplan.reports.observation import observation_json, observation_line, observation_text
+from specplan.options.runs import DEFAULT_CONTEXT
+from specplan.reports.observation import (
+    observation_json,
+    observation_line,
+    observation_text,
+    run_text,
+)
 from specplan.reports.output import folded, print_json, warn
 from specplan.reports.plan import Basis, plan_json, plan_text
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
     from simulator.choice.grid import Row
+    from simulator.cost.runs import Run
 
 FOLLOWED_SECONDS = 10.0
 
@@ -35,10 +50,11 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
 
     SOURCE is a server's URL (its /metrics: vLLM, llama.cpp, SGLang), a saved metrics page, a log of
     vLLM, the result of `vllm bench serve --save-result`, or answers of llama.cpp with their
-    timings. Several of one kind are summed.
+    timings, or SGLang's bench_serving. Several of one kind are summed.
 
     With a cost, as `specplan plan` takes it, every gamma is planned; those beyond the observed one
-    are marked.
+    are marked. Without one it is planned from the time of a token, where a source tells it, as from
+    a --run of `specplan plan`.
 
     \b
     Examples:
@@ -60,11 +76,15 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         )
     data = observation_json(observation, seconds=reading.interval)
     text = folded(observation_text(observation, seconds=reading.interval))
-    row = _planned(observation, asking)
+    run = _timed(observation) if asking.price is None else None
+    row = _planned(observation, asking) if run is None else _from_run(observation, run, asking)
+    require_planned(ctx, planned=row is not None)
     if row is not None:
         basis = Basis(counted=True, c_hat_is_c=row.price.c_hat is None)
         data["plan"] = plan_json(row, basis)
         text += "\n\n" + plan_text(row, basis)
+    if run is not None:
+        text += "\n" + folded(run_text(run))
     if reading.output is not None:
         text += f"\n\n{_written(observation, reading, asking)}"
     print_json(data) if reading.as_json else click.echo(text)
@@ -79,6 +99,31 @@ def _planned(observation: Observation, asking: Asked) -> Row | None:
     acceptances, prices = (observation.acceptance,), (asking.price,)
     request = PlanRequest(
         acceptances, prices, gamma=observation.gamma, max_gamma=asking.max_gamma
+    )
+    return plans(request)[0]
+
+
+def _timed(observation: Observation) -> Run | None:
+    """Returns what was observed as a run; None without a time, or with an impossible one."""
+    from engines.observing.runs import observed_run
+
+    try:
+        return observed_run(observation, context=DEFAULT_CONTEXT)
+    except ValueError as error:
+        warn(f"nothing is planned: {error}")
+        return None
+
+
+def _from_run(observation: Observation, run: Run, asking: Asked) -> Row:
+    """Returns the plan from the observed time of a token."""
+    from engines.observing.runs import observed_acceptance
+    from simulator.choice.grid import PlanRequest, plans
+
+    request = PlanRequest(
+        (observed_acceptance(observation),),
+        (price_of_runs((run,)),),
+        gamma=observation.gamma,
+        max_gamma=asking.max_gamma,
     )
     return plans(request)[0]
 

@@ -86,7 +86,7 @@ class Asked:
 
     reading: what is read; Observed, where the answer is one.
     max_gamma: the largest γ to plan.
-    price: of blocks; None: nothing is planned.
+    price: of blocks; None: what the sources tell of time, if anything.
     """
 
     reading: Followed | Observed
@@ -105,8 +105,8 @@ def asked(ctx: click.Context) -> Asked:
     records: list[type] = [Followed if follows else Observed, Longest, Profiled]
     costing = None
     if not any_stated(cost_kinds(), ctx):
-        if stated(ctx, "max_gamma"):
-            raise click.UsageError("--max-gamma needs a cost, such as --c: nothing is planned")
+        if follows:
+            require_planned(ctx, planned=False)
     else:
         costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
         records.append(costing.settings)
@@ -120,6 +120,12 @@ def asked(ctx: click.Context) -> Asked:
     if len(found) > 1:
         raise click.UsageError(f"observe takes one cost, got {len(found)}: state one c, one load")
     return Asked(reading, longest.max_gamma, found[0])
+
+
+def require_planned(ctx: click.Context, *, planned: bool) -> None:
+    """Raises a click.UsageError if --max-gamma is stated where nothing is planned."""
+    if not planned and stated(ctx, "max_gamma"):
+        raise click.UsageError("--max-gamma needs a cost, such as --c: nothing is planned")
 
 
 def _require_fit(reading: Observed) -> None:

@@ -11,6 +11,7 @@ from specplan.reports.table import Column, table
 if TYPE_CHECKING:
     from engines.counting.rates import Rate
     from engines.observing.observation import Observation
+    from simulator.cost.runs import Run
 
 SINCE = {
     "metrics": "since the server started, warm-up included",
@@ -50,6 +51,7 @@ def observation_json(observation: Observation, *, seconds: float | None) -> dict
         "cut_short": observation.cut_short,
         "iid_consistent": observation.iid_consistent,
         "iid_p_value": observation.iid_p_value,
+        "ms_per_token": _milliseconds(observation),
     }
 
 
@@ -82,6 +84,9 @@ def observation_text(observation: Observation, *, seconds: float | None) -> str:
         f"{observation.accepted_fraction:.3f}, which falls with gamma.",
         f"alpha_iid {_at_least(observation)}{observation.alpha_iid}{_iid(observation)}",
     ]
+    milliseconds = _milliseconds(observation)
+    if milliseconds is not None:
+        lines.append(f"A token took {milliseconds:.2f} ms, each sequence's first left out.")
     if not observation.hits:
         lines.append(
             "Acceptance by position is not counted there, or not in all sources: acceptances are "
@@ -97,6 +102,15 @@ def observation_text(observation: Observation, *, seconds: float | None) -> str:
     return "\n".join(lines)
 
 
+def run_text(run: Run) -> str:
+    """Returns how to plan from an observed run beside others."""
+    batch = "" if run.load.batch == 1 else f",batch={run.load.batch}"
+    return (
+        f"With other runs: specplan plan --run gamma={run.gamma},"
+        f"tpot={1e3 * run.seconds_per_token:.4g},length={run.length:.4g}{batch} --run ..."
+    )
+
+
 def observation_line(observation: Observation, *, clock: str) -> str:
     """Returns an interval in one line."""
     rates = " ".join(f"{rate.value:.3f}" for rate in observation.unconditional)
@@ -106,6 +120,11 @@ def observation_line(observation: Observation, *, clock: str) -> str:
         f"{by_position}  alpha_iid {_at_least(observation)}"
         f"{_short(observation.alpha_iid)}"
     )
+
+
+def _milliseconds(observation: Observation) -> float | None:
+    timed = observation.timed
+    return None if timed is None else 1e3 * timed.seconds_per_token
 
 
 def _at_least(observation: Observation) -> str:

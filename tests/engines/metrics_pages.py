@@ -31,6 +31,22 @@ def vllm_page(
     )
 
 
+def vllm_times(*, seconds: float, emitted: int, requests: int) -> str:
+    """Returns what vLLM's page has of time: a step counts once however many tokens it emits."""
+    labels = 'engine="0",model_name="M"'
+    itl, ttft = "vllm:inter_token_latency_seconds", "vllm:time_to_first_token_seconds"
+    return (
+        f"# TYPE vllm:generation_tokens_total counter\n"
+        f"vllm:generation_tokens_total{{{labels}}} {emitted}.0\n"
+        f"# TYPE {ttft} histogram\n"
+        f'{ttft}_bucket{{{labels},le="+Inf"}} {requests}.0\n'
+        f"{ttft}_count{{{labels}}} {requests}.0\n{ttft}_sum{{{labels}}} 0.5\n"
+        f"# TYPE {itl} histogram\n"
+        f'{itl}_bucket{{{labels},le="+Inf"}} 100.0\n'
+        f"{itl}_count{{{labels}}} 100.0\n{itl}_sum{{{labels}}} {seconds!r}\n"
+    )
+
+
 def llama_cpp_page(drafts: int, drafted: int, accepted: Sequence[int]) -> str:
     """Returns llama.cpp's page, which lists positions that were accepted once."""
     name = "llamacpp:spec_decode_num"

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
 from simulator.cost.pricing import Pricing
 from specplan.options.cost import Background, CostKind
 from specplan.options.runs import Runs
+
+if TYPE_CHECKING:
+    from simulator.cost.runs import Run
 
 
 @dataclass(frozen=True)
@@ -17,19 +22,22 @@ class Settings(Runs):
 
 
 def _price(settings: Settings, _: Background) -> tuple[Pricing, ...]:
+    runs = settings.runs or ()
+    if len({run.load for run in runs}) > 1:
+        raise click.UsageError(
+            "--run of several batches or contexts needs --target-config, --draft-config and --gpu"
+        )
+    return (price_of_runs(runs),)
+
+
+def price_of_runs(runs: Sequence[Run]) -> Pricing:
+    """Returns what blocks cost as runs of one load tell, with its doubt."""
     from simulator.cost.machine import Unseen
     from simulator.cost.posterior import infer
     from simulator.cost.published_prior import vague_prior
 
-    runs = settings.runs or ()
-    loads = list(dict.fromkeys(run.load for run in runs))
-    if len(loads) > 1:
-        raise click.UsageError(
-            "--run of several batches or contexts needs --target-config, --draft-config and --gpu"
-        )
     prior = vague_prior([run.step_seconds for run in runs])
-    posterior = infer(Unseen(), prior, runs)
-    return (Pricing.of_doubt(posterior, loads[0]),)
+    return Pricing.of_doubt(infer(Unseen(), prior, runs), runs[0].load)
 
 
 KIND = CostKind(order=7, settings=Settings, needs=("runs",), price=_price)

@@ -11,6 +11,7 @@ from metrics_pages import (
     llama_cpp_page,
     sglang_page,
     vllm_page,
+    vllm_times,
 )
 
 from engines.observing.observation import Observation
@@ -37,6 +38,17 @@ def test_vllms_page_sums_its_engines(saved) -> None:
     found = saved(pages)
     assert (found.kind, found.gamma, found.model) == ("vllm", 3, "M")
     assert (found.drafts, found.drafted, found.hits) == (150, 450, (80, 40, 10))
+
+
+@pytest.mark.parametrize("name", ["inter_token_latency", "time_per_output_token"])
+def test_vllms_page_times_the_tokens_after_each_requests_first(saved, name: str) -> None:
+    times = vllm_times(seconds=2.0, emitted=205, requests=5)
+    times = times.replace("inter_token_latency", name)
+    page = vllm_page(100, (60, 30, 10)) + times
+    assert saved(page).timed == Timed(2.0, 200)
+    assert saved(page, page).timed == Timed(4.0, 400)
+    assert saved(page, vllm_page(100, (60, 30, 10))).timed is None
+    assert saved(times, gamma=0).timed == Timed(2.0, 200)
 
 
 def test_llama_cpps_page_may_lack_late_positions(saved) -> None:

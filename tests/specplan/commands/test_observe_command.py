@@ -226,6 +226,7 @@ def test_a_page_that_a_server_lacks_is_refused() -> None:
         ("http://127.0.0.1:1 --follow -o p.json", "--output cannot be given with --follow"),
         ("log --c 0.05,0.1", "observe takes one cost, got 2: state one c, one load"),
         ("log --c 0.05 --draft-ms 1", "--c cannot be combined with --draft-ms, which needs"),
+        ("http://127.0.0.1:1 --follow --max-gamma 8", "--max-gamma needs a cost, such as --c"),
         ("log --max-gamma 8", "--max-gamma needs a cost, such as --c: nothing is planned"),
         ("log --draft-sampling sampled", "--draft-sampling needs --output"),
         ("log --interval 1", "--interval and --follow need a server's URL, got log"),
