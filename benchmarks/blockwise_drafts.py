@@ -11,13 +11,11 @@ twice) and kept in --work, as are the texts, which an interrupted run takes up; 
 
 import argparse
 import pickle
-import platform
-from datetime import date
 from pathlib import Path
 from typing import Any
 
 from msgspec import to_builtins
-from result_file import write_result
+from result_file import setup, write_result
 from tqdm import tqdm
 
 from estimator.prompts import DEFINITION
@@ -110,12 +108,11 @@ def main() -> None:
             k=K,
             step=bar.update,
         )
-    setup = {
+    made_with = {
         "target": "embedded",
         "heads": "embedded",
         "neural": "embedded",
-        "python": platform.python_version(),
-        "date": date.today().isoformat(),
+        **setup(),
         "max_new_tokens": arguments.max_new_tokens,
         "sizes": {
             "target": target.module.num_parameters(),
@@ -127,7 +124,7 @@ def main() -> None:
         "ngrams": {name: [len(level.words) for level in a.model.levels]
                    for name, a in automata.items()},
     }
-    write_result(arguments.output, to_builtins(result) | {"setup": setup}, indent=1)
+    write_result(arguments.output, to_builtins(result) | {"setup": made_with}, indent=1)
     print(f"{len(kept)} texts, {result.texts} of them evaluated: {arguments.output}")
 
 

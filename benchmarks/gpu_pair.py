@@ -12,19 +12,17 @@ drafts are bound by launches the two disagree. Training resumes from its checkpo
 """
 
 import argparse
-import json
 import os
 import platform
 import time
 from dataclasses import asdict
-from datetime import date
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 from gpu_training import PAPER, TINY, sources, tokenizer_of, trained
+from result_file import setup, write_result
 from transformers import DynamicCache
 
 from estimator.costs.under_load import load_times
@@ -34,7 +32,6 @@ from estimator.shapes.drafts import draft_of
 from estimator.shapes.shape import shape_of
 from estimator.traces.measured_traces import TraceSettings, measure_traces
 from estimator.validation.validation import validate
-from estimator.writing import write_whole
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.formats.cache import load_model as load_ngram
 from ngram.rows.rows import Rows
@@ -218,9 +215,8 @@ def main(argv: list[str] | None = None) -> None:
         "machine": torch.cuda.get_device_name() if device.type == "cuda" else platform.machine(),
         "cores": os.cpu_count(),
         "roofline_of": hardware.name,
-        "versions": {name: version(name) for name in ("torch", "transformers", "numpy")}
-        | {"python": platform.python_version(), "cuda": torch.version.cuda},
-        "date": date.today().isoformat(),
+        **setup("torch", "transformers", "numpy"),
+        "cuda": torch.version.cuda,
         "seed": arguments.seed,
         "dtype": str(target.module.dtype).removeprefix("torch."),
         "training_tokens": len(stream),
@@ -229,8 +225,7 @@ def main(argv: list[str] | None = None) -> None:
         "costs": costs,
         "validation": validations,
     }
-    arguments.output.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(arguments.output, (json.dumps(result, indent=2) + "\n").encode())
+    write_result(arguments.output, result)
     for row in alphas:
         print(
             f"{row['draft']:8} temperature {row['temperature']:g}: alpha {row['value']:.3f} "

@@ -10,14 +10,12 @@ reported, with its 95 % interval over them.
 """
 
 import argparse
-import platform
 import statistics
 import time
-from datetime import date
 from pathlib import Path
 
 import numpy as np
-from result_file import write_result
+from result_file import setup, write_result
 from tqdm import tqdm
 
 from estimator.intervals import ratio_interval
@@ -99,9 +97,7 @@ def main() -> None:
                 f"{ngram.model.order}-gram": [len(level.words) for level in ngram.model.levels]
                 for ngram in bound
             },
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "date": date.today().isoformat(),
+            **setup("numpy"),
         },
     }
     write_result(arguments.output, result, indent=1)

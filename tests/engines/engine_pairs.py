@@ -1,4 +1,4 @@
-"""Pairs for tests of engines: the embedded one and its prompts, as folders and as GGUF files."""
+"""Pairs for tests of engines, as folders and as GGUF files; their prompts, and runs of these."""
 
 from pathlib import Path
 
@@ -6,9 +6,11 @@ import torch
 from programs import TEXT, bpe_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
+from engines.engine import Server
 from engines.kind import Models
 from engines.servers.llama_cpp import LlamaCpp
 from engines.settings import EngineSettings
+from engines.trials.runs import Prompts, Run, run
 from estimator.prompts import embedded_prompts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer
@@ -61,3 +63,25 @@ def embedded_llama_cpp(folder: Path) -> LlamaCpp:
     """Returns llama.cpp with the embedded pair, written into a folder; one thread a model."""
     models = Models(TARGET, DRAFT, folder, POSITIONS)
     return LlamaCpp.of_folders(models, EngineSettings("llama.cpp", threads=1))
+
+
+def run_of(
+    server: Server,
+    prompts: Prompts,
+    *,
+    tokens: int,
+    speculative: bool = True,
+    temperature: float = 0.0,
+    concurrency: int = 1,
+) -> Run:
+    """Returns what a server makes of prompts."""
+    return run(
+        server,
+        prompts,
+        speculative=speculative,
+        max_new_tokens=tokens,
+        temperature=temperature,
+        concurrency=concurrency,
+        seed=5,
+        progress=lambda: None,
+    )

@@ -3,12 +3,13 @@
 from itertools import chain
 
 import pytest
+from engine_pairs import run_of
 from metrics_pages import llama_cpp_page, vllm_page
 
 from engines.counting.counters import counters
 from engines.counting.counts import Counts
 from engines.engine import Completion
-from engines.trials.runs import Run, run
+from engines.trials.runs import Run
 
 
 class Counting:
@@ -27,16 +28,8 @@ class Counting:
 
 
 def decoded(*readings: Counts) -> Run:
-    return run(
-        Counting(*readings),  # type: ignore[arg-type]
-        [(1,)] * (len(readings) - 1),
-        speculative=True,
-        max_new_tokens=3,
-        temperature=0.0,
-        concurrency=1,
-        seed=0,
-        progress=lambda: None,
-    )
+    server = Counting(*readings)
+    return run_of(server, [(1,)] * (len(readings) - 1), tokens=3)  # type: ignore[arg-type]
 
 
 def test_a_run_counts_what_came_between_readings() -> None:

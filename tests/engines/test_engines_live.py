@@ -1,12 +1,11 @@
 """Engines started for real on the embedded pair: their texts, counters and steps are the laws'."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from engine_pairs import DRAFT, TARGET, embedded_ids
+from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
 from engines.engine import Setting
 from engines.kind import EngineKind
@@ -16,32 +15,13 @@ from engines.servers.llama_cpp import LlamaCpp, LlamaCppServer
 from engines.servers.transformers import Transformers
 from engines.serving.http import post_json
 from engines.sources import observe
-from engines.trials.runs import Run, run
+from engines.trials.runs import Run
 from engines.trials.scoring import LocalScorer
 from simulator.acceptance.replay import expected_calls
 
 PROMPTS = embedded_ids(count=2)
 TOKENS, GAMMA, BEYOND = 16, 4, 32
 LOCAL = LocalScorer(TARGET, DRAFT)
-Decode = Callable[..., Run]
-
-
-def decoder(server: object, *, speculative: bool) -> Decode:
-    """Returns what runs the prompts on a server that is up."""
-
-    def decode(temperature: float = 0.0, *, concurrency: int = 1) -> Run:
-        return run(
-            server,  # type: ignore[arg-type]
-            PROMPTS,
-            speculative=speculative,
-            max_new_tokens=TOKENS,
-            temperature=temperature,
-            concurrency=concurrency,
-            seed=5,
-            progress=lambda: None,
-        )
-
-    return decode
 
 
 @pytest.fixture(scope="module", params=["llama.cpp", "transformers"])
@@ -52,7 +32,7 @@ def live(request: pytest.FixtureRequest, llama_cpp: LlamaCpp) -> SimpleNamespace
     greedy = {}
     for gamma in (0, GAMMA, BEYOND):
         with engine.serve(Setting(gamma, kind.draft_samplings[0])) as server:
-            greedy[gamma] = decoder(server, speculative=gamma > 0)()
+            greedy[gamma] = run_of(server, PROMPTS, tokens=TOKENS, speculative=gamma > 0)
     return SimpleNamespace(kind=kind, greedy=greedy)
 
 
@@ -97,14 +77,15 @@ def server(llama_cpp: LlamaCpp):
 def test_argmax_drafts_of_sampled_texts_stand_exactly_where_the_text_is_the_drafts_argmax(
     server: LlamaCppServer,
 ) -> None:
-    own = decoder(server, speculative=True)(1.0)
+    own = run_of(server, PROMPTS, tokens=TOKENS, temperature=1.0)
     expected = replayed_steps(engine_kinds()["llama.cpp"], own, GAMMA, 1.0)
     assert own.steps(drafts_past_end=False) == round(expected)
 
 
 def test_requests_at_once_write_the_texts_that_they_write_alone(server: LlamaCppServer) -> None:
-    decode = decoder(server, speculative=True)
-    alone, together = decode(), decode(concurrency=2)
+    alone, together = (
+        run_of(server, PROMPTS, tokens=TOKENS, concurrency=concurrency) for concurrency in (1, 2)
+    )
     assert tokens(together) == tokens(alone)
     assert together.total == alone.total
     assert len(together.counts) == 1
@@ -113,7 +94,7 @@ def test_requests_at_once_write_the_texts_that_they_write_alone(server: LlamaCpp
 def test_what_is_observed_of_a_live_server_is_what_it_counts(
     server: LlamaCppServer, tmp_path: Path
 ) -> None:
-    decoder(server, speculative=True)()
+    run_of(server, PROMPTS, tokens=TOKENS)
     body = {"prompt": list(PROMPTS[0]), "n_predict": TOKENS, "temperature": 0.0}
     before = observe([server.url], gamma=GAMMA)
     answer = tmp_path / "answer.json"

@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from engine_pairs import DRAFT, TARGET, embedded_ids
+from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
 from engines.engine import Setting
 from engines.scores.text_scores import acceptance
 from engines.servers.vllm import Vllm, VllmServer
 from engines.sources import observe
-from engines.trials.runs import Run, run
+from engines.trials.runs import Run
 from engines.trials.scoring import EngineScorer, LocalScorer
 from simulator.acceptance.replay import expected_calls
 from specplan.main import main
@@ -42,16 +42,7 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vllm]:
 
 
 def texts(server: VllmServer, *, speculative: bool) -> Run:
-    return run(
-        server,
-        PROMPTS,
-        speculative=speculative,
-        max_new_tokens=TOKENS,
-        temperature=0.0,
-        concurrency=1,
-        seed=0,
-        progress=lambda: None,
-    )
+    return run_of(server, PROMPTS, tokens=TOKENS, speculative=speculative)
 
 
 def test_vllm_writes_the_targets_text_in_the_steps_that_replay_expects(vllm: Vllm) -> None:
