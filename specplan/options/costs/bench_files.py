@@ -1,4 +1,4 @@
-"""The target's times from files that benches of engines write."""
+"""Times of the target, and of the draft, from files that benches of engines write."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from specplan.options.declared import option
 
 @dataclass(frozen=True)
 class Settings(DraftTimes):
-    """The files, and the draft's times."""
+    """The files, and what else a block takes."""
 
     bench_paths: tuple[Path, ...] = option(
         "--costs",
@@ -25,18 +25,33 @@ class Settings(DraftTimes):
         help="The target's times from llama-bench -o json, llama-batched-bench or vllm bench "
         "latency, in place of --target-ms and --verify-ms; repeat for more files.",
     )
+    draft_bench_paths: tuple[Path, ...] = option(
+        "--draft-costs",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="FILE",
+        help="The draft's times from the same benches, of which a pass over one token counts, in "
+        "place of --draft-ms; repeat for more files.",
+    )
 
 
 def _price(settings: Settings, _: Background) -> tuple[Pricing, ...]:
     from estimator.costs.benches import read_benches
     from simulator.cost.curves import CostModel
 
+    drafts = settings.draft_bench_paths
     cost = CostModel(
         target_seconds=read_benches(settings.bench_paths),
-        draft_seconds=settings.draft_ms / 1000,
+        draft_seconds=read_benches(drafts)[1] if drafts else settings.draft_ms / 1000,
         overhead_seconds=settings.overhead_ms / 1000,
     )
     return (Pricing(cost),)
 
 
-KIND = CostKind(order=3, settings=Settings, needs=("bench_paths", "draft_ms"), price=_price)
+KIND = CostKind(
+    order=3,
+    settings=Settings,
+    needs=("bench_paths", "draft_ms"),
+    instead={"draft_ms": ("draft_bench_paths",)},
+    price=_price,
+)

@@ -95,17 +95,6 @@ def test_rates_by_position_as_servers_print_them() -> None:
     assert "No position beyond" not in run(RISING).stdout
 
 
-def test_costs_of_a_bench_take_the_place_of_milliseconds(tmp_path: Path) -> None:
-    rows = [
-        {"model_filename": "m", "n_prompt": n, "n_gen": 0, "avg_ns": ms * 1e6}
-        for n, ms in ((1, 19), (4, 33), (8, 60))
-    ]
-    path = tmp_path / "bench.json"
-    path.write_text(json.dumps(rows), encoding="utf-8")
-    stated = run_json(f"--alpha 0.8 {MS} --verify-ms 4=33 --verify-ms 8=60")
-    assert run_json(f"--alpha 0.8 --costs {path} --draft-ms 1.6") == stated
-
-
 def test_ranges_and_lists_give_every_pair() -> None:
     rows = run_json("--alpha 0.1:0.9:0.1 --c 0.02,0.1")["rows"]
     assert [(row["alpha"], row["c"]) for row in rows] == [
