@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from estimator.shapes.counted import Count, count
 from estimator.shapes.shape import shape_of
 from estimator.shapes.trained_heads import dflash, eagle3, medusa, mtp
 from simulator.cost.draft_shape import DraftKind, DraftShape
@@ -62,6 +63,7 @@ def draft_of(
     target_shape: ModelShape,
     dtype: str | None = None,
     activations: str | None = None,
+    count: Count = count,
 ) -> DraftShape:
     """Returns the draft that a configuration describes.
 
@@ -71,26 +73,21 @@ def draft_of(
       target: the target's parsed config.json.
       target_shape: what was counted of it: heads share its output matrix, and take its width.
       dtype: number format of the draft's weights; without it, its configuration's.
-      activations: as in shape_of.
+      activations, count: as in shape_of.
 
     Raises:
       ValueError: if the configuration cannot be counted, or is of a head for a target of another
         width.
     """
     kind = draft_kind(config, target=target)
-    if kind in ("EAGLE-3", "P-EAGLE"):
-        return eagle3(config, kind=kind, target=target_shape, dtype=dtype, activations=activations)
-    if kind == "DFlash":
-        return dflash(config, target=target_shape, dtype=dtype, activations=activations)
     if kind == "Medusa":
         return medusa(config, target=target_shape, dtype=dtype, activations=activations)
+    asked: Any = {"dtype": dtype, "activations": activations, "count": count}
+    if kind in ("EAGLE-3", "P-EAGLE"):
+        return eagle3(config, kind=kind, target=target_shape, **asked)
+    if kind == "DFlash":
+        return dflash(config, target=target_shape, **asked)
     if kind == "MTP":
-        return mtp(
-            config,
-            layers=mtp_layers(config),
-            target=target_shape,
-            dtype=dtype,
-            activations=activations,
-        )
-    shape = shape_of(config, dtype=dtype, activations=activations)
+        return mtp(config, layers=mtp_layers(config), target=target_shape, **asked)
+    shape = shape_of(config, **asked)
     return DraftShape("model", shape, False, None, shape.weight_bytes)

@@ -1,22 +1,22 @@
-"""The shape of a model by its config.json: built without numbers, and counted."""
+"""The shape of a model by its config.json: what is counted of it, in the formats of its storage."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from simulator.cost.model_shape import ModelShape
-
-if TYPE_CHECKING:
-    from transformers import PreTrainedModel
-
-    from estimator.shapes.meta_pass import MetaPass
+from estimator.shapes.counted import Count, CountedWeights, count
+from estimator.shapes.storage import Storage, storage
+from simulator.cost.model_shape import ModelShape, WeightKind, Weights
+from simulator.cost.number_formats import NumberFormat
 
 
 def shape_of(
-    config: Mapping[str, Any], *, dtype: str | None = None, activations: str | None = None
+    config: Mapping[str, Any],
+    *,
+    dtype: str | None = None,
+    activations: str | None = None,
+    count: Count = count,
 ) -> ModelShape:
     """Returns the shape of the causal language model that a configuration describes.
 
@@ -28,60 +28,42 @@ def shape_of(
       dtype: number format of the weights (a name of simulator.cost.number_formats.FORMATS);
         without it, the configuration's own, its quantization_config included.
       activations: number format of activations; without it, 16 bits or the configuration's.
+      count: counts anew, or looks up what was counted (estimator.shapes.kept_counts).
 
     Raises:
       ValueError: if the configuration cannot be built or counted; the message names it.
     """
-    from estimator.shapes.caches import count_caches
-    from estimator.shapes.storage import storage
-    from estimator.shapes.weights import count_weights
-
     stored = storage(config, dtype=dtype, activations=activations)
-    # How weights are stored changes no module.
-    plain = {name: value for name, value in config.items() if name != "quantization_config"}
-    text, model, passed = _built(json.dumps(plain, default=dict))
-    layers = _size(text, _LAYERS)
-    caches = count_caches(
-        passed.cache, text, bytes_per_value=4 if stored.plain.name == "float32" else 2
-    )
+    counted = count(config, stored.kept, "whole")
     return ModelShape(
-        name=type(model).__name__,
-        layers=layers,
-        hidden=_size(text, ("hidden_size", "n_embd", "d_model")),
-        # What varies over the layers is asked of the last of them.
-        heads=_size(
-            text.per_layer_config[-1], ("num_attention_heads", "n_head", "n_heads"), default=1
-        ),
-        vocabulary=_size(text, ("vocab_size",)),
-        weights=count_weights(model, text, stored, uses=passed.uses),
-        caches=caches,
+        name=counted.name,
+        layers=counted.layers,
+        hidden=counted.hidden,
+        heads=counted.heads,
+        vocabulary=counted.vocabulary,
+        weights=stored_weights(counted.weights, stored),
+        caches=counted.caches_of(4 if stored.plain.name == "float32" else 2),
         activations=stored.activations,
     )
 
 
-_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
-
-
-@lru_cache(maxsize=8)
-def _built(config: str) -> tuple[Any, PreTrainedModel, MetaPass]:
-    """Returns the text's configuration, its model and a pass of it; the JSON is of a file."""
-    from estimator.shapes.configuration import build, decoder_config
-    from estimator.shapes.meta_pass import meta_pass
-
-    parsed = json.loads(config)
-    decoder = decoder_config(parsed)
-    model = build(decoder, kind=parsed["model_type"])
-    # Of a family whose class takes the whole configuration, the text's sizes.
-    text = decoder.get_text_config(decoder=True)
-    _size(text, _LAYERS)   # a pass of a model without layers fails in other words
-    return text, model, meta_pass(model)
-
-
-def _size(config: Any, names: tuple[str, ...], *, default: int | None = None) -> int:
-    for name in names:
-        value = getattr(config, name, None)
-        if isinstance(value, int) and value > 0:
-            return value
-    if default is not None:
-        return default
-    raise ValueError(f"{config.model_type} must have a {names[0]}, got none")
+def stored_weights(counted: tuple[CountedWeights, ...], stored: Storage) -> tuple[Weights, ...]:
+    """Returns the weights in the formats that they are stored in, those stored alike together."""
+    totals: dict[tuple[WeightKind, NumberFormat, int, int, bool], int] = {}
+    for each in counted:
+        quantised = each.quantised or stored.quantised.everywhere
+        form = stored.quantised if quantised else stored.plain
+        key = (each.kind, form, each.experts, each.active, each.held)
+        totals[key] = totals.get(key, 0) + each.values
+    return tuple(
+        Weights(
+            kind=kind,
+            values=values,
+            stored_bytes=values * form.bytes_per_value,
+            computed_in=form.product_format(stored.activations),
+            experts=experts,
+            active=active,
+            held=held,
+        )
+        for (kind, form, experts, active, held), values in totals.items()
+    )

@@ -19,18 +19,13 @@ class Storage:
     plain: format of what is not quantised.
     quantised: format of the linear layers and experts; plain's own where nothing is.
     activations: a name of simulator.cost.number_formats.COMPUTED.
-    kept: patterns of the modules that stay plain; matched anywhere in a module's name.
+    kept: regular expressions of the modules that stay plain; found anywhere in a module's name.
     """
 
     plain: NumberFormat
     quantised: NumberFormat
     activations: str
-    kept: tuple[re.Pattern[str], ...] = ()
-
-    def of(self, module: str) -> NumberFormat:
-        """Returns the format of the linear layer or expert of that name."""
-        kept = any(pattern.search(module) for pattern in self.kept)
-        return self.plain if kept else self.quantised
+    kept: tuple[str, ...] = ()
 
 
 def storage(
@@ -161,9 +156,9 @@ def _kept(fields: Mapping[str, Any]) -> Sequence[str]:
     return ()
 
 
-def _pattern(module: str) -> re.Pattern[str]:
+def _pattern(module: str) -> str:
     """Returns the pattern of a module's name: a part of it, a glob, or "re:" and an expression."""
     if module.startswith("re:"):
-        return re.compile(module.removeprefix("re:"))
+        return module.removeprefix("re:")
     words = (re.escape(word) for word in module.removeprefix("model.").split("*"))
-    return re.compile(r"(^|\.)" + ".*".join(words) + r"($|\.)")
+    return r"(^|\.)" + ".*".join(words) + r"($|\.)"

@@ -6,12 +6,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from estimator.shapes.caches import layer_caches
-from estimator.shapes.configuration import build, decoder_config
-from estimator.shapes.meta_pass import meta_pass
-from estimator.shapes.shape import shape_of
+from estimator.shapes.counted import Count, count
+from estimator.shapes.shape import shape_of, stored_weights
 from estimator.shapes.storage import Storage, storage
-from estimator.shapes.weights import count_weights, last_layer
 from simulator.cost.draft_shape import DraftKind, DraftShape
 from simulator.cost.model_shape import ModelShape, WeightKind, Weights
 
@@ -23,6 +20,7 @@ def eagle3(
     target: ModelShape,
     dtype: str | None = None,
     activations: str | None = None,
+    count: Count = count,
 ) -> DraftShape:
     """Returns an EAGLE-3 head (Li et al. 2025), or one that drafts all positions in one pass.
 
@@ -34,7 +32,7 @@ def eagle3(
       config: its parsed config.json.
       kind: "EAGLE-3", or "P-EAGLE" for parallel drafting.
       target: the target.
-      dtype, activations: as in shape_of.
+      dtype, activations, count: as in shape_of.
 
     Raises:
       ValueError: if it is for a target of another width, or cannot be counted.
@@ -54,6 +52,7 @@ def eagle3(
         },
         dtype=dtype,
         activations=activations,
+        count=count,
     )
     head_width = config.get("head_dim") or width // body.heads
     cached = int(config.get("num_key_value_heads") or body.heads)
@@ -73,6 +72,7 @@ def dflash(
     target: ModelShape,
     dtype: str | None = None,
     activations: str | None = None,
+    count: Count = count,
 ) -> DraftShape:
     """Returns a DFlash head (Chen et al. 2026): a few layers that fill a block in one pass.
 
@@ -89,14 +89,15 @@ def dflash(
         {"model_type": "qwen3", **config, "tie_word_embeddings": False},
         dtype=dtype,
         activations=activations,
+        count=count,
     )
-    count = len(layers) if layers else body.layers
+    taps = len(layers) if layers else body.layers
     body = replace(body, weights=tuple(w for w in body.weights if w.kind != "head"))
     return _draft(
         "DFlash",
         body,
         added=_borrowed_head(target),
-        once=_weights("feed-forward", count * tapped * width, stored),
+        once=_weights("feed-forward", taps * tapped * width, stored),
         parallel=True,
         longest=max(1, block - 1),
     )
@@ -147,6 +148,7 @@ def mtp(
     target: ModelShape,
     dtype: str | None = None,
     activations: str | None = None,
+    count: Count = count,
 ) -> DraftShape:
     """Returns a head of multi-token prediction (DeepSeek-AI 2024, §2.2): one more decoder layer.
 
@@ -157,27 +159,25 @@ def mtp(
       config: the target's parsed config.json, or one that describes the head in the same terms.
       layers: how many such layers there are; each token drafted takes one of them.
       target: the target.
-      dtype, activations: as in shape_of.
+      dtype, activations, count: as in shape_of.
 
     Raises:
       ValueError: if it cannot be counted.
     """
     stored = storage(config, dtype=dtype, activations=activations)
-    decoder = decoder_config(config)
-    model = build(decoder, kind=config["model_type"])
-    weights = count_weights(model, decoder, stored, within=last_layer(model))
+    last = count(config, stored.kept, "last layer")
     step = ModelShape(
-        name=f"{type(model).__name__} MTP",
+        name=f"{last.name} MTP",
         layers=1,
         hidden=target.hidden,
         heads=target.heads,
         vocabulary=target.vocabulary,
         weights=(
-            *weights,
+            *stored_weights(last.weights, stored),
             _weights("feed-forward", 2 * target.hidden * target.hidden, stored),
             *_borrowed_head(target),
         ),
-        caches=layer_caches(meta_pass(model).cache, decoder, bytes_per_value=2)[-1],
+        caches=last.caches,
         activations=stored.activations,
     )
     return DraftShape("MTP", step, False, None, layers * step.weight_bytes)

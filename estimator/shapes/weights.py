@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from simulator.cost.model_shape import WeightKind, Weights
-from simulator.cost.number_formats import NumberFormat
+from estimator.shapes.counted import CountedWeights
+from simulator.cost.model_shape import WeightKind
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PreTrainedConfig, PreTrainedModel
-
-    from estimator.shapes.storage import Storage
 
 # How configurations spell the experts that a token is sent to; the first that is set counts.
 _ACTIVE = (
@@ -32,11 +31,11 @@ _ONCE: Mapping[str, int] = MappingProxyType({})
 def count_weights(
     model: PreTrainedModel,
     config: PreTrainedConfig,
-    storage: Storage,
+    kept: tuple[str, ...] = (),
     *,
     within: str = "",
     uses: Mapping[str, int] = _ONCE,
-) -> tuple[Weights, ...]:
+) -> tuple[CountedWeights, ...]:
     """Returns the model's weights by kind, a tied output matrix counted once, as the head.
 
     Matrices that a pass uses several times come again, not held, for each time after the first.
@@ -44,34 +43,33 @@ def count_weights(
     Args:
       model: on any device; only sizes are looked at.
       config: its configuration, for how many experts a token is sent to.
-      storage: the formats that weights are stored in.
+      kept: regular expressions of the names of modules that quantisation leaves plain.
       within: only those whose names begin so.
       uses: how often a pass uses each matrix, where not once (estimator.shapes.meta_pass).
 
     Raises:
       ValueError: if it has experts and the configuration does not say how many are active.
     """
-    totals: dict[tuple[WeightKind, NumberFormat, int, bool], int] = {}
+    totals: dict[tuple[WeightKind, bool, int, bool], int] = {}
     for kind, name, parameter, experts in _sorted(model):
         if not name.startswith(within):
             continue
-        stored = _stored(kind, name, parameter, storage)
+        quantised = _quantised(kind, name, parameter, kept)
         times_used = 1 if experts else uses.get(name, 1)
         for held, times in ((True, 1), (False, times_used - 1)):
             if times > 0 and (held or kind != "embedding"):
-                key = (kind, stored, experts, held)
+                key = (kind, quantised, experts, held)
                 totals[key] = totals.get(key, 0) + times * parameter.numel()
     return tuple(
-        Weights(
+        CountedWeights(
             kind=kind,
             values=values,
-            stored_bytes=values * stored.bytes_per_value,
-            computed_in=stored.product_format(storage.activations),
+            quantised=quantised,
             experts=experts,
             active=_active(config, experts) if experts else 0,
             held=held,
         )
-        for (kind, stored, experts, held), values in totals.items()
+        for (kind, quantised, experts, held), values in totals.items()
     )
 
 
@@ -136,16 +134,14 @@ def _stacked(owner: nn.Module, parameter: Tensor) -> int:
     return parameter.shape[0] if parameter.dim() >= 2 else 0
 
 
-def _stored(kind: WeightKind, name: str, parameter: Tensor, storage: Storage) -> NumberFormat:
-    if storage.quantised.everywhere:
-        return storage.quantised
+def _quantised(kind: WeightKind, name: str, parameter: Tensor, kept: tuple[str, ...]) -> bool:
     module = name.rpartition(".")[0]
     router = module.rpartition(".")[2] in _ROUTERS
     matrix = parameter.dim() >= 2 and "conv" not in module and not router
-    if kind in ("attention", "feed-forward", "experts") and matrix:
-        # An expert's parameters may be its own modules or bare tensors: both names are looked at.
-        return storage.of(module) if storage.of(name) is storage.quantised else storage.plain
-    return storage.plain
+    if kind not in ("attention", "feed-forward", "experts") or not matrix:
+        return False
+    # An expert's parameters may be its own modules or bare tensors: both names are looked at.
+    return not any(re.search(each, tried) for each in kept for tried in (name, module))
 
 
 def _active(config: PreTrainedConfig, experts: int) -> int:

@@ -90,6 +90,12 @@ class Deployed:
         callback=duration,
         help="Fixed time of each layer, microseconds.  [default: 92, fitted]",
     )
+    no_cache: bool = option(
+        "--no-cache",
+        is_flag=True,
+        default=False,
+        help="Count both configs' models anew, and keep no count.",
+    )
 
 
 @dataclass(frozen=True)
@@ -133,6 +139,7 @@ def deployment_of(options: Deployed) -> Deployment:
         dtype=options.dtype,
         draft_dtype=options.draft_dtype,
         activations=options.activations,
+        anew=options.no_cache,
     )
     if draft.kind == "model" and draft.step.vocabulary != target.vocabulary:
         warn(

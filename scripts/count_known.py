@@ -1,0 +1,44 @@
+"""Counts well-known models anew: python scripts/count_known.py writes estimator/shapes/known.json.
+
+The configurations are those of docs/configs and of benchmarks/published_decoding.json.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from estimator.shapes.counted import Counted, Part, count
+from estimator.shapes.drafts import draft_of
+from estimator.shapes.known import FILE, Known, sizes
+from estimator.shapes.shape import shape_of
+
+ROOT = Path(__file__).parent.parent
+PUBLISHED = ROOT / "benchmarks" / "published_decoding.json"
+
+
+def main() -> None:
+    files = sorted((ROOT / "docs" / "configs").glob("*.json"))
+    configs = [json.loads(file.read_text(encoding="utf-8")) for file in files]
+    configs += json.loads(PUBLISHED.read_text(encoding="utf-8"))["models"].values()
+    heads = [each for each in configs if "draft_vocab_size" in each]
+    found: list[Known] = []
+
+    def noted(config: Mapping[str, Any], kept: tuple[str, ...], part: Part) -> Counted:
+        counted, sized = count(config, kept, part), sizes(config)
+        if sized is not None and all(each.sizes != sized for each in found):
+            found.append(Known(sized, counted))
+        return counted
+
+    for config in (each for each in configs if each not in heads):
+        target = shape_of({"dtype": "bfloat16", **config}, count=noted)
+        for head in (each for each in heads if each["hidden_size"] == target.hidden):
+            draft_of(head, target=config, target_shape=target, count=noted)
+    lines = ",\n".join(msgspec.json.encode(each).decode() for each in found)
+    FILE.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
