@@ -1,7 +1,8 @@
 """Whole texts: the prompt's pass, then blocks until the text ends."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -10,7 +11,7 @@ from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, positions_of, text_limit
 from reference.policies.policy import Policy
-from reference.records import Generation
+from reference.records import Block, Generation
 from reference.rules.rule import Rule
 from reference.rules.strict import STRICT
 from reference.speculative import speculative_blocks
@@ -52,6 +53,66 @@ def begin(
     return text, time.perf_counter() - began
 
 
+@dataclass(frozen=True, slots=True)
+class Begun:
+    """A text whose prompt has been read and whose blocks are decoded as they are asked for.
+
+    text: the ids to continue.
+    prefill_seconds: what the prompt's passes took.
+    blocks: can be iterated over once.
+    """
+
+    text: Sequence[int]
+    prefill_seconds: float
+    blocks: Iterator[Block]
+
+    def finished(self) -> Generation:
+        """Returns the whole text."""
+        return Generation(tuple(self.text), tuple(self.blocks), self.prefill_seconds)
+
+
+def begun(
+    target: Model,
+    prompt: Sequence[int],
+    *,
+    sampling: Sampling,
+    stopping: Stopping,
+    generator: torch.Generator,
+) -> Begun:
+    """Returns the target's own continuation of prompt, begun."""
+    text, seconds = begin(target, None, prompt, stopping)
+    blocks = autoregressive_blocks(
+        target, text, sampling=sampling, stopping=stopping, generator=generator
+    )
+    return Begun(text, seconds, blocks)
+
+
+def begun_speculatively(
+    target: Model,
+    drafter: Drafter,
+    prompt: Sequence[int],
+    *,
+    sampling: Sampling,
+    policy: Policy,
+    stopping: Stopping,
+    generator: torch.Generator,
+    rule: Rule = STRICT,
+) -> Begun:
+    """Returns a continuation with the target's law, several tokens for each target call, begun."""
+    text, seconds = begin(target, drafter, prompt, stopping)
+    blocks = speculative_blocks(
+        target,
+        drafter,
+        text,
+        sampling=sampling,
+        policy=policy,
+        stopping=stopping,
+        generator=generator,
+        rule=rule,
+    )
+    return Begun(text, seconds, blocks)
+
+
 def decode(
     target: Model,
     prompt: Sequence[int],
@@ -61,11 +122,9 @@ def decode(
     generator: torch.Generator,
 ) -> Generation:
     """Returns the target's own continuation of prompt, one token at a time."""
-    text, seconds = begin(target, None, prompt, stopping)
-    blocks = autoregressive_blocks(
-        target, text, sampling=sampling, stopping=stopping, generator=generator
-    )
-    return Generation(tuple(text), tuple(blocks), seconds)
+    return begun(
+        target, prompt, sampling=sampling, stopping=stopping, generator=generator
+    ).finished()
 
 
 def decode_speculatively(
@@ -80,15 +139,13 @@ def decode_speculatively(
     rule: Rule = STRICT,
 ) -> Generation:
     """Returns a continuation with the target's law, several tokens for each target call."""
-    text, seconds = begin(target, drafter, prompt, stopping)
-    blocks = speculative_blocks(
+    return begun_speculatively(
         target,
         drafter,
-        text,
+        prompt,
         sampling=sampling,
         policy=policy,
         stopping=stopping,
         generator=generator,
         rule=rule,
-    )
-    return Generation(tuple(text), tuple(blocks), seconds)
+    ).finished()

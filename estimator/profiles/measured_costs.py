@@ -42,7 +42,7 @@ def measure_costs(
     return run_arms(
         subject,
         prompts,
-        probing(subject, measured_gammas(max_gamma)),
+        probing(measured_gammas(max_gamma)),
         repeats=repeats,
         seed=seed,
         progress=progress,

@@ -1,14 +1,19 @@
-"""The interleaved runs of a validation: baseline, baseline again, cost probes, and each policy."""
+"""The runs of a validation, in turns: baseline, baseline again, cost probes, and each policy."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import torch
 
+from estimator.runs.processor_time import processor_clock
+from estimator.runs.speeds import at_one_speed
+from estimator.runs.turns import InTurns, decode_in_turns, turn_tokens
+from estimator.runs.twins import twins
 from estimator.seeding import seeded
 from reference.drafter import Drafter
-from reference.generation import decode, decode_speculatively
+from reference.generation import Begun, begun, begun_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from reference.policies.policy import Fixed, Policy
@@ -37,8 +42,8 @@ class Subject:
 
 
 Runs = dict[str, list[list[Generation]]]   # arm -> prompt -> repeat
-Decoder = Callable[[Sequence[int], Stopping, torch.Generator], Generation]
-"""A way to decode: of a prompt's ids, when the text ends and where chance comes from."""
+Decoder = Callable[[Subject, Sequence[int], torch.Generator], Begun]
+"""A way to decode: with which pair, of a prompt's ids, and where chance comes from."""
 
 
 def run_arms(
@@ -53,9 +58,11 @@ def run_arms(
 ) -> Runs:
     """Returns the generations of every arm and of the target alone, by prompt and repeat.
 
-    For each repeat and prompt all arms run one after the other in random order, so that a drift
-    of the machine meets them all alike. An arm's text depends on seed, arm and prompt, not on the
-    repeat: repeats differ in time alone.
+    For each repeat and prompt all arms take turns of a few blocks, in random order in each round,
+    each with caches of its own; then the speed of each round is divided out of its blocks. Fewer
+    take turns where memory is short; where a model can only be had once, each arm's turn is a whole
+    text. An arm's text depends on seed, arm and prompt, not on the repeat: repeats differ in time
+    alone.
 
     Args:
       subject: the pair and its settings.
@@ -66,69 +73,100 @@ def run_arms(
       progress: called after each generation.
       enough: asked after each repeat of all prompts whether it was the last.
     """
-    decoders = {BASELINE: alone(subject), AGAIN: alone(subject), **speculative}
+    decoders = {BASELINE: alone, AGAIN: alone, **speculative}
     arms = list(decoders)
 
-    def decode_arm(arm: str, prompt: int, stopping: Stopping) -> Generation:
-        generator = seeded(subject.target.device, seed, prompt, arms.index(arm))
-        return decoders[arm](prompts[prompt], stopping, generator)
+    def begin(own: Subject, arm: str, prompt: int) -> Begun:
+        generator = seeded(own.target.device, seed, prompt, arms.index(arm))
+        return decoders[arm](own, prompts[prompt], generator)
 
+    longest = max(range(len(prompts)), key=lambda prompt: len(prompts[prompt]))
     warm_up = Stopping(min(WARM_UP_TOKENS, subject.stopping.max_new_tokens))
-    for arm in arms:
-        decode_arm(arm, 0, warm_up)
+    brief = replace(subject, stopping=warm_up)
+    baseline, *_ = [begin(brief, arm, longest).finished() for arm in arms]
+    subjects = _twins(subject, len(arms), decoded=len(prompts[longest]) + len(baseline.tokens))
+    # A lone arm's turn is its whole text, and a round is a text of each arm.
+    lone = len(subjects) == 1
+    tokens = subject.stopping.max_new_tokens if lone else turn_tokens(baseline)
+    clock = processor_clock(subject.target.device)
     order = np.random.default_rng(seed)
-    runs: Runs = {arm: [[] for _ in prompts] for arm in arms}
+    ran: list[tuple[str, int, InTurns]] = []
+    runs: Runs = {}
+    rounds = 0
     for _ in range(repeats):
         for prompt in range(len(prompts)):
-            for number in order.permutation(len(arms)):
-                arm = arms[number]
-                runs[arm][prompt].append(decode_arm(arm, prompt, subject.stopping))
-                progress()
+            first = rounds
+            shuffled = [arms[number] for number in order.permutation(len(arms))]
+            for at in range(0, len(arms), len(subjects)):
+                together = list(zip(shuffled[at:], subjects, strict=False))
+                texts = decode_in_turns(
+                    [partial(begin, own, arm, prompt) for arm, own in together],
+                    tokens=tokens,
+                    order=order,
+                    clock=clock,
+                    first_round=first if lone else rounds,
+                    progress=progress,
+                )
+                ran += [
+                    (arm, prompt, text) for (arm, _), text in zip(together, texts, strict=True)
+                ]
+                rounds = 1 + max(max(text.rounds, default=first) for text in texts)
+        runs = _at_one_speed(arms, len(prompts), ran)
         if enough(runs):
             break
     return runs
 
 
-def alone(subject: Subject) -> Decoder:
-    """Returns decoding by the target alone."""
-
-    def decoded(
-        prompt: Sequence[int], stopping: Stopping, generator: torch.Generator
-    ) -> Generation:
-        return decode(
-            subject.target,
-            prompt,
-            sampling=subject.sampling,
-            stopping=stopping,
-            generator=generator,
-        )
-
-    return decoded
+def _twins(subject: Subject, count: int, *, decoded: int) -> list[Subject]:
+    """Returns subjects with caches of their own, after a text of so many tokens."""
+    longer = (decoded + subject.stopping.max_new_tokens) / decoded
+    pairs = twins((subject.target, subject.drafter), count, longer=longer)
+    return [replace(subject, target=target, drafter=drafter) for target, drafter in pairs]
 
 
-def under(subject: Subject, policy: Policy) -> Decoder:
+def _at_one_speed(
+    arms: Sequence[str], prompts: int, ran: Sequence[tuple[str, int, InTurns]]
+) -> Runs:
+    """Returns what ran, with the speeds of rounds divided out."""
+    runs: Runs = {arm: [[] for _ in range(prompts)] for arm in arms}
+    texts = at_one_speed([(arm, text) for arm, _, text in ran])
+    for (arm, prompt, _), text in zip(ran, texts, strict=True):
+        runs[arm][prompt].append(text)
+    return runs
+
+
+def alone(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Begun:
+    """Returns a text of the target alone, begun."""
+    return begun(
+        subject.target,
+        prompt,
+        sampling=subject.sampling,
+        stopping=subject.stopping,
+        generator=generator,
+    )
+
+
+def under(policy: Policy) -> Decoder:
     """Returns speculative decoding under a policy."""
 
-    def decoded(
-        prompt: Sequence[int], stopping: Stopping, generator: torch.Generator
-    ) -> Generation:
-        return decode_speculatively(
+    def begin(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Begun:
+        return begun_speculatively(
             subject.target,
             subject.drafter,
             prompt,
             sampling=subject.sampling,
             policy=policy,
-            stopping=stopping,
+            stopping=subject.stopping,
             generator=generator,
             rule=subject.rule,
         )
 
-    return decoded
+    return begin
 
 
-def probing(subject: Subject, gammas: Sequence[int]) -> dict[str, Decoder]:
+def probing(gammas: Sequence[int]) -> dict[str, Decoder]:
     """Returns the arms that measure costs, by name: texts of one draft length each."""
-    return {f"{PROBE}{gamma}": under(subject, Fixed(gamma)) for gamma in probed(gammas)}
+    return {f"{PROBE}{gamma}": under(Fixed(gamma)) for gamma in probed(gammas)}
 
 
 def probed(gammas: Sequence[int]) -> list[int]:

@@ -19,13 +19,25 @@ SWEEPS = 20
 def levels(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> NDArray[np.float64]:
     """Returns the seconds that each thing takes at the turns' median speed, shape (..., things).
 
+    Args and NaN as `polish`.
+    """
+    return polish(seconds, sweeps=sweeps)[0]
+
+
+def polish(
+    seconds: ArrayLike, *, sweeps: int = SWEEPS
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns what each thing takes at the turns' median speed, and each turn's speed.
+
     Args:
       seconds: by thing and turn, shape (..., things, turns), above 0; NaN where a turn lacks the
         thing. Tables of the leading axes are polished each on its own.
       sweeps: of medians over turns and things; most of the way is gone in the first few.
 
     Returns:
-      NaN for a thing that no turn has.
+      seconds: of each thing, shape (..., things); NaN for one that no turn has.
+      speeds: how many times as long things take in each turn as at the median speed, shape
+        (..., turns); NaN for one that has no thing.
     """
     left = np.log(np.asarray(seconds, dtype=np.float64))
     things, speeds = np.zeros(()), np.zeros(())
@@ -34,7 +46,8 @@ def levels(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> NDArray[np.float64]:
         left, things = left - found, things + found
         moved = _median(left, axis=-2)
         left, speeds = left - moved, speeds + moved
-    return np.asarray(np.exp(things + _median(speeds, axis=-1))[..., 0])
+    middle = _median(speeds, axis=-1)
+    return np.exp(things + middle)[..., 0], np.exp(speeds - middle)[..., 0, :]
 
 
 def _median(values: NDArray[np.float64], *, axis: int) -> NDArray[np.float64]:

@@ -60,7 +60,7 @@ def adaptive(
     runs = run_arms(
         subject,
         prompts[:PROBED_PROMPTS],
-        probing(subject, probed_gammas(max_gamma)),
+        probing(probed_gammas(max_gamma)),
         repeats=1,
         seed=seed,
         progress=progress,

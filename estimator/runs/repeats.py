@@ -1,12 +1,14 @@
-"""Repeats of one text, made one: each block counts by its fastest repeat.
+"""Repeats of one text, made one: each block counts by the median of its repeats.
 
-Repeats are the same work, id for id, so what made one of them slower was not the work: another
-program, the garbage collector, a processor that changed its speed. The fastest is the nearest to
-what the work takes, and baseline, probes and measured runs are all counted so.
+Repeats are the same work, id for id, and the speed of the machine was divided out of them. What is
+left of their differences is accident: another program for a moment, the garbage collector. A median
+passes over that, in baseline, probes and measured runs alike. The fastest would not do: where speed
+changes it is the luckiest moment, and short blocks have more of these than long ones.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from statistics import median as middle
 
 from estimator.costs.blocks import fit_costs
 from estimator.runs.arms import AGAIN, PROBE, Runs
@@ -16,8 +18,8 @@ from simulator.cost.curves import CostModel
 Timed = dict[str, list[Generation]]   # arm -> prompt
 
 
-def fastest(repeats: Sequence[Generation]) -> Generation:
-    """Returns the first repeat with the times of each block's fastest one.
+def median(repeats: Sequence[Generation]) -> Generation:
+    """Returns the first repeat with the medians of each block's times.
 
     Args:
       repeats: of one text, at least 1. One that took another way (a device may round differently
@@ -28,16 +30,21 @@ def fastest(repeats: Sequence[Generation]) -> Generation:
     return replace(
         first,
         blocks=tuple(
-            min(blocks, key=lambda block: block.seconds)
+            replace(
+                blocks[0],
+                draft_seconds=middle(block.draft_seconds for block in blocks),
+                verify_seconds=middle(block.verify_seconds for block in blocks),
+                other_seconds=middle(block.other_seconds for block in blocks),
+            )
             for blocks in zip(*(run.blocks for run in alike), strict=True)
         ),
-        prefill_seconds=min(run.prefill_seconds for run in alike),
+        prefill_seconds=middle(run.prefill_seconds for run in alike),
     )
 
 
 def timed(runs: Runs) -> Timed:
     """Returns each arm's texts, one for each prompt."""
-    return {arm: [fastest(repeats) for repeats in rows] for arm, rows in runs.items()}
+    return {arm: [median(repeats) for repeats in rows] for arm, rows in runs.items()}
 
 
 def probes(texts: Mapping[str, Sequence[Generation]]) -> list[Generation]:

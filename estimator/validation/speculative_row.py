@@ -21,7 +21,7 @@ class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
     predicted_theorem8: verification free, acceptances i.i.d.
     predicted_ahead, _low, _high: replay over those other texts; None for a lossy rule, which
       leaves the target's texts.
-    measured: each block by its fastest repeat; the interval is over prompts. All bounds of
+    measured: each block by the median of its repeats; the interval is over prompts. All bounds of
       intervals are None where there is one prompt.
     predicted_target_calls, target_calls: on the run's own texts.
     identical_to_target: every id equal to greedy decoding's; None above temperature 0.

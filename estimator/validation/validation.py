@@ -64,11 +64,11 @@ def validate(
                 subject, prompts, max_gamma=max_gamma, seed=seed, progress=progress
             )
         planned[arm] = policy
-    arms = {arm: under(subject, policy) for arm, policy in planned.items()}
+    arms = {arm: under(policy) for arm, policy in planned.items()}
     runs = run_arms(
         subject,
         prompts,
-        probing(subject, _priced(policies, max_gamma)) | arms,
+        probing(_priced(policies, max_gamma)) | arms,
         repeats=repeats,
         seed=seed,
         progress=progress,

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,6 +59,9 @@ class Rows:
             base[lacking] = base[UNKNOWN] - np.float32(np.log(len(lacking)))
         self._base = base
         self._log_homeless = -np.inf if len(lacking) > 0 else float(base[UNKNOWN])
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self   # nothing in it changes
 
     def context(self, text: Sequence[int]) -> list[int]:
         """Returns the words that matter for what follows a text, as `log_row` takes them.

@@ -8,7 +8,7 @@ nothing there. On CUDA the programs are replayed as graphs.
 
 import textwrap
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import torch
 from torch import Tensor
@@ -24,6 +24,10 @@ MOST_PROGRAMS = 256
 
 class CompileError(ValueError):
     """A model could not be compiled."""
+
+
+class OneCacheError(TypeError):
+    """A model was to be copied whose programs are bound to the one cache that it has."""
 
 
 class CompiledModel(CausalModel):
@@ -147,6 +151,9 @@ class CompiledModel(CausalModel):
         logits: Tensor = self._programs[width](tokens)[:count]
         # The next replay of a graph writes where this one wrote.
         return logits.clone() if self.device.type == "cuda" else logits
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
+        raise OneCacheError(f"{self.name} is compiled for one cache")
 
     def rollback(self, length: int) -> None:
         if not 0 <= length <= self._length:

@@ -1,10 +1,36 @@
 """The last states that a model's passes left behind, by position of its text."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor
+
+
+class Heard:
+    """What a model's output embedding last read: one for all that decode with the same weights."""
+
+    def __init__(self, module: Any) -> None:
+        """Listens to a model's output embedding; without one (it may be None) nothing is heard.
+
+        Args:
+          module: a `PreTrainedModel` with a language-modelling head.
+        """
+        self._read: Tensor | None = None
+        embedding = module.get_output_embeddings()
+        if embedding is not None:
+            embedding.register_forward_pre_hook(self._listen)
+
+    def _listen(self, _: Any, given: tuple[Tensor, ...]) -> None:
+        self._read = given[0]
+
+    def taken(self) -> Tensor | None:
+        """Returns what was read since this was last asked, shape (1, positions, width)."""
+        read, self._read = self._read, None
+        return read
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Self:
+        return self
 
 
 class States:
@@ -15,20 +41,14 @@ class States:
     """
 
     def __init__(self, module: Any) -> None:
-        """Listens to a model's output embedding; without one (it may be None) nothing is kept.
+        """Keeps nothing yet, and nothing of a model without an output embedding.
 
         Args:
           module: a `PreTrainedModel` with a language-modelling head.
         """
-        self._read: Tensor | None = None
+        self._heard = Heard(module)
         # Of each pass: the first position, the one after the last, and what was read.
         self._kept: list[tuple[int, int, Tensor]] = []
-        embedding = module.get_output_embeddings()
-        if embedding is not None:
-            embedding.register_forward_pre_hook(self._listen)
-
-    def _listen(self, _: Any, given: tuple[Tensor, ...]) -> None:
-        self._read = given[0]
 
     def clear(self) -> None:
         """Forgets the text."""
@@ -36,9 +56,9 @@ class States:
 
     def keep(self, end: int) -> None:
         """Keeps what was read in the pass just made, whose last position is end - 1."""
-        if self._read is not None:
-            self._kept.append((end - self._read.shape[1], end, self._read))
-            self._read = None
+        read = self._heard.taken()
+        if read is not None:
+            self._kept.append((end - read.shape[1], end, read))
 
     def cut(self, length: int) -> None:
         """Forgets all positions from length on."""

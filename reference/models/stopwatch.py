@@ -2,6 +2,7 @@
 
 import time
 from types import TracebackType
+from typing import Any
 
 import torch
 
@@ -18,6 +19,9 @@ class Stopwatch:
         self._seconds = 0.0
         self._began = 0.0
         self._pending: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> "Stopwatch":
+        return Stopwatch(self._device)   # of another's passes: begins at 0
 
     def __enter__(self) -> None:
         if self._cuda:

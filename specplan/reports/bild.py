@@ -20,7 +20,7 @@ def report(sweeps: Sequence[Sweep], *, prompts: int, repeats: int) -> str:
     parts = ["\n".join(_sweep_lines(sweep)) for sweep in sweeps]
     parts.append(
         f"Speed-ups are of decoding, per token, over the large model alone; {prompts} prompts, the "
-        f"fastest of {repeats} timings. BiLD is lossy: it changes the large model's output law."
+        f"median of {repeats} timings. BiLD is lossy: it changes the large model's output law."
     )
     return "\n\n".join(parts)
 

@@ -39,7 +39,7 @@ def summary_lines(summary: Summary, validations: Sequence[Validation], prompts: 
     """Returns what all rows were measured on, why Theorem 8 differs, and how good they are."""
     rows = [row for validation in validations for row in validation.rows]
     tokens, repeats = sum(row.tokens for row in rows), summary.repeats
-    timings = "timed once" if repeats == 1 else f"the fastest of each block's {repeats} timings"
+    timings = "timed once" if repeats == 1 else f"the median of each block's {repeats} timings"
     lines = [
         f"Speed-ups over decoding one token at a time; {prompts} prompts, {tokens} tokens in all "
         f"rows, {timings}.",

@@ -6,16 +6,15 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from estimator.runs.arms import PROBE, Decoder, Subject, under
+from estimator.runs.arms import PROBE, Subject, under
+from reference.generation import Begun
 from reference.policies.policy import Fixed
-from reference.records import Generation
 from reference.rules.lenience import Lenient
 from reference.rules.rule import Rule
 from reference.rules.strict import STRICT
-from reference.stopping import Stopping
 from studies.bild.distance import Rollback
 from studies.bild.fallback import Fallback
-from studies.bild.loop import decode_bild
+from studies.bild.loop import begun_bild
 
 LARGE, SMALL, BILD, WINDOW = "large", "small", "bild", "window"
 
@@ -114,23 +113,17 @@ class Arm:
         """Tells the arms of a sweep apart."""
         return f"{self.decoder} {self.rule.name} {self.fallback} {self.most}"
 
-    def decoder_of(self, subject: Subject) -> Decoder:
-        """Returns how the subject's pair decodes so."""
+    def begin(self, subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Begun:
+        """Returns a text that the subject's pair decodes so, begun."""
         if not isinstance(self.rule, Rollback):
-            return under(replace(subject, rule=self.rule), self.policy)
-
-        def decoded(
-            prompt: Sequence[int], stopping: Stopping, generator: torch.Generator
-        ) -> Generation:
-            return decode_bild(
-                subject.target,
-                subject.drafter,
-                prompt,
-                sampling=subject.sampling,
-                policy=self.policy,
-                stopping=stopping,
-                generator=generator,
-                rule=self.rule,
-            )
-
-        return decoded
+            return under(self.policy)(replace(subject, rule=self.rule), prompt, generator)
+        return begun_bild(
+            subject.target,
+            subject.drafter,
+            prompt,
+            sampling=subject.sampling,
+            policy=self.policy,
+            stopping=subject.stopping,
+            generator=generator,
+            rule=self.rule,
+        )

@@ -16,7 +16,7 @@ from estimator.traces.text_laws import overlaps
 from reference.models.model import Model
 from studies.bild.distance import Rollback
 from studies.bild.fallback import Fallback
-from studies.bild.loop import decode_bild
+from studies.bild.loop import begun_bild
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def held_out(
     for number, (prompt, text) in enumerate(zip(prompts, texts, strict=True)):
         betas.append(overlaps(subject.target, small, prompt, text, subject.sampling))
         runs.append(
-            decode_bild(
+            begun_bild(
                 subject.target,
                 subject.drafter,
                 prompt,
@@ -118,7 +118,7 @@ def held_out(
                 stopping=subject.stopping,
                 generator=seeded(subject.target.device, seed, number),
                 rule=Rollback(rollback),
-            )
+            ).finished()
         )
         progress()
     tokens = tuple(float(len(run.tokens)) for run in runs)

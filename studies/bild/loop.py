@@ -12,7 +12,7 @@ import torch
 
 from reference.clock import Clock
 from reference.drafter import Draft, Drafter
-from reference.generation import begin
+from reference.generation import Begun, begin
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, require_finite
 from reference.policies.policy import Policy
@@ -134,7 +134,7 @@ def bild_blocks(
         yield blocks[-1]
 
 
-def decode_bild(
+def begun_bild(
     large: Model,
     drafter: Drafter,
     prompt: Sequence[int],
@@ -144,8 +144,8 @@ def decode_bild(
     stopping: Stopping,
     generator: torch.Generator,
     rule: Rule,
-) -> Generation:
-    """Returns a continuation by both models; arguments as for `bild_blocks`."""
+) -> Begun:
+    """Returns a continuation by both models, begun; arguments as for `bild_blocks`."""
     text, seconds = begin(large, drafter, prompt, stopping)
     blocks = bild_blocks(
         large,
@@ -157,4 +157,4 @@ def decode_bild(
         generator=generator,
         rule=rule,
     )
-    return Generation(tuple(text), tuple(blocks), seconds)
+    return Begun(text, seconds, blocks)

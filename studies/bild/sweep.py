@@ -63,7 +63,7 @@ def sweep(
     runs = run_arms(
         subject,
         prompts,
-        {name: arm.decoder_of(subject) for name, arm in every.items()},
+        {name: arm.begin for name, arm in every.items()},
         repeats=repeats,
         seed=seed,
         progress=progress,

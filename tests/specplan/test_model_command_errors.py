@@ -24,7 +24,7 @@ def _no_run(monkeypatch: pytest.MonkeyPatch) -> None:
     def decode(*arguments: object, **settings: object) -> None:
         raise AssertionError("bad input was found too late")
 
-    monkeypatch.setattr(estimator.runs.arms, "decode", decode)
+    monkeypatch.setattr(estimator.runs.arms, "begun", decode)
     monkeypatch.setattr("estimator.traces.measured_traces.decode", decode)
     monkeypatch.setattr(reference.generation, "speculative_blocks", decode)
 

@@ -1,54 +1,68 @@
 """The order in which a validation's arms run."""
 
-from typing import Any
+from collections.abc import Sequence
 
 import pytest
+import torch
 from pairs import PROMPTS, tiny_pair
 
-from estimator.runs.arms import BASELINE, WARM_UP_TOKENS, Subject, probed, probing, run_arms, under
+from estimator.runs.arms import (
+    BASELINE,
+    WARM_UP_TOKENS,
+    Decoder,
+    Subject,
+    probed,
+    probing,
+    run_arms,
+    under,
+)
 from estimator.runs.repeats import probes, timed, without
+from reference.generation import Begun
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
-from reference.records import Generation
 from reference.stopping import Stopping
 
 
-@pytest.mark.parametrize("seed", [0, 1])
+# Bytes: of all arms at once, of three, of one at a time.
+@pytest.mark.parametrize("free", [1e12, 3e6, 0.0])
 def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
-    seed: int, monkeypatch: pytest.MonkeyPatch
+    free: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What drifts between two prompts, or settles at the start, meets all arms alike."""
-    order: list[tuple[list[int], int, int | None]] = []
-
-    def decoded(target: Any, *arguments: Any, **options: Any) -> Generation:
-        policy = options.get("policy")
-        gamma = policy.value if isinstance(policy, Fixed) else -1 if policy is not None else None
-        order.append((list(arguments[-1]), options["stopping"].max_new_tokens, gamma))
-        return Generation((), (), 0.0)
-
-    monkeypatch.setattr("estimator.runs.arms.decode", decoded)
-    monkeypatch.setattr("estimator.runs.arms.decode_speculatively", decoded)
     sampling = Sampling(0.0)
     target, drafter = tiny_pair(sampling)
     subject = Subject(target, drafter, sampling, Stopping(30))
-    run_arms(
+    begun: list[tuple[str, int, tuple[int, ...]]] = []
+
+    def seen(name: str, decoder: Decoder) -> Decoder:
+        def begin(own: Subject, prompt: Sequence[int], generator: torch.Generator) -> Begun:
+            begun.append((name, own.stopping.max_new_tokens, tuple(prompt)))
+            return decoder(own, prompt, generator)
+
+        return begin
+
+    monkeypatch.setattr("estimator.runs.twins.free_bytes", lambda _: free)
+    arms = probing([1, 2]) | {f"gamma {g}": under(Fixed(g)) for g in (2, 5)}
+    ended = []
+    runs = run_arms(
         subject,
         PROMPTS,
-        probing(subject, [1, 2]) | {f"gamma {g}": under(subject, Fixed(g)) for g in (2, 5)},
+        {name: seen(name, decoder) for name, decoder in arms.items()},
         repeats=2,
-        seed=seed,
-        progress=lambda: None,
+        seed=0,
+        progress=lambda: ended.append(None),
     )
-    # The baseline, the baseline again, two cost probes and two policies.
-    arms = [None, None, 1, 2, 2, 5]
-    assert [run[1:] for run in order[:6]] == [(WARM_UP_TOKENS, gamma) for gamma in arms]
-    measured = [order[at : at + 6] for at in range(6, len(order), 6)]
-    assert [runs[0][0] for runs in measured] == PROMPTS * 2
-    for runs in measured:
-        assert len({tuple(prompt) for prompt, _, _ in runs}) == 1
-        assert {tokens for _, tokens, _ in runs} == {30}
-        assert sorted(map(str, (gamma for _, _, gamma in runs))) == sorted(map(str, arms))
-    assert len({tuple(str(gamma) for _, _, gamma in runs) for runs in measured}) > 1
+    longest = tuple(max(PROMPTS, key=len))
+    assert begun[: len(arms)] == [(name, WARM_UP_TOKENS, longest) for name in arms]
+    rows = [begun[at : at + len(arms)] for at in range(len(arms), len(begun), len(arms))]
+    assert [row[0][2] for row in rows] == [tuple(prompt) for prompt in PROMPTS] * 2
+    for row in rows:
+        assert sorted(name for name, _, _ in row) == sorted(arms)
+        assert {(tokens, prompt) for _, tokens, prompt in row} == {(30, row[0][2])}
+    assert len({tuple(name for name, _, _ in row) for row in rows}) > 1
+    assert len(ended) == 2 * len(PROMPTS) * (2 + len(arms))
+    texts = {text.tokens for row in runs.values() for text in row[0]}
+    assert len(texts) == 1   # greedy: the target's own, whoever decodes
 
 
 def test_every_probing_text_keeps_one_draft_length() -> None:
@@ -59,7 +73,7 @@ def test_every_probing_text_keeps_one_draft_length() -> None:
     runs = run_arms(
         subject,
         PROMPTS,
-        probing(subject, [1, 3]) | {"gamma 2": under(subject, Fixed(2))},
+        probing([1, 3]) | {"gamma 2": under(Fixed(2))},
         repeats=2,
         seed=0,
         progress=lambda: None,
@@ -83,7 +97,7 @@ def test_repeats_end_when_they_are_enough(enough_after: int, repeats: int) -> No
     runs = run_arms(
         subject,
         PROMPTS,
-        probing(subject, [1]),
+        probing([1]),
         repeats=3,
         seed=0,
         progress=lambda: None,

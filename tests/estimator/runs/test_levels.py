@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from estimator.runs.levels import levels
+from estimator.runs.levels import levels, polish
 
 ALONE, SHORT, LONG = TRUE = (1.3, 3.5, 7.2)
 
@@ -23,6 +23,12 @@ def test_speeds_of_turns_leave_no_trace_in_ratios() -> None:
 def test_levels_are_those_of_the_median_speed() -> None:
     assert levels([[1.0, 2.0, 4.0], [3.0, 6.0, 12.0]]) == pytest.approx([2.0, 6.0])
     assert levels([[5.0]]) == pytest.approx([5.0])
+
+
+def test_speeds_are_told_beside_the_median_one() -> None:
+    _, speeds = polish([[1.0, 2.0, 4.0, np.nan], [3.0, 6.0, 12.0, np.nan]])
+    assert speeds[:3] == pytest.approx([0.5, 1.0, 2.0])
+    assert np.isnan(speeds[3])
 
 
 def test_what_held_up_one_text_moves_nothing() -> None:

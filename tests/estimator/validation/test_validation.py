@@ -149,8 +149,8 @@ def test_repeats_of_an_arm_have_one_text_and_arms_their_own() -> None:
     runs = run_arms(
         subject,
         PROMPTS,
-        probing(subject, [1, 3])
-        | {arm: under(subject, policy) for arm, policy in POLICIES.items()},
+        probing([1, 3])
+        | {arm: under(policy) for arm, policy in POLICIES.items()},
         repeats=3,
         seed=0,
         progress=lambda: None,

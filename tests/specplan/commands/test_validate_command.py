@@ -236,16 +236,16 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_half_done(
     run: Run, validate: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows need all of their runs, timed in one go: there is nothing to keep or to resume."""
-    decode = estimator.runs.arms.decode_speculatively
+    begin = estimator.runs.arms.begun_speculatively
     decoded = []
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
         decoded.append(1)
         if len(decoded) == 5:
             raise KeyboardInterrupt
-        return decode(*arguments, **settings)
+        return begin(*arguments, **settings)
 
-    monkeypatch.setattr(estimator.runs.arms, "decode_speculatively", interrupted)
+    monkeypatch.setattr(estimator.runs.arms, "begun_speculatively", interrupted)
     figure = tmp_path / "a.png"
     result = run(*validate, "--gamma", "2", "--figure", str(figure), "--json")
     assert result.exit_code == 130
@@ -268,16 +268,16 @@ def test_rows_appear_as_they_are_measured(
     run: Run, validate: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of the first temperature stand before the second is begun."""
-    decode = estimator.runs.arms.decode
+    begin = estimator.runs.arms.begun
     temperatures = []
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
         temperatures.append(settings["sampling"].temperature)
         if temperatures[-1] == 1:
             raise KeyboardInterrupt
-        return decode(*arguments, **settings)
+        return begin(*arguments, **settings)
 
-    monkeypatch.setattr(estimator.runs.arms, "decode", interrupted)
+    monkeypatch.setattr(estimator.runs.arms, "begun", interrupted)
     result = run(*validate, "--gamma", "2", "--temperature", "0,1")
     assert result.exit_code == 130
     heading, _, row = result.stdout.splitlines()[:3]

@@ -90,7 +90,7 @@ def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> N
     joined = " ".join(lines.split())
     assert joined.startswith(
         "Speed-ups over decoding one token at a time; 8 prompts, 125 tokens in all rows, the "
-        "fastest of each block's 3 timings."
+        "median of each block's 3 timings."
     )
     assert "target step 10.0 ms, draft step 1.00 ms" in joined
     assert "verifying drafts of 4 takes 1.30 steps, each block 0.50 ms besides" in joined

@@ -19,7 +19,7 @@ from reference.records import Generation
 from reference.stopping import Stopping, StopStrings
 from studies.bild.distance import DISTANCES, Rollback
 from studies.bild.fallback import Fallback
-from studies.bild.loop import decode_bild, unread_ending
+from studies.bild.loop import begun_bild, unread_ending
 
 VOCABULARY = 4
 PROMPT = [0]
@@ -116,7 +116,7 @@ def bild(
     """Returns what the one loop makes of the naive decoder's models and thresholds."""
     if generator is None:
         generator = torch.Generator().manual_seed(0)
-    return decode_bild(
+    return begun_bild(
         TabularModel(naive.large, VOCABULARY, "large"),
         ModelDrafter(TabularModel(naive.small, VOCABULARY, "small"), naive.sampling, VOCABULARY),
         PROMPT,
@@ -125,7 +125,7 @@ def bild(
         stopping=Stopping(naive.new_tokens, naive.end_ids),
         generator=generator,
         rule=Rollback(naive.rollback, naive.distance),
-    )
+    ).finished()
 
 
 SAMPLINGS = {

@@ -1,0 +1,157 @@
+"""How far predictions are off beside busy processes: texts one after the other, and in turns.
+
+    OMP_NUM_THREADS=1 python benchmarks/under_load.py --busy 2 --seeds 3
+
+The embedded pair decodes the same texts both ways, one way after the other: each arm's text as a
+whole, each block counted by the fastest of its repeats; and all arms in turns, the speed of each
+round divided out, each block counted by the median (`estimator.runs`). Predicted is the replay of
+each text at measured costs. The busy processes are this program's own: they end by themselves after
+--limit seconds, and are ended when it is done.
+"""
+
+import argparse
+import multiprocessing
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import torch
+from embedded_pair import embedded_pair
+
+from estimator.runs.arms import (
+    AGAIN,
+    BASELINE,
+    Decoder,
+    Runs,
+    Subject,
+    alone,
+    probing,
+    run_arms,
+    under,
+)
+from estimator.runs.rates import decode_rate
+from estimator.runs.repeats import Timed, priced, timed
+from estimator.seeding import seeded
+from estimator.traces.ahead import replay_factor
+from estimator.traces.text_traces import TextTraces
+from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.sampling import Sampling
+from reference.policies.policy import Fixed
+from reference.stopping import Stopping
+
+GAMMAS = (1, 2, 4, 8)
+REPEATS = 3
+
+
+def busy(seconds: float) -> None:
+    """Computes for so long."""
+    end = time.monotonic() + seconds
+    values = np.random.default_rng(0).normal(size=(128, 128))
+    while time.monotonic() < end:
+        values = np.tanh(values @ values)
+
+
+@contextmanager
+def load(processes: int, *, limit: float) -> Iterator[None]:
+    """Keeps processes busy while the context lasts, no longer than the limit in seconds."""
+    spawning = multiprocessing.get_context("spawn")
+    started = [spawning.Process(target=busy, args=(limit,), daemon=True) for _ in range(processes)]
+    for process in started:
+        process.start()
+    try:
+        yield
+    finally:
+        for process in started:
+            process.terminate()
+            process.join()
+
+
+def one_after_the_other(
+    subject: Subject, prompts: Sequence[Sequence[int]], arms: Mapping[str, Decoder], *, seed: int
+) -> Timed:
+    """Returns each arm's texts, whole ones in random order, each block by its fastest repeat."""
+    decoders = {BASELINE: alone, AGAIN: alone, **arms}
+    names = list(decoders)
+    runs: Runs = {name: [[] for _ in prompts] for name in names}
+    order = np.random.default_rng(seed)
+    for _ in range(REPEATS):
+        for place, prompt in enumerate(prompts):
+            for number in order.permutation(len(names)).tolist():
+                generator = seeded(subject.target.device, seed, place, number)
+                text = decoders[names[number]](subject, prompt, generator).finished()
+                runs[names[number]][place].append(text)
+    return {
+        name: [
+            replace(
+                texts[0],
+                blocks=tuple(
+                    min(blocks, key=lambda block: block.seconds)
+                    for blocks in zip(*(text.blocks for text in texts), strict=True)
+                ),
+            )
+            for texts in rows
+        ]
+        for name, rows in runs.items()
+    }
+
+
+def in_turns(
+    subject: Subject, prompts: Sequence[Sequence[int]], arms: Mapping[str, Decoder], *, seed: int
+) -> Timed:
+    """Returns each arm's texts as a validation counts them."""
+    return timed(
+        run_arms(subject, prompts, arms, repeats=REPEATS, seed=seed, progress=lambda: None)
+    )
+
+
+def errors(texts: TextTraces, runs: Timed) -> list[float]:
+    """Returns by how many per cent the speed-up at each of GAMMAS is predicted too fast."""
+    cost = priced(runs)
+    found = []
+    for gamma in GAMMAS:
+        own = runs[f"gamma {gamma}"]
+        tokens = np.array([len(text.tokens) for text in own])
+        measured = float(decode_rate(runs[BASELINE]) @ tokens) / sum(
+            text.decode_seconds for text in own
+        )
+        found.append(100 * (replay_factor(texts.of(own), gamma, cost) / measured - 1))
+    return found
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--busy", type=int, default=2, help="Busy processes.")
+    parser.add_argument("--seeds", type=int, default=3, help="How often both ways run.")
+    parser.add_argument("--first-seed", type=int, default=0, help="Of those.")
+    parser.add_argument("--prompts", type=int, default=4, help="How many.")
+    parser.add_argument("--tokens", type=int, default=32, help="Of each text.")
+    parser.add_argument("--temperature", type=float, default=0.0, help="Of both models.")
+    parser.add_argument("--limit", type=float, default=1800.0, help="Seconds of load at most.")
+    given = parser.parse_args()
+    pair = embedded_pair(given.prompts)
+    sampling = Sampling(given.temperature)
+    drafter = ModelDrafter(pair.draft, sampling, pair.target.vocabulary)
+    subject = Subject(pair.target, drafter, sampling, Stopping(given.tokens))
+    arms = probing(GAMMAS) | {f"gamma {gamma}": under(Fixed(gamma)) for gamma in GAMMAS}
+    ways = {"one after the other, fastest": one_after_the_other, "in turns, median": in_turns}
+    found: dict[str, list[float]] = {name: [] for name in ways}
+    print(f"{given.busy} busy processes, {torch.get_num_threads()} threads; per cent off by gamma")
+    with load(given.busy, limit=given.limit):
+        for seed in range(given.first_seed, given.first_seed + given.seeds):
+            texts = TextTraces(subject, pair.prompts, max(GAMMAS))
+            for name, way in ways.items():
+                began = time.monotonic()
+                own = errors(texts, way(subject, pair.prompts, arms, seed=seed))
+                found[name] += own
+                shown = " ".join(f"{error:+6.1f}" for error in own)
+                took = time.monotonic() - began
+                print(f"seed {seed}, {name:30} {shown}  in {took:.0f} s", flush=True)
+    for name, every in found.items():
+        sizes = np.abs(every)
+        print(f"{name:30} {sizes.mean():5.1f} % off on average, {sizes.max():5.1f} % at most")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+"""Texts decoded in turns of a few blocks, so that what slows a machine down slows all of them.
+
+The speed of a machine that others share changes within seconds, by up to a factor of two, and less
+within a fraction of a second. Texts that run one after the other meet different machines; texts
+that take turns of a few hundredths of a second meet the same one in each round, whose speed can
+then be divided out (`estimator.runs.speeds`).
+
+Texts advance by tokens, not by seconds: in each round all of them become as long. So contexts grow
+alike, all end together, and which blocks share a round depends on no clock.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from estimator.runs.processor_time import next_block
+from reference.generation import Begun
+from reference.records import Block, Generation
+
+# A turn of the baseline: long beside what a change of caches costs, short beside changes of speed.
+TURN_SECONDS = 0.025
+
+
+@dataclass(frozen=True, slots=True)
+class InTurns:
+    """A text, and the round that each of its blocks ran in.
+
+    rounds: numbers, not descending.
+    """
+
+    text: Generation
+    rounds: tuple[int, ...]
+
+
+def turn_tokens(baseline: Generation) -> int:
+    """Returns by how many tokens texts grow in each round.
+
+    Args:
+      baseline: a text of the target alone.
+    """
+    step = float(np.median([block.seconds for block in baseline.blocks]))
+    return max(round(TURN_SECONDS / step), 1) if step > 0 else 1
+
+
+def decode_in_turns(
+    starts: Sequence[Callable[[], Begun]],
+    *,
+    tokens: int,
+    order: np.random.Generator,
+    clock: Callable[[], float] | None = None,
+    first_round: int = 0,
+    progress: Callable[[], object] = lambda: None,
+) -> list[InTurns]:
+    """Returns texts that were decoded in turns, in random order in each round.
+
+    Once fewer than half of them go on, what is left belongs to the last round before: too few would
+    tell of its speed.
+
+    Args:
+      starts: read the prompts; at least one.
+      tokens: that each text grows by in a round, at least 1.
+      order: of turns.
+      clock: as for `next_block`.
+      first_round: its number.
+      progress: called at each text's end.
+    """
+    texts = [start() for start in starts]
+    blocks: list[list[Block]] = [[] for _ in texts]
+    rounds: list[list[int]] = [[] for _ in texts]
+    lengths = [0] * len(texts)
+    going = set(range(len(texts)))
+    number, wanted = first_round, 0
+    while going:
+        wanted += tokens
+        for text in order.permutation(sorted(going)).tolist():
+            while lengths[text] < wanted and text in going:
+                block = next_block(texts[text].blocks, clock)
+                blocks[text].append(block)
+                rounds[text].append(number)
+                lengths[text] += len(block.tokens)
+                if block.ending is not None:
+                    going.discard(text)
+                    progress()
+        if 2 * len(going) >= len(texts):
+            number += 1
+    return [
+        InTurns(Generation(tuple(text.text), tuple(made), text.prefill_seconds), tuple(of))
+        for text, made, of in zip(texts, blocks, rounds, strict=True)
+    ]
