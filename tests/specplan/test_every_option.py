@@ -84,7 +84,9 @@ def selected(command: click.Command, way: str) -> list[str]:
     if way == "--engine":
         words.append("llama.cpp")
     needed = [each for each in options(command) if each.required]
-    return words + [word for each in needed for word in stated(each)]
+    words += [word for each in needed for word in stated(each)]
+    arguments = [each for each in command.params if isinstance(each, click.Argument)]
+    return words + [__file__ for each in arguments if each.required]
 
 
 @pytest.mark.parametrize(
