@@ -138,7 +138,7 @@ def refusals(process: str) -> None:
         ("draft", "draft", ()),
         ("settings", "same", ("--seed", process)),
         ("alike", "same", ("--top-k", "0")),
-        ("one", "same", ("--prompts", "none.txt" if process == "1" else "prompts.txt")),
+        ("one", "same", ()),
         ("held", "same", ("-o", str(place / "held"))),
         ("spread", "same", ("--device-map", "auto")),
     ]:
@@ -146,7 +146,9 @@ def refusals(process: str) -> None:
         with ExitStack() as stack:
             if case == "held" and process == "0":
                 stack.enter_context(held(place / "held"))
-            ended = CliRunner().invoke(main, [*MEASURE, *arguments])
+            prompts = "none.txt" if (case, process) == ("one", "1") else "prompts.txt"
+            asked = [prompts if each == "prompts.txt" else each for each in MEASURE]
+            ended = CliRunner().invoke(main, [*asked, *arguments])
         told = {"status": ended.exit_code, "stdout": ended.stdout, "stderr": ended.stderr}
         (place / process / f"{case}.json").write_text(json.dumps(told))
     os.chdir(place)
