@@ -104,7 +104,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasur
             for way in DRAFT_SAMPLINGS
         }
     setup = _setup(pair.engine.flags, trial, measured.version, request.max_gamma)
-    profile = _profile(draftings, cost, trial, setup)
+    profile = _profile(draftings, cost, trial, setup, max_gamma=request.max_gamma)
     if output is not None:
         write_profile(profile, output)
     if kept is not None and traced:
@@ -175,10 +175,15 @@ def _draft_alone(engine: Engine, trial: Trial, progress: Callable[[], object]) -
 
 
 def _profile(
-    draftings: dict[DraftSampling, Drafting], cost: CostModel, trial: Trial, setup: Setup
+    draftings: dict[DraftSampling, Drafting],
+    cost: CostModel,
+    trial: Trial,
+    setup: Setup,
+    *,
+    max_gamma: int,
 ) -> Profile:
     """Returns the profile that `plan` reads: of every γ to `max_gamma` that prices reach."""
-    drafting, max_gamma = draftings[trial.draft_sampling], setup.max_gamma or 0
+    drafting = draftings[trial.draft_sampling]
     priced = cost.observed_gamma
     longest = max_gamma if priced is None else min(max_gamma, priced)
     return Profile(
