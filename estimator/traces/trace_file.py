@@ -15,6 +15,7 @@ from estimator.traces.trace_arrays import pack, unpack
 from estimator.traces.traces import TracePair
 from estimator.writing import write_whole
 from ngram.formats.sealed_arrays import sealed, unsealed
+from reference.atomic.uninterrupted import uninterrupted
 
 JOURNAL = b"specplan journal of traces 1\n"
 LENGTH = struct.Struct("<Q")
@@ -104,6 +105,11 @@ class KeptTraces:
 
     def add(self, prompt: int, traces: TracePair) -> None:
         """Keeps the traces of one more prompt."""
+        with uninterrupted():
+            self._write(prompt, traces)
+        self.known[prompt] = traces
+
+    def _write(self, prompt: int, traces: TracePair) -> None:
         path = journal_path(self._path)
         if not self._begun:
             # Anew, so that nothing torn or another's stands before what is to come.
@@ -114,7 +120,6 @@ class KeptTraces:
             journal.write(self._record({prompt: traces}))
             journal.flush()
             os.fsync(journal.fileno())
-        self.known[prompt] = traces
 
     def finish(self) -> None:
         """Writes the file of all traces in the place of the journal."""

@@ -13,13 +13,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from reference.atomic.uninterrupted import uninterrupted
+
 DIGITS = 64
 
 
 def sealed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
     """Returns the content of a compressed .npz file of arrays with its own hash as comment."""
     buffer = io.BytesIO()
-    np.savez_compressed(buffer, allow_pickle=False, **arrays)
+    with uninterrupted():
+        np.savez_compressed(buffer, allow_pickle=False, **arrays)
     # The length of the comment is an archive's last field.
     archive = buffer.getvalue()[:-2] + struct.pack("<H", DIGITS)
     return archive + _digest(archive)
