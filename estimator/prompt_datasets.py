@@ -23,8 +23,9 @@ def read_dataset(
       count: at most so many prompts, at least 1.
 
     Raises:
-      ValueError: if `datasets` is not installed, there is no such data set, configuration or split,
-        several splits and none named, or a row is no prompt.
+      ModuleNotFoundError: if `datasets` is not installed.
+      ValueError: if there is no such data set, configuration or split, several splits and none
+        named, or a row is no prompt.
     """
     rows = _rows(name, configuration, split)
     if len(rows) == 0:
@@ -35,14 +36,9 @@ def read_dataset(
 
 def _rows(name: str, configuration: str | None, split: str | None) -> Any:
     """Returns the rows of one split."""
-    try:
-        from datasets import config, load_dataset
-        from datasets.exceptions import DatasetsError
-    except ImportError as error:
-        raise ValueError(
-            f"dataset needs the package datasets, got no {error.name}: "
-            "pip install 'specplan[datasets]'"
-        ) from error
+    from datasets import config, load_dataset
+    from datasets.exceptions import DatasetsError
+
     kept = Path(config.HF_DATASETS_CACHE) / name.replace("/", "___")
     try:
         if not Path(name).exists() and not kept.exists():

@@ -36,12 +36,8 @@ def report_command(files: tuple[Path, ...], output: Path, title: str | None) -> 
     Example:
       specplan report small.json tiny.json validation.json -o report.html
     """
-    try:
-        import jinja2  # noqa: F401
-    except ImportError:
-        raise click.ClickException(
-            "a report needs jinja2: pip install 'specplan[report]'"
-        ) from None
+    import jinja2  # noqa: F401  # before anything is read
+
     from estimator.writing import write_whole
     from specplan.reports.page.inputs import read_inputs
     from specplan.reports.page.page import page

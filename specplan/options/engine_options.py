@@ -25,7 +25,8 @@ OPTIONS = [
     click.option(
         "--engine",
         type=click.Choice(names_of(lambda kind: kind.start)),
-        help="Run on this engine instead of specplan's own decoder; needs specplan[engines].",
+        help="Run on this engine instead of specplan's own decoder; "
+        "needs pip install -e '.[engines]'.",
     ),
     click.option(
         "--engine-command",

@@ -64,7 +64,7 @@ OPTIONS: Mapping[str, Decorator] = {
         "--dataset",
         metavar="NAME|FOLDER",
         help="Prompts of a Hugging Face data set, read as --prompts reads records; needs "
-        "specplan[datasets].",
+        "pip install -e '.[datasets]'.",
     ),
     "dataset-config": click.option(
         "--dataset-config", metavar="NAME", help="Of a data set that has several."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib.metadata
 import re
 
 import click
@@ -32,5 +33,23 @@ def describe(error: Exception) -> tuple[str, int]:
         named = error.filename is not None and error.strerror is not None
         message = f"{error.filename}: {error.strerror}" if named else str(error)
         return message, FAILURE if error.errno in _MACHINE_ERRORS else BAD_INPUT
+    if isinstance(error, ModuleNotFoundError) and (extra := _extra_of(error.name)) is not None:
+        return f"needs {error.name}: run pip install -e '.[{extra}]' in specplan's folder", FAILURE
     name = type(error).__name__
     return (f"{name}: {error}" if str(error) else name), FAILURE
+
+
+def _extra_of(module: str | None) -> str | None:
+    """Returns the extra of this package that installs a module, `dev` aside; None: none does."""
+    if module is None:
+        return None
+    wanted = module.partition(".")[0].replace("_", "-").lower()
+    for requirement in importlib.metadata.requires("specplan") or ():
+        name, _, condition = requirement.partition(";")
+        extra = re.search(r"extra == ['\"](.+)['\"]", condition)
+        package = re.match(r"[\w.-]+", name)
+        if extra is None or package is None or extra[1] == "dev":
+            continue
+        if package[0].replace("_", "-").lower() == wanted:
+            return extra[1]
+    return None

@@ -2,11 +2,15 @@
 
 import subprocess
 import sys
+import tomllib
+from pathlib import Path
 
 import pytest
 
 from engines.kind import EngineKind
 from engines.registry import engine_kinds, exports_of
+
+PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"
 
 
 def test_to_know_the_kinds_imports_nothing_heavy() -> None:
@@ -28,3 +32,8 @@ def test_a_kind_is_known_by_its_name_and_is_good_for_something(kind: EngineKind)
 def test_an_engine_that_nothing_is_known_of_is_refused() -> None:
     with pytest.raises(ValueError, match=r"must be one of llama\.cpp, sglang, .*, got ollama"):
         exports_of("ollama")
+
+
+def test_what_observe_imports_is_in_the_plain_installation() -> None:
+    project = tomllib.loads(PYPROJECT.read_text())["project"]
+    assert any(each.startswith("prometheus-client") for each in project["dependencies"])

@@ -2,7 +2,6 @@
 
 import json
 import socket
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -138,9 +137,3 @@ def test_a_name_of_the_hub_that_cannot_be_reached_is_told_at_once(
     (tmp_path / "cache" / "some___set").mkdir(parents=True)
     monkeypatch.setattr(datasets, "load_dataset", lambda *_, **__: [{"text": "kept"}])
     assert prompts("some/set", split="train") == [Prompt("kept")]
-
-
-def test_without_the_package_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(ValueError, match=r"got no datasets: pip install 'specplan\[datasets\]'"):
-        prompts("any")

@@ -155,4 +155,4 @@ def test_without_jinja2_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "jinja2", None)
     refused = run("p.json", "-o", str(tmp_path / "page.html"))
     assert refused.exit_code == 1
-    assert "pip install 'specplan[report]'" in refused.stderr
+    assert "pip install -e '.[report]'" in refused.stderr
