@@ -24,6 +24,7 @@ NAMES = {
     "batch": ["size"],
     "predicted": ["measured"],
     "public": ["measurements"],
+    "draft": ["hierarchy"],
 }
 
 

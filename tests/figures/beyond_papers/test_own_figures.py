@@ -9,6 +9,7 @@ import pytest
 from figures.beyond_papers import (
     batch_size,
     block_verification,
+    draft_hierarchy,
     speedup_map,
     tree_size,
     verification_cost,
@@ -54,6 +55,14 @@ def test_the_best_tree_is_never_below_another_shape_and_goes_on_gaining() -> Non
     # A chain's tokens end at 1 / (1 - a_1), however long it is.
     assert single[-1] == pytest.approx(1 / (1 - tree_size.RATES[0]))
     assert best[-1] > 1.5 * single[-1]
+
+
+def test_a_hierarchy_gains_the_more_the_better_its_cheap_drafter() -> None:
+    points = draft_hierarchy.compute().rows
+    rates = (0.0, *draft_hierarchy.INNER_ALPHAS)
+    lines = [[point.speedup for point in points if point.inner_alpha == rate] for rate in rates]
+    assert (np.diff(lines, axis=0) > 0).all()
+    assert (np.diff(lines, axis=1) < 0).all()   # falls with c
 
 
 def test_dearer_verification_asks_for_shorter_drafts_than_theorem_8() -> None:

@@ -1,0 +1,82 @@
+"""Ours: what a cheaper drafter gains that speeds up the draft model, Leviathan et al. 2023, §6."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from figures.drawing.table import Rows
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import best_gamma, speed_up
+from simulator.cost.cost import Cost
+from simulator.cost.ratio import Ratio
+from simulator.schemes.hierarchical import hierarchical_cost
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+ALPHA, MAX_GAMMA = 0.8, 16
+# How often the draft model accepts the cheap drafter's tokens; the time of such a token over that
+# of a step of the draft model, as of an n-gram drafter beside a small model.
+INNER_ALPHAS, INNER_C = (0.3, 0.5, 0.7), 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """The best speed-up of a draft model, alone or sped up in its turn.
+
+    inner_alpha: how often it accepts the cheap drafter's tokens; 0: it drafts alone.
+    c: time of a step of the draft model over that of a target step.
+    """
+
+    inner_alpha: float
+    c: float
+    gamma: int
+    speedup: float
+
+
+def compute() -> Rows[Point]:
+    """Returns the best speed-up for each c, alone and by hierarchy."""
+    ratios = np.linspace(0.02, 0.8, 40).tolist()
+    points = [_point(c, Ratio(c), 0.0) for c in ratios]
+    cheap = Ratio(INNER_C)
+    for rate in INNER_ALPHAS:
+        inner = best_gamma(Iid(rate), cheap, max_gamma=MAX_GAMMA)
+        points += [
+            _point(c, hierarchical_cost(Ratio(c), inner=cheap, alpha=rate, gamma=inner), rate)
+            for c in ratios
+        ]
+    return Rows(tuple(points))
+
+
+def _point(c: float, cost: Cost, inner_alpha: float) -> Point:
+    acceptance = Iid(ALPHA)
+    gamma = best_gamma(acceptance, cost, max_gamma=MAX_GAMMA)
+    return Point(inner_alpha, c, gamma, float(speed_up(acceptance, cost, gamma)))
+
+
+def draw(data: Rows[Point]) -> Figure:
+    """Returns the drawing: a line for the draft model alone, and one for each cheap drafter."""
+    from figures.drawing import style
+
+    alone = {point.c: point.speedup for point in data.rows if point.inner_alpha == 0}
+    most = max(point.speedup / alone[point.c] for point in data.rows) - 1
+    figure, (axes,) = style.canvas(
+        f"A cheaper drafter for the draft model adds up to {100 * most:.0f} % of speed",
+        source=f"Ours: target and draft model of α = {ALPHA:g}, free verification; the cheap "
+        f"drafter takes {INNER_C:g} of a draft step; the hierarchy of Leviathan et al. 2023, §6",
+    )
+    rates = list(dict.fromkeys(point.inner_alpha for point in data.rows))
+    names = ["alone" if rate == 0 else f"inner α = {rate:g}" for rate in rates]
+    rows = [[point.speedup for point in data.rows if point.inner_alpha == rate] for rate in rates]
+    ratios = list(alone)
+    labels = style.plot_lines(axes, ratios, list(zip(names, rows, strict=True)))
+    axes.axhline(1, color=style.INK, linewidth=1)
+    axes.set_xlim(0, ratios[-1])
+    style.name_axes(
+        axes, x="time of a draft step over that of a target step, c", y="best speed-up"
+    )
+    style.label_right(axes, labels)
+    return figure
