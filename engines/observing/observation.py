@@ -184,7 +184,7 @@ class Observation(Counts):
         if self.hits:
             rates = [rate.value for rate in self.unconditional]
             return ByPosition.of_unconditional(rates, cut_short=self.cut_short)
-        return Iid(self.alpha_iid.value)
+        return Iid(self.alpha_iid.value, self.gamma)
 
     @property
     def cut_short(self) -> float:

@@ -15,12 +15,14 @@ class Best:
     """A profile at the best γ that was timed.
 
     gamma: that γ, 0: do not speculate.
+    advised_gamma: the γ to run: 0, too, where not speculating is not significantly worse.
     gain: the speed-up there, with its interval; 1 at γ = 0.
     seconds: of a block at max(gamma, 1): drafting, verifying, other.
     slope: what verifying one token more adds, in target steps, on the way to that γ.
     """
 
     gamma: int
+    advised_gamma: int
     gain: Improvement
     seconds: tuple[float, float, float]
     slope: float
@@ -44,7 +46,8 @@ def best_of(profile: Profile) -> Best | None:
     length = max(gamma, 1)
     verify = float(cost.verify_seconds(length + 1))
     seconds = (float(cost.drafting_seconds(length)), verify, cost.overhead_seconds)
-    return Best(gamma, gain, seconds, max(0.0, (verify / cost.step_seconds - 1) / length))
+    advised = 0 if profile.recommended_gamma == 0 else gamma
+    return Best(gamma, advised, gain, seconds, max(0.0, (verify / cost.step_seconds - 1) / length))
 
 
 def best_by_batch(profile: Profile) -> list[BestAtBatch]:

@@ -17,9 +17,11 @@ class Iid(Acceptance):
     """Each drafted token stands with probability α, texts being long (Leviathan et al. 2023, §3.1).
 
     rate: α in [0, 1].
+    counted_at: the largest γ of the drafts that it was counted on; None: a law says them all.
     """
 
     rate: float
+    counted_at: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", float(probability("alpha", self.rate)))
@@ -34,7 +36,7 @@ class Iid(Acceptance):
 
     @property
     def observed_gamma(self) -> int | None:
-        return None
+        return self.counted_at
 
     def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
         lengths = integers("gamma", gamma)

@@ -21,6 +21,7 @@ class PlanRequest:
     acceptances, prices: each of the one with each of the other, at least one of both.
     c_hat, gamma, max_gamma, near: as `simulator.choice.plan.plan` takes them; a pricing's own c_hat
       stands in for None, and its own largest γ goes before a greater max_gamma.
+    gain_certain: whether measured speed-ups say that speculation gains; None: they do not say.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -29,15 +30,27 @@ class PlanRequest:
     gamma: int | None = None
     max_gamma: int = DEFAULT_MAX_GAMMA
     near: float = DEFAULT_NEAR
+    gain_certain: bool | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A plan, the pricing that it is for, and where that is in doubt its intervals."""
+    """A plan, the pricing that it is for, and where that is in doubt its intervals.
+
+    gain_certain: whether speculation is known to gain; None: nobody measured it.
+    """
 
     plan: Plan
     price: Pricing
     doubt: DoubtfulPlan | None = None
+    gain_certain: bool | None = None
+
+    @property
+    def advised_gamma(self) -> int:
+        """The γ to run; 0: not to speculate, as where no gain is certain."""
+        if self.doubt is not None:
+            return self.doubt.advice.gamma
+        return 0 if self.gain_certain is False else self.plan.gamma_near
 
 
 def plans(request: PlanRequest) -> tuple[Row, ...]:
@@ -65,17 +78,17 @@ def schedules(rows: Sequence[Row]) -> dict[int, tuple[Range, ...]]:
     gammas: dict[int, dict[int, int]] = {}
     for row in rows:
         if row.price.load is not None and row.price.load.fits:
-            gammas.setdefault(row.price.load.context, {})[row.price.batch] = row.plan.gamma_near
+            gammas.setdefault(row.price.load.context, {})[row.price.batch] = row.advised_gamma
     return {context: schedule(of_context) for context, of_context in gammas.items()}
 
 
 def _row(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Row:
     planned = _planned(request, acceptance, price)
     if price.posterior is None or price.point is None:
-        return Row(planned, price)
+        return Row(planned, price, gain_certain=request.gain_certain)
     longest = len(planned.curve.gamma)
     doubt = plan_in_doubt(price.posterior, acceptance, price.point, max_gamma=longest)
-    return Row(planned, price, doubt)
+    return Row(planned, price, doubt, doubt.advice.certain)
 
 
 def _planned(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Plan:

@@ -117,6 +117,11 @@ class Plan:
         """Whether i.i.d. acceptances would foretell tokens per call well; None: taken as such."""
         return None if self.iid_error is None else abs(self.iid_error) <= IID_TOLERANCE
 
+    def extrapolated_at(self, gamma: int) -> bool:
+        """Returns whether acceptance or cost was observed at smaller γ only."""
+        at = min(gamma, len(self.curve.gamma))
+        return gamma > 0 and bool(self.curve.extrapolated[at - 1])
+
 
 def plan(
     acceptance: Acceptance,

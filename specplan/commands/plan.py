@@ -13,8 +13,9 @@ from specplan.options.declared import takes
 from specplan.options.kinds import settings_of
 from specplan.options.planning import asked
 from specplan.options.requests import Command
+from specplan.reports.deployment import does_not_fit
 from specplan.reports.export import export, export_lookup, export_schedule
-from specplan.reports.output import answer
+from specplan.reports.output import answer, warn
 from specplan.reports.plan import plans_json, plans_text, warn_of_plans
 
 if TYPE_CHECKING:
@@ -74,10 +75,21 @@ def _flags(rows: Sequence[Row], asking: Asked, server: str) -> str:
     """Returns what makes a server draft as planned: always alike, or by batch size."""
     if len(rows) > 1:
         return _scheduled_flags(rows, server)
+    [row] = rows
+    gamma = row.advised_gamma if asking.request.gamma is None else row.plan.gamma
+    load = row.price.load
+    if load is not None and not load.fits:
+        raise ValueError(f"--export: {does_not_fit(row.price)}")
+    flags = _fixed_flags(gamma, asking, server)
+    if row.plan.extrapolated_at(gamma):
+        warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
+    return flags
+
+
+def _fixed_flags(gamma: int, asking: Asked, server: str) -> str:
     from estimator.drafters.registry import parse_drafter
 
-    plan, drafter = rows[0].plan, asking.drafter
-    gamma = plan.gamma_near if asking.request.gamma is None else plan.gamma
+    drafter = asking.drafter
     longest = None if drafter is None else parse_drafter(drafter).lookup_length
     if longest is not None:
         return export_lookup(server, gamma=gamma, longest=longest)
@@ -101,4 +113,9 @@ def _scheduled_flags(rows: Sequence[Row], server: str) -> str:
     if load is None or not found:
         raise ValueError("none of these batch sizes fits into the memory of the GPUs")
     (ranges,) = found.values()
+    unfit = [row.price.batch for row in rows if row.price.load and not row.price.load.fits]
+    if unfit:
+        warn(f"batches of {min(unfit)} and more do not fit: the schedule ends before")
+    if any(rows[0].plan.extrapolated_at(each.gamma) for each in ranges):
+        warn("some of these gammas are beyond what was observed: their speed-ups are extrapolated")
     return export_schedule(server, ranges, draft="DRAFT", kind=load.draft_kind)

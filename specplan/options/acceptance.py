@@ -36,6 +36,8 @@ class Stated:
     counted: whether alpha is inferred from counts, as if acceptances were i.i.d.
     draft_sampling, verification: how drafts are made and judged; None: not known.
     notes: what a reader must know of them.
+    not_worse: the smallest gamma that was not significantly worse than the best when they were
+      measured, at the costs of then; None: not known.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -43,6 +45,7 @@ class Stated:
     draft_sampling: DraftSampling | None = None
     verification: Verification | None = None
     notes: tuple[str, ...] = ()
+    not_worse: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -59,6 +59,7 @@ def asked(ctx: click.Context) -> Asked:
     server = None if answer.server is None else engine_kinds()[answer.server]
     stated = accepting.make(accepted, acceptance.Background(profile, server))
     priced = prices(costing, costs, cost.Background(profile, choice.max_gamma))
+    not_worse = stated.not_worse if costing.settings is Profiled else None
     contexts = {None if price.load is None else price.load.context for price in priced}
     rows = len(stated.acceptances) * len(priced)
     scheduled = rows == len(priced) and None not in contexts and len(contexts) == 1
@@ -72,6 +73,7 @@ def asked(ctx: click.Context) -> Asked:
             gamma=choice.gamma,
             max_gamma=choice.max_gamma,
             near=choice.near / 100,
+            gain_certain=None if not_worse is None else not_worse > 0,
         ),
         stated,
         Basis(
@@ -80,11 +82,18 @@ def asked(ctx: click.Context) -> Asked:
             draft_sampling=stated.draft_sampling,
             verification=stated.verification,
             quiet=None if profile is None else profile.quiet,
-            notes=stated.notes,
+            notes=(*stated.notes, *_not_worse_note(not_worse)),
         ),
         None if profile is None else profile.setup.draft,
         answer,
     )
+
+
+def _not_worse_note(gamma: int | None) -> tuple[str, ...]:
+    if gamma is None:
+        return ()
+    what = "not speculating" if gamma == 0 else f"gamma {gamma}"
+    return (f"Over the profile's prompts, {what} is not significantly worse than the best gamma.",)
 
 
 def read(path: Path | None) -> Profile | None:

@@ -11,10 +11,21 @@ if TYPE_CHECKING:
 _SAME = 0.05
 
 
-def advice(plan: Plan) -> list[str]:
-    """Returns what to draft, what that gains, and at which alpha and c it still would."""
+def advice(plan: Plan, *, gain_certain: bool | None = None) -> list[str]:
+    """Returns what to draft, what that gains, and at which alpha and c it still would.
+
+    Args:
+      plan: as it was made.
+      gain_certain: whether speculation is known to gain; None: nobody measured it.
+    """
     if plan.optimal_gamma == 0:
         lines = ["Do not speculate: at this alpha and these costs no gamma is faster."]
+    elif gain_certain is False:
+        best = plan.curve.improvement_factor[plan.optimal_gamma - 1]
+        lines = [
+            "Do not speculate: no gain is certain. On average gamma "
+            f"{plan.optimal_gamma} is best, with {best:.2f} times the speed of the target alone."
+        ]
     elif plan.gamma == plan.optimal_gamma:
         lines = [*_recommendation(plan), *_tolerance(plan), *_observed(plan)]
     else:

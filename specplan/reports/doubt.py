@@ -40,7 +40,7 @@ def doubt_lines(doubt: DoubtfulPlan) -> list[str]:
             lines.append(f"Gamma {advice.best} is best on average, and not significantly better.")
     elif advice.best > 0:
         best = f"Gamma {advice.best} is best on average, with {gains(advice.best)}"
-        lines.append(f"No gain is certain. {best}")
+        lines.append(f"Do not speculate: no gain is certain. {best}")
     else:
         top = int(gain.middle.argmax()) + 1
         lines.append(f"On average no gamma gains: gamma {top} has {gains(top)}")
@@ -68,8 +68,6 @@ def doubt_json(row: Row) -> dict[str, Any]:
     return {
         "improvement_factor_low": low,
         "improvement_factor_high": high,
-        "advised_gamma": advice.gamma,
-        "gain_certain": advice.certain,
         "next_run": None
         if following is None
         else {

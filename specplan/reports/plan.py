@@ -101,6 +101,8 @@ def plan_json(row: Row, basis: Basis) -> dict[str, Any]:
         "draft_sampling": basis.draft_sampling,
         "verification": basis.verification,
         "quiet": basis.quiet,
+        "advised_gamma": row.advised_gamma,
+        "gain_certain": row.gain_certain,
         **load_json(row),
         **doubt_json(row),
         "curve": [dict(zip(columns, point, strict=True)) for point in points],
@@ -142,14 +144,16 @@ def plan_text(row: Row, basis: Basis) -> str:
 
 
 def _advice(row: Row) -> list[str]:
-    return advice(row.plan) if row.doubt is None else doubt_lines(row.doubt)
+    if row.doubt is not None:
+        return doubt_lines(row.doubt)
+    return advice(row.plan, gain_certain=row.gain_certain)
 
 
 def _rows_text(rows: Sequence[Row], basis: Basis) -> str:
     """Returns a table with one line per plan, on what it rests, and the schedule of a load."""
     notes = [*rows_notes(rows[0].price), *basis.notes]
     lines = [table(rows, _columns(rows), note=_note)]
-    if any(_beyond_observed(row.plan) for row in rows):
+    if any(_beyond_observed(row) for row in rows):
         lines.append(_BEYOND)
     if any(row.plan.optimal_gamma == 0 for row in rows):
         lines.append("Best gamma 0: do not speculate.")
@@ -171,7 +175,7 @@ def _columns(rows: Sequence[Row]) -> list[Column[Row]]:
     ]
     gained: list[tuple[bool, str, Callable[[Row], str]]] = [
         (True, "best", lambda row: str(row.plan.optimal_gamma)),
-        (bool(loads), "advised", lambda row: str(row.plan.gamma_near)),
+        (bool(loads), "advised", lambda row: str(row.advised_gamma)),
         (any(p.gamma != p.optimal_gamma for p in plans), "gamma", lambda row: str(row.plan.gamma)),
         (True, "tokens/call", lambda row: shown(row.plan.expected_tokens)),
         (True, "speed-up", lambda row: shown(row.plan.improvement_factor)),
@@ -198,13 +202,13 @@ def _note(row: Row) -> str:
     load = row.price.load
     if load is not None and not load.fits:
         return f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"
-    return "+" if _beyond_observed(row.plan) else ""
+    return "+" if _beyond_observed(row) else ""
 
 
-def _beyond_observed(plan: Plan) -> bool:
-    """Returns whether the best gamma is larger than any that was observed."""
-    best = plan.optimal_gamma
-    return best > 0 and bool(plan.curve.extrapolated[best - 1])
+def _beyond_observed(row: Row) -> bool:
+    """Returns whether a gamma that a row of a table shows is larger than any observed one."""
+    plan = row.plan
+    return any(map(plan.extrapolated_at, {plan.gamma, plan.optimal_gamma, row.advised_gamma}))
 
 
 def _of_loads(rows: Sequence[Row]) -> bool:

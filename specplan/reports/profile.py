@@ -19,7 +19,6 @@ def profile_text(profile: Profile) -> str:
     """Returns the readable form of a profile."""
     alpha, c, setup = profile.alpha, profile.c, profile.setup
     best = profile.optimal_gamma
-    pays = best in profile.improvement_factor
     columns: list[Column[int]] = [
         Column("gamma", str),
         # A drafter that never proposed so much was not timed at it.
@@ -41,7 +40,7 @@ def profile_text(profile: Profile) -> str:
             table(profile.improvement_factor, columns, best=lambda gamma: gamma == best),
             *workload_lines(profile),
             "",
-            f"Best: gamma {best}." if pays else "Best: do not speculate.",
+            _advice(profile),
             *_by_batch(profile),
             *_doubt(profile),
         ]
@@ -78,13 +77,24 @@ def _ran_on(setup: Setup) -> str:
     return f"{setup.device}, {setup.dtype}"
 
 
+def _advice(profile: Profile) -> str:
+    """Returns which gamma to run: none, where no gain is certain."""
+    best, recommended = profile.optimal_gamma, profile.recommended_gamma
+    if best not in profile.improvement_factor:
+        return "Best: do not speculate."
+    if recommended == 0:
+        return (
+            "Do not speculate: no gain is certain. Not speculating is not significantly worse over "
+            f"these prompts than gamma {best}, the best on average."
+        )
+    if recommended in (None, best):
+        return f"Best: gamma {best}."
+    return f"Best: gamma {best}. Not significantly worse over these prompts: gamma {recommended}."
+
+
 def _doubt(profile: Profile) -> list[str]:
-    """Returns what the data does not carry: the rest of the recommendation."""
+    """Returns how far the times can be trusted."""
     lines = []
-    recommended = profile.recommended_gamma
-    if recommended is not None and recommended != profile.optimal_gamma:
-        cautious = "not to speculate" if recommended == 0 else f"gamma {recommended}"
-        lines.append(f"Not significantly worse, over these prompts: {cautious}.")
     if profile.noise_percent is not None:
         lines.append(
             f"The baseline against itself: {profile.noise_percent:.1f} % "

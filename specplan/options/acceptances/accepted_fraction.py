@@ -41,7 +41,7 @@ def _make(settings: Settings, _: Background) -> Stated:
     from simulator.acceptance.iid import Iid
 
     alpha = alpha_from_accepted_fraction(settings.accepted_fraction, settings.at_gamma)
-    return Stated((Iid(float(alpha)),), counted=True)
+    return Stated((Iid(float(alpha), settings.at_gamma),), counted=True)
 
 
 KIND = AcceptanceKind(

@@ -57,20 +57,20 @@ def _make(settings: Settings, background: Background) -> Stated:
 
         alpha = interpolated_alpha(drafting.alpha_by_lenience, lenience=lenience)
         if lenience < 1:
-            acceptance = Iid(alpha)
+            acceptance = Iid(alpha, drafting.acceptance.observed_gamma)
             notes.append(
                 f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} "
                 "times as often\nas in the target's distribution; acceptances are taken as i.i.d."
             )
+    as_measured = (
+        sampling == profile.draft_sampling
+        and verification == profile.verification
+        and lenience in (None, 1)
+    )
     if acceptance.is_lower_bound:
         notes.append(
             "Counted blocks drafted fewer tokens than their gamma: alpha is a lower bound, and "
             "whether acceptances are i.i.d. cannot be told."
-        )
-    if profile.recommended_gamma is not None:
-        notes.append(
-            f"Over the profile's prompts, gamma {profile.recommended_gamma} is not significantly "
-            "worse than the best."
         )
     if profile.quiet is False:
         notes.append("Measured while the machine was not quiet: do not trust the times.")
@@ -79,6 +79,7 @@ def _make(settings: Settings, background: Background) -> Stated:
         draft_sampling=sampling,
         verification=verification,
         notes=tuple(notes),
+        not_worse=profile.recommended_gamma if as_measured else None,
     )
 
 

@@ -68,12 +68,14 @@ def answer(drafts: Sequence[Draft], *, draft_of: dict[str, str | None]) -> Answe
     counted = "" if alpha.prompts is None else f" over {alpha.prompts} prompts"
     if best.gamma == 0:
         headline = "Do not speculate: no draft here pays."
+    elif best.advised_gamma == 0:
+        headline = f"Do not speculate: no gain of {first.name} is certain."
     else:
         headline = (
             f"Draft with {first.name}, γ = {best.gamma}: "
             f"{best.gain.replay:.2f} times the speed of the target alone."
         )
-    flags = _flags(first.profile, best.gamma, draft_of[first.name])
+    flags = _flags(first.profile, best.advised_gamma, draft_of[first.name])
     return Answer(headline, tuple(_sure(drafts, best, counted)), flags)
 
 
@@ -85,13 +87,13 @@ def _sure(drafts: Sequence[Draft], best: Best, counted: str) -> list[str]:
             lines.append("One prompt gives no interval: measure more.")
         else:
             lines.append(
-                f"95 % interval {best.gain.low:.2f} to {best.gain.high:.2f}{counted}; "
+                f"{_average(best)}95 % interval {best.gain.low:.2f} to "
+                f"{best.gain.high:.2f}{counted}; "
                 f"{best.gain.iid:.2f} if acceptances were independent."
             )
         recommended = profile.recommended_gamma
-        if recommended is not None and recommended != best.gamma:
-            what = "not to speculate" if recommended == 0 else f"γ = {recommended}"
-            lines.append(f"Not significantly worse over these prompts: {what}.")
+        if recommended is not None and recommended not in (0, best.gamma):
+            lines.append(f"Not significantly worse over these prompts: γ = {recommended}.")
     if profile.quiet is False:
         lines.append("The machine was not quiet: trust none of the times, and measure anew.")
     elif profile.noise_percent is not None:
@@ -108,6 +110,12 @@ def _sure(drafts: Sequence[Draft], best: Best, counted: str) -> list[str]:
             "prompt."
         )
     return lines
+
+
+def _average(best: Best) -> str:
+    if best.advised_gamma > 0:
+        return ""
+    return f"On average γ = {best.gamma} gives {best.gain.replay:.2f} times the speed; "
 
 
 def _flags(

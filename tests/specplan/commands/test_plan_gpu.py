@@ -65,6 +65,13 @@ def test_what_does_not_fit_is_marked_where_its_number_would_stand(pair: str) -> 
     assert "Speculation still pays at batch 1, the largest planned that fits." in table
 
 
+def test_flags_for_what_does_not_fit_are_refused_or_end_before_it(pair: str) -> None:
+    big = f"{pair} --gpu l4 --context 4096 --export vllm --batch"
+    assert_refused(run(f"{big} 64"), "Does NOT fit: batch 64 at context 4096")
+    assert "batches of 64 and more do not fit" in run(f"{big} 1,64").stderr
+    assert "do not fit" not in run(f"{big} 1,2").stderr
+
+
 def test_a_grid_has_a_schedule_for_each_context(gpu: str) -> None:
     grid = run_json(f"{gpu} --batch 1:513:256 --context 128,2048")
     assert [(row["context"], row["batch"]) for row in grid["rows"]] == [

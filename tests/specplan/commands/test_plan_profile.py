@@ -217,3 +217,34 @@ def test_a_file_that_is_no_profile_is_refused(
     result = run(f"--profile {path}")
     assert_refused(result, message)
     assert str(path) in result.stderr
+
+
+def test_where_no_gain_is_certain_nothing_is_advised(tmp_path: Path) -> None:
+    doubtful = written(tmp_path, recommended_gamma=0, quiet=False)
+    result = run_json(doubtful)
+    assert result["optimal_gamma"] > 0
+    assert (result["advised_gamma"], result["gain_certain"]) == (0, False)
+    assert "Do not speculate: no gain is certain." in run(doubtful).stdout
+    assert "run the target without a draft" in run(f"{doubtful} --export vllm").stdout
+    assert "n-max 4" in run(f"{doubtful} --export llama.cpp --gamma 4").stdout
+    # At other costs nothing was measured.
+    other = run_json(f"{doubtful} --c 0.01")
+    assert (other["advised_gamma"], other["gain_certain"]) == (other["gamma_near"], None)
+    assert "not significantly worse" not in run(f"{doubtful} --c 0.01").stdout
+
+
+@pytest.mark.parametrize(
+    "counted", ["--accepted-fraction 0.61 --at-gamma 3", "--block-efficiency 2.83 --at-gamma 3"]
+)
+def test_what_lies_beyond_the_counted_gamma_is_marked(counted: str) -> None:
+    assert [row["extrapolated"] for row in run_json(f"{counted} --c 0.02")["curve"]] == [
+        gamma > 3 for gamma in range(1, 33)
+    ]
+    text = run(f"{counted} --c 0.02").stdout
+    assert "+ beyond the observed gamma" in text
+    assert "No position beyond 3 was observed" in text
+    table = run(f"{counted} --c 0.02,0.03").stdout
+    assert table.count("  +\n") == 2
+    exported = run(f"{counted} --c 0.02 --export vllm")
+    assert "is beyond what was observed" in exported.stderr
+    assert run(f"{counted} --c 0.02 --gamma 3 --export vllm").stderr == ""

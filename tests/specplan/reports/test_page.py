@@ -14,6 +14,7 @@ from estimator.profiles.drafting import Alpha, Drafting, Estimate
 from estimator.profiles.profile import Profile, Workload
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
+from specplan.reports.profile import profile_text
 
 
 def reported(tmp_path: Path, *profiles: Profile) -> str:
@@ -53,6 +54,16 @@ def test_a_draft_that_does_not_pay_is_not_advised(tmp_path: Path) -> None:
     page = reported(tmp_path, made_profile("dear", alpha=0.3, c=0.9))
     assert headline(page) == "Do not speculate: no draft here pays."
     assert "# gamma is 0: run the target without a draft" in page
+
+
+def test_without_a_certain_gain_the_page_advises_none(tmp_path: Path) -> None:
+    profile = replace(made_profile("d", alpha=0.8, c=0.1), recommended_gamma=0, quiet=False)
+    page = reported(tmp_path, profile)
+    assert headline(page) == "Do not speculate: no gain of d is certain."
+    assert f"On average γ = {profile.optimal_gamma} gives " in page
+    assert "# gamma is 0: run the target without a draft" in page
+    assert "Do not speculate: no gain is certain." in profile_text(profile)
+    assert "Best: gamma" in profile_text(replace(profile, recommended_gamma=1))
 
 
 def test_a_table_has_no_flags_of_a_server(tmp_path: Path) -> None:
