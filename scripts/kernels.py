@@ -6,8 +6,9 @@ A library adds numbers in the order that suits the processor, so the last bits o
 of log differ between machines, and a test that rests on them passes on one maker's processors only.
 OpenBLAS (under NumPy and SciPy), NumPy's own loops, PyTorch and MKL each have a variable that makes
 them take the code of another processor. Each processor below is played by a pytest of its own, with
-one thread and with two. One that OpenBLAS answers with the kernel of another, or whose instructions
-this processor lacks, gives its place to the next. The exit status is 0 if every run passed.
+one thread and with two in turn; --every plays each with both. One that OpenBLAS answers with the
+kernel of another, or whose instructions this processor lacks, gives its place to the next. The exit
+status is 0 if every run passed.
 """
 
 import argparse
@@ -108,14 +109,16 @@ def tested(processor: Processor, threads: int, tests: list[str]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tests", nargs="+", help="folders or files")
-    tests = parser.parse_args().tests
+    parser.add_argument("--every", action="store_true", help="each with one thread and with two")
+    asked = parser.parse_args()
     chosen = [processor for processor, _ in zip(playable(), range(KERNELS), strict=False)]
     if len(chosen) < KERNELS:
         print(f"only {len(chosen)} of {KERNELS} kernels: NumPy has no more that run here")
     passed = []
-    for threads in THREADS:
+    for turn, threads in enumerate(THREADS):
+        played = chosen if asked.every else chosen[turn :: len(THREADS)]
         with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // threads)) as pool:
-            passed += pool.map(lambda p, n=threads: tested(p, n, tests), chosen)
+            passed += pool.map(lambda p, n=threads: tested(p, n, asked.tests), played)
     return 0 if all(passed) else 1
 
 
