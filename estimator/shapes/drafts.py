@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from estimator.shapes.counted import Count, count
+from estimator.shapes.head_kind import Head, HeadKind, head_kinds
 from estimator.shapes.shape import shape_of
-from estimator.shapes.trained_heads import dflash, eagle3, medusa, mtp
+from estimator.shapes.speculators import MARK, flattened
 from simulator.cost.draft_shape import DraftKind, DraftShape
 from simulator.cost.model_shape import ModelShape
-
-_MTP_LAYERS = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers")
 
 
 def draft_kind(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> DraftKind:
@@ -25,35 +24,10 @@ def draft_kind(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> Draft
       target: the target's.
 
     Raises:
-      ValueError: if it is the target's own and has no such head.
+      ValueError: if it is the target's own and has no such head, or of a format that is not known.
     """
-    names = " ".join(map(str, config.get("architectures") or ())).lower()
-    if "dflash" in names or "dflash_config" in config:
-        return "DFlash"
-    if "medusa" in names or "medusa_num_heads" in config or config.get("model_type") == "medusa":
-        return "Medusa"
-    if "eagle3" in names or "draft_vocab_size" in config:
-        parallel = config.get("parallel_drafting") is True
-        return "P-EAGLE" if parallel or "ptd_token_id" in config else "EAGLE-3"
-    if "mtp" in names or config == target:
-        if mtp_layers(config) == 0:
-            raise ValueError(
-                "draft-config must differ from the target's, which has no head for multi-token "
-                f"prediction ({_MTP_LAYERS[0]}), got the same"
-            )
-        return "MTP"
-    return "model"
-
-
-def mtp_layers(config: Mapping[str, Any]) -> int:
-    """Returns how many layers of multi-token prediction a configuration has."""
-    for fields in (config, config.get("text_config")):
-        if isinstance(fields, Mapping):
-            for name in _MTP_LAYERS:
-                value = fields.get(name)
-                if isinstance(value, int) and value > 0:
-                    return value
-    return 0
+    kind = _head_kind(config, target)
+    return "model" if kind is None else kind.name
 
 
 def draft_of(
@@ -77,17 +51,18 @@ def draft_of(
 
     Raises:
       ValueError: if the configuration cannot be counted, or is of a head for a target of another
-        width.
+        width; the message names the key and the kind of draft that must have it.
     """
-    kind = draft_kind(config, target=target)
-    if kind == "Medusa":
-        return medusa(config, target=target_shape, dtype=dtype, activations=activations)
-    asked: Any = {"dtype": dtype, "activations": activations, "count": count}
-    if kind in ("EAGLE-3", "P-EAGLE"):
-        return eagle3(config, kind=kind, target=target_shape, **asked)
-    if kind == "DFlash":
-        return dflash(config, target=target_shape, **asked)
-    if kind == "MTP":
-        return mtp(config, layers=mtp_layers(config), target=target_shape, **asked)
-    shape = shape_of(config, **asked)
+    kind = _head_kind(config, target)
+    if kind is not None:
+        flat = flattened(config)
+        return kind.shape(Head(kind.name, flat, target_shape, dtype, activations, count))
+    shape = shape_of(config, dtype=dtype, activations=activations, count=count)
     return DraftShape("model", shape, False, None, shape.weight_bytes)
+
+
+def _head_kind(config: Mapping[str, Any], target: Mapping[str, Any]) -> HeadKind | None:
+    flat = flattened(config)   # refuses what is not known
+    if MARK in config:
+        return next(kind for kind in head_kinds() if kind.speculators == config[MARK])
+    return next((kind for kind in head_kinds() if kind.recognises(flat, target)), None)

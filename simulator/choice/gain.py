@@ -33,32 +33,53 @@ def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> NDArray[np
     return np.where(length == 0, 1.0, factor)[()]
 
 
-def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> int:
+def draftable(gamma: ArrayLike, multiple: int) -> NDArray[np.bool_]:
+    """Returns whether a draft of several layers, one for each token, can draft γ tokens.
+
+    It drafts fewer than it has layers, or runs all of them again: a multiple of them.
+
+    Args:
+      gamma: drafted tokens per block, shape (...).
+      multiple: its layers, at least 1.
+    """
+    length = np.asarray(gamma)
+    return np.asarray((length <= multiple) | (length % multiple == 0))
+
+
+def best_gamma(
+    acceptance: Acceptance, cost: Cost, *, max_gamma: int, multiple: int = 1
+) -> int:
     """Returns the smallest γ that maximises the speed-up; 0: do not speculate.
 
     A scan, since curves may have any shape; gains that rounding could fake are ties.
 
     Args:
       max_gamma: the largest γ considered, at least 1.
+      multiple: as in `draftable`.
 
     Raises:
       ValueError: if max_gamma is out of range.
     """
     longest = integer("max_gamma", max_gamma, at_least=1)
-    factors = speed_up(acceptance, cost, np.arange(1, longest + 1))
+    gammas = np.arange(1, longest + 1)
+    gammas = gammas[draftable(gammas, multiple)]
+    factors = speed_up(acceptance, cost, gammas)
     best, factor = 0, 1.0
-    for gamma, longer in enumerate(factors.tolist(), start=1):
+    for gamma, longer in zip(gammas.tolist(), factors.tolist(), strict=True):
         if longer > factor * (1 + TIE):
             best, factor = gamma, longer
     return best
 
 
-def near_gamma(acceptance: Acceptance, cost: Cost, *, best: int, near: float) -> int:
+def near_gamma(
+    acceptance: Acceptance, cost: Cost, *, best: int, near: float, multiple: int = 1
+) -> int:
     """Returns the smallest γ whose speed-up is within a share of the best one's; 0 may be it.
 
     Args:
       best: the best γ, at least 0.
       near: the share, in [0, 1): 0.01 takes what is 1 % slower than the best.
+      multiple: as in `draftable`.
 
     Raises:
       ValueError: if near is out of range.
@@ -66,8 +87,10 @@ def near_gamma(acceptance: Acceptance, cost: Cost, *, best: int, near: float) ->
     share = float(non_negative("near", near))
     if share >= 1:
         raise ValueError(f"near must lie in [0, 1), got {share:g}")
-    factors = speed_up(acceptance, cost, np.arange(best + 1))
-    return int((factors * (1 + TIE) >= (1 - share) * factors[best]).argmax())
+    gammas = np.arange(best + 1)
+    factors = speed_up(acceptance, cost, gammas)
+    near_best = factors * (1 + TIE) >= (1 - share) * factors[best]
+    return int((near_best & draftable(gammas, multiple)).argmax())
 
 
 def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:

@@ -20,7 +20,8 @@ class PlanRequest:
 
     acceptances, prices: each of the one with each of the other, at least one of both.
     c_hat, gamma, max_gamma, near: as `simulator.choice.plan.plan` takes them; a pricing's own c_hat
-      stands in for None, and its own largest γ goes before a greater max_gamma.
+      stands in for None, its own largest γ goes before a greater max_gamma, and a γ that its
+      draft's configuration states is evaluated where none is asked for.
     gain_certain: whether measured speed-ups say that speculation gains; None: they do not say.
     """
 
@@ -87,7 +88,9 @@ def _row(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Row:
     if price.posterior is None or price.point is None:
         return Row(planned, price, gain_certain=request.gain_certain)
     longest = len(planned.curve.gamma)
-    doubt = plan_in_doubt(price.posterior, acceptance, price.point, max_gamma=longest)
+    doubt = plan_in_doubt(
+        price.posterior, acceptance, price.point, max_gamma=longest, multiple=price.multiple
+    )
     return Row(planned, price, doubt, doubt.advice.certain)
 
 
@@ -97,8 +100,9 @@ def _planned(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Pl
         acceptance,
         price.cost,
         c_hat=price.c_hat if request.c_hat is None else request.c_hat,
-        gamma=request.gamma,
+        gamma=price.stated_gamma if request.gamma is None else request.gamma,
         max_gamma=longest if price.max_gamma is None else min(longest, price.max_gamma),
         near=request.near,
         batch=price.batch,
+        multiple=price.multiple,
     )

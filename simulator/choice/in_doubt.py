@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.from_lengths import FromLengths
 from simulator.choice.advice import Advice, advise
+from simulator.choice.gain import draftable
 from simulator.cost.machine import Drafting, LoadPoint
 from simulator.cost.posterior import Forecast, Posterior
 from simulator.numerics.arguments import integer
@@ -68,6 +69,7 @@ def plan_in_doubt(
     load: LoadPoint,
     *,
     max_gamma: int = DEFAULT_MAX_GAMMA,
+    multiple: int = 1,
 ) -> DoubtfulPlan:
     """Returns what a cost in doubt and an acceptance lead to.
 
@@ -76,6 +78,7 @@ def plan_in_doubt(
       acceptance: how often drafts stand; where lengths of runs tell it, its doubt counts, too.
       load: what is served.
       max_gamma: the largest γ considered, at least 1.
+      multiple: as in `simulator.choice.gain.draftable`.
 
     Raises:
       ValueError: if max_gamma is out of range.
@@ -84,6 +87,7 @@ def plan_in_doubt(
     lengths, doubt = _lengths(acceptance, gammas)
     draftings = [Drafting(gamma) for gamma in gammas.tolist()]
     gains = _with(posterior.speed_ups(load, draftings, lengths.tolist()), doubt)
+    possible = draftable(gammas, multiple)
     times = _with(posterior.seconds_per_token(load, draftings, lengths.tolist()), doubt)
     return DoubtfulPlan(
         gamma=gammas,
@@ -92,9 +96,9 @@ def plan_in_doubt(
         milliseconds=Range.of(times, scale=1e3),
         baseline_milliseconds=Range.of(posterior.seconds_per_token(load, [None], [1.0]), scale=1e3),
         advice=advise(
-            gammas,
-            gains.mean,
-            gains.covariance,
+            gammas[possible],
+            gains.mean[possible],
+            gains.covariance[np.ix_(possible, possible)],
             error=gains.error,
             tried=[run.gamma for run in posterior.runs if run.load == load],
         ),

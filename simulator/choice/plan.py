@@ -15,6 +15,7 @@ from simulator.choice.gain import (
     best_gamma,
     break_even_alpha,
     break_even_c,
+    draftable,
     near_gamma,
     speed_up,
 )
@@ -132,6 +133,7 @@ def plan(
     max_gamma: int = DEFAULT_MAX_GAMMA,
     near: float = DEFAULT_NEAR,
     batch: int = 1,
+    multiple: int = 1,
 ) -> Plan:
     """Returns what acceptance and cost lead to (Leviathan et al. 2023, §3).
 
@@ -143,17 +145,23 @@ def plan(
       max_gamma: the largest γ considered for the best, and the end of the curve; in 1..10,000.
       near: what a smaller γ may lose against the best, in [0, 1).
       batch: sequences that one pass in cost is for, at least 1.
+      multiple: as in `simulator.choice.gain.draftable`.
 
     Raises:
-      ValueError: if a number is out of range.
+      ValueError: if a number is out of range, or the draft cannot be of that γ.
     """
     cap = integer("max_gamma", max_gamma, at_least=1)
     if cap > MOST_GAMMA:
         raise ValueError(f"max_gamma must be at most {MOST_GAMMA}, got {cap}")
-    best = best_gamma(acceptance, cost, max_gamma=cap)
+    best = best_gamma(acceptance, cost, max_gamma=cap, multiple=multiple)
     chosen = best if gamma is None else integer("gamma", gamma, at_least=1)
     if chosen > MOST_GAMMA:
         raise ValueError(f"gamma must be at most {MOST_GAMMA}, got {chosen}")
+    if not draftable(chosen, multiple):
+        raise ValueError(
+            f"gamma must be at most {multiple} or a multiple of it, the layers that draft, "
+            f"got {chosen}"
+        )
     ratio = cost.c if c_hat is None else float(non_negative("c_hat", c_hat))
     alpha = acceptance.alpha
     error = iid_error(acceptance, max_gamma=cap)
@@ -161,7 +169,10 @@ def plan(
     at_chosen = _curve(acceptance, cost, ratio, cap=chosen, first=chosen)
     tokens = float(at_chosen.expected_tokens[0])
     factor = float(at_chosen.improvement_factor[0])
-    longer = float(speed_up(acceptance, cost, cap + 1))
+    possible = np.arange(1, cap + multiple + 1)
+    possible = possible[draftable(possible, multiple)]
+    longest, next_one = (int(each) for each in possible[(possible <= cap).sum() - 1 :][:2])
+    longer = float(speed_up(acceptance, cost, next_one))
     sequences = integer("batch", batch, at_least=1)
     baseline = sequences * cost.baseline_tokens_per_second
     branches = acceptance.kind == "tree"
@@ -175,7 +186,7 @@ def plan(
         c=cost.c,
         c_hat=ratio,
         optimal_gamma=best,
-        gamma_near=near_gamma(acceptance, cost, best=best, near=near),
+        gamma_near=near_gamma(acceptance, cost, best=best, near=near, multiple=multiple),
         near=near,
         gamma=chosen,
         expected_tokens=tokens,
@@ -197,7 +208,7 @@ def plan(
         break_even_c=(
             _or_none(break_even_c(acceptance, cost, max_gamma=cap)) if cost.by_steps else None
         ),
-        cap_binds=best == cap and longer > float(curve.improvement_factor[-1]),
+        cap_binds=best == longest and longer > float(curve.improvement_factor[longest - 1]),
         curve=curve,
     )
 

@@ -7,7 +7,10 @@ from typing import Literal
 
 from simulator.cost.model_shape import ModelShape, Weights
 
-DraftKind = Literal["model", "EAGLE-3", "P-EAGLE", "MTP", "Medusa", "DFlash"]
+DraftKind = Literal[
+    "model", "EAGLE", "EAGLE-3", "P-EAGLE", "MTP", "Medusa", "DFlash", "DSpark", "Domino",
+    "MLP speculator", "Gemma assistant",
+]  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +24,9 @@ class DraftShape:
     longest: tokens that it can draft at most; None if any number.
     held_bytes: what it takes in memory beside caches, what it borrows from the target left out.
     once: weights that a block is multiplied by once, however many tokens it drafts.
+    in_turn: weights that every token of a parallel draft takes, one token after another.
+    stated_gamma: how many tokens its configuration says that it drafts; None: it does not say.
+    multiple: layers that are run again: a longer draft than these must be a multiple of them.
     """
 
     kind: DraftKind
@@ -29,8 +35,16 @@ class DraftShape:
     longest: int | None
     held_bytes: float
     once: tuple[Weights, ...] = ()
+    in_turn: tuple[Weights, ...] = ()
+    stated_gamma: int | None = None
+    multiple: int = 1
 
     @property
     def opening(self) -> ModelShape:
         """The first step of a block: a step, and what is needed once."""
         return replace(self.step, weights=(*self.step.weights, *self.once))
+
+    @property
+    def turn(self) -> ModelShape:
+        """What each token of a parallel draft takes after the pass: no layer, and no cache."""
+        return replace(self.step, layers=0, weights=self.in_turn, caches=())

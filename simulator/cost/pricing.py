@@ -51,6 +51,8 @@ class Pricing:
     batch: sequences decoded together.
     load: None: of no load in particular.
     max_gamma: tokens that the draft can draft at most; None: any number.
+    multiple: layers of a draft that are run again: a longer draft is a multiple of them.
+    stated_gamma: what the draft's configuration says that it drafts; None: it does not say.
     draft_passes: from a largest n to times of the draft's passes over 1 to n tokens, by n, in the
       cost's unit; None: a pass takes what a step does.
     posterior: what is known of the cost, which is then that of the most probable parameters; None:
@@ -63,6 +65,8 @@ class Pricing:
     batch: int = 1
     load: Load | None = None
     max_gamma: int | None = None
+    multiple: int = 1
+    stated_gamma: int | None = None
     draft_passes: Callable[[int], Mapping[int, float]] | None = None
     posterior: Posterior | None = None
     point: LoadPoint | None = None

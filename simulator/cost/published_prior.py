@@ -24,11 +24,16 @@ DRAFTS = ("EAGLE", "EAGLE tree", "MTP", "block", "model", "n-gram")
 # By the kinds of simulator.cost.draft_shape.
 DRAFT_OF_KIND: Mapping[str, str] = {
     "model": "model",
+    "EAGLE": "EAGLE",
     "EAGLE-3": "EAGLE",
     "P-EAGLE": "block",
     "MTP": "MTP",
     "Medusa": "block",
     "DFlash": "block",
+    "DSpark": "block",
+    "Domino": "block",
+    "MLP speculator": "block",
+    "Gemma assistant": "MTP",
 }
 # Few sources tell of the means: their own doubt, over the covariance about them. An engine or a
 # draft that no row has is in more doubt, and so are the model's errors for it.

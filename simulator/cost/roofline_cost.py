@@ -50,7 +50,8 @@ def roofline_cost(
     """Returns the cost model of speculation, times of one pass over the batch.
 
     A draft that drafts token by token takes γ passes over one token of each sequence; a parallel
-    one takes one pass over γ. What happens beside both models' passes is left out.
+    one takes one pass over γ, and what each token takes in turn. What happens beside both
+    models' passes is left out.
 
     Args:
       deployment: the models, and what they run on.
@@ -83,6 +84,16 @@ def roofline_cost(
         )
         for shape in (draft.opening, draft.step)
     )
+    if draft.in_turn:
+        turn = forward_seconds(
+            draft.turn,
+            hardware,
+            new_tokens=1,
+            context=context,
+            batch=batch,
+            conditions=deployment.draft_conditions,
+        )
+        opening, step = opening + widths * turn, step + widths * turn
     return CostModel(
         target_seconds=dict(enumerate(verify.tolist(), start=1)),
         draft_seconds=float(step[0]),
@@ -122,11 +133,12 @@ def draft_pass_seconds(
 
 def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) -> float:
     """Returns ĉ, the operations of drafting one token over those of one step of the target."""
-    drafted, decoded = (
+    draft = deployment.draft
+    drafted, turn, decoded = (
         float(forward_flops(shape, new_tokens=1, context=context, batch=batch))
-        for shape in (deployment.draft.step, deployment.target)
+        for shape in (draft.step, draft.turn, deployment.target)
     )
-    return drafted / decoded
+    return (drafted + turn) / decoded
 
 
 def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) -> float:

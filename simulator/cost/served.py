@@ -33,8 +33,9 @@ class Served(Machine):
         passes = 1 if draft.parallel else drafting.gamma
         width = drafting.gamma if draft.parallel else drafting.width
         roof = _roof(shape, hardware, load, new_tokens=width, tp=tp)
+        turns = drafting.gamma * _roof(draft.turn, hardware, load, new_tokens=1, tp=tp)
         return work(
-            roof=passes * roof,
+            roof=passes * roof + turns,
             layer=passes * shape.layers,
             draft=passes if shape.layers > 0 else 0,
             fixed=passes * _agreement(shape, hardware, tokens=load.batch * width, tp=tp),

@@ -37,8 +37,8 @@ class Deployed:
     draft_config: Path | None = option(
         "--draft-config",
         type=click.Path(path_type=Path),
-        help="The draft's: a model, or a head (EAGLE-3, P-EAGLE, DFlash, Medusa); the target's "
-        "own again for its multi-token prediction.",
+        help="The draft's: a model, or a head (EAGLE, Medusa, DFlash and kin, the speculators "
+        "format, too); the target's own again for its multi-token prediction.",
     )
     gpu: str | None = option(
         "--gpu", metavar="NAME", help="h100, b200, l4, ...; an unknown name lists them all."

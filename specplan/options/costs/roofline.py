@@ -75,6 +75,8 @@ def _priced(
             speeds=(MEASURED_LOW, MEASURED_HIGH),
         ),
         max_gamma=deployment.draft.longest,
+        multiple=deployment.draft.multiple,
+        stated_gamma=deployment.draft.stated_gamma,
         draft_passes=lambda widest: draft_pass_seconds(
             deployment, context=context, batch=batch, widest=widest
         ),

@@ -117,7 +117,7 @@ def test_the_targets_own_configuration_is_its_multi_token_prediction() -> None:
     draft = draft_of(DEEPSEEK, target=DEEPSEEK, target_shape=target)
     one_more = shape_of(DEEPSEEK | {"num_hidden_layers": 4}).parameters - target.parameters
     assert draft.kind == "MTP"
-    assert draft.step.parameters == one_more + 2 * 256 * 256
+    assert draft.step.parameters == one_more + 2 * 256 * 256 + 3 * 256
     assert draft.step.values("head") == 256 * 1000
     assert draft.step.caches[0].bytes_per_token == (32 + 8) * 2
     assert any(each.experts == 8 for each in draft.step.weights)
