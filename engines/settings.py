@@ -16,7 +16,7 @@ class EngineSettings:
     concurrencies: requests at once, each a case.
     laws: who scores texts; None: what the kind says.
     target_url, draft_url: running servers of either model alone.
-    threads: of each model; None: all processors.
+    threads: of each model; None: as many as cores are free.
     servers: whether those of all γ run at once or in turn; None: what the kind says.
     """
 

@@ -20,6 +20,7 @@ from engines.serving.child import free_port, serving
 from engines.serving.gguf_files import write_gguf
 from engines.serving.http import get_text, post_json
 from engines.settings import EngineSettings
+from estimator.runs.threads import free_threads
 
 START_SECONDS = 300.0
 
@@ -49,8 +50,9 @@ class LlamaCpp:
         target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
         write_gguf(Path(models.target), tokenizer, target)
         write_gguf(Path(models.draft), tokenizer, draft)
-        cores = os.cpu_count() or 1
-        return cls(target, draft, models.positions, cores if threads is None else threads)
+        if threads is None:
+            threads = free_threads(most=os.cpu_count() or 1).count
+        return cls(target, draft, models.positions, threads)
 
     @property
     def flags(self) -> tuple[str, ...]:

@@ -1,22 +1,19 @@
 """The interval of a speed-up from prompts drawn anew, or repeats where prompts ran at once.
 
-Efron's bootstrap (1979) is consistent for medians, where a jackknife is not. Its percentiles are
-too narrow over few prompts; Student's t on its standard error, and n - 1 in place of n, allow for
-how few they are.
+Efron's bootstrap (1979) is consistent for medians, where a jackknife is not.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from engines.kind import EngineKind
 from engines.trials.runs import Run
-from engines.trials.timing import Timed, unit_axis
+from engines.trials.timing import Timed, resampled_interval, unit_axis
 from engines.trials.trial import Case
-from estimator.intervals import Interval, ratio, student
+from estimator.intervals import Interval
 
 
 def speed_up_interval(
@@ -51,6 +48,4 @@ def speed_up_interval(
     calls, tokens = np.pad(counts, ((0, more), (0, 0)))[timed.drawn].sum(axis=1).T
     with np.errstate(divide="ignore", invalid="ignore"):
         quotients = timed.resampled["rows", 0] * tokens / (timed.resampled["rows", gamma] * calls)
-    logs = np.log(quotients[(quotients > 0) & (quotients < np.inf)])
-    error = float(logs.std()) * math.sqrt(units / (units - 1))
-    return ratio(speed_up, error * speed_up, student(units - 1))
+    return resampled_interval(speed_up, quotients, units=units)

@@ -8,6 +8,7 @@ medians, which jump from one turn to the next.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -17,7 +18,8 @@ from numpy.typing import NDArray
 from engines.kind import EngineKind
 from engines.trials.runs import Run
 from engines.trials.steps import Steps
-from engines.trials.trial import Case, Cell, Measured, Trial
+from engines.trials.trial import Case, Cell, Measured, Trial, Use
+from estimator.intervals import Interval, ratio, student
 from estimator.runs.levels import SWEEPS, levels
 
 # By cell; each value is of one shape for all cells.
@@ -42,11 +44,40 @@ class Timed:
     drawn: NDArray[np.int64]
     resampled: Table
 
+    def step_ratio(self, use: Use, shorter: int, longer: int) -> Interval:
+        """Returns the interval of what a step takes at one γ over another.
+
+        (None, None) where there is nothing to draw from.
+        """
+        if len(self.drawn) == 0:
+            return None, None
+        middle = self.levels[use, longer] / self.levels[use, shorter]
+        quotients = self.resampled[use, longer] / self.resampled[use, shorter]
+        return resampled_interval(middle, quotients, units=self.drawn.shape[1])
+
     def steps(self, gammas: Sequence[int]) -> Steps:
         """Returns what steps cost at these γ, on the prompts that prices are taken from."""
         return Steps(
             self.levels["priced", 0], {gamma: self.levels["priced", gamma] for gamma in gammas}
         )
+
+
+def resampled_interval(
+    value: float, resampled: NDArray[np.float64], *, units: int
+) -> Interval:
+    """Returns the 95 % interval of a ratio from resamples of it, symmetric in its logarithm.
+
+    Percentiles are too narrow over few units; Student's t on the standard error, and n - 1 in place
+    of n, allow for how few they are.
+
+    Args:
+      value: of all.
+      resampled: the same of each resample; what is NaN, 0 or infinite is left out.
+      units: how many there are to draw from.
+    """
+    logs = np.log(resampled[(resampled > 0) & (resampled < np.inf)])
+    error = float(logs.std()) * math.sqrt(units / (units - 1))
+    return ratio(value, error * value, student(units - 1))
 
 
 def timed_steps(trial: Trial, measured: Measured, case: Case) -> Timed:

@@ -32,12 +32,14 @@ class EngineValidation:
 
     rows: at least one; steps: what they were priced with, by case.
     prompts, repeats: that were run.
+    flags: how the engine was set.
     """
 
     rows: tuple[EngineRow, ...]
     steps: dict[Case, Steps]
     prompts: int
     repeats: int
+    flags: tuple[str, ...] = ()
 
     @property
     def summary(self) -> Summary:
@@ -71,7 +73,7 @@ def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineVali
         for gamma in trial.gammas
     )
     steps = {case: timed[case].steps(trial.priced_gammas) for case in trial.cases}
-    return EngineValidation(rows, steps, len(trial.prompts), trial.repeats)
+    return EngineValidation(rows, steps, len(trial.prompts), trial.repeats, pair.engine.flags)
 
 
 def _trial(request: ValidateEngine, pair: EnginePair) -> Trial:

@@ -29,6 +29,7 @@ from estimator.runs.arms import Subject
 from estimator.runs.batched import batch_module
 from estimator.runs.processes import Processes, these_processes
 from estimator.runs.room import require_room
+from estimator.runs.threads import computing
 from estimator.settings import draft_sampling
 from estimator.traces.agreement import described, require_agreement
 from estimator.traces.measured_traces import TraceSettings, measure_traces
@@ -70,6 +71,7 @@ def measure(
     """
     processes = these_processes()
     with ExitStack() as stack:
+        stack.enter_context(computing(request.models.device, request.threads))
         with refusing(processes):
             if request.kept is not None and request.output is not None and processes.first:
                 stack.enter_context(held(request.output))

@@ -26,6 +26,7 @@ class Measure:
     batch_size: texts that the target writes at once for acceptance.
     batches: sequences over which passes are timed together, too; none: none.
     context: tokens in the cache of each of these; None: 128.
+    threads: that compute; None: as many as cores are free.
     seed: of the texts.
     output: the file for the profile, beside which the traces are kept; None: nothing is kept.
 
@@ -45,6 +46,7 @@ class Measure:
     batch_size: int = 1
     batches: tuple[int, ...] = ()
     context: int | None = None
+    threads: int | None = None
     seed: int = 0
     output: Path | None = None
 

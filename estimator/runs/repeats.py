@@ -11,6 +11,7 @@ from dataclasses import replace
 from statistics import median as middle
 
 from estimator.costs.blocks import fit_costs
+from estimator.intervals import Interval, jackknife_interval, ratio
 from estimator.runs.arms import AGAIN, PROBE, Runs
 from reference.records import Generation
 from simulator.cost.curves import CostModel
@@ -55,6 +56,20 @@ def probes(texts: Mapping[str, Sequence[Generation]]) -> list[Generation]:
 def priced(texts: Timed) -> CostModel:
     """Returns the cost model of the baseline's and the probes' texts."""
     return fit_costs(texts[AGAIN], probes(texts))
+
+
+def step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
+    """Returns the interval over prompts of what a block takes at one draft length over another."""
+
+    def value(some: Timed) -> float:
+        cost = priced(some)
+        return float(cost.block_seconds(longer) / cost.block_seconds(shorter))
+
+    prompts = range(len(texts[AGAIN]))
+    if len(prompts) < 2:
+        return None, None
+    left_out = [value(without(texts, prompt)) for prompt in prompts]
+    return jackknife_interval(value(texts), left_out, scale=ratio)
 
 
 def without(texts: Timed, prompt: int) -> Timed:

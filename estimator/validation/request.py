@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from estimator.loading.pairs import draft_names, load, require_rule
 from estimator.loading.policies import parse_policies
@@ -12,6 +12,7 @@ from estimator.rules.registry import VERIFICATION, acceptance_rule
 from estimator.runs.arms import Subject
 from estimator.runs.processes import require_one_process
 from estimator.runs.room import require_room
+from estimator.runs.threads import computing
 from estimator.settings import (
     FIXED,
     MAX_GAMMA,
@@ -42,6 +43,7 @@ class Validate:
     temperatures: of the target.
     repeats: how often each run is timed, at most.
     precision: per cent of clock deviation at which repeats end.
+    threads: that compute; None: as many as cores are free.
     seed: of texts and order.
 
     Raises:
@@ -61,6 +63,7 @@ class Validate:
     temperatures: tuple[float, ...] = (0.0, 1.0)
     repeats: int = 3
     precision: float = 3.0
+    threads: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -103,6 +106,12 @@ def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Vali
       ValueError: with the setting's name, rule and value.
     """
     require_one_process("validate")
+    with computing(request.models.device, request.threads) as threads:
+        for validation in _validations(request, progress):
+            yield replace(validation, threads=threads)
+
+
+def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
     policies = request.policies
     rule = acceptance_rule(request.verification, request.lenience)
     targets = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]

@@ -27,6 +27,7 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
     ms_per_token, tokens_per_second: of one sequence; of all that ran together.
     tokens: emitted.
     draft_seconds, verify_seconds, other_seconds: of the run; None where they cannot be told apart.
+    doubts: what in it cannot be, so that none of its times are to be trusted; a sentence each.
     """
 
     # Properties that are written beside the fields.
@@ -52,6 +53,7 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
     draft_seconds: float | None = None
     verify_seconds: float | None = None
     other_seconds: float | None = None
+    doubts: tuple[str, ...] = ()
 
     @property
     def error_percent(self) -> float | None:

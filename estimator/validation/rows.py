@@ -1,5 +1,6 @@
 """A row of a validation from the runs of an arm: what was measured, and what was predicted."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,6 +14,7 @@ from estimator.runs.repeats import Timed, probes
 from estimator.traces.ahead import ahead_interval, baseline_seconds, replay_factor, replay_seconds
 from estimator.traces.text_traces import TextTraces
 from estimator.traces.traces import replayed_calls
+from estimator.validation.doubts import row_doubts
 from estimator.validation.speculative_row import SpeculativeRow
 from reference.policies.policy import Fixed, Policy
 from simulator.choice.walltime import improvement_factor
@@ -27,6 +29,7 @@ class Evidence:
     runs, timed: of every arm, by repeat and each block by its fastest.
     cost: measured apart from the rows' runs.
     noise: of the clock.
+    shrinking: by gamma, what is said of a step that is out of order.
     """
 
     texts: TextTraces
@@ -34,6 +37,7 @@ class Evidence:
     timed: Timed
     cost: Cost
     noise: Noise
+    shrinking: Mapping[int, str]
 
 
 def row_of(
@@ -46,10 +50,13 @@ def row_of(
       arm, policy: the run's.
       generator: draws acceptances.
     """
-    measured = _measured(evidence, arm, policy)
-    if not isinstance(policy, Fixed):
-        return measured
-    return _predicted(measured, evidence, arm, policy.value, generator)
+    row = _measured(evidence, arm, policy)
+    if isinstance(policy, Fixed):
+        row = _predicted(row, evidence, arm, policy.value, generator)
+    doubts = row_doubts(row, tokens_a_call=row.block_efficiency)
+    if row.gamma is not None and row.gamma in evidence.shrinking:
+        doubts += (evidence.shrinking[row.gamma],)
+    return replace(row, doubts=doubts)
 
 
 def _measured(evidence: Evidence, arm: str, policy: Policy) -> SpeculativeRow:

@@ -15,6 +15,7 @@ class Summary:
     mean_abs_error_percent, max_abs_error_percent: of the speed-ups; None where none was predicted.
     noise_percent, noise_within_percent, quiet: of the baseline against itself.
     repeats: how often each run was timed.
+    threads: that computed; free_cores: before the run, None where their number was asked for.
     """
 
     mean_abs_error_percent: float | None
@@ -23,12 +24,15 @@ class Summary:
     noise_within_percent: float
     quiet: bool
     repeats: int
+    threads: int | None
+    free_cores: float | None
 
 
 def summary(validations: Sequence[Validation]) -> Summary:
     """Returns what all rows of validations, at least one, come to."""
     errors = [row.error_percent for validation in validations for row in validation.rows]
     noises = [validation.noise for validation in validations]
+    threads = validations[0].threads
     return Summary(
         mean_abs_error_percent=mean_abs(errors),
         max_abs_error_percent=max_abs(errors),
@@ -36,6 +40,8 @@ def summary(validations: Sequence[Validation]) -> Summary:
         noise_within_percent=max(noise.within_percent for noise in noises),
         quiet=all(noise.quiet for noise in noises),
         repeats=max(validation.repeats for validation in validations),
+        threads=None if threads is None else threads.count,
+        free_cores=None if threads is None else threads.free,
     )
 
 

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from estimator.runs.arms import BASELINE, Subject, probed, probing, run_arms, under
 from estimator.runs.planner import adaptive, planning_generations
 from estimator.runs.rates import Noise, noise
-from estimator.runs.repeats import priced, timed
+from estimator.runs.repeats import priced, step_ratio, timed
+from estimator.runs.threads import Threads
 from estimator.traces.text_traces import TextTraces
+from estimator.validation.doubts import shrinking_steps
 from estimator.validation.rows import Evidence, row_of
 from estimator.validation.speculative_row import SpeculativeRow
 from reference.policies.policy import Fixed, Policy
@@ -24,6 +27,7 @@ class Validation:
     noise: how far the baseline's speed, measured twice, differs from itself.
     repeats: how often each run was timed.
     prompts: how many there were.
+    threads: that computed; None: as PyTorch was set.
     """
 
     rows: tuple[SpeculativeRow, ...]
@@ -31,6 +35,7 @@ class Validation:
     noise: Noise
     repeats: int
     prompts: int
+    threads: Threads | None = None
 
 
 def validate(
@@ -78,7 +83,12 @@ def validate(
     clock = noise(best)
     cost = priced(best)
     texts = TextTraces(subject, prompts, _longest(policies, max_gamma))
-    evidence = Evidence(texts, runs, best, cost, clock)
+    gammas = [gamma for gamma in _fixed(policies) if gamma > 0]
+    shrinking = shrinking_steps(
+        {gamma: float(cost.block_seconds(gamma)) for gamma in gammas},
+        partial(step_ratio, best),
+    )
+    evidence = Evidence(texts, runs, best, cost, clock, shrinking)
     rows = tuple(
         row_of(evidence, arm, policy, np.random.default_rng((seed, 2)))
         for arm, policy in planned.items()

@@ -24,10 +24,12 @@ def validate_bild(request: ValidateBild, form: Written) -> None:
         summaries=[each.summary.data() for each in swept.sweeps],
         prompts=swept.prompts,
         repeats=request.repeats,
+        threads=swept.threads.count,
+        free_cores=swept.threads.free,
         top_p=request.sampling.top_p,
     )
     answer(
         document,
-        lambda: report(swept.sweeps, prompts=swept.prompts, repeats=request.repeats),
+        lambda: report(swept, repeats=request.repeats),
         form=form,
     )

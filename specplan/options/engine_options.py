@@ -69,7 +69,8 @@ OPTIONS = [
     click.option(
         "--threads",
         type=click.IntRange(min=1),
-        help=f"Of {_taking('threads')}.  [default: all processors]",
+        help=f"That compute; with {_taking('threads')}, for each model.  [default: as many as "
+        "cores are free before the run, less one for everything else; OMP_NUM_THREADS if set]",
     ),
 ]
 

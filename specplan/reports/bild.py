@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from specplan.reports.table import Column, ranged, shown, table
-from specplan.reports.validation import shares
+from specplan.reports.validation import doubt_mark, shares
 
 if TYPE_CHECKING:
+    from studies.bild.request import Swept
     from studies.bild.row import BildRow
     from studies.bild.swept import Summary, Sweep
 
 LOSSES = {"no_loss": "At most 0.1 points lost", "one_point": "At most 1 point lost"}
 
 
-def report(sweeps: Sequence[Sweep], *, prompts: int, repeats: int) -> str:
+def report(swept: Swept, *, repeats: int) -> str:
     """Returns a table for each draft and temperature, and what is best in it."""
-    parts = ["\n".join(_sweep_lines(sweep)) for sweep in sweeps]
+    parts = ["\n".join(_sweep_lines(sweep)) for sweep in swept.sweeps]
+    parts += [
+        f"Impossible, {row.decoder}: {'; '.join(row.doubts)}."
+        for sweep in swept.sweeps
+        for row in sweep.rows
+        if row.doubts
+    ]
     parts.append(
-        f"Speed-ups are of decoding, per token, over the large model alone; {prompts} prompts, the "
-        f"median of {repeats} timings. BiLD is lossy: it changes the large model's output law."
+        "Speed-ups are of decoding, per token, over the large model alone; "
+        f"{swept.prompts} prompts, the median of {repeats} timings, by {swept.threads.sentence} "
+        "BiLD is lossy: it changes the large model's output law."
     )
     return "\n\n".join(parts)
 
@@ -32,7 +39,7 @@ def _sweep_lines(sweep: Sweep) -> list[str]:
         f"{summary.draft}, temperature {summary.temperature:g}; quality: {sweep.metric}, per cent; "
         f"c = {summary.c:.3f}",
         table(
-            sweep.rows, _columns(sweep.metric), note=lambda row: "<- front" if row.pareto else ""
+            sweep.rows, _columns(sweep.metric), note=_note
         ),
         "",
         *(f"{words}: {', '.join(_best(sweep, summary, loss))}." for loss, words in LOSSES.items()),
@@ -40,6 +47,10 @@ def _sweep_lines(sweep: Sweep) -> list[str]:
     if summary.mean_abs_time_error_percent is not None:
         lines.append(_prediction(summary))
     return lines
+
+
+def _note(row: BildRow) -> str:
+    return doubt_mark(row) or ("<- front" if row.pareto else "")
 
 
 def _prediction(summary: Summary) -> str:

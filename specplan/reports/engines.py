@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from specplan.reports.output import folded
 from specplan.reports.table import Column, bounds, fastest, ranged, shown, table
+from specplan.reports.validation import TIMES_IN_DOUBT, doubt_mark
 
 if TYPE_CHECKING:
     from engines.counting.rates import Rate
@@ -32,7 +33,9 @@ def validation_data(found: EngineValidation) -> dict[str, Any]:
         }
         for (temperature, concurrency), steps in found.steps.items()
     ]
-    return validation_json(ENGINE, found.rows, steps=steps, summary=asdict(found.summary))
+    return validation_json(
+        ENGINE, found.rows, steps=steps, summary=asdict(found.summary), flags=found.flags
+    )
 
 
 def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
@@ -48,7 +51,8 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
     runs = "1 run" if found.repeats == 1 else f"{found.repeats} runs"
     lines = [
         f"{first.engine} {first.engine_version}, draft {first.draft}{drafts}; {found.prompts} "
-        f"prompts, {runs} of each; prices from as many other prompts."
+        f"prompts, {runs} of each; prices from as many other prompts.",
+        *([f"Set: {', '.join(found.flags)}."] if found.flags else []),
     ]
     for case, steps in found.steps.items():
         rows = [row for row in found.rows if (row.temperature, row.concurrency) == case]
@@ -69,7 +73,15 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
     ]
     if unexplained:
         lines.append("Time there is predicted from the counted acceptance.")
-    else:
+    doubtful = [row for row in found.rows if row.doubts]
+    lines += [
+        f"Impossible, temperature {row.temperature:g}, {row.concurrency} at once, gamma "
+        f"{row.gamma}: {'; '.join(row.doubts)}."
+        for row in doubtful
+    ]
+    if doubtful:
+        lines.append(TIMES_IN_DOUBT)
+    elif not unexplained:
         lines.append("Audit: the engine accepts what its models' laws allow.")
     return "\n".join(line if "\n" in line else folded(line) for line in lines)
 
@@ -100,7 +112,12 @@ def _step_line(case: Case, steps: Steps) -> str:
 
 def _rows_table(rows: list[EngineRow], *, wide: bool) -> str:
     columns = _COLUMNS + (_MORE_COLUMNS if wide else [])
-    return table(rows, columns, best=fastest(rows, lambda row: row.measured))
+    return table(
+        rows,
+        columns,
+        best=fastest([row for row in rows if not row.doubts], lambda row: row.measured),
+        note=doubt_mark,
+    )
 
 
 def _text(row: EngineRow) -> str:

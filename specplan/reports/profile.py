@@ -74,7 +74,8 @@ def _by_batch(profile: Profile) -> list[str]:
 def _ran_on(setup: Setup) -> str:
     if setup.engine is not None:
         return f"{setup.engine} {setup.engine_version}"
-    return f"{setup.device}, {setup.dtype}"
+    threads = "" if setup.threads is None else f", threads {setup.threads}"
+    return f"{setup.device}, {setup.dtype}{threads}"
 
 
 def _advice(profile: Profile) -> str:

@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from estimator.validation.validation import Validation
 
 LONGEST_NAME = 24
+TIMES_IN_DOUBT = (
+    "The clock was held up: trust none of these times. End other programs, and measure anew."
+)
 
 
 def rows_table(validation: Validation, *, wide: bool) -> str:
@@ -29,7 +32,8 @@ def rows_table(validation: Validation, *, wide: bool) -> str:
             table(
                 rows,
                 _COLUMNS + (_MORE_COLUMNS if wide else []),
-                best=fastest(rows, lambda row: row.measured),
+                best=fastest([row for row in rows if not row.doubts], lambda row: row.measured),
+                note=doubt_mark,
             ),
         ]
     )
@@ -39,10 +43,12 @@ def summary_lines(summary: Summary, validations: Sequence[Validation], prompts: 
     """Returns what all rows were measured on, why Theorem 8 differs, and how good they are."""
     rows = [row for validation in validations for row in validation.rows]
     tokens, repeats = sum(row.tokens for row in rows), summary.repeats
+    threads = validations[0].threads
     timings = "timed once" if repeats == 1 else f"the median of each block's {repeats} timings"
     lines = [
         f"Speed-ups over decoding one token at a time; {prompts} prompts, {tokens} tokens in all "
         f"rows, {timings}.",
+        *([] if threads is None else [f"Computed by {threads.sentence}"]),
         '"free": if verifying were free and acceptances i.i.d. The costs here:',
         *(_costs(validation) for validation in validations),
     ]
@@ -53,12 +59,19 @@ def summary_lines(summary: Summary, validations: Sequence[Validation], prompts: 
             f"itself: {summary.noise_percent:.1f} %, 95 % of the time within "
             f"{summary.noise_within_percent:.1f} %."
         )
+    doubtful = [row for row in rows if row.doubts]
+    lines += [
+        f"Impossible, {_short(row.draft)}, temperature {row.temperature:g}, {_policy(row)}: "
+        f"{'; '.join(row.doubts)}."
+        for row in doubtful
+    ]
+    if doubtful:
+        lines.append(TIMES_IN_DOUBT)
     if not summary.quiet:
         worst = max(summary.noise_percent, summary.noise_within_percent)
         lines.append(
             "This machine was not quiet: the baseline's speed differs from itself by up to "
-            f"{worst:.0f} %. End other programs, leave a core free (OMP_NUM_THREADS), or raise "
-            "--repeats."
+            f"{worst:.0f} %. End other programs, compute by fewer --threads, or raise --repeats."
         )
     lossy = sorted({row.rule for row in rows if not row.lossless})
     if lossy:
@@ -70,6 +83,11 @@ def summary_lines(summary: Summary, validations: Sequence[Validation], prompts: 
             f"at most {max(gaps):.3g} apart; verifying several tokens at once rounds differently."
         )
     return folded("\n".join(lines))
+
+
+def doubt_mark(row: ValidationRow) -> str:
+    """Returns what marks a row that says something impossible."""
+    return "! impossible" if row.doubts else ""
 
 
 def _costs(validation: Validation) -> str:

@@ -12,6 +12,7 @@ from estimator.prompt_files import whole_references
 from estimator.runs.arms import Subject
 from estimator.runs.processes import require_one_process
 from estimator.runs.room import require_room
+from estimator.runs.threads import Threads, computing
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from reference.drafters.model_drafter import ModelDrafter
 from studies.bild.distance import Rollback
@@ -36,7 +37,7 @@ class ValidateBild:
     lenience: beside the strict rule; None or 1: 0.5.
     max_gamma: the most tokens that the small model writes in a row; None: the paper's 10.
     temperatures: of both models.
-    repeats, seed: as of a validation.
+    repeats, threads, seed: as of a validation.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -52,6 +53,7 @@ class ValidateBild:
     max_gamma: int | None = None
     temperatures: tuple[float, ...] = (0.0,)
     repeats: int = 3
+    threads: int | None = None
     seed: int = 0
 
     @property
@@ -82,10 +84,11 @@ class ValidateBild:
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """The sweeps of each draft at each temperature, over how many prompts."""
+    """The sweeps of each draft at each temperature, over how many prompts, by how many threads."""
 
     sweeps: tuple[Sweep, ...]
     prompts: int
+    threads: Threads
 
 
 def validate_thresholds(request: ValidateBild, progress: Progress = SILENT) -> Swept:
@@ -95,6 +98,12 @@ def validate_thresholds(request: ValidateBild, progress: Progress = SILENT) -> S
       ValueError: if a setting is out of range, or references are not as many as prompts.
     """
     require_one_process("validate")
+    with computing(request.models.device, request.threads) as threads:
+        sweeps, prompts = _sweeps(request, progress)
+    return Swept(sweeps, prompts, threads)
+
+
+def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...], int]:
     grid = request.grid
     samplings = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
     loaded = load(request.models, request.text, sampling=request.sampling)
@@ -110,7 +119,7 @@ def validate_thresholds(request: ValidateBild, progress: Progress = SILENT) -> S
             tell_of_size(loaded, subject)
     arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
     progress.expect(len(subjects) * arms * len(loaded.prompts) * request.repeats)
-    sweeps = [
+    sweeps = tuple(
         sweep(
             subject,
             loaded.prompts,
@@ -122,8 +131,8 @@ def validate_thresholds(request: ValidateBild, progress: Progress = SILENT) -> S
             progress=progress.step,
         )
         for subject in subjects
-    ]
-    return Swept(tuple(sweeps), len(loaded.prompts))
+    )
+    return sweeps, len(loaded.prompts)
 
 
 def tell_of_size(loaded: Loaded, subject: Subject) -> None:

@@ -13,6 +13,7 @@ from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
 from estimator.runs.rates import decode_rate, measured_interval, noise
 from estimator.runs.repeats import Timed, probes, timed
 from estimator.seeding import seeded
+from estimator.validation.doubts import row_doubts
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode
@@ -88,7 +89,9 @@ def sweep(
     ]
     metric = "agreement" if references is None else "bleu"
     told = {"target": subject.target.name, "prompts_hash": prompts_hash(prompts)}
-    rows = [structs.replace(row, **told) for row in _with_front(rows, metric)]
+    rows = [
+        structs.replace(row, **told, doubts=row_doubts(row)) for row in _with_front(rows, metric)
+    ]
     return Sweep(tuple(rows), metric, cost, noise(texts).percent)
 
 

@@ -1,8 +1,10 @@
 """Rows of a validation: the machine's speed, turn by turn, moves neither estimate nor interval."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from made_trials import ENGINE, made_measured, made_trial
+from made_trials import ENGINE, made_measured, made_run, made_trial
 from numpy.typing import NDArray
 
 from engines.counting.counts import NOTHING, Counts
@@ -133,3 +135,33 @@ def test_what_greedy_repeats_accept_past_the_end_is_one_draw() -> None:
     )
     assert once.acceptance_predicted[3].low < once.acceptance_predicted[3].high
     assert often.acceptance_predicted == once.acceptance_predicted
+
+
+def test_steps_that_shrink_with_gamma_are_marked_in_the_row() -> None:
+    """Prices at γ 1 of twice what they are at γ 3, as a clock under load once had it."""
+    trial = replace(
+        made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS),
+        priced_gammas=(1, GAMMA),
+    )
+    [case] = trial.cases
+    measured = made_measured(trial, np.ones((4, REPEATS, PROMPTS)), alone=ALONE, step=STEP)
+    slow = [made_run(trial, [2 * 2 * STEP] * PROMPTS, drafts=True) for _ in range(REPEATS)]
+    measured.priced[1, case] = slow
+    scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
+    pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
+    row = judge(trial, measured, pairs, timed_steps(trial, measured, case), GAMMA, case)
+    assert row.doubts == ("a step takes 5.00 ms at gamma 3 and 10.00 at gamma 1",)
+    assert judged(1, np.ones((REPEATS, PROMPTS)), QUIET).doubts == ()
+
+
+def test_a_speed_up_beyond_the_tokens_of_a_step_is_marked_in_the_row() -> None:
+    slow = np.concatenate([QUIET, QUIET])
+    slow[2] *= 3   # the target alone on the predicted prompts
+    trial = made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS)
+    [case] = trial.cases
+    measured = made_measured(trial, slow, alone=ALONE, step=STEP)
+    scores = TextScores.of(np.zeros(TOKENS), np.ones(TOKENS, dtype=int))
+    pairs = {key: [[(scores, scores)] * PROMPTS] * REPEATS for key in measured.rows}
+    row = judge(trial, measured, pairs, timed_steps(trial, measured, case), GAMMA, case)
+    assert row.measured == pytest.approx(4.8)
+    assert row.doubts == ("a speed-up of 4.80 is more than the 4 tokens of a step",)

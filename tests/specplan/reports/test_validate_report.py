@@ -1,5 +1,6 @@
 """The readable form of a validation."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from estimator.runs.rates import Noise
+from estimator.runs.threads import Threads
 from estimator.validation.speculative_row import SpeculativeRow
 from estimator.validation.summary import Summary, summary
 from estimator.validation.validation import Validation
@@ -173,7 +175,7 @@ def test_the_summary_leaves_out_what_was_not_predicted() -> None:
     rows = (ROW, unpredicted(ROW, policy="adaptive", gamma=None))
     found = summary(
         [
-            Validation(rows, COST, Noise(-0.01, 0.002, 4), 1, 3),
+            Validation(rows, COST, Noise(-0.01, 0.002, 4), 1, 3, Threads(1, 2, 0.71)),
             Validation(rows, COST, Noise(0.03, 0.001, 4), 2, 3),
         ]
     )
@@ -184,4 +186,23 @@ def test_the_summary_leaves_out_what_was_not_predicted() -> None:
         noise_within_percent=pytest.approx(100 * np.expm1(2.776445 * 0.002), rel=1e-6),
         quiet=True,
         repeats=2,
+        threads=1,
+        free_cores=0.71,
     )
+
+
+def test_the_summary_says_by_how_many_threads_and_why() -> None:
+    found = [dataclasses.replace(validation(ROW), threads=Threads(1, 2, 0.71))]
+    lines = " ".join(summary_lines(summary(found), found, prompts=8).split())
+    assert "Computed by 1 thread: 0.7 of 2 cores were free before the run." in lines
+
+
+def test_a_row_that_says_something_impossible_is_marked_and_never_the_best() -> None:
+    doubted = replace(ROW, measured=9.0, doubts=("a speed-up of 9.00 is more than 5 tokens",))
+    plain, marked = text(ROW, doubted).splitlines()[2:]
+    assert plain.endswith("<- best")
+    assert marked.endswith("! impossible")
+    lines = " ".join(summarised(ROW, doubted).split())
+    assert "Impossible, small, temperature 0, gamma 4: a speed-up of 9.00 is more than" in lines
+    assert "trust none of these times" in lines
+    assert "Impossible" not in summarised(ROW)
