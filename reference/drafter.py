@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -88,3 +88,11 @@ class Drafter(Protocol):
         Returns:
           one for each sampling; all alike where nothing can be set.
         """
+
+
+@runtime_checkable
+class ReadsStates(Protocol):
+    """A drafter that reads states which the target's pass over the prompt leaves."""
+
+    def read_prompt(self, text: Sequence[int]) -> None:
+        """Reads them: after `start`, once the target has read the text but its last token."""

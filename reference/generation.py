@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from reference.autoregressive import autoregressive_blocks
-from reference.drafter import Drafter
+from reference.drafter import Drafter, ReadsStates
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, positions_of, text_limit
 from reference.policies.policy import Policy
@@ -50,6 +50,8 @@ def begin(
     if drafter is not None:
         drafter.start(prompt, text)
     target.start(prompt)
+    if isinstance(drafter, ReadsStates):
+        drafter.read_prompt(text)
     return text, time.perf_counter() - began
 
 

@@ -25,7 +25,8 @@ ROOMS: dict[str, list[str]] = {
     "reference": [
         "atomic", "laws", "models", "records", "stopping", "policies", "drafter", "clock",
         "draft_loop", "rules", "verifier", "branches", "speculative", "autoregressive",
-        "generation", "beams", "speculative_beams", "drafters", "scoring", "training",
+        "generation", "beams", "speculative_beams", "state_heads", "drafters", "scoring",
+        "training",
     ],
     "ngram": ["rows", "formats", "training", "drafters"],
     "estimator": [

@@ -7,6 +7,7 @@ from torch import nn
 
 from reference.models.cached_model import CachedModel
 from reference.models.device_map import is_spread
+from reference.models.layer_stack import layer_stack
 
 
 def early_exit(target: CachedModel, layers: int) -> CachedModel:
@@ -29,20 +30,14 @@ def early_exit(target: CachedModel, layers: int) -> CachedModel:
             f"an early exit needs a target on one device, got {target.name} spread by a device_map"
         )
     decoder = target.module.get_decoder()
-    stacks = [name for name, child in decoder.named_children() if isinstance(child, nn.ModuleList)]
-    if len(stacks) != 1:
-        raise ValueError(
-            f"an early exit needs a single stack of layers, got {len(stacks)} in {target.name} "
-            f"({target.module.config.model_type})"
-        )
-    stack: nn.ModuleList = getattr(decoder, stacks[0])
+    name, stack = layer_stack(target.module, what="an early exit", name=target.name)
     if not 1 <= layers < len(stack):
         raise ValueError(
             f"an early exit must come after at least 1 layer and before the last of the "
             f"{len(stack)} layers of {target.name}, got {layers}"
         )
-    path = next(name for name, module in target.module.named_modules() if module is decoder)
-    module = with_child(target.module, f"{path}.{stacks[0]}", nn.ModuleList(stack[:layers]))
+    path = next(path for path, module in target.module.named_modules() if module is decoder)
+    module = with_child(target.module, f"{path}.{name}", nn.ModuleList(stack[:layers]))
     return type(target)(module, f"exit:{layers}")
 
 

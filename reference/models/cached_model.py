@@ -17,8 +17,12 @@ from reference.models.families import (
     require_fit,
     turning_length,
 )
-from reference.models.states import States
+from reference.models.states import Heard, States
 from reference.models.stopwatch import Stopwatch
+from reference.models.taps import Taps
+
+Boundaries = tuple[int | None, ...]
+"""Of a model's layers, as `reference.models.taps` counts them."""
 
 
 class CachedModel(ABC):
@@ -54,7 +58,8 @@ class CachedModel(ABC):
                 "decoding needs"
             )
         self._forbidden = forbidden_ids(module, self.device)
-        self._states = States(module)
+        self._states = States(Heard(module))
+        self._tapped: dict[Boundaries, States] = {}
         self._stopwatch = Stopwatch(self.device)
         self._forget()
 
@@ -78,7 +83,17 @@ class CachedModel(ABC):
         """Empties the cache."""
         self._cache = self._empty_cache()
         self._length = 0
-        self._states.clear()
+        for states in self._all_states():
+            states.clear()
+
+    def _grow(self, tokens: int) -> None:
+        """Takes note of the pass just made over so many tokens."""
+        self._length += tokens
+        for states in self._all_states():
+            states.keep(self._length)
+
+    def _all_states(self) -> list[States]:
+        return [self._states, *self._tapped.values()]
 
     def _settle(self) -> None:
         """Waits for the device: what was begun so far is not the next block's time."""
@@ -97,14 +112,36 @@ class CachedModel(ABC):
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         with self._stopwatch:
             logits = self._logits(tokens, parents)
-        self._length += len(tokens)
-        self._states.keep(self._length)
+        self._grow(len(tokens))
         if self._forbidden is None:
             return logits
         return logits.index_fill(-1, self._forbidden, -torch.inf)
 
     def state(self, position: int) -> Tensor | None:
         return self._states.at(position)
+
+    def tap(self, boundaries: Boundaries) -> None:
+        """Keeps the hidden states at some boundaries of the layers, from the next text on.
+
+        Args:
+          boundaries: as `reference.models.taps.Taps` counts them.
+
+        Raises:
+          ValueError: if the layers are no single stack, or it has not so many.
+        """
+        if boundaries not in self._tapped:
+            self._tapped[boundaries] = States(Taps(self.module, boundaries, name=self.name))
+
+    def tapped(self, boundaries: Boundaries, first: int, end: int) -> Tensor | None:
+        """Returns what was tapped at positions of the text, shape (positions, states · width).
+
+        None where one of them is not in the cache.
+
+        Args:
+          boundaries: that were given to `tap`.
+          first, end: the first position, and the one after the last.
+        """
+        return self._tapped[boundaries].between(first, end)
 
     @torch.inference_mode()
     def keep(self, length: int, places: Sequence[int]) -> None:
@@ -114,7 +151,8 @@ class CachedModel(ABC):
                 for held in (layer.keys, layer.values):
                     chosen = held[..., kept.to(held.device), :]
                     held[..., length : length + len(places), :] = chosen
-            self._states.choose(length, places)
+            for states in self._all_states():
+                states.choose(length, places)
         self.rollback(length + len(places))
 
     def rollback(self, length: int) -> None:
@@ -125,7 +163,8 @@ class CachedModel(ABC):
             # Negative: how many to remove. Without the guard, 0 would mean "all" to a slice.
             self._cache.crop(-drop)
             self._length = length
-            self._states.cut(length)
+            for states in self._all_states():
+                states.cut(length)
 
     def _refuse(self) -> NoReturn:
         raise ValueError(

@@ -70,8 +70,7 @@ class CausalModel(CachedModel):
         if len(prompt) > 1:
             with self._stopwatch:
                 self._forward(torch.tensor(prompt[:-1], device=self.device), logits_to_keep=1)
-            self._length = len(prompt) - 1
-            self._states.keep(self._length)
+            self._grow(len(prompt) - 1)
         self._settle()
         return text
 

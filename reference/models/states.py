@@ -1,10 +1,17 @@
-"""The last states that a model's passes left behind, by position of its text."""
+"""States that a model's passes left behind, by position of its text."""
 
 from collections.abc import Sequence
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import torch
 from torch import Tensor
+
+
+class Listener(Protocol):
+    """Hears something of each pass."""
+
+    def taken(self) -> Tensor | None:
+        """Returns what was heard since this was last asked, shape (1, positions, width)."""
 
 
 class Heard:
@@ -34,19 +41,19 @@ class Heard:
 
 
 class States:
-    """Keeps what a model's output embedding reads, as far as its cache goes.
+    """Keeps what is heard of a model's passes, as far as its cache goes.
 
     A pass that computes logits has these states in hand; keeping them costs no pass and, beside
     the keys and values of every layer, next to no memory.
     """
 
-    def __init__(self, module: Any) -> None:
-        """Keeps nothing yet, and nothing of a model without an output embedding.
+    def __init__(self, heard: Listener) -> None:
+        """Keeps nothing yet.
 
         Args:
-          module: a `PreTrainedModel` with a language-modelling head.
+          heard: what is to be kept of each pass.
         """
-        self._heard = Heard(module)
+        self._heard = heard
         # Of each pass: the first position, the one after the last, and what was read.
         self._kept: list[tuple[int, int, Tensor]] = []
 
@@ -82,3 +89,16 @@ class States:
             if first <= position < end:
                 return states[0, position - first]
         return None
+
+    def between(self, first: int, end: int) -> Tensor | None:
+        """Returns the states of positions from first up to end, shape (positions, width).
+
+        None where one of them was not kept.
+        """
+        parts: list[Tensor] = []
+        for begun, ended, states in reversed(self._kept):
+            if ended <= first:
+                break
+            parts.append(states[0, max(first - begun, 0) : max(min(ended, end) - begun, 0)])
+        found = sum(map(len, parts))
+        return torch.cat(parts[::-1]) if parts and found == end - first else None

@@ -1,0 +1,141 @@
+"""EAGLE-3 (Li et al. 2025): a head of few layers on three of the target's hidden states.
+
+    s = fc [h_low, h_middle, h_high]                         (of the target, once a position)
+    a = s + attention([norm_e(e), norm_h(s)])                 (queries, keys, values read 2H)
+    s' = a + mlp(norm(a)),    logits = W norm(s')             (over a vocabulary of its own)
+
+The next step reads s' in place of s.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from transformers import Cache
+from transformers.models.llama.modeling_llama import (
+    LlamaDecoderLayer,
+    LlamaRMSNorm,
+    LlamaRotaryEmbedding,
+)
+
+from reference.state_heads.head import StateHead
+
+
+@dataclass(frozen=True, slots=True)
+class Eagle3Shape:
+    """Sizes and variants of a head.
+
+    body: a `LlamaConfig` of its layers.
+    vocabulary: of the target; draft_vocabulary: of its own.
+    target_width: of the target's states.
+    taps: boundaries of the target's layers.
+    norm_before_residual: whether the layer adds to the normed state.
+    norm_output: whether the next step reads the state after the last norm.
+    norm_before_fc: whether the target's states are normed side by side.
+    own_embedding, own_output: whether it has them; else the target's are used.
+    """
+
+    body: Any
+    vocabulary: int
+    draft_vocabulary: int
+    target_width: int
+    taps: tuple[int, ...]
+    norm_before_residual: bool = False
+    norm_output: bool = False
+    norm_before_fc: bool = False
+    own_embedding: bool = False
+    own_output: bool = True
+
+
+class WideLayer(LlamaDecoderLayer):   # type: ignore[misc]
+    """A decoder layer whose attention reads embedding and state side by side."""
+
+    def __init__(self, config: Any, *, norm_before_residual: bool) -> None:
+        super().__init__(config, layer_idx=0)
+        for name in ("q_proj", "k_proj", "v_proj"):
+            narrow = getattr(self.self_attn, name)
+            wide = nn.Linear(
+                2 * config.hidden_size, narrow.out_features, bias=narrow.bias is not None
+            )
+            setattr(self.self_attn, name, wide)
+        self.hidden_norm = LlamaRMSNorm(config.hidden_size, eps=config.rms_norm_eps)
+        self.norm_before_residual = norm_before_residual
+
+    def forward(self, embedded: Tensor, states: Tensor, **attention: Any) -> Tensor:
+        normed = self.hidden_norm(states)
+        both = torch.cat([self.input_layernorm(embedded), normed], dim=-1)
+        read, _ = self.self_attn(hidden_states=both, **attention)
+        after: Tensor = (normed if self.norm_before_residual else states) + read
+        transformed: Tensor = self.mlp(self.post_attention_layernorm(after))
+        return after + transformed
+
+
+class Eagle3(StateHead):
+    """An EAGLE-3 head; its parameters are named as in speculators' checkpoints."""
+
+    d2t: Tensor
+
+    def __init__(self, shape: Eagle3Shape, target: Any) -> None:
+        """Makes an untrained head.
+
+        Args:
+          shape: its sizes.
+          target: a `PreTrainedModel`, whose embeddings it uses where it has none.
+        """
+        super().__init__()
+        body = shape.body
+        self.shape = shape
+        self.taps, self.depth = shape.taps, body.num_hidden_layers
+        wide = len(shape.taps) * shape.target_width
+        if shape.norm_before_fc:
+            self.input_norm = LlamaRMSNorm(wide, eps=body.rms_norm_eps)
+        self.fc = nn.Linear(wide, body.hidden_size, bias=False)
+        first = WideLayer(body, norm_before_residual=shape.norm_before_residual)
+        others = (LlamaDecoderLayer(body, index) for index in range(1, self.depth))
+        self.layers = nn.ModuleList([first, *others])
+        self.norm = LlamaRMSNorm(body.hidden_size, eps=body.rms_norm_eps)
+        self.rotary = LlamaRotaryEmbedding(body)
+        if shape.own_embedding:
+            self.embed_tokens = nn.Embedding(shape.vocabulary, body.hidden_size)
+        if shape.own_output:
+            self.lm_head = nn.Linear(body.hidden_size, shape.draft_vocabulary, bias=False)
+        self.register_buffer("d2t", torch.zeros(shape.draft_vocabulary, dtype=torch.int64))
+        # In a tuple: they are the target's, and none of this module's own.
+        self._of_target = (target.get_input_embeddings(), target.get_output_embeddings())
+
+    def get_output_embeddings(self) -> Any:
+        """Returns the output matrix that it uses, as `PreTrainedModel` names this."""
+        return self.lm_head if self.shape.own_output else self._of_target[1]
+
+    def embed(self, tokens: Tensor) -> Tensor:
+        embedding = self.embed_tokens if self.shape.own_embedding else self._of_target[0]
+        embedded: Tensor = embedding(tokens)
+        return embedded
+
+    def entry(self, states: Tensor) -> Tensor:
+        normed = self.input_norm(states) if self.shape.norm_before_fc else states
+        entered: Tensor = self.fc(normed)
+        return entered
+
+    def forward(
+        self, embedded: Tensor, states: Tensor, positions: Tensor, mask: Tensor | None, cache: Cache
+    ) -> Tensor:
+        given = {
+            "position_embeddings": self.rotary(embedded, positions),
+            "attention_mask": mask,
+            "past_key_values": cache,
+        }
+        after: Tensor = self.layers[0](embedded, states, **given)
+        for layer in list(self.layers)[1:]:
+            after = layer(after, **given)
+        return self.norm(after) if self.shape.norm_output else after
+
+    def logits(self, states: Tensor) -> Tensor:
+        normed = states if self.shape.norm_output else self.norm(states)
+        own: Tensor = self.get_output_embeddings()(normed)
+        if self.shape.draft_vocabulary == self.shape.vocabulary:
+            return own
+        rows = own.new_full((*own.shape[:-1], self.shape.vocabulary), -torch.inf)
+        rows[..., torch.arange(len(self.d2t), device=own.device) + self.d2t] = own
+        return rows

@@ -1,0 +1,146 @@
+"""EAGLE-3 heads on disk, in the layout of SafeAILab's EAGLE or of speculators.
+
+SafeAILab's (and SGLang's and vLLM's) names its one layer `midlayer`; speculators' names it
+`layers.0` and keeps the sizes in `transformer_layer_config`. Weights come from safetensors alone.
+"""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import save_file
+from torch import Tensor
+from transformers import LlamaConfig
+
+from reference.atomic.whole_file import whole_file
+from reference.state_heads.eagle3 import Eagle3, Eagle3Shape
+from reference.state_heads.eagle3_tensors import WEIGHTS, midlayer_name, read_tensors
+
+CONFIGURATION = "config.json"
+
+
+def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
+    """Returns the head that a folder holds, on the device and in the precision of its target.
+
+    Args:
+      folder: with config.json and safetensors.
+      target: the `PreTrainedModel` that it is to draft for.
+      name: of the target, for messages.
+
+    Raises:
+      ValueError: if there is none, tensors are missing or of other shapes, d2t is out of range, or
+        it is for a target of another width or vocabulary.
+    """
+    config = _configuration(folder)
+    stored = read_tensors(folder)
+    head = Eagle3(_shape(folder, config, stored.tensors, target, name), target)
+    stored.require(head)
+    head.load_state_dict(stored.tensors, strict=False)
+    like = target.get_input_embeddings().weight
+    return head.to(like.device, like.dtype).eval().requires_grad_(False)
+
+
+def save_eagle3(folder: Path, head: Eagle3) -> None:
+    """Writes a head in SafeAILab's layout, as float16, each of the two files whole or not at all.
+
+    Args:
+      folder: made if it is not there.
+      head: of one layer.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    shape = head.shape
+    tensors = {
+        midlayer_name(key): (value.half() if value.is_floating_point() else value).cpu()
+        for key, value in head.state_dict().items()
+    }
+    marked = torch.zeros(shape.vocabulary, dtype=torch.bool)
+    marked[torch.arange(shape.draft_vocabulary) + tensors["d2t"]] = True
+    tensors = {name: each.contiguous() for name, each in tensors.items()} | {"t2d": marked}
+    with whole_file(folder / WEIGHTS) as partial:
+        save_file(tensors, partial, metadata={"format": "pt"})
+    config = shape.body.to_diff_dict() | {
+        "architectures": ["LlamaForCausalLMEagle3"],
+        "vocab_size": shape.vocabulary,
+        "draft_vocab_size": shape.draft_vocabulary,
+        "target_hidden_size": shape.target_width,
+        "tie_word_embeddings": False,
+        "dtype": "float16",
+        "eagle_aux_hidden_state_layer_ids": list(shape.taps),
+    }
+    with whole_file(folder / CONFIGURATION) as partial:
+        partial.write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def _configuration(folder: Path) -> dict[str, Any]:
+    path = folder / CONFIGURATION
+    if not path.is_file():
+        raise ValueError(f"eagle3 must be a folder with {CONFIGURATION}, got {folder} without it")
+    try:
+        config: Any = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} must be JSON, got: {error}") from error
+    kind = config.get("speculators_model_type", "eagle3") if isinstance(config, dict) else None
+    if kind != "eagle3":
+        raise ValueError(f"{path} must describe an EAGLE-3 head, got {kind}")
+    return dict(config)
+
+
+def _shape(
+    folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], target: Any, name: str
+) -> Eagle3Shape:
+    """Returns the head's sizes, which must be the target's where they meet."""
+    path = folder / CONFIGURATION
+    sizes = config.get("transformer_layer_config", config)
+    for setting in ("hidden_size", "intermediate_size", "num_attention_heads", "vocab_size"):
+        if not isinstance(sizes.get(setting), int):
+            raise ValueError(f"{setting} in {path} must be an integer, got {sizes.get(setting)!r}")
+    body = LlamaConfig.from_dict({**sizes, "model_type": "llama"})
+    body.num_hidden_layers = sizes.get("num_hidden_layers", 1)
+    body._attn_implementation = "sdpa"
+    own = target.config.get_text_config(decoder=True)
+    wanted = config.get("target_hidden_size") or body.hidden_size
+    if wanted != own.hidden_size:
+        raise ValueError(
+            f"the head in {folder} must be for states of {own.hidden_size}, the width of {name}, "
+            f"got one for {wanted}"
+        )
+    if body.vocab_size != own.vocab_size:
+        raise ValueError(
+            f"the head in {folder} must be for a vocabulary of {own.vocab_size}, that of {name}, "
+            f"got one for {body.vocab_size}"
+        )
+    own_embedding = "embed_tokens.weight" in tensors
+    if not own_embedding and body.hidden_size != own.hidden_size:
+        raise ValueError(
+            f"{folder} must have embed_tokens.weight, as its width, {body.hidden_size}, is not "
+            f"that of {name}, got none"
+        )
+    drafted = config.get("draft_vocab_size") or body.vocab_size
+    return Eagle3Shape(
+        body=body,
+        vocabulary=body.vocab_size,
+        draft_vocabulary=drafted,
+        target_width=wanted,
+        taps=_taps(config, own.num_hidden_layers),
+        norm_before_residual=bool(config.get("norm_before_residual", False)),
+        norm_output=bool(config.get("norm_output", False)),
+        norm_before_fc=bool(config.get("norm_before_fc", False)),
+        own_embedding=own_embedding,
+        own_output="lm_head.weight" in tensors or drafted != body.vocab_size,
+    )
+
+
+def _taps(config: Mapping[str, Any], layers: int) -> tuple[int, ...]:
+    """Returns the boundaries of the target's layers that a head reads.
+
+    Some count the layer that made a state, and begin with 1, as they never read the embeddings;
+    others the layer that reads it, and begin with 2. SGLang tells them apart so, too.
+    """
+    name = "eagle_aux_hidden_state_layer_ids"
+    nested = config.get("eagle_config")
+    found = config.get(name) or (nested.get(name) if isinstance(nested, Mapping) else None)
+    if not found:
+        return 2, layers // 2, layers - 3
+    return tuple(each + 1 for each in found) if found[0] == 1 else tuple(found)

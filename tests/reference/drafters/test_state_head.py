@@ -1,0 +1,164 @@
+"""Drafting with an EAGLE-3 head: lossless, on any family, and scored as it drafts."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from decoding import alone, speculate
+from eagle3_laboratory import random_tensors, safeailabs, written
+from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
+from plain_laws import plain_law
+from test_decoder_architectures import random_prompt, saved_pair
+from transformers import LlamaConfig, LlamaForCausalLM
+
+import reference.scoring
+from reference.drafters.state_head import StateHeadDrafter
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Asked
+from reference.models.cached_model import CachedModel
+from reference.models.causal_model import CausalModel
+from reference.policies.policy import Confidence, Fixed, Policy
+from reference.scoring import score_text
+from reference.state_heads.eagle3_folder import load_eagle3
+from reference.stopping import Stopping
+
+GREEDY = Sampling(0.0)
+TAPPED = {"eagle_aux_hidden_state_layer_ids": [0, 1, 2]}
+
+
+def head_drafter(
+    target: CachedModel, sampling: Sampling, folder: Path, *, drafted: int
+) -> StateHeadDrafter:
+    """Returns a drafter with a random head, which drafts some of the target's ids."""
+    vocabulary = target.vocabulary
+    tensors = random_tensors(vocabulary=vocabulary, drafted=drafted)
+    written(folder, safeailabs(vocabulary, drafted, **TAPPED), tensors)
+    head = load_eagle3(folder, target.module, name=target.name)
+    return StateHeadDrafter(target, head, sampling, name="eagle3")
+
+
+def tiny_target(vocabulary: int) -> CausalModel:
+    """Returns a random model in float64, whose laws are far from one-hot and from uniform."""
+    torch.manual_seed(3)
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        bos_token_id=None,
+        eos_token_id=None,
+        tie_word_embeddings=False,
+    )
+    module = LlamaForCausalLM(config).double()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.dim() > 1:
+                parameter.copy_(0.4 * torch.randn_like(parameter))
+    return CausalModel(module, "tiny")
+
+
+@pytest.mark.parametrize("architecture", ["Llama", "Qwen3", "Gemma2", "GPTNeoX"])
+def test_greedy_ids_are_the_targets_own_and_the_scores_tell_its_calls(
+    architecture: str, tmp_path: Path
+) -> None:
+    target, _ = saved_pair(architecture, tmp_path, 0)
+    drafter = head_drafter(target, GREEDY, tmp_path / "head", drafted=20)
+    stopping = Stopping(24)
+    for length in (1, 2, 17):
+        prompt = random_prompt(length, 0)
+        own = alone(target, prompt, GREEDY, stopping).tokens
+        for gamma in (1, 4):
+            found = speculate(target, drafter, prompt, GREEDY, Fixed(gamma), stopping)
+            assert found.tokens == own
+            # One-hot laws stand or fall with the text: the scores tell each block's end.
+            [scores] = score_text(
+                target, drafter, prompt, own, Asked([GREEDY], [], gamma), sampling=GREEDY
+            )
+            assert scores.drafted is not None
+            place = 0
+            for block in found.blocks:
+                most = min(gamma, len(own) - place - 1, int(scores.drafted[place]))
+                stands = 0
+                while stands < most and scores.ratio[place + stands, stands] == 1:
+                    stands += 1
+                assert (block.accepted, len(block.drafted)) == (stands, most)
+                place += len(block.tokens)
+
+
+@pytest.mark.parametrize(
+    ("sampling", "drafting", "policy", "new_tokens"),
+    [
+        (Sampling(), Sampling(), Fixed(2), 3),
+        (Sampling(0.7, top_p=0.9), Sampling(0.7, top_p=0.9), Fixed(2), 3),
+        (Sampling(), Sampling(0.0), Fixed(2), 4),
+        (Sampling(1.3, top_k=2), Sampling(2.0), Confidence(0.6, most=2), 3),
+    ],
+    ids=str,
+)
+def test_law_of_texts_drafted_by_a_head_is_the_targets(
+    sampling: Sampling,
+    drafting: Sampling,
+    policy: Policy,
+    new_tokens: int,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    target = tiny_target(3)
+    drafter = head_drafter(target, drafting, tmp_path, drafted=2)
+    prompt = (0, 1)
+
+    def table(text: tuple[int, ...]) -> list[float]:
+        with torch.inference_mode():
+            logits = target.module(input_ids=torch.tensor([list(text)])).logits[0, -1]
+        return plain_law(logits.softmax(-1).tolist(), sampling, text)
+
+    expected = own_law(lambda text: table(tuple(text)), prompt, new_tokens=new_tokens)
+
+    def run() -> tuple[int, ...]:
+        return speculate(target, drafter, prompt, sampling, policy, Stopping(new_tokens)).tokens
+
+    law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(run)
+    require_equal(law, expected, tolerance=1e-9)
+
+
+@pytest.mark.parametrize("stretch", [2, 3, 40])
+def test_scores_are_those_of_each_block_drafted_alone(
+    stretch: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each block begun where it may, its tokens forced to be the text's."""
+    target, sampling, reach = tiny_target(7), Sampling(), 4
+    drafter = head_drafter(target, sampling, tmp_path, drafted=5)
+    prompt = [2, 5, 1]
+    own = alone(
+        target, prompt, sampling, Stopping(9), generator=torch.Generator().manual_seed(1)
+    ).tokens
+    monkeypatch.setattr(reference.scoring, "ROW_NUMBERS", 7 * stretch)
+    [scores] = score_text(
+        target, drafter, prompt, own, Asked([sampling], [0.5], reach), sampling=sampling
+    )
+    assert scores.drafted is not None
+    assert scores.drafted.tolist() == [reach] * len(own)
+    whole = [*prompt, *own]
+
+    for begun in range(len(prompt), len(whole)):
+        target.start(whole[:begun])
+        drafter.start(prompt, whole[:begun])
+        forced = iter(whole[begun:])
+        monkeypatch.setattr(
+            "reference.laws.laws.Dense.draw",
+            lambda law, generator, forced=forced: torch.tensor([next(forced)]),
+        )
+        most = min(reach, len(whole) - begun)
+        draft = drafter.propose(whole[:begun], most, Fixed(most), torch.Generator())
+        assert draft.tokens.tolist() == whole[begun : begun + most]
+        with torch.inference_mode():
+            p = target.module(input_ids=torch.tensor([whole])).logits[0].softmax(-1)
+        q = draft.q.dense(7)
+        for offset in range(most):
+            place = begun + offset
+            ratio = float(q[offset, whole[place]] / p[place - 1, whole[place]])
+            found = float(scores.ratio[place - len(prompt), offset])
+            assert found == pytest.approx(ratio, rel=1e-9)
+        shared = float(torch.minimum(p[begun - 1], q[0]).sum())
+        assert float(scores.beta[begun - len(prompt)]) == pytest.approx(shared, rel=1e-9)
