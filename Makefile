@@ -1,14 +1,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Each stamp says what the environment holds: all that running needs, and the tools of development.
+# Each stamp says what the environment holds: all that running needs, the tools of
+# development, what builds the documentation.
 PACKAGE := $(VENV)/.package
 TOOLS := $(VENV)/.tools
+SITE := $(VENV)/.site
 # What rests on the libraries' arithmetic and is fast: tested once more as on other processors.
 NUMERIC := tests/simulator tests/ngram/rows tests/ngram/training \
 	tests/reference/test_decoder_sampling.py tests/reference/test_decoder_acceptance.py
 
-.PHONY: demo test lint clean
+.PHONY: demo test lint docs clean
 
 demo: $(PACKAGE)
 	$(BIN)/specplan validate --gamma 1,4,8 --num-prompts 4 --max-new-tokens 32 --repeats 2
@@ -28,6 +30,13 @@ $(PACKAGE): pyproject.toml constraints.txt
 
 $(TOOLS): $(PACKAGE)
 	$(BIN)/python -m pip install --quiet --editable '.[dev]' --constraint constraints.txt
+	touch $@
+
+docs: $(SITE)
+	$(BIN)/mkdocs build --strict
+
+$(SITE): $(PACKAGE)
+	$(BIN)/python -m pip install --quiet --editable '.[docs]' --constraint constraints.txt
 	touch $@
 
 clean:

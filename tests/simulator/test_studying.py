@@ -1,20 +1,22 @@
-"""docs/studying.md: the files that it names are there, and its example runs."""
+"""docs/theory.md and studying.md: the files that they name are there, and the example runs."""
 
 import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-DOCUMENT = (ROOT / "docs" / "studying.md").read_text(encoding="utf-8")
+DOCUMENT, TOUR = (
+    (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("theory.md", "studying.md")
+)
 
 
 def test_every_equation_has_its_file() -> None:
-    files = re.findall(r"`((?:simulator|reference|studies|tests)/[\w/.]+)`", DOCUMENT)
+    files = re.findall(r"`((?:simulator|reference|studies|tests)/[\w/.]+)`", DOCUMENT + TOUR)
     assert len(files) > 20
     assert [name for name in files if not (ROOT / name).exists()] == []
 
 
 def test_the_example_plans_with_every_kind_of_cost() -> None:
-    [example] = re.findall(r"```python\n(.*?)```", DOCUMENT, re.DOTALL)
+    [example] = re.findall(r"```python\n(.*?)```", TOUR, re.DOTALL)
     imports, _, plans = example.partition("\n\n")
     names: dict[str, object] = {}
     exec(imports, names)

@@ -1,0 +1,144 @@
+"""README and docs: each command that they show runs, and prints what they show."""
+
+import functools
+import json
+import re
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+from documented import ELLIPSIS, ROOT, Example, examples, pages
+from made_profiles import made_profile, made_validation
+from metrics_pages import BENCH, vllm_page
+from plan_inputs import PROFILE
+
+from estimator.profiles.profile import LoadCosts, Profile
+from estimator.profiles.profile_file import write_profile
+from specplan.main import main
+from specplan.options import requests
+
+EVERY = [each for page in pages() for each in examples(page)]
+COMMANDS = {each.command: each for each in EVERY if each.words()[:1] == ["specplan"]}.values()
+PRINTED = [each for each in EVERY if each.shown]
+PROGRAMS = [each for each in EVERY if each.words()[:1] in (["python"], ["make"])]
+LOG = (
+    "SpecDecoding metrics: Mean acceptance length: 2.85, Accepted: 370 tokens, "
+    "Drafted: 600 tokens, Per-position acceptance rate: 0.820, 0.610, 0.420, "
+    "Avg Draft acceptance rate: 61.7%\n"
+)
+ARPA = "\\data\\\nngram 1=3\n\n\\1-grams:\n-1\t<unk>\n-99\t<s>\n-0.1\t</s>\n\n\\end\\\n"
+
+
+def named(each: Example) -> str:
+    return f"{each.page}: {each.command}"
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder with the files that the pages speak of, made up."""
+    folder = tmp_path_factory.mktemp("desk")
+    (folder / "docs").symlink_to(ROOT / "docs")
+    for name, draft in (("small", "D"), ("tiny", "E"), ("a", "D"), ("b", "D")):
+        write_profile(made_profile(draft, alpha=0.7, c=0.1), folder / f"{name}.json")
+    write_profile(complete(), folder / "profile.json")
+    (folder / "validation.json").write_text(json.dumps(made_validation("D")))
+    (folder / "model.arpa").write_text(ARPA)
+    (folder / "vllm.log").write_text(LOG)
+    (folder / "k3.json").write_text(BENCH)
+    (folder / "off.json").write_text(BENCH.replace("spec_decode", "decode"))
+    (folder / "before.prom").write_text(vllm_page(100, (60, 30)))
+    (folder / "after.prom").write_text(vllm_page(200, (120, 60)))
+    for name in ("my.jsonl", "calibration.jsonl", "prompts.jsonl", "prompts.txt", "held-out.txt"):
+        (folder / name).write_text('"def f(n):"\n')
+    return folder
+
+
+def complete() -> Profile:
+    """Returns a profile with all that plans and trees read."""
+    sampled = replace(PROFILE.draftings["sampled"], acceptance_by_rank=(0.6, 0.15, 0.07))
+    loads = tuple(
+        LoadCosts(
+            batch=batch, context=1024, target_ms={1: 10.0, 3: 12.0}, draft_ms=1.2,
+            drafting_ms={1: 1.2}, spread_percent=1.0,
+        )
+        for batch in (1, 4, 8, 16, 32)
+    )  # fmt: skip
+    return replace(PROFILE, draftings=PROFILE.draftings | {"sampled": sampled}, load=loads)
+
+
+@pytest.mark.parametrize("each", PRINTED, ids=named)
+def test_a_command_prints_what_is_shown(
+    each: Example, desk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(desk)
+    result = CliRunner().invoke(main, each.words()[1:])
+    assert result.exit_code == 0, result.stderr
+    printed = [line.rstrip() for line in result.stdout.rstrip("\n").split("\n")]
+    shown = "\n".join(line.rstrip() for line in each.shown).strip("\n")
+    parts = [part.strip("\n") for part in re.split(rf"(?m)^{ELLIPSIS}$", shown)]
+    pattern = r"(?:(?:.*\n)*.*)".join(re.escape(part) for part in parts)
+    assert re.fullmatch(pattern, "\n".join(printed)), "\n".join(printed)
+
+
+@pytest.mark.parametrize("each", [each for each in COMMANDS if not each.shown], ids=named)
+def test_a_command_runs(each: Example, desk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(desk)
+    monkeypatch.setattr(requests, "function_of", asked)
+    words = each.words()[1:]
+    if any(word.startswith("http://") for word in words):
+        parsed(words)
+        return
+    result = CliRunner().invoke(main, words)
+    names_an_option = "requires an argument" in result.output
+    assert result.exit_code == 0 or names_an_option, result.output
+
+
+def asked(place: str, of: Callable[[str], Any] = requests.function_of) -> Callable[..., None]:
+    """Returns what takes the requests of a way to run a command, and does nothing with them."""
+
+    @functools.wraps(of(place))
+    def nothing(*records: object) -> None: ...
+
+    return nothing
+
+
+def parsed(words: list[str]) -> None:
+    """Reads the options of a command that asks a server which is not there."""
+    command = main.get_command(click.Context(main), words[0])
+    assert command is not None
+    command.make_context(words[0], words[1:])
+
+
+@pytest.mark.parametrize("each", PROGRAMS, ids=named)
+def test_a_program_of_the_repository_is_there(each: Example) -> None:
+    program, *words = each.words()
+    if program == "make":
+        assert f"\n{words[0]}:" in (ROOT / "Makefile").read_text(encoding="utf-8")
+    elif words[0] not in ("-m", "-c"):
+        assert (ROOT / words[0]).is_file()
+
+
+def test_the_pages_show_commands_and_outputs() -> None:
+    assert len(PRINTED) > 10
+    assert len(COMMANDS) > 100
+
+
+@pytest.mark.parametrize("server", ["vllm", "sglang", "llama.cpp"])
+def test_the_servers_flags_on_the_page_of_planning_are_the_exported_ones(server: str) -> None:
+    words = ["plan", "--alpha", "0.8", "--c", "0.05", "--gamma", "4", "--export", server]
+    page = ROOT / "docs" / "planning.md"
+    assert CliRunner().invoke(main, words).stdout.strip() in page.read_text(encoding="utf-8")
+
+
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[^)]*)?\)")
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_links_lead_to_files(page: Path) -> None:
+    links = LINK.findall(page.read_text(encoding="utf-8"))
+    files = [link for link in links if "://" not in link]
+    assert [link for link in files if not (page.parent / link).exists()] == []
