@@ -21,10 +21,8 @@ from estimator.settings import (
     draft_sampling,
     require_read_lengths,
 )
-from reference.autoregressive import autoregressive_blocks
-from reference.generation import begin, beginning
+from reference.generation import beginning, begun, begun_speculatively
 from reference.rules.strict import STRICT
-from reference.speculative import speculative_blocks
 
 GAMMA = 4
 
@@ -91,17 +89,15 @@ def generate_alone(request: GenerateAlone) -> Started:
         prompt=request.prompt,
         compiling=request.compiling,
     )
-    stopping = stopping_at(loaded, request.stop_strings)
     [ids] = loaded.prompts
-    text, seconds = begin(loaded.target, None, ids, stopping)
-    blocks = autoregressive_blocks(
+    text = begun(
         loaded.target,
-        text,
+        ids,
         sampling=sampling,
-        stopping=stopping,
+        stopping=stopping_at(loaded, request.stop_strings),
         generator=seeded(loaded.target.device, request.seed),
     )
-    return Started(loaded.tokenizer, request.shown(ids, text), text, seconds, blocks, STRICT)
+    return request.started(loaded, text, STRICT)
 
 
 def generate(request: Generate) -> Started:
@@ -138,15 +134,14 @@ def generate(request: Generate) -> Started:
         policy = adaptive(
             subject, [ids], max_gamma=most, seed=request.seed, progress=lambda: None
         )
-    text, seconds = begin(target, drafter, ids, stopping)
-    blocks = speculative_blocks(
+    text = begun_speculatively(
         target,
         drafter,
-        text,
+        ids,
         sampling=sampling,
         policy=policy,
         stopping=stopping,
         generator=seeded(target.device, request.seed),
         rule=rule,
     )
-    return Started(loaded.tokenizer, request.shown(ids, text), text, seconds, blocks, rule)
+    return request.started(loaded, text, rule)

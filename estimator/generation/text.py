@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from estimator.loading.pairs import Loaded
 from estimator.settings import PromptSource
-from reference.records import Block
+from reference.generation import Begun
 from reference.rules.rule import Rule
 from reference.stopping import Stopping, StopStrings
 
@@ -39,14 +39,14 @@ class OneText:
             if getattr(self.text, source) is not None:
                 raise ValueError(f"prompt and {source} cannot both be given")
 
-    def shown(self, ids: Sequence[int], begun: Sequence[int]) -> list[int]:
-        """Returns what a reader should see before the text: not a template, nor encoders' ids.
+    def started(self, loaded: Loaded, begun: Begun, rule: Rule) -> Started:
+        """Returns the text to come, with what a reader should see before it.
 
-        Args:
-          ids: of the prompt.
-          begun: what the decoder continues.
+        Of a prompt that is neither a template's nor an encoder's, that is its ids.
         """
-        return [] if self.text.chat or begun != ids else list(ids)
+        [ids] = loaded.prompts
+        hidden = self.text.chat or begun.text != ids
+        return Started(loaded.tokenizer, [] if hidden else list(ids), begun, rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,17 +55,13 @@ class Started:
 
     tokenizer: of the target.
     before: ids that a reader should see before the blocks; none where a template hides them.
-    ids: what is continued.
-    prefill_seconds: of the models' passes over it.
-    blocks: as they are made.
+    begun: the text, whose blocks are made as they are asked for.
     rule: what judges drafts.
     """
 
     tokenizer: Any
     before: list[int]
-    ids: list[int]
-    prefill_seconds: float
-    blocks: Iterator[Block]
+    begun: Begun
     rule: Rule
 
 

@@ -36,13 +36,11 @@ def bild(request: GenerateBild, form: Shown) -> None:
 
 
 def _print(started: Started, form: Shown, *, bild: bool = False) -> None:
+    text = started.begun
     if form.as_json:
-        blocks = list(started.blocks)
-    else:
-        blocks = print_blocks(started.blocks, started.tokenizer, started.before, form.show)
-    generation = Generation(tuple(started.ids), tuple(blocks), started.prefill_seconds)
-    if form.as_json:
-        lossless = {"lossless": started.rule.lossless}
-        print_json(generation_data(generation, started.tokenizer) | lossless)
+        data = generation_data(text.finished(), started.tokenizer)
+        print_json(data | {"lossless": started.rule.lossless})
         return
+    blocks = print_blocks(text.blocks, started.tokenizer, started.before, form.show)
+    generation = Generation(tuple(text.text), tuple(blocks), text.prefill_seconds)
     tell(counts(generation, started.rule, bild_counts(generation) if bild else ""))

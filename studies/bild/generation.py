@@ -10,10 +10,9 @@ from estimator.loading.pairs import load, one_draft
 from estimator.runs.processes import require_one_process
 from estimator.seeding import seeded
 from estimator.settings import ModelSettings, draft_sampling
-from reference.generation import begin
 from studies.bild.distance import Rollback
 from studies.bild.fallback import PAPERS_MOST, Fallback
-from studies.bild.loop import bild_blocks
+from studies.bild.loop import begun_bild
 from studies.bild.settings import CERTAINTY, DISTANCE, ONE_FALLBACK, ONE_ROLLBACK
 from studies.bild.sweep import drafting_model
 
@@ -64,15 +63,14 @@ def generate_bild(request: GenerateBild) -> Started:
     [ids] = loaded.prompts
     [drafter_of] = loaded.drafters.values()
     drafter = drafting_model(drafter_of(drafted_by))
-    text, seconds = begin(loaded.target, drafter, ids, stopping)
-    blocks = bild_blocks(
+    text = begun_bild(
         loaded.target,
         drafter,
-        text,
+        ids,
         sampling=sampling,
         policy=replace(policy, end_ids=stopping.end_ids),
         stopping=stopping,
         generator=seeded(loaded.target.device, request.seed),
         rule=rule,
     )
-    return Started(loaded.tokenizer, request.shown(ids, text), text, seconds, blocks, rule)
+    return request.started(loaded, text, rule)
