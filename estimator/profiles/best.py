@@ -30,11 +30,12 @@ class Best:
 
 @dataclass(frozen=True, slots=True)
 class BestAtBatch:
-    """The best γ of a batch, 0: do not speculate, and its speed-up."""
+    """The best γ of a batch, 0: do not speculate, its speed-up, and the time of a token."""
 
     load: LoadCosts
     gamma: int
     speed_up: float
+    ms_per_token: float
 
 
 def best_of(profile: Profile) -> Best | None:
@@ -57,7 +58,8 @@ def best_by_batch(profile: Profile) -> list[BestAtBatch]:
     for load in profile.load:
         cost = profile.cost_of(load)
         best = best_gamma(acceptance, cost, max_gamma=max(load.drafting_ms))
-        found.append(BestAtBatch(load, best, float(speed_up(acceptance, cost, best))))
+        gain = float(speed_up(acceptance, cost, best))
+        found.append(BestAtBatch(load, best, gain, 1e3 * cost.baseline_seconds / gain))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specplan.reports.table import Column, ranged, shown, table
+from specplan.reports.table import MS, TOKENS, Column, ranged, shown, table
 from specplan.reports.validation import doubt_mark, shares
 
 if TYPE_CHECKING:
@@ -95,6 +95,8 @@ def _columns(metric: str) -> list[Column[BildRow]]:
         Column("speed-up [95 %]", _speed_up),
         Column("predicted", lambda row: shown(row.predicted)),
         Column("error", lambda row: shown(row.error_percent, "+.1f", " %")),
+        Column(MS, lambda row: shown(row.ms_per_token)),
+        Column(TOKENS, lambda row: shown(row.tokens_per_second, ".1f")),
         Column("fallback %", lambda row: f"{row.fallback_percent:.1f}"),
         Column("rollback %", lambda row: f"{row.rollback_percent:.1f}"),
         Column("discarded", lambda row: str(row.discarded)),

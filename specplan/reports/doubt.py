@@ -4,20 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from specplan.reports.table import Column
+from specplan.reports.table import MS, TOKENS, Column
 
 if TYPE_CHECKING:
     from simulator.choice.grid import Row
     from simulator.choice.in_doubt import DoubtfulPlan
 
 
-def doubt_columns(doubt: DoubtfulPlan) -> list[Column[int]]:
-    """Returns columns by the index of gamma: the interval of the speed-up, and of time a token."""
+def doubt_columns(doubt: DoubtfulPlan, *, batch: int) -> list[Column[int]]:
+    """Returns columns by the index of gamma: the speed-up's interval, a token's time, their rate.
+
+    Args:
+      doubt: the plan.
+      batch: sequences, whose tokens are counted together.
+    """
     gain, time = doubt.speed_up, doubt.milliseconds
     return [
         Column("90 %", lambda i: f"{gain.low[i]:.2f} to {gain.high[i]:.2f}"),
-        Column("ms a token", lambda i: f"{time.middle[i]:.2f}"),
-        Column("tokens/s", lambda i: f"{1e3 / time.middle[i]:.1f}"),
+        Column(MS, lambda i: f"{time.middle[i]:.2f}"),
+        Column(TOKENS, lambda i: f"{1e3 * batch / time.middle[i]:.1f}"),
     ]
 
 

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from specplan.reports.output import folded
-from specplan.reports.table import Column, bounds, fastest, ranged, shown, table
+from specplan.reports.table import MS, TOKENS, Column, bounds, fastest, ranged, shown, table
 from specplan.reports.validation import TIMES_IN_DOUBT, doubt_mark
 
 if TYPE_CHECKING:
@@ -61,9 +61,10 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
         "",
         _LEGEND,
         _WIDE_LEGEND if wide else _HIDDEN,
-        "Time of a token, predicted against measured: "
-        f"{summary.mean_abs_time_error_percent:.1f} % off on average, "
-        f"{summary.max_abs_time_error_percent:.1f} % at most.",
+        f"Predicted against measured: {summary.mean_abs_error_percent:.1f} % off on average, "
+        f"{summary.max_abs_error_percent:.1f} % at most; of the time of a token "
+        f"{summary.mean_abs_time_error_percent:.1f} % and "
+        f"{summary.max_abs_time_error_percent:.1f} %.",
     ]
     unexplained = [row for row in found.rows if not row.acceptance_explained]
     lines += [
@@ -82,19 +83,24 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
     if doubtful:
         lines.append(TIMES_IN_DOUBT)
     elif not unexplained:
-        lines.append("Audit: the engine accepts what its models' laws allow.")
+        lines.append("Audit: the engine accepts what its models' distributions imply.")
     return "\n".join(line if "\n" in line else folded(line) for line in lines)
 
 
 _LEGEND = (
-    '"accepted": of first drafted tokens, as the engine counts; "law": as its two models allow. '
-    '"predicted", "measured": the speed-up; "error": of the time of a token; "text": whether it '
-    "is the target's own."
+    'K: gamma, num_speculative_tokens; "accepted": how often the engine accepts the first drafted '
+    'token; "predicted", "measured": the speed-up; "error": of that prediction. A text that is not '
+    "the target's own is marked."
 )
 _WIDE_LEGEND = (
-    '"calls": of the target; "free": the speed-up if verifying were free and acceptances i.i.d.'
+    '"expected": acceptance as the two models\' distributions imply; "calls": of the target; '
+    '"free": the speed-up if verification were free and acceptances i.i.d.; "ms predicted", '
+    '"ms error": of the time of a token, over the baseline that steps are priced with.'
 )
-_HIDDEN = "--wide adds intervals, calls, times, and what free verification would gain."
+_HIDDEN = (
+    "--wide adds expected acceptance, calls, predicted times, and what free verification would "
+    "gain."
+)
 
 
 def _step_line(case: Case, steps: Steps) -> str:
@@ -116,13 +122,13 @@ def _rows_table(rows: list[EngineRow], *, wide: bool) -> str:
         rows,
         columns,
         best=fastest([row for row in rows if not row.doubts], lambda row: row.measured),
-        note=doubt_mark,
+        note=_marks,
     )
 
 
-def _text(row: EngineRow) -> str:
-    same = row.identical_to_target
-    return "-" if same is None else "yes" if same else "NO"
+def _marks(row: EngineRow) -> str:
+    text = "TEXT DIFFERS" if row.identical_to_target is False else ""
+    return "  ".join(filter(None, [text, doubt_mark(row)]))
 
 
 def _accepted(row: EngineRow) -> str:
@@ -130,30 +136,35 @@ def _accepted(row: EngineRow) -> str:
     return f"{row.acceptance_counted[0].value:.3f}{mark}"
 
 
+def _expected(row: EngineRow) -> str:
+    rate = row.acceptance_predicted[0]
+    return ranged(rate.value, rate.low, rate.high, ".3f")
+
+
 def _interval(rate: Rate) -> str:
     return bounds(rate.low, rate.high, ".3f")
 
 
 _COLUMNS: list[Column[EngineRow]] = [
-    Column("gamma", lambda row: str(row.gamma)),
+    Column("K", lambda row: str(row.gamma)),
     Column("accepted", _accepted),
-    Column("law", lambda row: f"{row.acceptance_predicted[0].value:.3f}"),
     Column("predicted", lambda row: f"{row.predicted:.2f}"),
     Column(
         "measured [95 %]", lambda row: ranged(row.measured, row.measured_low, row.measured_high)
     ),
-    Column("error", lambda row: f"{row.time_error_percent:+.1f} %"),
-    Column("text", _text),
+    Column("error", lambda row: shown(row.error_percent, "+.1f", " %")),
+    Column(MS, lambda row: f"{row.ms_per_token:.2f}"),
+    Column(TOKENS, lambda row: f"{row.tokens_per_second:.1f}"),
 ]
 _MORE_COLUMNS: list[Column[EngineRow]] = [
     Column("alpha", lambda row: f"{row.alpha:.3f}"),
     Column("accepted [95 %]", lambda row: _interval(row.acceptance_counted[0])),
-    Column("law [95 %]", lambda row: _interval(row.acceptance_predicted[0])),
+    Column("expected [95 %]", _expected),
     Column("calls", lambda row: str(row.target_calls)),
     Column("predicted", lambda row: shown(row.predicted_target_calls, ".1f")),
     Column("free", lambda row: f"{row.predicted_theorem8:.2f}"),
-    Column("ms/token", lambda row: f"{row.ms_per_token:.2f}"),
-    Column("predicted", lambda row: f"{1e3 * row.predicted_seconds_per_token:.2f}"),
+    Column("ms predicted", lambda row: f"{1e3 * row.predicted_seconds_per_token:.2f}"),
+    Column("ms error", lambda row: f"{row.time_error_percent:+.1f} %"),
 ]
 
 

@@ -98,11 +98,18 @@ def counts(generation: Generation, rule: Rule, more: str) -> str:
     """
     return (
         f"\n{len(generation.tokens)} tokens in {generation.target_calls} target calls, "
-        f"{generation.decode_seconds:.2f} s; {generation.accepted} of {generation.drafted} "
-        f"drafted tokens accepted; ended by {generation.ending}."
+        f"{generation.decode_seconds:.2f} s{_speed(generation)}; {generation.accepted} of "
+        f"{generation.drafted} drafted tokens accepted; ended by {generation.ending}."
         + more
         + ("" if rule.lossless else f" Lossy: the rule {rule.name} changes the output law.")
     )
+
+
+def _speed(generation: Generation) -> str:
+    tokens, seconds = len(generation.tokens), generation.decode_seconds
+    if tokens == 0 or seconds == 0:
+        return ""
+    return f" ({1e3 * seconds / tokens:.1f} ms a token, {tokens / seconds:.1f} tokens/s)"
 
 
 def bild_counts(generation: Generation) -> str:

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from engines.registry import engine_kinds
-from specplan.reports.table import Column, table
+from specplan.reports.table import GAMMA, Column, table
 
 if TYPE_CHECKING:
     from engines.counting.rates import Rate
@@ -65,7 +65,7 @@ def observation_text(observation: Observation, *, seconds: float | None) -> str:
     when = SINCE[observation.origin] if seconds is None else f"in {seconds:g} s"
     lines = [
         f"{' '.join(about)}: {observation.drafts} drafts, {observation.drafted} tokens drafted, "
-        f"{observation.accepted} accepted {when}.",
+        f"{observation.accepted} accepted {when}; {GAMMA} {observation.gamma}.",
         "",
     ]
     if observation.hits:
@@ -86,7 +86,10 @@ def observation_text(observation: Observation, *, seconds: float | None) -> str:
     ]
     milliseconds = _milliseconds(observation)
     if milliseconds is not None:
-        lines.append(f"A token took {milliseconds:.2f} ms, each sequence's first left out.")
+        lines.append(
+            f"A token took {milliseconds:.2f} ms ({1e3 / milliseconds:.1f} tokens/s), each "
+            "sequence's first left out."
+        )
     if not observation.hits:
         lines.append(
             "Acceptance by position is not counted there, or not in all sources: acceptances are "

@@ -17,7 +17,7 @@ from specplan.reports.deployment import (
 )
 from specplan.reports.doubt import doubt_columns, doubt_json, doubt_lines, doubt_points
 from specplan.reports.output import folded, warn
-from specplan.reports.table import Column, shown, table
+from specplan.reports.table import GAMMA, MS, TOKENS, Column, shown, table
 
 if TYPE_CHECKING:
     from simulator.choice.grid import Row
@@ -115,13 +115,13 @@ def plan_text(row: Row, basis: Basis) -> str:
     curve = plan.curve
     last = min(len(curve.gamma), max(_ROWS_LEAST, plan.gamma, plan.optimal_gamma + _ROWS_PAST))
     columns = [
-        Column[int]("gamma", lambda i: str(curve.gamma[i])),
-        Column[int]("tokens per call", lambda i: shown(curve.expected_tokens[i])),
+        Column[int](GAMMA, lambda i: str(curve.gamma[i])),
+        Column[int]("tokens/call", lambda i: shown(curve.expected_tokens[i])),
         Column[int]("speed-up", lambda i: shown(curve.improvement_factor[i])),
         *(
-            [Column[int]("operations", lambda i: shown(curve.operations_factor[i]))]
+            [*_times(plan), Column("operations", lambda i: shown(curve.operations_factor[i]))]
             if row.doubt is None
-            else doubt_columns(row.doubt)
+            else doubt_columns(row.doubt, batch=plan.batch)
         ),
     ]
     lines = [
@@ -143,6 +143,18 @@ def plan_text(row: Row, basis: Basis) -> str:
     return folded("\n".join(lines))
 
 
+def _times(plan: Plan) -> list[Column[int]]:
+    """Returns columns by the index of gamma: time of a token, and tokens of all sequences."""
+    alone = plan.baseline_tokens_per_second
+    if alone is None:
+        return []
+    factors = plan.curve.improvement_factor
+    return [
+        Column(MS, lambda i: shown(1e3 * plan.batch / (alone * factors[i]))),
+        Column(TOKENS, lambda i: shown(alone * factors[i], ".1f")),
+    ]
+
+
 def _advice(row: Row) -> list[str]:
     if row.doubt is not None:
         return doubt_lines(row.doubt)
@@ -156,7 +168,7 @@ def _rows_text(rows: Sequence[Row], basis: Basis) -> str:
     if any(_beyond_observed(row) for row in rows):
         lines.append(_BEYOND)
     if any(row.plan.optimal_gamma == 0 for row in rows):
-        lines.append("Best gamma 0: do not speculate.")
+        lines.append("Best K (gamma) 0: do not speculate.")
     if _of_loads(rows):
         lines += ["", *map(folded, schedules_text(rows))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
@@ -174,19 +186,25 @@ def _columns(rows: Sequence[Row]) -> list[Column[Row]]:
         (any(plan.batch > 1 for plan in plans), "batch", lambda row: str(row.plan.batch)),
     ]
     gained: list[tuple[bool, str, Callable[[Row], str]]] = [
-        (True, "best", lambda row: str(row.plan.optimal_gamma)),
-        (bool(loads), "advised", lambda row: str(row.advised_gamma)),
-        (any(p.gamma != p.optimal_gamma for p in plans), "gamma", lambda row: str(row.plan.gamma)),
+        (True, "best K", lambda row: str(row.plan.optimal_gamma)),
+        (bool(loads), "advised K", lambda row: str(row.advised_gamma)),
+        (any(p.gamma != p.optimal_gamma for p in plans), GAMMA, lambda row: str(row.plan.gamma)),
         (True, "tokens/call", lambda row: shown(row.plan.expected_tokens)),
         (True, "speed-up", lambda row: shown(row.plan.improvement_factor)),
-        (True, "operations", lambda row: shown(row.plan.operations_factor)),
-        (in_seconds, "tokens/s", lambda row: shown(row.plan.tokens_per_second, ".1f")),
+        (not in_seconds, "operations", lambda row: shown(row.plan.operations_factor)),
+        (in_seconds, MS, _milliseconds),
+        (in_seconds, TOKENS, lambda row: shown(row.plan.tokens_per_second, ".1f")),
         (in_seconds, "alone", lambda row: shown(row.plan.baseline_tokens_per_second, ".1f")),
     ]
     return [
         *(Column(header, cell) for needed, header, cell in known if needed),
         *(Column(header, _where_it_fits(cell)) for needed, header, cell in gained if needed),
     ]
+
+
+def _milliseconds(row: Row) -> str:
+    speed = row.plan.tokens_per_second
+    return shown(None if speed is None else 1e3 * row.plan.batch / speed)
 
 
 def _where_it_fits(cell: Callable[[Row], str]) -> Callable[[Row], str]:
@@ -236,7 +254,6 @@ def _row_note(row: Row, index: int) -> str:
     plan = row.plan
     gamma = int(plan.curve.gamma[index])
     notes = ["+"] if plan.curve.extrapolated[index] else []
-    near = 0 < plan.gamma_near < plan.optimal_gamma and gamma == plan.gamma_near
-    if near and row.doubt is None:
-        notes.append(f"<- within {100 * plan.near:g} %")
-    return "  ".join(notes)
+    if gamma == row.advised_gamma != plan.optimal_gamma:
+        notes.append("<- advised")
+    return " ".join(notes)

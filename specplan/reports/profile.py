@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.reports.output import Form, folded, print_json
-from specplan.reports.table import Column, bounds, ranged, shown, table
+from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
 from specplan.reports.workloads import workload_lines
 
 if TYPE_CHECKING:
@@ -20,11 +20,13 @@ def profile_text(profile: Profile) -> str:
     alpha, c, setup = profile.alpha, profile.c, profile.setup
     best = profile.optimal_gamma
     columns: list[Column[int]] = [
-        Column("gamma", str),
+        Column(GAMMA, str),
         # A drafter that never proposed so much was not timed at it.
         Column("verify ms", lambda gamma: shown(profile.target_ms.get(gamma + 1))),
         Column("speed-up (replay)", lambda gamma: _replayed(profile.improvement_factor[gamma])),
         Column("(i.i.d.)", lambda gamma: shown(profile.improvement_factor[gamma].iid)),
+        Column(MS, lambda gamma: shown(_milliseconds(profile, gamma))),
+        Column(TOKENS, lambda gamma: shown(1e3 / _milliseconds(profile, gamma), ".1f")),
     ]
     step = "-" if c is None else f"{c.value:.4f}  {bounds(c.low, c.high, '.4f')}"
     return "\n".join(
@@ -47,6 +49,13 @@ def profile_text(profile: Profile) -> str:
     )
 
 
+def _milliseconds(profile: Profile, gamma: int) -> float:
+    """Returns the time of a token with drafts of gamma."""
+    cost = profile.cost
+    assert cost is not None
+    return 1e3 * cost.baseline_seconds / profile.improvement_factor[gamma].replay
+
+
 def _replayed(factor: Improvement) -> str:
     return ranged(factor.replay, factor.low, factor.high)
 
@@ -64,8 +73,10 @@ def _by_batch(profile: Profile) -> list[str]:
         Column("step ms", lambda each: shown(each.load.target_ms[1])),
         Column(f"pass of {longest}", lambda each: shown(max(each.load.target_ms.items())[1])),
         Column("draft ms", lambda each: shown(each.load.draft_ms)),
-        Column("best", lambda each: str(each.gamma) if each.gamma > 0 else "none"),
+        Column("best K", lambda each: str(each.gamma) if each.gamma > 0 else "none"),
         Column("speed-up", lambda each: shown(each.speed_up)),
+        Column(MS, lambda each: shown(each.ms_per_token)),
+        Column(TOKENS, lambda each: shown(1e3 * each.load.batch / each.ms_per_token, ".1f")),
         Column("spread", lambda each: shown(each.load.spread_percent, ".0f", " %")),
     ]
     return ["", f"Context {context}:", table(best, columns), ""]

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 Row = TypeVar("Row")
+# The header of drafted tokens a block, which servers call num_speculative_tokens.
+GAMMA = "gamma (K)"
+MS, TOKENS = "ms/token", "tokens/s"
 
 
 @dataclass(frozen=True)

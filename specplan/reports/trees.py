@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engines.registry import exports_of
-from specplan.reports.table import Column, bounds, shown, table
+from specplan.reports.table import MS, TOKENS, Column, bounds, shown, table
 
 if TYPE_CHECKING:
     from simulator.cost.pricing import Pricing
@@ -81,7 +82,7 @@ def tree_text(rates: Sequence[float], rows: Sequence[Row]) -> str:
     lines = [
         f"acceptance by rank {ranks}{more}; sum {sum(rates):.3f}",
         "",
-        _sizes(rows[0].choice) if len(rows) == 1 else table(rows, _COLUMNS),
+        _sizes(rows[0].choice) if len(rows) == 1 else table(rows, _columns(rows)),
         "(of the trees that yield most tokens at their size and depth)",
         "",
     ]
@@ -117,9 +118,20 @@ _COLUMNS = [
     Column[Row]("depth", lambda row: str(row.choice.best.depth)),
     Column[Row]("tokens per call", lambda row: shown(row.choice.best.tokens)),
     Column[Row]("speed-up", lambda row: shown(row.choice.best.speedup)),
-    Column[Row]("chain", lambda row: str(len(row.choice.chain.parents))),
+    Column[Row]("chain K", lambda row: str(len(row.choice.chain.parents))),
     Column[Row]("speed-up", lambda row: shown(row.choice.chain.speedup)),
 ]
+
+
+def _columns(rows: Sequence[Row]) -> list[Column[Row]]:
+    """Returns the columns of a table of loads, times where they are known."""
+    if any(row.tokens_per_second is None for row in rows):
+        return _COLUMNS
+    return [
+        *_COLUMNS,
+        Column(MS, lambda row: shown(1e3 * row.price.batch / (row.tokens_per_second or math.inf))),
+        Column(TOKENS, lambda row: shown(row.tokens_per_second, ".1f")),
+    ]
 
 
 def _advice(choice: TreeChoice) -> str:

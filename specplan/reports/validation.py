@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from specplan.reports.output import folded
-from specplan.reports.table import Column, fastest, ranged, shown, table
+from specplan.reports.table import MS, TOKENS, Column, fastest, ranged, shown, table
 
 if TYPE_CHECKING:
     from estimator.validation.row import ValidationRow
@@ -33,7 +33,7 @@ def rows_table(validation: Validation, *, wide: bool) -> str:
                 rows,
                 _COLUMNS + (_MORE_COLUMNS if wide else []),
                 best=fastest([row for row in rows if not row.doubts], lambda row: row.measured),
-                note=doubt_mark,
+                note=_marks,
             ),
         ]
     )
@@ -49,7 +49,8 @@ def summary_lines(summary: Summary, validations: Sequence[Validation], prompts: 
         f"Speed-ups over decoding one token at a time; {prompts} prompts, {tokens} tokens in all "
         f"rows, {timings}.",
         *([] if threads is None else [f"Computed by {threads.sentence}"]),
-        '"free": if verifying were free and acceptances i.i.d. The costs here:',
+        'K: gamma, num_speculative_tokens; "free": the speed-up if verification were free and '
+        "acceptances i.i.d. The costs here:",
         *(_costs(validation) for validation in validations),
     ]
     if summary.mean_abs_error_percent is not None:
@@ -79,7 +80,7 @@ def summary_lines(summary: Summary, validations: Sequence[Validation], prompts: 
     gaps = [row.tie_gap for row in rows if row.lossless and row.tie_gap is not None]
     if gaps:
         lines.append(
-            "NO: greedy text parts from the target's own where its two likeliest logits lie "
+            "TEXT DIFFERS: greedy text leaves the target's own where its two likeliest logits are "
             f"at most {max(gaps):.3g} apart; verifying several tokens at once rounds differently."
         )
     return folded("\n".join(lines))
@@ -115,16 +116,14 @@ def _short(name: str) -> str:
 
 
 def _policy(row: SpeculativeRow) -> str:
-    policy = row.policy if row.gamma is None else f"gamma {row.gamma}"
+    policy = row.policy if row.gamma is None else f"K={row.gamma}"
     return policy if row.lossless else f"{policy}, lossy"
 
 
-def _as_target(row: SpeculativeRow) -> str:
-    if row.identical_to_target is None:
-        return "-"
-    if row.identical_to_target:
-        return "yes"
-    return "NO" if row.tie_gap is None else f"NO ({row.tie_gap:.2g})"
+def _marks(row: SpeculativeRow) -> str:
+    gap = "" if row.tie_gap is None else f" ({row.tie_gap:.2g})"
+    text = f"TEXT DIFFERS{gap}" if row.identical_to_target is False else ""
+    return "  ".join(filter(None, [text, doubt_mark(row)]))
 
 
 def shares(row: ValidationRow) -> str:
@@ -143,7 +142,8 @@ _COLUMNS: list[Column[SpeculativeRow]] = [
         "measured [95 %]", lambda row: ranged(row.measured, row.measured_low, row.measured_high)
     ),
     Column("error", lambda row: shown(row.error_percent, "+.1f", " %")),
-    Column("as target", _as_target),
+    Column(MS, lambda row: shown(row.ms_per_token)),
+    Column(TOKENS, lambda row: f"{row.tokens_per_second:.1f}"),
 ]
 _MORE_COLUMNS: list[Column[SpeculativeRow]] = [
     Column("calls", lambda row: str(row.target_calls)),
@@ -151,6 +151,5 @@ _MORE_COLUMNS: list[Column[SpeculativeRow]] = [
         "ahead [95 %]",
         lambda row: ranged(row.predicted_ahead, row.predicted_ahead_low, row.predicted_ahead_high),
     ),
-    Column("tokens/s", lambda row: f"{row.tokens_per_second:.1f}"),
     Column("draft/verify/other", shares),
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from specplan.reports.table import Column, ranged, table
+from specplan.reports.table import GAMMA, Column, ranged, table
 
 if TYPE_CHECKING:
     from estimator.profiles.drafting import Alpha, Estimate
@@ -20,7 +20,7 @@ def workload_lines(profile: Profile) -> list[str]:
     gamma = profile.compared_gamma
     lines: list[str] = []
     for by, workloads in profile.workloads.items():
-        lines += ["", f"At gamma {gamma}, by {by}:", _table(by, workloads, gamma)]
+        lines += ["", f"At {GAMMA} {gamma}, by {by}:", _table(by, workloads, gamma)]
     return lines
 
 
@@ -31,7 +31,7 @@ def _table(by: str, workloads: Mapping[str, Workload], gamma: int) -> str:
         Column("alpha", lambda name: _shown(workloads[name].alpha, ".2f")),
         Column("tokens/call", lambda name: _shown(workloads[name].tokens_per_call[gamma], ".1f")),
         Column("speed-up", lambda name: _shown(workloads[name].improvement_factor[gamma], ".2f")),
-        Column("best", lambda name: str(workloads[name].optimal_gamma or "none")),
+        Column("best K", lambda name: str(workloads[name].optimal_gamma or "none")),
     ]
     return table(workloads, columns)
 

@@ -78,7 +78,7 @@ def _speed_up(drafts: Sequence[Draft]) -> Chart:
         "Speed-up by γ",
         "Replay of the recorded texts at measured costs, 95 % intervals over prompts; dashed: what "
         "independent acceptances of the same α would give.",
-        "γ, drafted tokens",
+        "γ (K), drafted tokens",
         "times the target alone",
         tuple(series),
     )

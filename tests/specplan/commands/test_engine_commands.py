@@ -55,8 +55,8 @@ def test_the_table_names_engine_prices_and_audit(
 ) -> None:
     words = " ".join(live[0].split())
     assert words.startswith("llama.cpp xllamacpp ")
-    assert words.count("a step in ms by gamma 3:") == words.count("gamma accepted law") == 2
-    assert "Audit: the engine accepts what its models' laws allow." in words
+    assert words.count("a step in ms by gamma 3:") == words.count("K accepted predicted") == 2
+    assert "Audit: the engine accepts what its models' distributions imply." in words
     assert max(map(len, live[0].splitlines())) <= 80
 
 
@@ -74,8 +74,12 @@ def test_a_request_needs_no_command_line() -> None:
     assert (row.engine, row.concurrency, row.draft_temperature) == ("transformers", 1, 1)
     assert list(found.steps) == [(1.0, 1)]
     wide, narrow = (validation_text(found, wide=each) for each in (True, False))
-    assert "law [95 %]" in wide
-    assert "law [95 %]" not in narrow
+    assert "expected [95 %]" in wide
+    assert "expected [95 %]" not in narrow
+    # The error of a row is of the two numbers in it; that of the token's time has its own column.
+    assert f"{row.error_percent:+.1f} %" in narrow
+    assert f"{row.time_error_percent:+.1f} %" in wide
+    assert "ms error" not in narrow
 
 
 @pytest.mark.parametrize(

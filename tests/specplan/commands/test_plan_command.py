@@ -141,7 +141,7 @@ def test_what_verification_is_taken_to_cost_is_said(costs: str, verification: st
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (EIGHT, " 7 4.16 3.08 2.01 <- within 1 % "),
+        (EIGHT, " 7 4.16 3.08 2.01 <- advised "),
         (EIGHT, " 8 4.33 3.09 2.17 <- best "),
         (EIGHT, "Draft 7 tokens per block: 3.08 times the speed"),
         (EIGHT, "within 1 % of the best, gamma 8 (3.09 times)."),
@@ -189,13 +189,13 @@ def test_text_says_where_speculation_pays(arguments: str, sentence: str) -> None
 def test_rows_as_text_have_one_line_each() -> None:
     header, *lines, last = run("--alpha 0.1,0.8 --c 0.2 --gamma 3").stdout.splitlines()
     assert header.split() == [
-        "alpha", "c", "best", "gamma", "tokens/call", "speed-up", "operations",
+        "alpha", "c", "best", "K", "gamma", "(K)", "tokens/call", "speed-up", "operations",
     ]  # fmt: skip
     assert [line.split()[:4] for line in lines] == [
         ["0.1", "0.2", "0", "3"],
         ["0.8", "0.2", "4", "3"],
     ]
-    assert last == "Best gamma 0: do not speculate."
+    assert last == "Best K (gamma) 0: do not speculate."
 
 
 def test_a_row_whose_best_gamma_was_not_observed_is_marked() -> None:

