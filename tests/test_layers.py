@@ -32,8 +32,8 @@ ROOMS: dict[str, list[str]] = {
     "estimator": [
         "notices", "progress", "writing", "seeding", "intervals", "draft_model", "prompt_files",
         "prompt_datasets", "prompts", "kinds", "settings", "drafters", "rules", "loading", "ngrams",
-        "shapes", "costs", "runs", "traces", "profiles", "quality", "validation", "generation",
-        "comparison",
+        "eagle3_training", "shapes", "costs", "runs", "traces", "profiles", "quality", "validation",
+        "generation", "comparison",
     ],
     "engines": [
         "counting", "scores", "engine", "settings", "serving", "observing", "kind", "servers",

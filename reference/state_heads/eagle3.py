@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from transformers import Cache
+from transformers import Cache, LlamaConfig
 from transformers.models.llama.modeling_llama import (
     LlamaDecoderLayer,
     LlamaRMSNorm,
@@ -46,6 +46,35 @@ class Eagle3Shape:
     norm_before_fc: bool = False
     own_embedding: bool = False
     own_output: bool = True
+
+
+def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
+    """Returns the sizes of a head of one layer for a target, whose whole vocabulary it drafts.
+
+    Its states are those that servers take where nothing else is said, in so far as there are such
+    layers.
+
+    Args:
+      target: a decoder-only `PreTrainedModel`.
+      hidden: units of the feed-forward layer; None: four times the target's width.
+    """
+    own = target.config.get_text_config(decoder=True)
+    layers, width = own.num_hidden_layers, own.hidden_size
+    body = LlamaConfig(
+        vocab_size=own.vocab_size,
+        hidden_size=width,
+        intermediate_size=4 * width if hidden is None else hidden,
+        num_hidden_layers=1,
+        num_attention_heads=own.num_attention_heads,
+        num_key_value_heads=getattr(own, "num_key_value_heads", None) or own.num_attention_heads,
+        head_dim=max(64, width // own.num_attention_heads),
+        max_position_embeddings=getattr(own, "max_position_embeddings", None) or 2048,
+        bos_token_id=None,
+        eos_token_id=own.eos_token_id,
+    )
+    body._attn_implementation = "sdpa"
+    taps = (2 if layers > 1 else 0, layers // 2, max(layers - 3, layers // 2))
+    return Eagle3Shape(body, own.vocab_size, own.vocab_size, width, taps)
 
 
 class WideLayer(LlamaDecoderLayer):   # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""`specplan heads train`: blockwise heads for a model."""
+"""`specplan heads train`: blockwise heads or an EAGLE-3 head for a model."""
 
 from __future__ import annotations
 
@@ -15,8 +15,17 @@ from specplan.reports.output import writable
 @click.command(
     "train",
     cls=Command,
-    ways={"": "specplan.commands.heads_work:train"},
+    ways={
+        "--kind eagle3": "specplan.commands.heads_work:train_eagle3_head",
+        "--kind blockwise": "specplan.commands.heads_work:train",
+    },
     short_help="Train heads on a frozen model, or with it.",
+)
+@click.option(
+    "--kind",
+    type=click.Choice(["blockwise", "eagle3"]),
+    default="blockwise",
+    help="Heads that each draft one position, or one that drafts token after token.",
 )
 @click.option(
     "--target",
@@ -27,7 +36,16 @@ from specplan.reports.output import writable
 )
 @corpus_option
 @click.option("--heads", type=click.IntRange(min=2), default=9, help="h, the model's own included.")
-@click.option("--hidden", type=click.IntRange(min=1), help="Hidden units.  [default: 2 x width]")
+@click.option(
+    "--hidden",
+    type=click.IntRange(min=1),
+    help="Hidden units.  [default: 2 x width; with --kind eagle3: 4 x]",
+)
+@click.option(
+    "--unrolled",
+    type=click.IntRange(min=1),
+    help="With --kind eagle3: tokens drafted from each position in training.  [default: 4]",
+)
 @click.option("--steps", type=click.IntRange(min=0), default=2000, help="Steps of training.")
 @click.option("--rate", type=float, default=3e-3, help="Peak learning rate.")
 @click.option("--positions", type=click.IntRange(min=1), default=512, help="Positions of a step.")
@@ -47,14 +65,17 @@ from specplan.reports.output import writable
 @json_option
 @click.pass_context
 def train_command(ctx: click.Context, /, **_: object) -> None:
-    """Train blockwise heads, for `--draft heads:FOLDER`.
+    """Train blockwise heads, for `--draft heads:FOLDER`, or an EAGLE-3 head.
 
     The model stays as it is, unless --joint (the paper's loss, all weights 1). A twentieth of the
-    text is kept to measure how often each head is right.
+    text is kept to measure how often each head is right, or what an EAGLE-3 head's drafts would
+    accept. An EAGLE-3 head is written in the layout that vLLM and SGLang load.
 
     \b
     Example:
       specplan heads train --target T --corpus src/ -o heads/
       specplan validate --target T --draft heads:heads/
+      specplan heads train --kind eagle3 --target T --corpus src/ -o head/
+      specplan validate --target T --draft eagle3:head/
     """
     run(ctx)

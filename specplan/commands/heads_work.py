@@ -5,9 +5,10 @@ from __future__ import annotations
 import click
 from msgspec import to_builtins
 
+from estimator.eagle3_training import TrainEagle3, train_eagle3
 from specplan.options.shown import Printed
 from specplan.reports.bar import Bar
-from specplan.reports.blockwise import report, trained
+from specplan.reports.blockwise import eagle3_trained, report, trained
 from specplan.reports.output import print_json
 from studies.analysed_heads import AnalyseHeads, analyse_heads
 from studies.blockwise.trained import TrainHeads, train_heads
@@ -21,6 +22,16 @@ def train(request: TrainHeads, form: Printed) -> None:
         print_json(found)
     else:
         click.echo(trained(found))
+
+
+def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
+    """Trains an EAGLE-3 head, and prints what its drafts would accept."""
+    with Bar("read", "file") as bar:
+        found = train_eagle3(request, bar)
+    if form.as_json:
+        print_json(found)
+    else:
+        click.echo(eagle3_trained(found))
 
 
 def analyse(request: AnalyseHeads, form: Printed) -> None:

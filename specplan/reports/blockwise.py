@@ -33,6 +33,15 @@ def trained(found: Mapping[str, Any]) -> str:
     )
 
 
+def eagle3_trained(found: Mapping[str, Any]) -> str:
+    """Returns what the drafts of a trained EAGLE-3 head would accept, by position."""
+    rates = enumerate(found["held_out_acceptance"], start=1)
+    return (
+        f"{found['output']}: an EAGLE-3 head, {found['hidden']} hidden units, "
+        f"{found['steps']} steps\n{table(rates, _EAGLE3_TRAINED)}"
+    )
+
+
 def _value(
     value: float, low: float | None, high: float | None, form: str = ".3f", unit: str = ""
 ) -> str:
@@ -64,6 +73,10 @@ _ENTROPY = [
     Column[HeadEntropy]("head", lambda of: str(of.head)),
     Column[HeadEntropy]("entropy (nats)", lambda of: f"{of.mean:.2f}"),
     Column[HeadEntropy]("5% to 95%", lambda of: f"{of.p5:.2f} to {of.p95:.2f}"),
+]
+_EAGLE3_TRAINED = [
+    Column[tuple[int, float]]("position", lambda row: str(row[0])),
+    Column[tuple[int, float]]("accepted on held-out text", lambda row: f"{row[1]:.1%}"),
 ]
 _TRAINED = [
     Column[tuple[int, float]]("head", lambda row: str(row[0])),

@@ -1,4 +1,4 @@
-"""Tiny random EAGLE-3 heads, written as others write them."""
+"""Tiny random EAGLE-3 heads, written as others write them, and a target."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,9 @@ from typing import Any
 import torch
 from safetensors.torch import save_file
 from torch import Tensor
+from transformers import LlamaConfig, LlamaForCausalLM
+
+from reference.models.causal_model import CausalModel
 
 WIDTH, FEEDFORWARD, HEADS, CACHED, HEAD_WIDTH = 16, 24, 4, 2, 8
 
@@ -93,3 +96,24 @@ def written(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor]) ->
     (folder / "config.json").write_text(json.dumps(config))
     save_file(tensors, folder / "model.safetensors")
     return folder
+
+
+def tiny_target(vocabulary: int) -> CausalModel:
+    """Returns a random model in float64, whose laws are far from one-hot and from uniform."""
+    torch.manual_seed(3)
+    config = LlamaConfig(
+        vocab_size=vocabulary,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        bos_token_id=None,
+        eos_token_id=None,
+        tie_word_embeddings=False,
+    )
+    module = LlamaForCausalLM(config).double()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.dim() > 1:
+                parameter.copy_(0.4 * torch.randn_like(parameter))
+    return CausalModel(module, "tiny")

@@ -5,18 +5,16 @@ from pathlib import Path
 import pytest
 import torch
 from decoding import alone, speculate
-from eagle3_laboratory import random_tensors, safeailabs, written
+from eagle3_laboratory import random_tensors, safeailabs, tiny_target, written
 from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
 from plain_laws import plain_law
 from test_decoder_architectures import random_prompt, saved_pair
-from transformers import LlamaConfig, LlamaForCausalLM
 
 import reference.scoring
 from reference.drafters.state_head import StateHeadDrafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked
 from reference.models.cached_model import CachedModel
-from reference.models.causal_model import CausalModel
 from reference.policies.policy import Confidence, Fixed, Policy
 from reference.scoring import score_text
 from reference.state_heads.eagle3_folder import load_eagle3
@@ -35,27 +33,6 @@ def head_drafter(
     written(folder, safeailabs(vocabulary, drafted, **TAPPED), tensors)
     head = load_eagle3(folder, target.module, name=target.name)
     return StateHeadDrafter(target, head, sampling, name="eagle3")
-
-
-def tiny_target(vocabulary: int) -> CausalModel:
-    """Returns a random model in float64, whose laws are far from one-hot and from uniform."""
-    torch.manual_seed(3)
-    config = LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        bos_token_id=None,
-        eos_token_id=None,
-        tie_word_embeddings=False,
-    )
-    module = LlamaForCausalLM(config).double()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.dim() > 1:
-                parameter.copy_(0.4 * torch.randn_like(parameter))
-    return CausalModel(module, "tiny")
 
 
 @pytest.mark.parametrize("architecture", ["Llama", "Qwen3", "Gemma2", "GPTNeoX"])

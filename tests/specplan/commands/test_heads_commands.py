@@ -1,5 +1,6 @@
 """`heads train`, `heads analyse` and `--draft heads…`: what they write, print and refuse."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,26 @@ def test_an_analysis_of_ones_own_heads(trained: Path, run: Run, run_json: RunJso
     assert shown.exit_code == 0, shown.output
     assert "parallel 3-gram" in shown.stdout
     assert "h_max" in shown.stdout
+
+
+def test_an_eagle3_head_is_trained_in_the_layout_that_servers_load_and_drafts(
+    trained: Path, run_json: RunJson, tmp_path: Path
+) -> None:
+    output = tmp_path / "head"
+    found = run_json(
+        *("heads", "train", "--kind", "eagle3", "--target", "target"),
+        *("--corpus", "lab-corpus.txt", "--steps", "30", "--window", "24", "--positions", "48"),
+        *("--unrolled", "2", "--hidden", "8", "-o", str(output)),
+    )
+    assert (found["steps"], found["hidden"], len(found["held_out_acceptance"])) == (30, 8, 2)
+    assert all(0 <= rate <= 1 for rate in found["held_out_acceptance"])
+    config = json.loads((output / "config.json").read_text())
+    assert config["architectures"] == ["LlamaForCausalLMEagle3"]
+    text = run_json(
+        *("generate", "--target", "target", "--draft", f"eagle3:{output}"),
+        *("--prompt", "a b a b", "--max-new-tokens", "6", "--temperature", "0"),
+    )
+    assert text["drafted"] > 0
 
 
 def test_model_and_heads_trained_together_are_one_folder(

@@ -1,0 +1,164 @@
+"""Training a head on a frozen target's states as it will draft: several steps from each position.
+
+    L = sum over k of 0.8^k L_k,     L_k of the k-th token drafted from every position
+
+Li et al. 2025 (EAGLE-3), section 3.2: "training-time test"; the weights are those of their code.
+What is learnt is the target's law, first by cross-entropy, then by 1 - alpha itself
+(`reference.training.losses`).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from reference.models.taps import Taps
+from reference.state_heads.head import StateHead, unrolled
+from reference.training.loop import Trained, Training, train
+from reference.training.losses import LOSSES
+from reference.training.optimizers import muon_and_adamw
+
+STEP_WEIGHT = 0.8
+
+
+@dataclass(frozen=True, slots=True)
+class Windows:
+    """Texts of one length with a target's states along them, float16.
+
+    ids: shape (windows, length).
+    states: what a head reads, shape (windows, length, taps · width).
+    last: what the output embedding reads, shape (windows, length, width).
+    """
+
+    ids: Tensor
+    states: Tensor
+    last: Tensor
+
+    def part(self, windows: slice) -> Self:
+        """Returns some of the windows in their order."""
+        return type(self)(self.ids[windows], self.states[windows], self.last[windows])
+
+    def at(self, chosen: Tensor, output: Any) -> Self:
+        """Returns some of the windows, on an output embedding's device and in its precision."""
+        like = output.weight
+        return type(self)(
+            self.ids[chosen].to(like.device),
+            self.states[chosen].to(like.device, like.dtype),
+            self.last[chosen].to(like.device, like.dtype),
+        )
+
+
+@torch.no_grad()
+def windows_along(
+    module: Any, ids: Tensor, taps: Sequence[int | None], *, name: str, texts: int = 8
+) -> Windows:
+    """Returns windows with the states of a target.
+
+    Args:
+      module: a decoder-only `PreTrainedModel`.
+      ids: shape (windows, length).
+      taps: boundaries of its layers.
+      name: of the model, for messages.
+      texts: windows read at once.
+    """
+    heard = Taps(module, taps, name=name)
+    states, last = [], []
+    hook = module.get_output_embeddings().register_forward_pre_hook(
+        lambda _, given: last.append(given[0].half().cpu())
+    )
+    for part in ids.split(texts):
+        module(input_ids=part.to(module.device), use_cache=False)
+        read = heard.taken()
+        assert read is not None
+        states.append(read.half().cpu())
+    hook.remove()
+    return Windows(ids, torch.cat(states), torch.cat(last))
+
+
+def losses_ahead(
+    head: StateHead, output: Any, windows: Windows, *, steps: int, loss: str
+) -> list[Tensor]:
+    """Returns the mean loss of each step over the drafts that begin at all positions of texts.
+
+    Args:
+      head: drafts.
+      output: the target's output embedding.
+      windows: longer than steps + 1, on the head's device.
+      steps: of each draft.
+      loss: a name of `LOSSES`.
+    """
+    ids = windows.ids
+    begun = ids.shape[1] - steps - 1
+    with torch.no_grad():
+        laws = output(windows.last).float().softmax(dim=-1)
+    states = windows.states[:, :begun]
+    own = unrolled(head, states, ids[:, 1:], DynamicCache(), first=0, steps=steps)
+    losses = []
+    for step, state in enumerate(own):
+        ahead = laws[:, step + 1 : step + 1 + begun].flatten(0, 1)
+        drawn = ids[:, step + 2 : step + 2 + begun].flatten()
+        logits = head.logits(state).float().flatten(0, 1)
+        losses.append(LOSSES[loss](logits, drawn, partial(_same, ahead)))
+    return losses
+
+
+def _same(laws: Tensor) -> Tensor:
+    return laws
+
+
+@torch.no_grad()
+def acceptance_ahead(head: StateHead, output: Any, windows: Windows, *, steps: int) -> list[float]:
+    """Returns the mean of sum min(p, q) at each step along texts, all steps before it right.
+
+    Args: as `losses_ahead`.
+    """
+    parts = [
+        torch.stack(
+            losses_ahead(head, output, windows.at(row[None], output), steps=steps, loss="tv")
+        )
+        for row in torch.arange(len(windows.ids))
+    ]
+    return (1 - torch.stack(parts).mean(dim=0)).tolist()
+
+
+def train_unrolled(
+    head: StateHead,
+    output: Any,
+    training: Training,
+    texts: Sequence[Windows],
+    *,
+    steps: int,
+    positions: int,
+) -> Trained:
+    """Trains a head in place.
+
+    A quarter of the training is by cross-entropy.
+
+    Args:
+      head: on the output embedding's device.
+      output: the target's output embedding, frozen.
+      training: its seed is that of the windows drawn, too.
+      texts: sets of windows, which take turns.
+      steps: that each draft is unrolled.
+      positions: at which drafts begin in each step of training, about.
+    """
+
+    def of_step(step: int) -> Windows:
+        return texts[step % len(texts)]
+
+    def batch(step: int) -> Tensor:
+        count, length = of_step(step).ids.shape
+        generator = torch.Generator().manual_seed(training.seed * 1_000_003 + step)
+        return torch.randint(count, (max(positions // length, 1),), generator=generator)
+
+    def loss(chosen: Tensor, step: int) -> Tensor:
+        by = "soft" if step < training.schedule.steps // 4 else "tv"
+        windows = of_step(step).at(chosen, output)
+        losses = losses_ahead(head, output, windows, steps=steps, loss=by)
+        return torch.stack([STEP_WEIGHT**ahead * each for ahead, each in enumerate(losses)]).sum()
+
+    return train(head, training, batch=batch, loss=loss, optimizers=muon_and_adamw(head))
