@@ -112,6 +112,7 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
                 "best γ and speed-up against batch size, by roofline",
                 takes_load=True,
             ),
+            Entry("traffic", _OURS, "time per token against requests a second, and the crossing"),
             Entry("block-verification", _OURS, "what judging a draft as a whole adds, by γ and α"),
             Entry("tree-size", _OURS, "expected tokens by tree size, best tree and others"),
             Entry("draft-hierarchy", _OURS, "what a drafter for the draft model gains, by c"),

@@ -26,6 +26,7 @@ SUMMARIES: Mapping[str, str] = MappingProxyType(
     {
         "plan": "Plan gamma from numbers, no model needed.",
         "tree": "Find the best tree to draft, and whether it beats a chain.",
+        "traffic": "Tell what speculation does to a server under load.",
         "measure": "Measure alpha, c and the cost curves of real models.",
         "validate": "Compare predicted with measured speed-up on real models.",
         "report": "Tell in one page what was measured.",

@@ -21,7 +21,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 # Within a package a room, or a module beside the rooms, imports from those before it alone.
 ROOMS: dict[str, list[str]] = {
-    "simulator": ["numerics", "cost", "acceptance", "choice", "monte_carlo", "schemes"],
+    "simulator": ["numerics", "cost", "acceptance", "choice", "monte_carlo", "schemes", "traffic"],
     "reference": [
         "atomic", "laws", "models", "records", "stopping", "policies", "drafter", "clock",
         "draft_loop", "rules", "verifier", "branches", "speculative", "autoregressive",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class Load:
     modelled: whether a model of the machine says the costs; if not, they were measured.
     draft_overhead: the share of a draft step that its layers take whatever they compute; None:
       not known.
+    memory_gb: of each GPU; None: not known.
     speeds: measured over predicted tokens per second of one sequence, the 10th and the 90th
       percentile of published measurements; None: not known.
     """
@@ -40,6 +42,7 @@ class Load:
     modelled: bool
     draft_overhead: float | None = None
     speeds: tuple[float, float] | None = None
+    memory_gb: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +58,8 @@ class Pricing:
     stated_gamma: what the draft's configuration says that it drafts; None: it does not say.
     draft_passes: from a largest n to times of the draft's passes over 1 to n tokens, by n, in the
       cost's unit; None: a pass takes what a step does.
+    prompt_seconds: from a number of prompt tokens to the time of a pass over them, of the target
+      alone and of both models; None: not known.
     posterior: what is known of the cost, which is then that of the most probable parameters; None:
       it is not in doubt.
     point: the load that the posterior is asked for; None with it.
@@ -68,6 +73,7 @@ class Pricing:
     multiple: int = 1
     stated_gamma: int | None = None
     draft_passes: Callable[[int], Mapping[int, float]] | None = None
+    prompt_seconds: Callable[[int], tuple[float, float]] | None = None
     posterior: Posterior | None = None
     point: LoadPoint | None = None
 
@@ -84,8 +90,27 @@ class Pricing:
         doubtful = Pricing.of_doubt(posterior, point)
         # Passes of a draft over several tokens were priced in the replaced cost.
         return replace(
-            self, cost=doubtful.cost, posterior=posterior, point=point, draft_passes=None
+            self,
+            cost=doubtful.cost,
+            posterior=posterior,
+            point=point,
+            draft_passes=None,
+            prompt_seconds=self.prompt_seconds and partial(self._prompts_in_doubt, posterior),
         )
+
+    def _prompts_in_doubt(self, posterior: Posterior, tokens: int) -> tuple[float, float]:
+        """Returns prompt_seconds with what the posterior says of prompts' arithmetic in the target.
+
+        A pass takes no less than one over a single token.
+        """
+        from simulator.cost.machine import LoadPoint
+
+        assert self.prompt_seconds is not None
+        alone, both = self.prompt_seconds(tokens)
+        one = posterior.machine.plain_work(LoadPoint(0)).seconds(posterior.logs)
+        work = posterior.machine.prompt_work(LoadPoint(0, prompt_ratio=tokens))
+        found = max(one, work.seconds(posterior.logs))
+        return found, found + both - alone
 
     def published_speeds(self, tokens_per_second: float | None) -> tuple[float, float] | None:
         """Returns between which speeds 8 of 10 of those lay that were planned to be this one.

@@ -131,6 +131,31 @@ def draft_pass_seconds(
     return dict(zip(widths.tolist(), seconds.tolist(), strict=True))
 
 
+def prompt_seconds(deployment: Deployment, tokens: int) -> tuple[float, float]:
+    """Returns the time of reading a prompt of so many tokens, by the target alone and by both.
+
+    Raises:
+      ValueError: if tokens is below 1.
+    """
+    alone, draft = (
+        float(
+            forward_seconds(
+                shape,
+                deployment.hardware,
+                new_tokens=tokens,
+                context=0,
+                batch=1,
+                conditions=conditions,
+            )
+        )
+        for shape, conditions in (
+            (deployment.target, deployment.conditions),
+            (deployment.draft.step, deployment.draft_conditions),
+        )
+    )
+    return alone, alone + draft
+
+
 def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) -> float:
     """Returns ĉ, the operations of drafting one token over those of one step of the target."""
     draft = deployment.draft

@@ -53,6 +53,7 @@ def _priced(
         fits,
         needed_bytes,
         operations_ratio,
+        prompt_seconds,
         roofline_cost,
     )
 
@@ -73,6 +74,7 @@ def _priced(
             modelled=True,
             draft_overhead=draft_overhead_share(deployment, context=context, batch=batch),
             speeds=(MEASURED_LOW, MEASURED_HIGH),
+            memory_gb=deployment.hardware.memory_bytes / 1e9,
         ),
         max_gamma=deployment.draft.longest,
         multiple=deployment.draft.multiple,
@@ -80,6 +82,7 @@ def _priced(
         draft_passes=lambda widest: draft_pass_seconds(
             deployment, context=context, batch=batch, widest=widest
         ),
+        prompt_seconds=lambda tokens: prompt_seconds(deployment, tokens),
     )
 
 

@@ -1,0 +1,159 @@
+"""Ours: what requests meet at a server against their rate, with speculation and without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from figures.beyond_papers.batch_size import MAX_BATCH, default_load
+from figures.drawing.table import Rows
+from simulator.acceptance.iid import Iid
+from simulator.cost.roofline_cost import prompt_seconds, roofline_cost
+from simulator.traffic.blocks import Blocks
+from simulator.traffic.demand import Demand
+from simulator.traffic.pair import Pair
+from simulator.traffic.server import Prompts, Server, by_batch
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+DEMAND = Demand(512, 256)
+GAMMA = 4
+CHUNK = 2048
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, MAX_BATCH)
+# Rates drawn, as shares of the most that the server bears in either way.
+_SHARES = np.concatenate([np.linspace(0.01, 0.9, 90), np.linspace(0.905, 0.995, 19)])
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One rate: milliseconds a token and to the first token, infinite where it is not borne."""
+
+    rate: float
+    gamma: int
+    tpot_ms: float
+    tpot_ms_without: float
+    ttft_ms: float
+    ttft_ms_without: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficCurve(Rows[Point]):
+    """The rates drawn, and what the server bears.
+
+    break_even: the rate above which requests take longer with speculation; None: never.
+    """
+
+    demand: Demand
+    most: float
+    most_without: float
+    break_even: float | None
+    caption: str
+
+
+def default_pair() -> Pair:
+    """Returns an 8B model drafted by a 1B one with γ = 4 on an H100 at its roofs."""
+    load, gammas = default_load(), np.arange(1, GAMMA + 1)
+    acceptance, times = Iid(load.alpha), []
+    for batch in _BATCHES:
+        cost = roofline_cost(
+            load.deployment, context=round(DEMAND.context), batch=batch, max_gamma=GAMMA
+        )
+        times.append([cost.baseline_seconds, *cost.block_seconds(gammas)])
+    reading = {n: prompt_seconds(load.deployment, n) for n in (1, 64, 128, 256, 512)}
+    alone, both = (
+        Prompts({n: each[way] for n, each in reading.items()}, CHUNK) for way in (0, 1)
+    )
+    blocks = Blocks.of(acceptance, GAMMA)
+    server = Server(by_batch(_BATCHES, times, MAX_BATCH), blocks, both)
+    return Pair(server, server.without(alone), DEMAND, (GAMMA,))
+
+
+def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
+    """Returns what requests meet; without a pair, at that of default_pair."""
+    if pair is None:
+        pair = default_pair()
+        caption = f"roofline of {default_load().caption}, γ = {GAMMA}, α = {default_load().alpha:g}"
+    most, without = pair.most, pair.most_without
+    rates = _SHARES * max(most, without)
+    alone = pair.without(rates)
+    points = []
+    for place, rate in enumerate(rates.tolist()):
+        gamma = pair.best(rate)
+        state = pair.under(gamma, rate)
+        times = (state.token_seconds, alone.token_seconds[place:])
+        firsts = (state.first_seconds, alone.first_seconds[place:])
+        values = [1e3 * float(each[0]) for each in (*times, *firsts)]
+        points.append(Point(rate, gamma, *values))
+    return TrafficCurve(tuple(points), pair.demand, most, without, pair.break_even(), caption)
+
+
+def title(data: TrafficCurve) -> str:
+    """Returns the finding: where speculation ceases to pay."""
+    if data.break_even is None:
+        return f"Speculation shortens requests up to all {data.most:.3g} a second that are borne"
+    if data.break_even == 0:
+        return "Speculation lengthens requests at every rate"
+    return (
+        f"Speculation shortens requests up to {data.break_even:.3g} a second; "
+        f"the server bears {data.most:.3g} with it, {data.most_without:.3g} without"
+    )
+
+
+def draw(data: TrafficCurve) -> Figure:
+    """Returns the drawing: time per token on top, to the first token below, against the rate."""
+    from figures.drawing import style
+
+    demand = data.demand
+    figure, (top, bottom) = style.canvas(
+        title(data),
+        source=f"Ours: steady state, {demand.prompt_tokens:g} prompt and "
+        f"{demand.output_tokens:g} output tokens" + (f"; {data.caption}" if data.caption else ""),
+        rows=2,
+        height=6.2,
+        sharex=True,
+    )
+    _panel(top, data, "tpot_ms")
+    style.name_axes(top, x="", y="ms, log scale", panel="time per output token")
+    _panel(bottom, data, "ttft_ms")
+    style.name_axes(
+        bottom, x="requests a second", y="ms, log scale", panel="time to first token"
+    )
+    return figure
+
+
+def _panel(axes: Axes, data: TrafficCurve, name: str) -> None:
+    from matplotlib.ticker import LogFormatter
+
+    from figures.drawing import style
+
+    rates = np.array([point.rate for point in data.rows])
+    axes.set_yscale("log")
+    for field, colour, label, most in (
+        (name, style.BLUE, "with speculation", data.most),
+        (f"{name}_without", style.VERMILION, "without", data.most_without),
+    ):
+        values = np.array([getattr(point, field) for point in data.rows])
+        borne = np.isfinite(values)
+        axes.plot(rates[borne], values[borne], color=colour, linewidth=2, label=label)
+        axes.axvline(most, color=colour, linewidth=1, linestyle=":")
+    if data.break_even:
+        axes.axvline(data.break_even, color=style.INK, linewidth=1)
+        axes.annotate(
+            "break-even",
+            (data.break_even, 0.96),
+            xycoords=("data", "axes fraction"),
+            xytext=(-4, 0),
+            textcoords="offset points",
+            ha="right",
+            va="top",
+            fontsize=style.TEXT_SIZE,
+            color=style.INK,
+        )
+    for ticks in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        ticks(LogFormatter(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
+    axes.set_xlim(0, 1.03 * max(data.most, data.most_without))
+    style.key(axes, anchor=(0.02, 0.72))

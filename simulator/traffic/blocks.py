@@ -1,0 +1,118 @@
+"""What blocks yield to requests that differ: tokens a block, and blocks an output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.acceptance.acceptance import Acceptance
+from simulator.numerics.arguments import integer
+
+# Of a beta law of α: as many kinds of request, each of equal share.
+KINDS = 8
+_LEAST = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Blocks:
+    """How many drafted tokens of a block stand, by kind of request; all kinds are equally frequent.
+
+    stands: probability that the first i drafted tokens stand, i = 0, 1, …, column 0 all ones, shape
+      (kinds, longest + 1).
+    """
+
+    stands: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, acceptance: Acceptance, longest: int, *, spread: float = 0.0) -> Blocks:
+        """Returns what an acceptance says of every γ: E[τ(γ)] - E[τ(γ-1)] is what position γ adds.
+
+        Args:
+          acceptance: how often drafts stand.
+          longest: the largest γ, at least 1.
+          spread: standard deviation of α between requests, whose law is then a beta law about the
+            acceptance's own α; the logits of all positions' rates move with it.
+
+        Raises:
+          ValueError: if the spread is out of range.
+        """
+        gammas = np.arange(1, integer("longest", longest, at_least=1) + 1)
+        tokens = np.concatenate([[1.0], acceptance.tokens_per_call(gammas)])
+        added = np.clip(np.diff(tokens), 0.0, 1.0)
+        alike = cls(np.concatenate([[1.0], np.minimum.accumulate(added)])[None, :])
+        if spread == 0:
+            return alike
+        alphas = _beta_medians(acceptance.alpha, spread)
+        shifts = (_logit(alphas) - _logit(acceptance.alpha)).tolist()
+        return cls(np.concatenate([alike.moved(shift).stands for shift in shifts]))
+
+    def moved(self, logit: float, change: float = 0.0) -> Blocks:
+        """Returns blocks of other rates: position i's logit is `logit` + `change` · log i more."""
+        rates = self.stands[:, 1:] / np.maximum(self.stands[:, :-1], _LEAST)
+        positions = np.log(np.arange(1, self.stands.shape[1]))
+        logits = _logit(rates) + logit + change * positions
+        stands = np.cumprod(1 / (1 + np.exp(-logits)), axis=1)
+        return Blocks(np.concatenate([np.ones((len(stands), 1)), stands], axis=1))
+
+    @property
+    def kinds(self) -> int:
+        """How many kinds of request there are."""
+        return len(self.stands)
+
+    @property
+    def tokens(self) -> NDArray[np.float64]:
+        """E[τ] by kind and γ, shape (kinds, longest + 1)."""
+        return np.cumsum(self.stands, axis=1)
+
+    def needed(self, tokens: float) -> NDArray[np.float64]:
+        """Returns the expected number of blocks that emit so many tokens, by kind and γ.
+
+        A renewal process of integer steps overshoots by (E[τ²]/E[τ] - 1)/2 tokens on average (Cox
+        1962, §3.1, for outputs much longer than a block).
+        """
+        if tokens <= 0:
+            return np.zeros(self.stands.shape)
+        mean = self.tokens
+        overshoot = (self._squares / mean - 1) / 2
+        return np.asarray(np.maximum((tokens + overshoot) / mean, 1.0))
+
+    def variation(self, tokens: float, spread: float) -> NDArray[np.float64]:
+        """Returns the squared coefficient of variation of the blocks of an output, by γ.
+
+        Args:
+          tokens: of an output on average.
+          spread: of their number, standard deviation over mean.
+        """
+        if tokens <= 0:
+            return np.zeros(self.stands.shape[1])
+        needed, mean = self.needed(tokens), self.tokens
+        within = (self._squares / mean**2 - 1) * mean / tokens
+        second = ((1 + within) * needed**2).mean(axis=0) / needed.mean(axis=0) ** 2
+        return np.asarray(second * (1 + spread**2) - 1)
+
+    @property
+    def _squares(self) -> NDArray[np.float64]:
+        """E[τ²], since τ is 1 more than the number of tokens that stand."""
+        odd = 2 * np.arange(self.stands.shape[1]) + 1
+        return np.asarray(np.cumsum(odd * self.stands, axis=1))
+
+
+def _beta_medians(mean: float, spread: float) -> NDArray[np.float64]:
+    """Returns the medians of KINDS equal parts of a beta law."""
+    from scipy.special import betaincinv
+
+    most = np.sqrt(mean * (1 - mean))
+    if not 0 <= spread < most:
+        raise ValueError(
+            f"alpha-spread must lie in [0, {most:.3g}) at alpha {mean:g}, got {spread:g}"
+        )
+    total = mean * (1 - mean) / spread**2 - 1
+    shares = (np.arange(KINDS) + 0.5) / KINDS
+    return np.asarray(betaincinv(mean * total, (1 - mean) * total, shares))
+
+
+def _logit(rates: ArrayLike) -> NDArray[np.float64]:
+    bounded = np.clip(rates, _LEAST, 1 - _LEAST)
+    return np.asarray(np.log(bounded / (1 - bounded)))

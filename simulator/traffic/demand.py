@@ -1,0 +1,161 @@
+"""What is asked of a server: requests that arrive, each with a prompt and an output."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.numerics.arguments import integer, non_negative
+
+# What the columns of a trace may be called; the second names are those of Azure's public traces.
+_COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "time": ("time", "timestamp", "arrival_time"),
+    "prompt_tokens": ("prompt_tokens", "contexttokens", "input_tokens"),
+    "output_tokens": ("output_tokens", "generatedtokens", "completion_tokens"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Requests:
+    """Requests in the order of their arrival.
+
+    seconds: of arrival, ascending, shape (n,).
+    prompt_tokens, output_tokens: at least 1, shape (n,).
+    """
+
+    seconds: NDArray[np.float64]
+    prompt_tokens: NDArray[np.int64]
+    output_tokens: NDArray[np.int64]
+
+    def __post_init__(self) -> None:
+        if len(self.seconds) == 0:
+            raise ValueError("trace must have at least one request, got none")
+        non_negative("time of a request", self.seconds)
+        backwards = np.flatnonzero(np.diff(self.seconds) < 0)
+        if len(backwards) > 0:
+            at = int(backwards[0])
+            raise ValueError(
+                f"trace must be sorted by time, got {self.seconds[at + 1]:g} after "
+                f"{self.seconds[at]:g}"
+            )
+        for name in ("prompt_tokens", "output_tokens"):
+            values = getattr(self, name)
+            if values.min() < 1:
+                raise ValueError(f"{name} of a request must be at least 1, got {values.min()}")
+
+    @property
+    def rate(self) -> float:
+        """Requests a second.
+
+        Raises:
+          ValueError: if all came at once.
+        """
+        span = float(self.seconds[-1] - self.seconds[0])
+        if span <= 0:
+            raise ValueError("trace must last longer than 0 seconds, or --rate be given")
+        return (len(self.seconds) - 1) / span
+
+    def at(self, rate: float) -> Requests:
+        """Returns the same requests, their times stretched so that so many come in a second."""
+        stretched = (self.seconds - self.seconds[0]) * (self.rate / rate)
+        return Requests(stretched, self.prompt_tokens, self.output_tokens)
+
+    @property
+    def demand(self) -> Demand:
+        """What one of them asks on average."""
+        prompts, outputs = self.prompt_tokens, self.output_tokens
+        return Demand(
+            float(prompts.mean()),
+            float(outputs.mean()),
+            prompt_spread=float(prompts.std() / prompts.mean()),
+            output_spread=float(outputs.std() / outputs.mean()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What a request asks on average.
+
+    prompt_tokens, output_tokens: means, at least 1.
+    prompt_spread, output_spread: standard deviations over means.
+    """
+
+    prompt_tokens: float
+    output_tokens: float
+    prompt_spread: float = 0.0
+    output_spread: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("prompt_tokens", "output_tokens"):
+            if not getattr(self, name) >= 1:
+                raise ValueError(f"{name} must be at least 1, got {getattr(self, name):g}")
+
+    @property
+    def context(self) -> float:
+        """Tokens in a sequence's cache, averaged over its decoding."""
+        return self.prompt_tokens + self.output_tokens / 2
+
+    def arrivals(self, rate: float, count: int, *, seed: int) -> Requests:
+        """Returns Poisson arrivals of requests of the mean lengths.
+
+        Args:
+          rate: requests a second, above 0.
+          count: how many, at least 1.
+          seed: of the times.
+        """
+        number = integer("requests", count, at_least=1)
+        gaps = np.random.default_rng(seed).exponential(1 / rate, number)
+        lengths = (round(self.prompt_tokens), round(self.output_tokens))
+        prompts, outputs = (np.full(number, length) for length in lengths)
+        return Requests(np.cumsum(gaps), prompts, outputs)
+
+
+def read_trace(path: Path) -> Requests:
+    """Returns the requests of a CSV file with the columns time, prompt_tokens and output_tokens.
+
+    Time is in seconds, or a date with a time of day. Azure's names (TIMESTAMP, ContextTokens,
+    GeneratedTokens) are read, too.
+
+    Raises:
+      OSError: if the file cannot be read.
+      ValueError: if a column is missing, a value is no number, or the requests cannot be.
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.reader(file))
+    header = [name.strip().lower() for name in rows[0]] if rows else []
+    places = {}
+    for name, known in _COLUMNS.items():
+        found = [header.index(each) for each in known if each in header]
+        if not found:
+            raise ValueError(
+                f"trace {path} must have a header line with {', '.join(_COLUMNS)}, got no {name}"
+            )
+        places[name] = found[0]
+    columns: dict[str, list[float]] = {name: [] for name in places}
+    for number, row in enumerate(rows[1:], start=2):
+        for name, place in places.items():
+            text = row[place].strip() if place < len(row) else "nothing"
+            try:
+                columns[name].append(_seconds(text) if name == "time" else int(text))
+            except ValueError:
+                raise ValueError(
+                    f"{name} in line {number} of {path} must be a number, got {text!r}"
+                ) from None
+    values = {name: np.array(column) for name, column in columns.items()}
+    prompts, outputs = (values[f"{of}_tokens"].astype(np.int64) for of in ("prompt", "output"))
+    return Requests(values["time"], prompts, outputs)
+
+
+def _seconds(text: str) -> float:
+    """Returns the seconds of a number or of a date, which without a zone is taken as UTC."""
+    try:
+        return float(text)
+    except ValueError:
+        moment = datetime.fromisoformat(text)
+        return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,95 @@
+"""What is not known of a server, as draws: the same server, somewhat faster or slower."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.acceptance.acceptance import Acceptance
+from simulator.acceptance.from_lengths import FromLengths
+from simulator.cost.evidence import Works
+from simulator.cost.machine import Drafting
+from simulator.cost.parameters import COUNT
+from simulator.cost.pricing import Pricing
+from simulator.traffic.server import Server, by_batch
+
+# Enough for the ends of 90 % to be known to a few per cent of the interval.
+DRAWS = 50
+_SEED = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """Draws of what servers may be.
+
+    seconds: factors of the times of steps, shape (draws, slots, longest + 1).
+    logits: of acceptances, a shift and its change with the logarithm of the position, shape
+      (draws, 2).
+    """
+
+    seconds: NDArray[np.float64]
+    logits: NDArray[np.float64]
+
+    def servers(self, server: Server) -> list[Server]:
+        """Returns the servers that it may be; prompts take longer as steps without drafts do."""
+        return [
+            replace(
+                server,
+                seconds=server.seconds * factors[:, : server.longest + 1],
+                blocks=server.blocks.moved(float(shift), float(change)),
+                prompts=server.prompts.slower(float(factors[0, 0])),
+            )
+            for factors, (shift, change) in zip(self.seconds, self.logits, strict=True)
+        ]
+
+
+def doubt_of(
+    prices: Sequence[Pricing],
+    acceptance: Acceptance,
+    *,
+    slots: int,
+    longest: int,
+    alpha_error: float = 0.0,
+) -> Doubt | None:
+    """Returns what is not known; None where acceptance and cost are taken as certain.
+
+    Args:
+      prices: of ascending batches.
+      acceptance: how often drafts stand.
+      slots, longest: of the server.
+      alpha_error: standard deviation of the logit of α, where the acceptance does not tell it.
+    """
+    generator = np.random.default_rng(_SEED)
+    logits = np.zeros((DRAWS, 2))
+    if isinstance(acceptance, FromLengths):
+        logits = generator.multivariate_normal(np.zeros(2), acceptance.law.covariance, DRAWS)
+    elif alpha_error > 0:
+        logits[:, 0] = generator.normal(0.0, alpha_error, DRAWS)
+    doubtful = [price for price in prices if price.posterior is not None]
+    if not doubtful and not logits.any():
+        return None
+    seconds = np.ones((DRAWS, slots, longest + 1))
+    if doubtful:
+        lots = generator.standard_normal((DRAWS, COUNT + 2))
+        factors = np.stack([_factors(price, longest, lots) for price in doubtful], axis=1)
+        batches = [price.batch for price in doubtful]
+        seconds = np.stack([by_batch(batches, each, slots) for each in factors])
+    return Doubt(seconds, logits)
+
+
+def _factors(price: Pricing, longest: int, lots: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns drawn over most probable times of steps by γ, shape (draws, longest + 1)."""
+    posterior, point = price.posterior, price.point
+    assert posterior is not None
+    assert point is not None
+    machine, prior = posterior.machine, posterior.prior
+    blocks = [machine.block_work(point, Drafting(gamma)) for gamma in range(1, longest + 1)]
+    works = Works.of([machine.plain_work(point), *blocks])
+    root = np.linalg.cholesky(posterior.covariance)
+    drawn = np.stack([works.log_seconds(posterior.logs + root @ lot) for lot in lots[:, :-2]])
+    shared = prior.level_error * lots[:, -2:-1] + np.zeros(longest + 1)
+    shared[:, 1:] += prior.ratio_error * lots[:, -1:]
+    return np.asarray(np.exp(drawn - works.log_seconds(posterior.logs) + shared))

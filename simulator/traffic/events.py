@@ -1,0 +1,244 @@
+"""Continuous batching event by event: arrivals, prompts, steps, a full cache.
+
+Between two events the batch stays the same and each of its sequences takes one block a step. So
+time goes on by as many steps at once as there are to the next arrival, the next end or the cache's
+last token, and who ends next is the first of a heap by the number of the step: a request costs a
+few operations, however many steps it takes.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import deque
+from math import ceil, inf
+
+import numpy as np
+
+from simulator.traffic.demand import Requests
+from simulator.traffic.outputs import drawn_blocks
+from simulator.traffic.policy import Policy
+from simulator.traffic.served import Served
+from simulator.traffic.server import Server
+
+# Ends are sums of floats once γ has changed.
+_ROUNDING = 1e-6
+
+
+def serve(server: Server, requests: Requests, policy: Policy, *, seed: int) -> Served:
+    """Returns when each request got its first and its last token.
+
+    Requests are taken in the order of arrival, where a slot is free and the cache holds the prompt.
+    When the cache is full the one that was taken last is put back in front of the line, and its
+    prompt is read again with what it has written (as vLLM recomputes). Where γ changes with the
+    batch, what a request has left scales with the blocks that its output needs at either γ.
+
+    Args:
+      server: what its steps take and yield.
+      requests: what arrives.
+      policy: γ by batch and kind of request.
+      seed: of the requests' kinds and of what blocks yield.
+
+    Raises:
+      ValueError: if the cache does not hold one of the requests.
+    """
+    longest = int((requests.prompt_tokens + requests.output_tokens).max())
+    if server.cache_tokens is not None and longest > server.cache_tokens:
+        raise ValueError(
+            f"the cache must hold a request of {longest} tokens, got {server.cache_tokens:.0f}"
+        )
+    run = _Run(server, requests, policy, np.random.default_rng(seed))
+    while run.waiting or run.reading or run.ends:
+        run.take()
+        if run.reading:
+            run.read_chunk()
+        elif run.ends:
+            run.decode()
+    return Served(requests, np.array(run.first), np.array(run.last), run.preemptions)
+
+
+class _Run:
+    """A server at work. Lists of plain numbers: each is read one at a time."""
+
+    def __init__(
+        self, server: Server, requests: Requests, policy: Policy, generator: np.random.Generator
+    ) -> None:
+        count = len(requests.seconds)
+        kinds = generator.integers(server.blocks.kinds, size=count)
+        emitted = requests.output_tokens - 1
+        gammas = np.unique(policy.gammas).tolist()
+        drawn = drawn_blocks(server.blocks, emitted, kinds, gammas, generator)
+        self.needed: dict[int, list[float]] = {
+            gamma: blocks.tolist() for gamma, blocks in drawn.items()
+        }
+        self.kinds: list[int] = kinds.tolist()
+        self.emitted: list[int] = emitted.tolist()
+        self.arrivals: list[float] = requests.seconds.tolist()
+        self.prompts: list[int] = requests.prompt_tokens.tolist()
+        self.server, self.slots = server, server.slots
+        self.seconds: list[list[float]] = server.seconds.tolist()
+        self.gammas: list[list[int]] = policy.gammas.tolist()
+        self.cache = inf if server.cache_tokens is None else server.cache_tokens
+        chunk = server.prompts.chunk
+        widths = np.arange(1 + (int(max(self.prompts)) if chunk is None else chunk))
+        self.chunk = chunk
+        self.alone: list[float] = server.prompts.alone(widths).tolist()
+        self.added: list[float] = server.prompts.added(widths).tolist()
+        self.first, self.last = [inf] * count, [inf] * count
+        self.clock = self.step = self.held = self.growth = 0.0
+        self.preemptions = 0
+        self.waiting = deque(range(count))
+        # What is left of an output that was put back, as a share of its blocks.
+        self.left: dict[int, float] = {}
+        # (number of the step that ends it, request) as heapq keeps them; in the order of taking.
+        self.ends: list[tuple[float, int]] = []
+        self.taken: list[int] = []
+        # Requests and prompt tokens that are unread.
+        self.reading: deque[list[int]] = deque()
+
+    def take(self) -> None:
+        """Takes requests that have come; with none there, waits for the next."""
+        if not self.ends and not self.reading and self.waiting:
+            self.clock = max(self.clock, self.arrivals[self.waiting[0]])
+        arrivals, waiting = self.arrivals, self.waiting
+        while waiting and arrivals[waiting[0]] <= self.clock and self._takes_next():
+            request = self.waiting.popleft()
+            tokens = self._prompt_tokens(request)
+            self.held += tokens
+            if self.chunk is None:
+                self.clock += self._alone(tokens)
+                self._start(request)
+            else:
+                self.reading.append([request, tokens])
+
+    def read_chunk(self) -> None:
+        """Makes one step of all sequences that rides along with a chunk of prompts."""
+        assert self.chunk is not None
+        free, done = self.chunk, []
+        while free > 0 and self.reading:
+            head = self.reading[0]
+            part = min(free, head[1])
+            head[1] -= part
+            free -= part
+            if head[1] == 0:
+                done.append(self.reading.popleft()[0])
+        tokens = self.chunk - free
+        if self.ends:
+            self._make_room()
+            self._advance(1, self._step_seconds() + self.added[tokens])
+            self._end()
+        else:
+            self.clock += self.alone[tokens]
+        for request in done:
+            self._start(request)
+
+    def decode(self) -> None:
+        """Makes as many steps as nothing else happens in."""
+        self._make_room()
+        seconds = self._step_seconds()
+        steps = ceil(self.ends[0][0] - self.step - _ROUNDING)
+        if self._takes_next():
+            steps = min(steps, ceil((self.arrivals[self.waiting[0]] - self.clock) / seconds))
+        if self.held + steps * self.growth > self.cache:
+            steps = int((self.cache - self.held) / self.growth)
+        self._advance(max(steps, 1), seconds)
+        self._end()
+
+    def _takes_next(self) -> bool:
+        """Returns whether a slot is free for the next request, and the cache holds its prompt."""
+        if not self.waiting or len(self.ends) + len(self.reading) >= self.slots:
+            return False
+        return self.held + self._prompt_tokens(self.waiting[0]) < self.cache
+
+    def _prompt_tokens(self, request: int) -> int:
+        if not self.left:
+            return self.prompts[request]
+        written = 1 - self.left.get(request, 1.0)
+        return self.prompts[request] + int(self.emitted[request] * written)
+
+    def _alone(self, tokens: int) -> float:
+        if tokens < len(self.alone):
+            return self.alone[tokens]
+        return float(self.server.prompts.alone(tokens))
+
+    def _start(self, request: int) -> None:
+        """Gives a request its first token, and starts its decoding."""
+        self.first[request] = min(self.first[request], self.clock)
+        if self.emitted[request] == 0:
+            self.last[request] = self.clock
+            self.held -= self.prompts[request]
+            return
+        before = len(self.ends)
+        blocks = self._blocks(request, before + 1)
+        left = self.left.pop(request, 1.0)
+        heapq.heappush(self.ends, (self.step + left * blocks, request))
+        self.taken.append(request)
+        self.growth += self.emitted[request] / blocks
+        self._changed(before)
+
+    def _blocks(self, request: int, batch: int) -> float:
+        """Returns how many blocks its whole output takes at the γ of a batch."""
+        return self.needed[self.gammas[batch - 1][self.kinds[request]]][request]
+
+    def _changed(self, before: int) -> None:
+        """Sets ends anew where the batch of another size drafts otherwise."""
+        batch = len(self.ends)
+        if batch in (0, before) or before == 0 or self.gammas[batch - 1] == self.gammas[before - 1]:
+            return
+        newest = self.taken[-1] if batch > before else -1
+        self.growth = 0.0
+        for place, (end, request) in enumerate(self.ends):
+            now = self._blocks(request, batch)
+            self.growth += self.emitted[request] / now
+            if request != newest:
+                share = (end - self.step) / self._blocks(request, before)
+                self.ends[place] = (self.step + share * now, request)
+        heapq.heapify(self.ends)
+
+    def _step_seconds(self) -> float:
+        """Returns the time of a step, linear in the mean γ of the batch."""
+        batch = len(self.ends)
+        row, seconds = self.gammas[batch - 1], self.seconds[batch - 1]
+        if min(row) == max(row):
+            return seconds[row[0]]
+        mean = sum(row[self.kinds[request]] for _, request in self.ends) / batch
+        low = min(int(mean), len(seconds) - 2)
+        return seconds[low] + (mean - low) * (seconds[low + 1] - seconds[low])
+
+    def _advance(self, steps: int, seconds: float) -> None:
+        self.clock += steps * seconds
+        self.step += steps
+        self.held += steps * self.growth
+
+    def _end(self) -> None:
+        """Ends all requests whose last block is done."""
+        before = len(self.ends)
+        while self.ends and self.ends[0][0] <= self.step + _ROUNDING:
+            _, request = heapq.heappop(self.ends)
+            self.last[request] = self.clock
+            self.held -= self.prompts[request] + self.emitted[request]
+            self.growth -= self.emitted[request] / self._blocks(request, before)
+        if not self.ends:
+            self.held, self.growth = float(sum(self._held_by_reading())), 0.0
+            self.taken.clear()
+        self._changed(before)
+
+    def _held_by_reading(self) -> list[int]:
+        return [self._prompt_tokens(request) for request, _ in self.reading]
+
+    def _make_room(self) -> None:
+        """Puts back who was taken last, until the cache holds the next step."""
+        while self.held + self.growth > self.cache and len(self.ends) > 1:
+            request = self.taken.pop()
+            if self.last[request] < inf:
+                continue
+            before = len(self.ends)
+            end = next(end for end, each in self.ends if each == request)
+            blocks = self._blocks(request, before)
+            self.ends.remove((end, request))
+            heapq.heapify(self.ends)
+            self.left[request] = (end - self.step) / blocks
+            self.held -= self._prompt_tokens(request)
+            self.growth -= self.emitted[request] / blocks
+            self.waiting.appendleft(request)
+            self.preemptions += 1
+            self._changed(before)

@@ -1,0 +1,68 @@
+"""How many blocks the outputs of requests need, drawn for each request before it is served."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.traffic.blocks import Blocks
+
+# Requests at a time, so that what is drawn stays small.
+_PART = 50_000
+
+
+def drawn_blocks(
+    blocks: Blocks,
+    tokens: NDArray[np.int64],
+    kinds: NDArray[np.int64],
+    gammas: Iterable[int],
+    generator: np.random.Generator,
+) -> dict[int, NDArray[np.float64]]:
+    """Returns the number of blocks that emit each output, by γ, shape (requests,).
+
+    Args:
+      blocks: how many drafted tokens stand, by kind.
+      tokens: to emit, at least 0, shape (requests,).
+      kinds: of the requests, shape (requests,).
+      gammas: drafted tokens a block.
+      generator: of what stands.
+    """
+    found = {gamma: np.zeros(len(tokens)) for gamma in gammas}
+    for gamma, needed in found.items():
+        if gamma == 0:
+            needed[:] = tokens
+            continue
+        for start in range(0, len(tokens), _PART):
+            part = slice(start, start + _PART)
+            stands = blocks.stands[kinds[part], : gamma + 1]
+            needed[part] = _counted(tokens[part], stands, generator)
+    return found
+
+
+def _counted(
+    tokens: NDArray[np.int64], stands: NDArray[np.float64], generator: np.random.Generator
+) -> NDArray[np.int64]:
+    """Returns in how many blocks outputs are emitted.
+
+    As many blocks at once as cannot emit more than is left: of them a binomial number has its first
+    token accepted, of these a binomial number its second, and so on.
+
+    Args:
+      tokens: shape (requests,).
+      stands: probability that at least 0, 1, …, γ drafted tokens stand, shape (requests, γ + 1).
+    """
+    left, count = tokens.copy(), np.zeros(len(tokens), dtype=np.int64)
+    rates = stands[:, 1:] / np.maximum(stands[:, :-1], 1e-300)
+    longest = stands.shape[1]
+    places = np.flatnonzero(left > 0)
+    while len(places) > 0:
+        accepted = np.maximum(left[places] // longest, 1)
+        count[places] += accepted
+        left[places] -= accepted
+        for rate in rates[places].T:
+            accepted = generator.binomial(accepted, rate)
+            left[places] -= accepted
+        places = places[left[places] > 0]
+    return count

@@ -1,0 +1,81 @@
+"""What requests met: when they got their tokens, and whether promises were kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.traffic.demand import Requests
+
+# Of the requests, the first, which found the server emptier than it stays.
+_WARM_UP = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What a request is promised; None: nothing.
+
+    first_seconds: from its arrival to its first token, at most.
+    token_seconds: between two tokens on average, at most.
+    """
+
+    first_seconds: float | None = None
+    token_seconds: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Requests that were served, the first tenth of them left out of all that is averaged.
+
+    requests: as they arrived.
+    first, last: when they got their first and their last token, shape (n,).
+    preemptions: how often one was put back, the cache being full.
+    """
+
+    requests: Requests
+    first: NDArray[np.float64]
+    last: NDArray[np.float64]
+    preemptions: int
+
+    @property
+    def first_seconds(self) -> NDArray[np.float64]:
+        """From arrival to first token, of each request that counts."""
+        return self._counting(self.first - self.requests.seconds)
+
+    @property
+    def token_seconds(self) -> NDArray[np.float64]:
+        """Between two tokens, of each request that counts; NaN for a single token."""
+        intervals = self.requests.output_tokens - 1.0
+        return self._counting((self.last - self.first) / np.where(intervals > 0, intervals, np.nan))
+
+    @property
+    def batch(self) -> float:
+        """Sequences decoded together on average."""
+        start = float(self.requests.seconds[self._warm])
+        end = float(self.requests.seconds[-1])
+        inside = np.clip(self.last, start, end) - np.clip(self.first, start, end)
+        return float(inside.sum()) / max(end - start, 1e-300)
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Tokens of all requests over the time from the first arrival to the last token."""
+        span = float(self.last.max() - self.requests.seconds[0])
+        return float(self.requests.output_tokens.sum()) / span
+
+    def kept(self, promise: Promise) -> float:
+        """Returns the share of requests whose promise was kept."""
+        kept = np.ones(len(self.first_seconds), dtype=np.bool_)
+        if promise.first_seconds is not None:
+            kept &= self.first_seconds <= promise.first_seconds
+        if promise.token_seconds is not None:
+            kept &= ~(self.token_seconds > promise.token_seconds)
+        return float(kept.mean())
+
+    @property
+    def _warm(self) -> int:
+        return int(_WARM_UP * len(self.first))
+
+    def _counting(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        return values[self._warm :]

@@ -1,0 +1,126 @@
+"""A server: times of its steps by batch and γ, of its prompts, and how much it takes at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.cost.curves import pass_points
+from simulator.traffic.blocks import Blocks
+from simulator.traffic.demand import Demand
+
+
+@dataclass(frozen=True, slots=True)
+class Prompts:
+    """What reading prompts takes.
+
+    seconds: of a pass over n prompt tokens of one sequence, by n; 1 is required.
+    chunk: most prompt tokens that ride along with a decoding step; None: prompts are read apart,
+      decoding stands still meanwhile.
+    """
+
+    seconds: Mapping[int, float]
+    chunk: int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "seconds", pass_points("prompt_seconds", self.seconds))
+        if self.chunk is not None and self.chunk < 1:
+            raise ValueError(f"chunk must be at least 1, got {self.chunk}")
+
+    def alone(self, tokens: ArrayLike) -> NDArray[np.float64]:
+        """Returns the time of a pass over so many tokens and nothing else, linear between points.
+
+        Beyond the last point time grows by the mean time of a token there.
+        """
+        places, seconds = (np.array(list(each)) for each in zip(*self.seconds.items(), strict=True))
+        wanted = np.asarray(tokens, dtype=np.float64)
+        beyond = np.maximum(wanted / places[-1], 1.0)
+        return np.asarray(np.interp(wanted, places, seconds) * beyond)
+
+    def added(self, tokens: ArrayLike) -> NDArray[np.float64]:
+        """Returns what so many tokens add to a server's work: less, where they share its steps."""
+        alone = self.alone(tokens)
+        return alone if self.chunk is None else np.maximum(alone - self.seconds[1], 0.0)
+
+    def slower(self, factor: float) -> Prompts:
+        """Returns prompts of which every pass takes a factor of the time."""
+        return Prompts({n: factor * each for n, each in self.seconds.items()}, self.chunk)
+
+    def steps(self, tokens: float) -> int:
+        """Returns in how many decoding steps a prompt takes part; 0 where it is read apart."""
+        return 0 if self.chunk is None else int(np.ceil(tokens / self.chunk))
+
+    def idle(self, tokens: float) -> float:
+        """Returns the time of reading a prompt while nothing is decoded, chunk by chunk."""
+        if self.chunk is None:
+            return float(self.alone(tokens))
+        whole, rest = divmod(tokens, self.chunk)
+        return float(whole * self.alone(self.chunk) + (self.alone(rest) if rest > 0 else 0.0))
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """What one server does.
+
+    seconds: of a step that decodes 1, 2, … sequences (row) and drafts γ = 0, 1, … tokens of each
+      (column; 0: the target alone), shape (slots, longest + 1).
+    blocks: what a step yields to a sequence.
+    prompts: what reading prompts takes.
+    cache_tokens: tokens that all caches hold together; None: as many as come.
+    """
+
+    seconds: NDArray[np.float64]
+    blocks: Blocks
+    prompts: Prompts
+    cache_tokens: float | None = None
+
+    @property
+    def slots(self) -> int:
+        """Most sequences that are decoded together."""
+        return len(self.seconds)
+
+    @property
+    def longest(self) -> int:
+        """The largest γ."""
+        return int(self.seconds.shape[1]) - 1
+
+    def without(self, prompts: Prompts) -> Server:
+        """Returns the server of the target alone, which reads prompts so."""
+        alone = Blocks(self.blocks.stands[:, :1])
+        return Server(self.seconds[:, :1], alone, prompts, self.cache_tokens)
+
+    def most(self, demand: Demand) -> int:
+        """Returns how many sequences it decodes together at most, its memory considered.
+
+        Raises:
+          ValueError: if not even one request fits.
+        """
+        if self.cache_tokens is None:
+            return self.slots
+        needed = demand.prompt_tokens + demand.output_tokens
+        if needed > self.cache_tokens:
+            raise ValueError(
+                f"the cache must hold a request of {needed:.0f} tokens, got {self.cache_tokens:.0f}"
+            )
+        return max(1, min(self.slots, int(self.cache_tokens / demand.context)))
+
+
+def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> NDArray[np.float64]:
+    """Returns times at every batch from 1 to slots, linear between those given.
+
+    Args:
+      batches: ascending, at least 1; below the first times are the first's, beyond the last they go
+        on as the last two do.
+      seconds: of these batches, shape (batches, columns).
+      slots: how many, at least 1.
+    """
+    given, places = np.asarray(seconds, dtype=np.float64), np.array(batches, dtype=np.float64)
+    every = np.arange(1, slots + 1)
+    found = np.stack([np.interp(every, places, column) for column in given.T], axis=1)
+    if len(places) > 1:
+        slope = np.maximum((given[-1] - given[-2]) / (places[-1] - places[-2]), 0.0)
+        found = found + np.maximum(every - places[-1], 0)[:, None] * slope
+    return np.asarray(found)

@@ -1,0 +1,52 @@
+"""`specplan traffic`: what speculation does to a server that many requests arrive at."""
+
+from __future__ import annotations
+
+import click
+
+from specplan.options.acceptance import acceptance_kinds
+from specplan.options.batching import Batching
+from specplan.options.cost import cost_kinds
+from specplan.options.declared import takes
+from specplan.options.kinds import settings_of
+from specplan.options.requests import Command
+from specplan.options.serving import asked
+from specplan.options.traffic import Answer, Load, Simulation
+from specplan.reports.output import answer as give
+from specplan.reports.traffic import traffic_json, traffic_text
+
+
+@click.command("traffic", cls=Command)
+@takes(
+    Load, *settings_of(acceptance_kinds()), *settings_of(cost_kinds()), Batching, Simulation, Answer
+)
+@click.pass_context
+def traffic_command(ctx: click.Context, /, **_: object) -> None:
+    """Tell what speculation does to a server that many requests arrive at.
+
+    For each rate of requests: how many are decoded together, the time between two tokens,
+    the time to the first token (TTFT), with speculation and without; the most requests a second
+    that the server bears, and the rate above which speculation lengthens requests. Acceptance and
+    cost are stated as for `specplan plan`; costs that differ by batch (a GPU, a profile of
+    'measure --batch', runs of several batches) tell where speculation ceases to pay.
+
+    \b
+    Examples:
+      specplan traffic --rate 1,5,20 --prompt-tokens 1000 --output-tokens 300 \\
+        --alpha 0.7 --gpu h100 --target-config T/config.json --draft-config D/config.json
+      specplan traffic --trace day.csv --simulate --slo ttft=500,tpot=30 --alpha 0.7 \\
+        --gpu h100 --target-config T/config.json --draft-config D/config.json
+      specplan traffic --rate 2 --prompt-tokens 200 --output-tokens 100 --prompt-ms 40 \\
+        --run gamma=0,tpot=7,batch=1 --run gamma=0,tpot=11,batch=16 \\
+        --run gamma=3,tpot=4,length=2.8,batch=1 --run gamma=3,tpot=9,length=2.8,batch=16
+    """
+    from simulator.traffic.answer import answer
+
+    asking = asked(ctx)
+    found = answer(asking.request)
+    data = traffic_json(asking.request, found)
+    give(data, lambda: traffic_text(asking.request, found, asking.notes), form=asking.answer)
+    if asking.answer.figure is not None:
+        from figures.beyond_papers.traffic import compute, draw
+
+        draw(compute(asking.request.pair)).savefig(asking.answer.figure)

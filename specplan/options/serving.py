@@ -1,0 +1,187 @@
+"""From the options of `specplan traffic` to what is asked: a server, its arrivals, promises."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, replace
+from itertools import groupby
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from specplan.options import acceptance, cost
+from specplan.options.acceptance import acceptance_kinds
+from specplan.options.batching import Batching, pair_of
+from specplan.options.cost import CostKind, cost_kinds, prices
+from specplan.options.costs import measured_loads, runs
+from specplan.options.costs.profile import Profiled
+from specplan.options.kinds import chosen
+from specplan.options.planning import read
+from specplan.options.requests import fill
+from specplan.options.traffic import Answer, Load, Simulation
+
+if TYPE_CHECKING:
+    from estimator.profiles.profile import Profile
+    from simulator.cost.pricing import Pricing
+    from simulator.traffic.answer import TrafficRequest
+    from simulator.traffic.demand import Demand, Requests
+    from simulator.traffic.served import Promise
+
+# Where steps are priced if --batch does not say so; between them times are linear.
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
+_REQUESTS = 20_000
+# Of a standard normal law, what 95 % lie within.
+_WITHIN_95 = 1.96
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What `specplan traffic` is asked, and how it is to answer.
+
+    request: the server, its arrivals and promises.
+    notes: what a reader must know of the numbers.
+    """
+
+    request: TrafficRequest
+    answer: Answer
+    notes: tuple[str, ...]
+
+
+def asked(ctx: click.Context) -> Asked:
+    """Returns what the options of the command ask.
+
+    Raises:
+      click.UsageError: if options are missing, or do not fit together.
+      OSError, ValueError: if a file cannot be used, or a number is out of range.
+    """
+    from simulator.traffic.answer import TrafficRequest
+    from simulator.traffic.doubt import doubt_of
+
+    accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
+    costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
+    accepted, costs, load, batching, simulation, answer, file = fill(
+        ctx,
+        [accepting.settings, costing.settings, Load, Batching, Simulation, Answer, Profiled],
+    )
+    trace = _trace(load)
+    demand = _demand(load, trace)
+    known = read(file.profile_path)
+    stated = accepting.make(accepted, acceptance.Background(known, None))
+    if len(stated.acceptances) > 1:
+        raise click.UsageError(f"traffic needs a single acceptance, got {len(stated.acceptances)}")
+    priced = _priced(costing, costs, cost.Background(known, batching.max_gamma), demand, batching)
+    pair = pair_of(priced, stated.acceptances[0], demand, batching)
+    return Asked(
+        TrafficRequest(
+            pair,
+            load.rate or (_own_rate(trace),),
+            doubt_of(
+                priced,
+                stated.acceptances[0],
+                slots=batching.slots,
+                longest=pair.drafting.longest,
+                alpha_error=0.0 if known is None else _alpha_error(known),
+            ),
+            _promise(load.slo),
+            _arrivals(simulation, demand, trace),
+            0 if simulation.seed is None else simulation.seed,
+        ),
+        answer,
+        stated.notes,
+    )
+
+
+def _trace(load: Load) -> Requests | None:
+    from simulator.traffic.demand import read_trace
+
+    return None if load.trace is None else read_trace(load.trace)
+
+
+def _demand(load: Load, trace: Requests | None) -> Demand:
+    from simulator.traffic.demand import Demand
+
+    means = {"--prompt-tokens": load.prompt_tokens, "--output-tokens": load.output_tokens}
+    if trace is not None:
+        given = [name for name, value in means.items() if value is not None]
+        if given:
+            raise click.UsageError(f"{given[0]} cannot be combined with --trace")
+        return trace.demand
+    missing = [name for name, value in {"--rate": load.rate, **means}.items() if value is None]
+    if missing:
+        raise click.UsageError(f"give {', '.join(missing)}, or --trace")
+    assert load.prompt_tokens is not None
+    assert load.output_tokens is not None
+    return Demand(load.prompt_tokens, load.output_tokens)
+
+
+def _own_rate(trace: Requests | None) -> float:
+    assert trace is not None
+    return trace.rate
+
+
+def _promise(slo: dict[str, float] | None) -> Promise | None:
+    from simulator.traffic.served import Promise
+
+    if slo is None:
+        return None
+    first, token = (slo.get(name) for name in ("ttft", "tpot"))
+    return Promise(
+        None if first is None else first / 1e3, None if token is None else token / 1e3
+    )
+
+
+def _arrivals(
+    simulation: Simulation, demand: Demand, trace: Requests | None
+) -> Callable[[float], Requests] | None:
+    """Returns what gives the requests of a rate: the trace's own, or Poisson arrivals."""
+    if not simulation.simulate:
+        for name, value in (("--requests", simulation.requests), ("--seed", simulation.seed)):
+            if value is not None:
+                raise click.UsageError(f"{name} needs --simulate")
+        return None
+    if trace is not None:
+        if simulation.requests is not None:
+            raise click.UsageError("--requests cannot be combined with --trace")
+        return trace.at
+    count = _REQUESTS if simulation.requests is None else simulation.requests
+    seed = 0 if simulation.seed is None else simulation.seed
+    return lambda rate: demand.arrivals(rate, count, seed=seed)
+
+
+def _priced(
+    kind: CostKind,
+    settings: Any,
+    background: cost.Background,
+    demand: Demand,
+    batching: Batching,
+) -> tuple[Pricing, ...]:
+    """Returns what steps cost by batch, ascending, at the contexts that requests have."""
+    known = background.profile
+    if kind is runs.KIND:
+        found = sorted(settings.runs, key=lambda run: run.load.batch)
+        groups = groupby(found, key=lambda run: run.load.batch)
+        return tuple(runs.price_of_runs(tuple(group)) for _, group in groups)
+    if kind.settings is Profiled and known is not None and known.load:
+        batches = tuple(sorted({each.batch for each in known.load}))
+        kind, settings = measured_loads.KIND, measured_loads.Settings(batch=batches)
+    names = {each.name for each in fields(settings)}
+    if "batch" in names and settings.batch is None:
+        within = [batch for batch in _BATCHES if batch < batching.slots]
+        settings = replace(settings, batch=(*within, batching.slots))
+    if "target_config" in names and settings.context is None:
+        settings = replace(settings, context=(round(demand.context),))
+    found = sorted(prices(kind, settings, background), key=lambda price: price.batch)
+    contexts = {None if price.load is None else price.load.context for price in found}
+    if len(contexts) > 1 or len({price.batch for price in found}) < len(found):
+        raise click.UsageError("traffic needs a single cost and context")
+    return tuple(found)
+
+
+def _alpha_error(known: Profile) -> float:
+    """Returns the standard deviation of the logit of a profile's α."""
+    from math import log
+
+    low, high = known.alpha.low, known.alpha.high
+    if low is None or high is None or not 0 < low < high < 1:
+        return 0.0
+    return (log(high / (1 - high)) - log(low / (1 - low))) / (2 * _WITHIN_95)

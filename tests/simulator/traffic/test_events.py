@@ -1,0 +1,132 @@
+"""The simulation by hand, its laws, and what a full cache does."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from servers import STEP, server
+
+from simulator.acceptance.iid import Iid
+from simulator.acceptance.tokens import expected_tokens
+from simulator.traffic.blocks import KINDS, Blocks
+from simulator.traffic.demand import Demand, Requests
+from simulator.traffic.events import serve
+from simulator.traffic.outputs import drawn_blocks
+from simulator.traffic.policy import Policy
+from simulator.traffic.served import Promise, Served
+from simulator.traffic.server import Prompts
+from simulator.traffic.steady import most_rate
+
+
+def requests(*rows: tuple[float, int, int]) -> Requests:
+    times, prompts, outputs = (np.array(column) for column in zip(*rows, strict=True))
+    return Requests(times.astype(float), prompts, outputs)
+
+
+def test_two_requests_by_hand_where_prompts_are_read_apart() -> None:
+    kept = server(growing=0.001, prompt=0.1)
+    arrived = requests((0.0, 5, 11), (0.115, 5, 3))
+    served = serve(kept, arrived, Policy.fixed(kept, 0), seed=0)
+    # Two steps of 11 ms from 100 ms on; the second prompt until 222 ms; two steps of 12 ms
+    # together; six of 11 ms alone.
+    assert served.first == pytest.approx([0.1, 0.222])
+    assert served.last == pytest.approx([0.246 + 6 * 0.011, 0.246])
+
+
+def test_two_requests_by_hand_where_prompts_ride_along() -> None:
+    kept = replace(server(growing=0.001), prompts=Prompts({1: 0.01, 101: 0.06}, 50))
+    arrived = requests((0.0, 50, 11), (0.0455, 100, 2))
+    served = serve(kept, arrived, Policy.fixed(kept, 0), seed=0)
+    # 34.5 ms for the first prompt, a step of 11 ms, two of 11 + 24.5 ms with the chunks, 12 ms.
+    assert served.first == pytest.approx([0.0345, 0.0455 + 2 * 0.0355])
+    assert served.last[1] == pytest.approx(0.0455 + 2 * 0.0355 + 0.012)
+
+
+def test_every_request_gets_its_tokens_after_it_came_and_in_order() -> None:
+    kept = server(prompt=0.01)
+    arrived = Demand(1, 60).arrivals(8.0, 2000, seed=1)
+    served = serve(kept, arrived, Policy.scheduled(kept, Demand(1, 60)), seed=1)
+    assert (served.first > arrived.seconds).all()
+    assert (served.last > served.first).all()
+    assert (np.diff(served.first) >= 0).all()
+    assert served.preemptions == 0
+
+
+def test_outputs_need_the_blocks_that_renewal_theory_expects() -> None:
+    """Within 5 standard errors, missed once in a million times."""
+    blocks, generator = Blocks.of(Iid(0.7), 4), np.random.default_rng(0)
+    tokens, kinds = np.full(20_000, 200), np.zeros(20_000, dtype=np.int64)
+    for gamma, drawn in drawn_blocks(blocks, tokens, kinds, range(5), generator).items():
+        error = drawn.std() / np.sqrt(len(drawn))
+        assert abs(drawn.mean() - blocks.needed(200)[0, gamma]) <= 5 * error + 1e-9
+
+
+def test_blocks_of_an_acceptance_yield_its_tokens() -> None:
+    blocks = Blocks.of(Iid(0.7), 6)
+    assert blocks.tokens[0] == pytest.approx(expected_tokens(0.7, np.arange(7)))
+
+
+def test_requests_that_differ_have_the_alphas_of_a_beta_law() -> None:
+    blocks = Blocks.of(Iid(0.7), 3, spread=0.1)
+    alphas = blocks.stands[:, 1]
+    assert blocks.kinds == KINDS
+    assert alphas.mean() == pytest.approx(0.7, abs=0.005)
+    assert alphas.std() == pytest.approx(0.1, rel=0.1)
+    assert blocks.stands[:, 3] == pytest.approx(alphas**3)
+
+
+def test_a_full_cache_puts_back_who_came_last_and_loses_no_token() -> None:
+    tight = replace(server(), cache_tokens=1000.0)
+    arrived = Demand(100, 300).arrivals(1.5, 300, seed=2)
+    served = serve(tight, arrived, Policy.fixed(tight, 2), seed=2)
+    roomy = serve(server(), arrived, Policy.fixed(tight, 2), seed=2)
+    assert served.preemptions > 0
+    assert np.isfinite(served.last).all()
+    assert served.first_seconds.mean() > roomy.first_seconds.mean()
+
+
+def test_a_request_that_no_cache_holds_is_refused() -> None:
+    tight = replace(server(), cache_tokens=100.0)
+    with pytest.raises(ValueError, match="cache must hold a request of 400 tokens, got 100"):
+        serve(tight, requests((0.0, 100, 300)), Policy.fixed(tight, 0), seed=0)
+
+
+def test_a_schedule_is_no_slower_than_the_best_fixed_gamma() -> None:
+    kept, demand = server(growing=1e-3), Demand(1, 200)
+    schedule = Policy.scheduled(kept, demand)
+    assert [each.gamma for each in schedule.ranges] == sorted(
+        (each.gamma for each in schedule.ranges), reverse=True
+    )
+    arrived = demand.arrivals(0.6 * most_rate(kept, demand, 0), 3000, seed=3)
+
+    def mean(policy: Policy) -> float:
+        return float(serve(kept, arrived, policy, seed=3).token_seconds.mean())
+
+    best = min(mean(Policy.fixed(kept, gamma)) for gamma in range(5))
+    # Both means have a standard error of about 1 %, on the same arrivals.
+    assert mean(schedule) < 1.02 * best
+
+
+def test_gamma_by_request_gains_where_requests_differ() -> None:
+    wide = replace(server(), blocks=Blocks.of(Iid(0.6), 4, spread=0.35))
+    demand = Demand(1, 200)
+    arrived = demand.arrivals(1.0, 2000, seed=4)
+    by_request = serve(wide, arrived, Policy.by_request(wide, demand), seed=4)
+    schedule = serve(wide, arrived, Policy.scheduled(wide, demand), seed=4)
+    assert by_request.token_seconds.mean() < schedule.token_seconds.mean()
+
+
+def test_promises_are_kept_or_not() -> None:
+    arrived = requests((0.0, 1, 11), (0.0, 1, 11))
+    served = Served(arrived, np.array([0.1, 0.3]), np.array([0.2, 0.5]), 0)
+    assert served.kept(Promise(first_seconds=0.2)) == 0.5
+    assert served.kept(Promise(token_seconds=0.015)) == 0.5
+    assert served.kept(Promise(0.05, 0.05)) == 0.0
+    assert served.kept(Promise()) == 1.0
+
+
+def test_a_single_output_token_comes_with_the_prompt() -> None:
+    kept = server(prompt=0.05)
+    served = serve(kept, requests((1.0, 5, 1)), Policy.fixed(kept, 2), seed=0)
+    assert served.first == served.last == pytest.approx(1.05)
+    assert STEP < 0.05

@@ -1,0 +1,197 @@
+"""`specplan traffic`: tables over rates from every kind of cost, and what is refused."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from plan_inputs import LLAMA, PROFILE, run, run_json
+from refusals import assert_refused
+
+from estimator.profiles.profile import LoadCosts
+from estimator.profiles.profile_file import write_profile
+
+LENGTHS = "--prompt-tokens 500 --output-tokens 200"
+TIMES = "--alpha 0.7 --target-ms 10 --draft-ms 1 --prompt-ms 20"
+RUNS = (
+    "--run gamma=0,tpot=7,batch=1 --run gamma=0,tpot=11,batch=16 --run gamma=3,tpot=4,length=2.8,"
+    "batch=1 --run gamma=3,tpot=14,length=2.8,batch=16 --prompt-ms 40 --slots 64"
+)
+
+
+@pytest.fixture
+def gpu(tmp_path: Path) -> str:
+    """Options of an 8B target and a draft of 2 of its layers on an H100, alpha 0.7."""
+    target, draft = tmp_path / "target.json", tmp_path / "draft.json"
+    target.write_text(json.dumps(LLAMA), encoding="utf-8")
+    draft.write_text(json.dumps(LLAMA | {"num_hidden_layers": 2}), encoding="utf-8")
+    return f"--target-config {target} --draft-config {draft} --gpu h100 --alpha 0.7"
+
+
+def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(gpu: str) -> None:
+    found = run_json(f"--rate 1,20 {LENGTHS} {gpu}", "traffic")
+    rows = found["rows"]
+    assert [(row["rate"], row["speculation"]) for row in rows] == [
+        (1, False), (1, True), (20, False), (20, True),
+    ]  # fmt: skip
+    assert all(row["stable"] for row in rows)
+    assert rows[0]["tpot_ms"] > rows[1]["tpot_ms"]
+    for row in rows:
+        assert row["batch"] == pytest.approx(row["rate"] * 199 * row["tpot_ms"] / 1e3)
+        assert row["tokens_per_second"] == row["rate"] * 200
+        assert row["request_ms"] == pytest.approx(row["ttft_ms"] + 199 * row["tpot_ms"])
+        assert row["tpot_ms_low"] is None
+    assert found["schedule"][0]["first_batch"] == 1
+    assert found["schedule"][-1]["last_batch"] == found["most_sequences"] == 256
+    text = run(f"--rate 1,20 {LENGTHS} {gpu}", "traffic").stdout
+    assert "requests/s  gamma  batch  ms/token  TTFT ms  tokens/s" in text
+    assert f"The server bears {found['most_requests_per_second']:.4g} requests/s" in text
+
+
+def test_a_draft_too_long_for_the_load_loses_above_the_break_even_rate(gpu: str) -> None:
+    found = run_json(f"--rate 1 {LENGTHS} {gpu} --gamma 8", "traffic")
+    edge = found["break_even_rate"]
+    assert 0 < edge < found["most_requests_per_second_without"]
+    below, above = (
+        run_json(f"--rate {share * edge} {LENGTHS} {gpu} --gamma 8", "traffic")["rows"]
+        for share in (0.98, 1.02)
+    )
+    assert below[1]["request_ms"] < below[0]["request_ms"]
+    assert not above[1]["stable"] or above[1]["request_ms"] > above[0]["request_ms"]
+    assert f"Above {edge:.3g} requests/s speculation lengthens" in run(
+        f"--rate 1 {LENGTHS} {gpu} --gamma 8", "traffic"
+    ).stdout
+
+
+def test_an_engine_and_runs_give_intervals(gpu: str) -> None:
+    for costs in (f"{gpu} --engine vllm", RUNS):
+        found = run_json(f"--rate 1 {LENGTHS} {costs}", "traffic")
+        for row in found["rows"]:
+            assert row["tpot_ms_low"] < row["tpot_ms"] < row["tpot_ms_high"]
+        most = found["most_requests_per_second"]
+        assert found["most_requests_per_second_low"] < most < found["most_requests_per_second_high"]
+
+
+def test_runs_of_several_batches_are_met_at_their_batch() -> None:
+    found = run_json(f"--rate 0.01 {LENGTHS} {RUNS} --gamma 3", "traffic")["rows"]
+    assert found[0]["tpot_ms"] == pytest.approx(7, rel=0.02)
+    assert found[1]["tpot_ms"] == pytest.approx(4, rel=0.05)
+
+
+def test_a_profile_gives_its_acceptance_and_its_costs_by_batch(tmp_path: Path) -> None:
+    loads = tuple(
+        LoadCosts(batch, 64, {1: 10.0 * batch, 5: 12.0 * batch}, 1.0, {1: 1.0}, 0.0)
+        for batch in (1, 4)
+    )
+    plain, loaded = tmp_path / "plain.json", tmp_path / "loaded.json"
+    write_profile(PROFILE, plain)
+    write_profile(replace(PROFILE, load=loads), loaded)
+    words = f"--rate 0.2 {LENGTHS} --prompt-ms 20 --slots 4 --gamma 2"
+    flat, grown = (
+        run(f"{words} --profile {path} --json", "traffic") for path in (plain, loaded)
+    )
+    assert "Warning: steps are priced at batch 1 alone" in flat.stderr
+    assert grown.stderr == ""
+    slow, quick = (json.loads(each.stdout)["rows"] for each in (grown, flat))
+    assert slow[0]["tpot_ms"] > quick[0]["tpot_ms"]
+
+
+def test_memory_bounds_the_sequences(gpu: str) -> None:
+    bounded = run_json(f"--rate 0.1 {LENGTHS} {gpu} --cache-tokens 5000", "traffic")
+    assert bounded["most_sequences"] == int(5000 / 600)
+    long = run_json(f"--rate 0.1 --prompt-tokens 9000 --output-tokens 2000 {gpu}", "traffic")
+    assert 1 < long["most_sequences"] < 256
+
+
+def test_prompts_apart_slow_decoding_more_than_chunks(gpu: str) -> None:
+    apart, chunked = (
+        run_json(f"--rate 10 {LENGTHS} {gpu} --chunk-tokens {chunk}", "traffic")["rows"]
+        for chunk in (0, 2048)
+    )
+    assert apart[0]["tpot_ms"] > chunked[0]["tpot_ms"]
+
+
+def test_the_simulation_stands_beside_the_closed_form(gpu: str) -> None:
+    words = f"--rate 10 {LENGTHS} {gpu} --simulate --requests 2000 --alpha-spread 0.1"
+    found = run_json(f"{words} --slo ttft=500,tpot=7", "traffic")
+    by_policy = {each["policy"]: each for each in found["simulated"]}
+    assert list(by_policy) == ["none", "fixed", "schedule", "request"]
+    for row, policy in zip(found["rows"], ("none", "fixed"), strict=True):
+        assert by_policy[policy]["tpot_ms"] == pytest.approx(row["tpot_ms"], rel=0.1)
+    fixed = by_policy["fixed"]
+    assert fixed["tpot_ms_p50"] < fixed["tpot_ms_p90"] < fixed["tpot_ms_p99"]
+    assert 0 <= fixed["goodput"] <= 10
+    assert found["slo_requests_per_second"] > 0
+    assert run_json(f"{words} --seed 1", "traffic") != run_json(f"{words} --seed 2", "traffic")
+
+
+def test_a_trace_gives_its_own_rate_and_lengths(gpu: str, tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    rows = "".join(f"{i / 2},{300 + i},{50 + i}\n" for i in range(100))
+    path.write_text("time,prompt_tokens,output_tokens\n" + rows, encoding="utf-8")
+    found = run_json(f"--trace {path} {gpu} --simulate", "traffic")
+    assert found["rows"][0]["rate"] == pytest.approx(2.0)
+    assert found["output_tokens"] == 99.5
+    assert len(found["simulated"]) == 3
+    assert run_json(f"--trace {path} {gpu} --rate 3", "traffic")["rows"][0]["rate"] == 3
+
+
+def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
+    path = tmp_path / "traffic.png"
+    assert run(f"--rate 1 {LENGTHS} {gpu} --gamma 4 --figure {path}", "traffic").exit_code == 0
+    assert path.read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (f"--rate 1,900 {LENGTHS} GPU", "the most that the server bears, got 900"),
+        (f"--rate 0 {LENGTHS} GPU", "rate must lie between 0 and"),
+        (f"--rate -1 {LENGTHS} GPU", "rate must lie between 0 and"),
+        (f"--rate 1 {LENGTHS} GPU --slo tpot=0.1", "slo tpot must be at least"),
+        (f"--rate 1 {LENGTHS} GPU --slo ttft=0.1", "ms, what an idle server takes, got 0.1"),
+        (f"--rate 1 {LENGTHS} GPU --slo tpot=0", "must be ttft=MS, tpot=MS or both, above 0"),
+        (f"--rate 1 {LENGTHS} GPU --slo speed=9", "must be ttft=MS, tpot=MS or both, above 0"),
+        (f"--rate 1 {LENGTHS} GPU --cache-tokens 100", "cache must hold a request of 700 tokens"),
+        (f"--rate 1 {LENGTHS} GPU --slots 0", "--slots must be at least 1, got 0"),
+        (f"--rate 1 {LENGTHS} GPU --gamma 0", "gamma must be at least 1, got 0"),
+        (f"--rate 1 {LENGTHS} GPU --chunk-tokens -1", "chunk must be at least 1, got -1"),
+        (f"--rate 1 {LENGTHS} GPU --alpha-spread 0.6", "alpha-spread must lie in [0, 0.458)"),
+        (f"--rate 1 {LENGTHS} GPU --requests 5", "--requests needs --simulate"),
+        (f"--rate 1 {LENGTHS} GPU --simulate --requests 0", "requests must be at least 1, got 0"),
+        (f"--rate 1 {LENGTHS} GPU --context 100,200", "traffic needs a single cost and context"),
+        (f"--rate 1 {LENGTHS} --alpha 0.7 --c 0.1", "--c tells no times"),
+        (f"--rate 1 {LENGTHS} --alpha 0.6,0.7 --target-ms 9 --draft-ms 1", "single acceptance"),
+        (f"--rate 1 {LENGTHS} --slots 1 --alpha 0.7 --target-ms 9 --draft-ms 1", "--prompt-ms"),
+        (f"{LENGTHS} GPU", "give --rate, or --trace"),
+        ("--rate 1 --output-tokens 5 GPU", "give --prompt-tokens, or --trace"),
+        ("--rate 1 --prompt-tokens 0 --output-tokens 5 GPU", "prompt_tokens must be at least 1"),
+        (f"--rate 1 {LENGTHS}", "give the acceptance"),
+    ],
+)
+def test_what_cannot_be_is_refused(words: str, message: str, gpu: str) -> None:
+    assert_refused(run(words.replace("GPU", gpu), "traffic"), message)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ("", "trace must have at least one request, got none"),
+        ("5,9,9\n4,9,9\n", "trace must be sorted by time, got 4 after 5"),
+        ("0,-9,9\n1,9,9\n", "prompt_tokens of a request must be at least 1, got -9"),
+        ("7,9,9\n", "trace must last longer than 0 seconds, or --rate be given"),
+    ],
+)
+def test_traces_that_cannot_be_are_refused(
+    rows: str, message: str, gpu: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("time,prompt_tokens,output_tokens\n" + rows, encoding="utf-8")
+    assert_refused(run(f"--trace {path} {gpu}", "traffic"), message)
+
+
+def test_lengths_beside_a_trace_are_refused(gpu: str, tmp_path: Path) -> None:
+    path = tmp_path / "trace.csv"
+    path.write_text("time,prompt_tokens,output_tokens\n0,5,5\n1,5,5\n", encoding="utf-8")
+    refused = run(f"--trace {path} --output-tokens 9 {gpu}", "traffic")
+    assert_refused(refused, "--output-tokens cannot be combined with --trace")
