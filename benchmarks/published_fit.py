@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from published_rows import Row
+from scipy.special import ndtri
 
 from simulator.cost.evidence import Evidence
 from simulator.cost.parameters import COUNT, PARAMETERS
 from simulator.cost.posterior import Prior, conclude
+from simulator.cost.published_prior import FEW_SOURCES
 from simulator.cost.runs import Run
 
 ROUNDS = 12
@@ -36,6 +38,8 @@ FIRST_DEVIATIONS = np.array([FIRST[name][1] for name in PARAMETERS])
 RIDGE, RIDGE_BOTH = 2.0, 6.0
 # As many deployments as the first covariance and each group's errors count for.
 COVARIANCE_COUNT, ERROR_COUNT = 3.0, 2.0
+# As many sources as shrink the doubt of a kind of draft towards that of all.
+DOUBT_COUNT = 2.0
 LEAST_LEVEL, MOST_LEVEL, LEAST_RATIO = 0.02, 0.2, 0.015
 
 
@@ -88,20 +92,19 @@ def fit(rows: Sequence[Row]) -> dict[str, Any]:
             squares.append(_squares(each, doubt))
         errors = _errors(deployed, weights, np.array(squares))
         found = np.array([each.logs for each in deployed])
-        weighted = design.T * weights
-        target = weighted @ found
-        target[0] += ridge[0, 0] * FIRST_LOGS
-        effects = np.linalg.solve(weighted @ design + ridge, target)
+        effects = _effects(design, weights, ridge, found)
         off = found - design @ effects
         first = COVARIANCE_COUNT / 2 * np.diag(FIRST_DEVIATIONS**2)
         total = COVARIANCE_COUNT + weights.sum()
         covariance = (first + (off.T * weights) @ off + doubts) / total
+    doubts_of = _doubts(deployed, weights, design, ridge, covariance)
     return {
         "parameters": list(PARAMETERS),
         "deployments": len(deployed),
         "mean": _rounded(effects[0]),
         "effects": {name: _rounded(row) for name, row in zip(names, effects[1:], strict=True)},
         "covariance": [_rounded(row) for row in covariance],
+        "doubts": {name: float(f"{doubt:.4g}") for name, doubt in sorted(doubts_of.items())},
         "errors": {name: _rounded(pair) for name, pair in sorted(errors.items())},
     }
 
@@ -151,6 +154,55 @@ def _errors(
         each.ratio = max(float(np.sqrt(own[1])), LEAST_RATIO)
     roots = {name: np.sqrt(value) for name, value in {**by_group, "all": overall}.items()}
     return {name: (min(float(a), MOST_LEVEL), float(b)) for name, (a, b) in roots.items()}
+
+
+def _doubts(
+    deployed: Sequence[Deployed],
+    weights: NDArray[np.float64],
+    design: NDArray[np.float64],
+    ridge: NDArray[np.float64],
+    covariance: NDArray[np.float64],
+) -> dict[str, float]:
+    """Returns by how much deviations are too small, at least 1, for each kind of draft.
+
+    Every source's gains are foretold by the means without it; the 90 % quantile of how many
+    deviations they are off, over a normal law's, shrunk to 1 where few sources tell.
+    """
+    owners = np.array([each.first.owner for each in deployed])
+    found = np.array([each.logs for each in deployed])
+    off: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
+    for owner in set(owners):
+        others = owners != owner
+        effects = _effects(design[others], weights[others], ridge, found[others])
+        for index in np.flatnonzero(~others):
+            each, mean = deployed[index], design[index] @ effects
+            gains = each.evidence.paired
+            slopes = each.evidence.slopes(mean)[gains]
+            own = FEW_SOURCES * np.einsum("ij,jk,ik->i", slopes, covariance, slopes)
+            far = np.abs(each.evidence.misfit(mean)[gains]) / np.sqrt(own + each.ratio**2)
+            of_kind = off[each.first.traits.draft]
+            of_kind += [(float(one), each.weight / len(far), owner) for one in far]
+    doubts = {}
+    for name, rows in off.items():
+        far, weight = (np.array(column) for column in list(zip(*sorted(rows), strict=True))[:2])
+        quantile = far[np.searchsorted(np.cumsum(weight), 0.9 * weight.sum())]
+        sources = len({owner for *_, owner in rows})
+        share = sources / (sources + DOUBT_COUNT)
+        doubts[name] = max(1.0, float(quantile / ndtri(0.95)) ** share)
+    return doubts
+
+
+def _effects(
+    design: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    ridge: NDArray[np.float64],
+    found: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Returns the mean and what each trait adds to it, by ridge regression."""
+    weighted = design.T * weights
+    target = weighted @ found
+    target[0] += ridge[0, 0] * FIRST_LOGS
+    return np.asarray(np.linalg.solve(weighted @ design + ridge, target))
 
 
 def _rounded(values: Any) -> list[float]:

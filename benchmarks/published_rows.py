@@ -15,13 +15,14 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from published_machines import BatchExpanding, Remembered
+
 from simulator.cost.catalogue import find_hardware
 from simulator.cost.draft_shape import DraftShape
 from simulator.cost.hardware import Hardware, own_hardware
 from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
 from simulator.cost.number_formats import FORMATS, NumberFormat
-from simulator.cost.parameters import Work
 from simulator.cost.published_prior import Traits
 from simulator.cost.roofline import Conditions
 from simulator.cost.roofline_cost import Deployment
@@ -34,31 +35,6 @@ KNOWN: dict[str, Any] = json.loads((HERE / "published_models.json").read_text(en
 USUAL_CONTEXT, USUAL_PROMPTS = 1000, 1.0
 # GPUs where a page does not say: the fewest whose memory the weights fill no further than this.
 FULLEST = 0.85
-
-
-class Remembered(Machine):
-    """A deployment whose works are computed once."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._works: dict[tuple[Any, ...], Work] = {}
-
-    def plain_work(self, load: LoadPoint) -> Work:
-        return self._work("plain_work", load)
-
-    def prompt_work(self, load: LoadPoint) -> Work:
-        return self._work("prompt_work", load)
-
-    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        return self._work("drafting_work", load, drafting)
-
-    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        return self._work("checking_work", load, drafting)
-
-    def _work(self, *asked: Any) -> Work:
-        if asked not in self._works:
-            self._works[asked] = getattr(self._machine, asked[0])(*asked[1:])
-        return self._works[asked]
 
 
 @dataclass(frozen=True)
@@ -86,9 +62,7 @@ class Row:
 
     @property
     def traits(self) -> Traits:
-        engine = self.facts["engine"]
-        if engine == "vllm" and self.facts["version"].startswith("0.6"):
-            engine = "vllm-v0"
+        engine = "vllm-v0" if _expands_batch(self.facts) else self.facts["engine"]
         weights = self.facts["weights"].removeprefix("experts ")
         kinds = {"bfloat16": "plain", "fp8": "fp8", "nvfp4": "fp4", "int4": "int4"}
         mixture = any(
@@ -150,22 +124,28 @@ def _row(facts: dict[str, str]) -> Row:
     drafting = Drafting(gamma, int(facts["width"] or 1), verified)
     return Row(
         facts,
-        _machine(*(facts[name] for name in names)),
+        _machine(*(facts[name] for name in names), expands=_expands_batch(facts)),
         Run(load, float(facts["without_ms"]) / 1e3),
         Run(load, float(facts["with_ms"]) / 1e3, drafting, float(facts["length"])),
     )
 
 
+def _expands_batch(facts: dict[str, str]) -> bool:
+    return facts["engine"] == "vllm" and facts["version"].startswith("0.6")
+
+
 @cache
-def _machine(shape: str, weights: str, draft: str, gpu: str, tp: str, dcp: str) -> Machine:
+def _machine(*names: str, expands: bool) -> Machine:
+    shape, weights, draft, gpu, tp, dcp = names
     target = _model(shape, weights, share=int(dcp or 1))
     hardware = _hardware(gpu)
     fits = [n for n in (1, 2, 4) if target.weight_bytes / n < FULLEST * hardware.memory_bytes]
     gpus = int(tp) if tp else (*fits, 8)[0]
     if hardware.link_bandwidth is None:
         gpus = 1
+    served = BatchExpanding if expands else Served
     return Remembered(
-        Served(Deployment(target, _draft(draft, target), hardware, Conditions(tp=gpus)))
+        served(Deployment(target, _draft(draft, target), hardware, Conditions(tp=gpus)))
     )
 
 

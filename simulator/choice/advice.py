@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 # What a smaller γ may lose, besides not being significantly worse.
-NEAR = 0.02
+NEAR = 0.01
 # One-sided: a doubt of 5 % that the other is better.
 SIGNIFICANT = 1.6449
 # A run has to promise this share of speed to be worth its while.
@@ -36,7 +36,8 @@ class NextRun:
 class Advice:
     """What doubtful speed-ups lead to.
 
-    gamma: the smallest γ that is not significantly worse than the best; 0 where no gain is certain.
+    gamma: the smallest γ that is not significantly worse than the best; 0 where a loss is as likely
+      as a gain. Differences between γ are surer than any one's gain: their doubts are shared.
     best: the γ of the largest mean, if only by a hair; 0 if that is below 1.
     certain: whether the 90 % interval of the best one's speed-up lies above 1.
     next_run: None where no run is worth its while.
@@ -78,12 +79,13 @@ def advise(
     deviation = float(np.sqrt(covariance[top, top] + error**2))
     certain = bool(mean[top] - SIGNIFICANT * deviation > 0)
     smallest = next(index for index in range(count) if _good(index, top, mean, covariance))
+    gains = bool(mean[top] > 0)
     total = np.zeros((count + 1, count + 1))
     total[1:, 1:] = covariance + error**2
     every = np.concatenate([[0], gammas])
     return Advice(
-        gamma=int(gammas[smallest]) if certain else 0,
-        best=int(gammas[top]) if mean[top] > 0 else 0,
+        gamma=int(gammas[smallest]) if gains else 0,
+        best=int(gammas[top]) if gains else 0,
         certain=certain,
         next_run=_next_run(every, np.concatenate([[0.0], mean]), total, {0, *tried}),
     )

@@ -2,7 +2,8 @@
 
 `benchmarks/published_speculation.py --fit` writes published_prior.json: of the logarithms of the
 parameters one mean over all deployments, what each trait adds to it (shrunk towards nothing, the
-fewer deployments have it the more), and the covariance of deployments about their means.
+fewer deployments have it the more), the covariance of deployments about their means, and by how
+much a source's gains were further off than that for each kind of draft.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ import numpy as np
 from simulator.cost.parameters import PARAMETERS
 from simulator.cost.posterior import Prior
 
-ENGINES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "transformers")
 DRAFTS = ("EAGLE", "EAGLE tree", "MTP", "block", "model", "n-gram")
 # By the kinds of simulator.cost.draft_shape.
 DRAFT_OF_KIND: Mapping[str, str] = {
@@ -34,6 +34,7 @@ DRAFT_OF_KIND: Mapping[str, str] = {
     "Domino": "block",
     "MLP speculator": "block",
     "Gemma assistant": "MTP",
+    "PARD": "block",
 }
 # Few sources tell of the means: their own doubt, over the covariance about them. An engine or a
 # draft that no row has is in more doubt, and so are the model's errors for it.
@@ -44,7 +45,8 @@ FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
 class Traits:
     """What tells kinds of deployments apart.
 
-    engine: its family, a name of ENGINES or of the fitted data; None: not known.
+    engine: its family, as the fitted data names it; None: not known. One that no row has is in more
+      doubt.
     draft: a name of DRAFTS.
     weights: "plain" (16 bits), "fp8", "fp4", "int4" or "gguf": how the target's are stored.
     mixture: whether the target is a mixture of experts.
@@ -81,10 +83,8 @@ def published_prior(traits: Traits, *, effects: Mapping[str, Any] | None = None)
       effects: what a fit found; None: what the package has.
 
     Raises:
-      ValueError: if the engine or the kind of draft is unknown.
+      ValueError: if the kind of draft is unknown.
     """
-    if traits.engine is not None and traits.engine not in (*ENGINES, "vllm-v0"):
-        raise ValueError(f"engine must be one of {', '.join(ENGINES)}, got {traits.engine}")
     if traits.draft not in DRAFTS:
         raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")
     fitted = _published() if effects is None else effects
@@ -99,7 +99,8 @@ def published_prior(traits: Traits, *, effects: Mapping[str, Any] | None = None)
         level, ratio = fitted["errors"][traits.group]
     else:
         level, ratio = (UNKNOWN_ERROR * error for error in fitted["errors"]["all"])
-    return Prior(logs, doubt * np.array(fitted["covariance"]), level, ratio)
+    wider = fitted["doubts"].get(traits.draft, 1.0) ** 2
+    return Prior(logs, doubt * wider * np.array(fitted["covariance"]), level, ratio)
 
 
 def vague_prior(step_seconds: Sequence[float]) -> Prior:

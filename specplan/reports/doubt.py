@@ -38,14 +38,13 @@ def doubt_lines(doubt: DoubtfulPlan) -> list[str]:
             f"90 %: {gain.low[at]:.2f} to {gain.high[at]:.2f}."
         )
 
-    if advice.certain:
+    if advice.gamma > 0:
         tokens = "1 token" if advice.gamma == 1 else f"{advice.gamma} tokens"
         lines.append(f"Draft {tokens} per block: {gains(advice.gamma)}")
+        if not advice.certain:
+            lines.append("No gain is certain: compare it with the target alone before you keep it.")
         if advice.best != advice.gamma:
             lines.append(f"Gamma {advice.best} is best on average, and not significantly better.")
-    elif advice.best > 0:
-        best = f"Gamma {advice.best} is best on average, with {gains(advice.best)}"
-        lines.append(f"Do not speculate: no gain is certain. {best}")
     else:
         top = int(gain.middle.argmax()) + 1
         lines.append(f"On average no gamma gains: gamma {top} has {gains(top)}")

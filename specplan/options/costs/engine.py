@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from engines.registry import engine_kinds
 from simulator.cost.pricing import Pricing
 from specplan.options.cost import Background, CostKind
 from specplan.options.costs import roofline
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
 
 _FORMATS = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4",
             "q8_0": "gguf", "q4_0": "gguf"}  # fmt: skip
-_FAMILIES = ("vllm", "sglang", "llama.cpp", "tensorrt-llm", "transformers")
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Settings(roofline.Settings, Runs):
 
     engine_family: str | None = option(
         "--engine",
-        type=click.Choice(_FAMILIES),
+        type=click.Choice(tuple(engine_kinds())),
         help="With --target-config: whose times beside the models are assumed, as published "
         "measurements have them; every gamma with its interval.",
     )

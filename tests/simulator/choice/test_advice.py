@@ -17,8 +17,8 @@ def test_without_doubt_the_advice_is_the_best_gamma_and_no_run() -> None:
     assert (advice.gamma, advice.best, advice.certain, advice.next_run) == (3, 3, True, None)
 
 
-def test_the_smallest_gamma_within_the_doubt_and_two_percent_is_advised() -> None:
-    mean = np.log([1.485, 1.5, 1.5001])
+def test_the_smallest_gamma_within_the_doubt_and_one_percent_is_advised() -> None:
+    mean = np.log([1.49, 1.5, 1.5001])
     assert advise(GAMMAS, mean, diagonal(0.02, 0.02, 0.02)).gamma == 1
     # Surely worse, by however little.
     assert advise(GAMMAS, mean, diagonal(1e-6, 1e-6, 1e-6)).gamma == 5
@@ -34,9 +34,9 @@ def test_what_gammas_share_does_not_blur_their_order() -> None:
     assert advice.certain
 
 
-def test_where_no_gain_is_certain_nothing_is_advised_but_a_run() -> None:
+def test_where_no_gain_is_certain_the_likely_one_is_advised_with_a_run() -> None:
     advice = advise(GAMMAS, np.log([1.0, 1.1, 1.05]), diagonal(0.2, 0.2, 0.2))
-    assert (advice.gamma, advice.best, advice.certain) == (0, 3, False)
+    assert (advice.gamma, advice.best, advice.certain) == (3, 3, False)
     assert advice.next_run is not None
     assert advice.next_run.gamma == 3
     # The model's own error counts, too.
@@ -44,6 +44,12 @@ def test_where_no_gain_is_certain_nothing_is_advised_but_a_run() -> None:
     assert not advise(
         GAMMAS, np.log([1.0, 1.1, 1.05]), diagonal(0.01, 0.01, 0.01), error=0.1
     ).certain
+
+
+def test_where_a_loss_is_likelier_than_a_gain_nothing_is_advised() -> None:
+    advice = advise(GAMMAS, np.log([0.9, 0.99, 0.7]), diagonal(0.3, 0.3, 0.3))
+    assert (advice.gamma, advice.best, advice.certain) == (0, 0, False)
+    assert advice.next_run is not None
 
 
 def test_a_loss_that_is_certain_means_not_to_speculate() -> None:

@@ -96,7 +96,7 @@ def test_runs_are_read_in_every_form(text: str, seconds: float, length: float) -
         ("--run gamma=1,tpot=4,length=2 --run gamma=1,tpot=9,length=2,batch=8",
          "--run of several batches or contexts needs --target-config"),
         ("--engine vllm --alpha 0.7 --c 0.1", "--c cannot be combined with --engine"),
-        ("--engine vlm --alpha 0.7", "'vlm' is not one of 'vllm', 'sglang'"),
+        ("--engine vlm --alpha 0.7", "'vlm' is not one of 'llama.cpp', 'sglang'"),
     ],
 )  # fmt: skip
 def test_runs_that_cannot_be_are_refused_in_one_line(text: str, message: str) -> None:
