@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,23 +38,39 @@ class Models:
 
 
 @dataclass(frozen=True, slots=True)
+class Drafted:
+    """What an engine is to draft with.
+
+    name: of the draft, or its folder.
+    kind: what it is (`simulator.cost.draft_shape.DraftKind`).
+    """
+
+    name: str
+    kind: str = "model"
+
+
+@dataclass(frozen=True, slots=True)
 class Exports:
     """What makes an engine draft as planned, as text that is ready to paste.
 
-    fixed: exactly γ tokens a block, γ >= 1. Takes γ, the draft's name, how it drafts (None: not
-      known) and how drafts are judged.
+    methods: the engine's names for drafts, by their kind (Drafted); it loads no others.
+    fixed: exactly γ tokens a block, γ >= 1. Takes γ, the draft, how it drafts (None: not known) and
+      how drafts are judged.
     draft_sampling: how the engine drafts unless told otherwise; None: its flags always say.
     judges_blocks: whether it can judge a draft as a whole (Sun et al. 2024).
-    schedule: γ by batch size. Takes the ranges, not all of γ 0, the draft's name and what it is
-      (`simulator.cost.draft_shape.DraftKind`); None: the engine takes none.
+    schedule: γ by batch size. Takes the ranges, not all of γ 0, and the draft; None: the engine
+      takes none.
+    scheduled: kinds of drafts that it schedules; None: all that it loads.
     lookup: at most γ tokens by lookup. Takes γ and the longest match; None: the engine has none.
     tree: trees of drafts. Takes depth, the most children of a node, and nodes; None: likewise.
     """
 
-    fixed: Callable[[int, str, DraftSampling | None, Verification | None], str]
+    methods: Mapping[str, str]
+    fixed: Callable[[int, Drafted, DraftSampling | None, Verification | None], str]
     draft_sampling: DraftSampling | None
     judges_blocks: bool = False
-    schedule: Callable[[Sequence[Range], str, str], str] | None = None
+    schedule: Callable[[Sequence[Range], Drafted], str] | None = None
+    scheduled: frozenset[str] | None = None
     lookup: Callable[[int, int], str] | None = None
     tree: Callable[[int, int, int], str] | None = None
 

@@ -5,17 +5,25 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING
 
-from engines.kind import EngineKind, Exports, Printed, later
+from engines.kind import Drafted, EngineKind, Exports, Printed, later
 
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling
 
 
-def _fixed(gamma: int, draft: str, sampling: DraftSampling | None, *_: object) -> str:
+METHODS = {
+    "model": "draft-simple", "EAGLE-3": "draft-eagle3", "MTP": "draft-mtp",
+    "DFlash": "draft-dflash", "DSpark": "draft-dspark",
+}  # fmt: skip
+
+
+def _fixed(gamma: int, draft: Drafted, sampling: DraftSampling | None, *_: object) -> str:
     # p-min 0: draft on however unsure the draft is. Builds before May 2026 say --draft-max.
     drawn = " --spec-draft-sampling probabilistic" if sampling == "sampled" else ""
+    # The layer of multi-token prediction is in the target's own file.
+    model = "" if draft.kind == "MTP" else f" --model-draft {shlex.quote(draft.name)}"
     return (
-        f"--spec-type draft-simple --model-draft {shlex.quote(draft)}"
+        f"--spec-type {METHODS[draft.kind]}{model}"
         f" --spec-draft-n-max {gamma} --spec-draft-p-min 0{drawn}"
     )
 
@@ -44,5 +52,5 @@ KIND = EngineKind(
         ),
     ),
     # The likeliest token, unless --spec-draft-sampling says otherwise.
-    exports=Exports(_fixed, draft_sampling="argmax", lookup=_lookup),
+    exports=Exports(METHODS, _fixed, draft_sampling="argmax", lookup=_lookup),
 )

@@ -7,32 +7,41 @@ import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import EngineKind, Exports, Printed, later
+from engines.kind import Drafted, EngineKind, Exports, Printed, later
 
 if TYPE_CHECKING:
     from simulator.choice.schedule import Range
 
 
-def _fixed(gamma: int, draft: str, *_: object) -> str:
-    # A draft whose top-k is 1 is a chain.
-    return (
-        f"--speculative-algorithm STANDALONE --speculative-draft-model-path {shlex.quote(draft)} "
-        + _tree(gamma, 1, gamma)
-    )
+METHODS = {
+    "model": "STANDALONE", "EAGLE": "EAGLE", "EAGLE-3": "EAGLE3", "P-EAGLE": "EAGLE3",
+    "MTP": "EAGLE", "DFlash": "DFLASH", "DSpark": "DSPARK",
+}  # fmt: skip
+_BLOCKS = ("DFlash", "DSpark")
 
 
-def _schedule(ranges: Sequence[Range], draft: str, kind: str) -> str:
+def _loaded(draft: Drafted) -> str:
+    # The layer of multi-token prediction is in the target's own checkpoint.
+    path = f" --speculative-draft-model-path {shlex.quote(draft.name)}"
+    return f"--speculative-algorithm {METHODS[draft.kind]}" + ("" if draft.kind == "MTP" else path)
+
+
+def _fixed(gamma: int, draft: Drafted, *_: object) -> str:
+    # A block drafter takes no steps; a draft whose top-k is 1 is a chain.
+    block = f"--speculative-num-draft-tokens {gamma + 1}"
+    return f"{_loaded(draft)} {block if draft.kind in _BLOCKS else _tree(gamma, 1, gamma)}"
+
+
+def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
     # A batch takes the steps of the largest batch size named that is not above it. Given one number
     # of steps for each it does not adapt to what was accepted; it drafts of its EAGLE kinds alone.
     slots = {str(each.first_batch): {"candidate_steps": [each.gamma]} for each in ranges}
     steps = max(each.gamma for each in ranges)
-    algorithm = "EAGLE3" if kind in ("EAGLE-3", "P-EAGLE") else "EAGLE"
     return "\n".join(
         (
-            "# adaptive.json:",
+            "# adaptive.json, looked up by the batch that SGLang pads to the size of a graph:",
             json.dumps(slots),
-            f"--speculative-algorithm {algorithm} --speculative-draft-model-path "
-            f"{shlex.quote(draft)} --speculative-eagle-topk 1 --speculative-num-steps {steps} "
+            f"{_loaded(draft)} --speculative-eagle-topk 1 --speculative-num-steps {steps} "
             f"--speculative-num-draft-tokens {steps + 1} --speculative-adaptive "
             "--speculative-adaptive-config adaptive.json",
         )
@@ -59,5 +68,12 @@ KIND = EngineKind(
             "SGLang's bench_serving",
         ),
     ),
-    exports=Exports(_fixed, draft_sampling="argmax", schedule=_schedule, tree=_tree),
+    exports=Exports(
+        METHODS,
+        _fixed,
+        draft_sampling="argmax",
+        schedule=_schedule,
+        scheduled=frozenset({"EAGLE", "EAGLE-3", "P-EAGLE", "MTP"}),
+        tree=_tree,
+    ),
 )

@@ -5,10 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import EngineKind, Exports
+from engines.kind import Drafted, EngineKind, Exports
 
 if TYPE_CHECKING:
     from simulator.choice.schedule import Range
+
+
+METHODS = {
+    "model": "DraftTarget", "PARD": "PARD", "EAGLE-3": "Eagle3", "MTP": "MTP", "DFlash": "DFlash",
+}  # fmt: skip
 
 
 def _config(decoding_type: str, **settings: object) -> str:
@@ -23,16 +28,20 @@ def _config(decoding_type: str, **settings: object) -> str:
     )
 
 
-def _fixed(gamma: int, draft: str, *_: object) -> str:
-    return _config("DraftTarget", speculative_model=draft, max_draft_len=gamma)
+def _drafting(draft: Drafted, **settings: object) -> str:
+    model = {} if draft.kind == "MTP" else {"speculative_model": draft.name}
+    return _config(METHODS[draft.kind], **model, **settings)
 
 
-def _schedule(ranges: Sequence[Range], draft: str, kind: str) -> str:
+def _fixed(gamma: int, draft: Drafted, *_: object) -> str:
+    return _drafting(draft, max_draft_len=gamma)
+
+
+def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
     # Batch sizes beyond the last one draft nothing.
     paying = {each.last_batch: each.gamma for each in ranges if each.gamma > 0}
-    return _config(
-        {"EAGLE-3": "Eagle3", "MTP": "MTP"}.get(kind, "DraftTarget"),
-        **({} if kind == "MTP" else {"speculative_model": draft}),
+    return _drafting(
+        draft,
         max_draft_len=max(paying.values()),
         draft_len_schedule="{" + ", ".join(f"{b}: {g}" for b, g in paying.items()) + "}",
     )
@@ -45,5 +54,5 @@ def _lookup(gamma: int, longest: int) -> str:
 KIND = EngineKind(
     name="tensorrt-llm",
     title="TensorRT-LLM",
-    exports=Exports(_fixed, draft_sampling="argmax", schedule=_schedule, lookup=_lookup),
+    exports=Exports(METHODS, _fixed, draft_sampling="argmax", schedule=_schedule, lookup=_lookup),
 )

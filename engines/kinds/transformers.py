@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from engines.kind import EngineKind, Exports, later
+from engines.kind import Drafted, EngineKind, Exports, later
 
 
-def _fixed(gamma: int, _draft: str, *_: object) -> str:
+def _fixed(gamma: int, _draft: Drafted, *_: object) -> str:
     # Without the last two lines its own schedule changes gamma while it generates.
     return "\n".join(
         (
@@ -29,5 +29,7 @@ KIND = EngineKind(
     # The assistant draws as the target does.
     draft_samplings=("sampled",),
     drafts_with_prompt=True,
-    exports=Exports(_fixed, draft_sampling="sampled", lookup=_lookup),
+    exports=Exports(
+        {"model": "assistant_model"}, _fixed, draft_sampling="sampled", lookup=_lookup
+    ),
 )

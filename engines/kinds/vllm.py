@@ -7,48 +7,60 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import EngineKind, Exports, Printed, later
+from engines.kind import Drafted, EngineKind, Exports, Printed, later
 
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
 
-# Its names for drafts, by what a configuration was taken for.
 METHODS = {
-    "EAGLE-3": "eagle3", "P-EAGLE": "eagle3", "MTP": "mtp", "Medusa": "medusa", "DFlash": "dflash",
+    "model": "draft_model", "PARD": "draft_model", "EAGLE": "eagle", "EAGLE-3": "eagle3",
+    "P-EAGLE": "eagle3", "MTP": "mtp", "Medusa": "medusa", "DFlash": "dflash", "DSpark": "dspark",
+    "MLP speculator": "mlp_speculator",
 }  # fmt: skip
+_PARALLEL, _JUDGED_IN_PART = ("PARD", "P-EAGLE"), ("DFlash", "DSpark")
+_ADAPTIVE = (
+    "# with enable_adaptive_verification vLLM verifies of each block what the load allows: no "
+    "fixed gamma describes that"
+)
+_SCHEDULED = (
+    "# above the last range vLLM keeps its number; with data parallelism the number is always "
+    "num_speculative_tokens"
+)
 
 
 def _flag(config: Mapping[str, object]) -> str:
     return f"--speculative-config {shlex.quote(json.dumps(config))}"
 
 
+def _config(gamma: int, draft: Drafted) -> dict[str, object]:
+    """Returns what sets the largest γ."""
+    config: dict[str, object] = {"method": METHODS[draft.kind]}
+    if draft.kind != "MTP":
+        config["model"] = draft.name
+    config["num_speculative_tokens"] = gamma
+    if draft.kind in _PARALLEL:
+        config["parallel_drafting"] = True
+    return config
+
+
 def _fixed(
-    gamma: int, draft: str, sampling: DraftSampling | None, verification: Verification | None
+    gamma: int, draft: Drafted, sampling: DraftSampling | None, verification: Verification | None
 ) -> str:
-    config: dict[str, object] = {
-        "method": "draft_model",
-        "model": draft,
-        "num_speculative_tokens": gamma,
-    }
+    config = _config(gamma, draft)
     if sampling is not None:
         config["draft_sample_method"] = "greedy" if sampling == "argmax" else "probabilistic"
     if verification == "block":
         config["rejection_sample_method"] = "block"
-    return _flag(config)
+    return "\n".join(([_ADAPTIVE] if draft.kind in _JUDGED_IN_PART else []) + [_flag(config)])
 
 
-def _schedule(ranges: Sequence[Range], draft: str, kind: str) -> str:
-    config: dict[str, object] = {"method": METHODS.get(kind, "draft_model")}
-    if kind != "MTP":
-        config["model"] = draft
-    config["num_speculative_tokens"] = max(each.gamma for each in ranges)
-    if kind == "P-EAGLE":
-        config["parallel_drafting"] = True
+def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
+    config = _config(max(each.gamma for each in ranges), draft)
     config["num_speculative_tokens_per_batch_size"] = [
         [each.first_batch, each.last_batch, each.gamma] for each in ranges
     ]
-    return _flag(config)
+    return f"{_SCHEDULED}\n{_flag(config)}"
 
 
 def _lookup(gamma: int, longest: int) -> str:
@@ -84,6 +96,11 @@ KIND = EngineKind(
     ),
     # Its `draft_sample_method` says how it drafts.
     exports=Exports(
-        _fixed, draft_sampling=None, judges_blocks=True, schedule=_schedule, lookup=_lookup
+        METHODS,
+        _fixed,
+        draft_sampling=None,
+        judges_blocks=True,
+        schedule=_schedule,
+        lookup=_lookup,
     ),
 )

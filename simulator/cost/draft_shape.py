@@ -9,7 +9,7 @@ from simulator.cost.model_shape import ModelShape, Weights
 
 DraftKind = Literal[
     "model", "EAGLE", "EAGLE-3", "P-EAGLE", "MTP", "Medusa", "DFlash", "DSpark", "Domino",
-    "MLP speculator", "Gemma assistant",
+    "MLP speculator", "Gemma assistant", "PARD",
 ]  # fmt: skip
 
 

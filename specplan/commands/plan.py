@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from engines.kind import Drafted
 from specplan.options.acceptance import acceptance_kinds
 from specplan.options.choice import Answer, Choice
 from specplan.options.cost import cost_kinds
@@ -22,8 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simulator.choice.grid import Row
-    from specplan.options.kinds import settings_of
-from specplan.options.planning import Asked
+    from specplan.options.planning import Asked
 
 
 @click.command(name="plan", cls=Command)
@@ -72,30 +73,46 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
 
 
 def _flags(rows: Sequence[Row], asking: Asked, server: str) -> str:
+    """Returns what makes a server draft as planned, for each context apart."""
+    by_context: dict[int | None, list[Row]] = {}
+    for row in rows:
+        load = row.price.load
+        by_context.setdefault(None if load is None else load.context, []).append(row)
+    if len(by_context) == 1:
+        return _flags_of_context(rows, asking, server)
+    parts = ["# servers choose by batch, not by context: take what fits your prompts"]
+    for context, some in by_context.items():
+        parts += [f"# at context {context}:", _flags_of_context(some, asking, server)]
+    return "\n".join(parts)
+
+
+def _flags_of_context(rows: Sequence[Row], asking: Asked, server: str) -> str:
     """Returns what makes a server draft as planned: always alike, or by batch size."""
+    load = rows[0].price.load
+    draft = Drafted("DRAFT") if load is None else Drafted("DRAFT", load.draft_kind)
     if len(rows) > 1:
-        return _scheduled_flags(rows, server)
+        return _scheduled_flags(rows, server, draft)
     [row] = rows
     gamma = row.advised_gamma if asking.request.gamma is None else row.plan.gamma
-    load = row.price.load
     if load is not None and not load.fits:
         raise ValueError(f"--export: {does_not_fit(row.price)}")
-    flags = _fixed_flags(gamma, asking, server)
+    flags = _fixed_flags(gamma, asking, server, draft)
     if row.plan.extrapolated_at(gamma):
         warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
     return flags
 
 
-def _fixed_flags(gamma: int, asking: Asked, server: str) -> str:
+def _fixed_flags(gamma: int, asking: Asked, server: str, draft: Drafted) -> str:
     from estimator.drafters.registry import parse_drafter
 
     drafter = asking.drafter
-    longest = None if drafter is None else parse_drafter(drafter).lookup_length
-    if longest is not None:
-        return export_lookup(server, gamma=gamma, longest=longest)
-    draft = "DRAFT" if drafter is None or gamma == 0 else parse_drafter(drafter).served
-    if draft is None:
-        raise ValueError(f"--export needs a draft model, got a profile of {drafter}")
+    if drafter is not None:
+        parsed = parse_drafter(drafter)
+        if parsed.lookup_length is not None:
+            return export_lookup(server, gamma=gamma, longest=parsed.lookup_length)
+        if parsed.served is None and gamma > 0:
+            raise ValueError(f"--export needs a draft model, got a profile of {drafter}")
+        draft = replace(draft, name=parsed.served or draft.name)
     stated = asking.stated
     return export(
         server,
@@ -106,11 +123,11 @@ def _fixed_flags(gamma: int, asking: Asked, server: str) -> str:
     )
 
 
-def _scheduled_flags(rows: Sequence[Row], server: str) -> str:
+def _scheduled_flags(rows: Sequence[Row], server: str, draft: Drafted) -> str:
     from simulator.choice.grid import schedules
 
-    load, found = rows[0].price.load, schedules(rows)
-    if load is None or not found:
+    found = schedules(rows)
+    if not found:
         raise ValueError("none of these batch sizes fits into the memory of the GPUs")
     (ranges,) = found.values()
     unfit = [row.price.batch for row in rows if row.price.load and not row.price.load.fits]
@@ -118,4 +135,4 @@ def _scheduled_flags(rows: Sequence[Row], server: str) -> str:
         warn(f"batches of {min(unfit)} and more do not fit: the schedule ends before")
     if any(rows[0].plan.extrapolated_at(each.gamma) for each in ranges):
         warn("some of these gammas are beyond what was observed: their speed-ups are extrapolated")
-    return export_schedule(server, ranges, draft="DRAFT", kind=load.draft_kind)
+    return export_schedule(server, ranges, draft=draft)

@@ -60,11 +60,9 @@ def asked(ctx: click.Context) -> Asked:
     stated = accepting.make(accepted, acceptance.Background(profile, server))
     priced = prices(costing, costs, cost.Background(profile, choice.max_gamma))
     not_worse = stated.not_worse if costing.settings is Profiled else None
-    contexts = {None if price.load is None else price.load.context for price in priced}
-    rows = len(stated.acceptances) * len(priced)
-    scheduled = rows == len(priced) and None not in contexts and len(contexts) == 1
-    if server is not None and rows > 1 and not scheduled:
-        raise click.UsageError("--export needs a single alpha, c and context")
+    scheduled = len(stated.acceptances) == 1 and all(price.load is not None for price in priced)
+    if server is not None and len(stated.acceptances) * len(priced) > 1 and not scheduled:
+        raise click.UsageError("--export needs a single alpha and c")
     return Asked(
         PlanRequest(
             stated.acceptances,

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from engines.registry import exports_of, names_of
+from engines.registry import exports_of, listed, names_of
 
 if TYPE_CHECKING:
+    from engines.kind import Drafted
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
 
@@ -21,7 +22,7 @@ def export(
     server: str,
     *,
     gamma: int,
-    draft: str,
+    draft: Drafted,
     sampling: DraftSampling | None = None,
     verification: Verification | None = None,
 ) -> str:
@@ -33,36 +34,50 @@ def export(
     Args:
       server: one of `exported_to`.
       gamma: drafted tokens per block; 0 gives a comment that says to leave the draft out.
-      draft: name or folder of the draft model.
+      draft: what drafts.
       sampling: the way of drafting that was planned with; None: not known, the engine's default.
       verification: how drafts are judged; "block" for those that judge blocks alone.
+
+    Raises:
+      ValueError: if the engine loads no such draft, or cannot draft so many tokens with it.
     """
     if gamma == 0:
         return "# gamma is 0: run the target without a draft"
-    return exports_of(server).fixed(gamma, draft, sampling, verification)
+    exports = exports_of(server)
+    _require_loaded(server, draft, exports.methods)
+    return exports.fixed(gamma, draft, sampling, verification)
 
 
-def export_schedule(
-    server: str, ranges: Sequence[Range], *, draft: str, kind: str = "model"
-) -> str:
+def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> str:
     """Returns what makes an engine draft by a schedule, ready to paste.
 
     Args:
       server: one of `exported_to`.
       ranges: γ by batch size.
-      draft: name or folder of the draft.
-      kind: what the draft is (simulator.cost.draft_shape.DraftKind).
+      draft: what drafts.
 
     Raises:
-      ValueError: if the engine takes no schedule; the message lists those that do.
+      ValueError: if the engine takes no schedule, or none for such a draft; the message lists
+        those that it takes.
     """
-    schedule = exports_of(server).schedule
+    exports = exports_of(server)
+    schedule = exports.schedule
     if schedule is None:
         known = ", ".join(names_of(lambda kind: kind.exports and kind.exports.schedule))
         raise ValueError(f"--export of several batch sizes must be one of {known}, got {server}")
     if all(each.gamma == 0 for each in ranges):
         return "# gamma is 0 at every batch size: run the target without a draft"
-    return schedule(ranges, draft, kind)
+    _require_loaded(server, draft, exports.methods)
+    if exports.scheduled is not None:
+        _require_loaded(f"{server} by batch size", draft, exports.scheduled)
+    return schedule(ranges, draft)
+
+
+def _require_loaded(where: str, draft: Drafted, kinds: Collection[str]) -> None:
+    if draft.kind not in kinds:
+        raise ValueError(
+            f"a draft for {where} must be of {listed(sorted(kinds))}, got {draft.kind}"
+        )
 
 
 def export_lookup(server: str, *, gamma: int, longest: int) -> str:

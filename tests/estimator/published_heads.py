@@ -237,6 +237,16 @@ HEADS = (
         _NARROW_DFLASH + 3 * 1024 * (2560 + 1024) + (2560 + 1024) * 256 + 256 * 248320,
         parallel=True, longest=16,
     ),
+    # Llama-3.2-1B at masks, as amd/PARD-Llama-3.2-1B: all of its weights, embedding tied.
+    Published(
+        "PARD",
+        LLAMA_8B | {
+            "hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16,
+            "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64,
+            "tie_word_embeddings": True, "pard_token": 128256,
+        },
+        LLAMA_8B, "PARD", 1_235_814_400, parallel=True,
+    ),
     # The defaults of vLLM's MLPSpeculatorConfig.
     Published(
         "MLP speculator",

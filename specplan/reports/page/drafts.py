@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from engines.kind import Drafted
 from estimator.profiles.best import Best, best_of
 from estimator.profiles.profile import Profile
 from specplan.reports.export import export, exported_to
@@ -124,7 +125,7 @@ def _flags(
     if gamma > 0 and loaded_from is None:
         return ()
     sampling = profile.draft_sampling
-    draft = "" if loaded_from is None else loaded_from
+    draft = Drafted("" if loaded_from is None else loaded_from)
     return tuple(
         (server, export(server, gamma=gamma, draft=draft, sampling=sampling))
         for server in exported_to()

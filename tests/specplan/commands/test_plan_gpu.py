@@ -161,13 +161,23 @@ def test_a_c_that_depends_on_the_overhead_of_layers_is_told(gpu: str, batch: str
     [
         ("vllm", "num_speculative_tokens_per_batch_size"),
         ("tensorrt-llm", "draft_len_schedule: {"),
-        ("sglang", "--speculative-adaptive-config"),
     ],
 )
 def test_a_schedule_is_exported(gpu: str, server: str, printed: str) -> None:
     result = run(f"{gpu} --batch 1,64,512 --context 64 --export {server}")
     assert result.exit_code == 0, result.output
     assert printed in result.stdout
+
+
+def test_each_context_has_its_schedule_in_an_export(gpu: str) -> None:
+    result = run(f"{gpu} --batch 1,64 --context 64,512 --export vllm")
+    assert result.exit_code == 0, result.output
+    lines = result.stdout.splitlines()
+    assert lines[0] == "# servers choose by batch, not by context: take what fits your prompts"
+    assert [line for line in lines if "at context" in line] == [
+        "# at context 64:", "# at context 512:",
+    ]  # fmt: skip
+    assert sum("num_speculative_tokens_per_batch_size" in line for line in lines) == 2
 
 
 @pytest.mark.parametrize(
@@ -180,7 +190,8 @@ def test_a_schedule_is_exported(gpu: str, server: str, printed: str) -> None:
         ("--batch 1.5", "1.5 is not an integer"),
         ("--efficiency 0", "efficiency must be above 0, got 0"),
         ("--expert-reuse 2", "expert_reuse must lie in [0, 1], got 2"),
-        ("--batch 1,2 --context 1,2 --export vllm", "--export needs a single alpha, c and context"),
+        ("--batch 1,2 --export sglang",
+         "a draft for sglang by batch size must be of EAGLE, EAGLE-3, MTP or P-EAGLE, got model"),
         ("--batch 1,2 --export llama.cpp",
          "--export of several batch sizes must be one of sglang, tensorrt-llm, vllm"),
     ],

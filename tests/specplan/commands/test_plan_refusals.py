@@ -66,7 +66,7 @@ ONE_OF = (
         ("--alpha 0.8 --tp 4", "--tp needs --target-config, --draft-config and --gpu"),
         ("--alpha 0.8 --gpu-flops 4",
          "--gpu-flops needs --target-config, --draft-config, --gpu-bandwidth and --gpu-memory"),
-        ("--alpha 0.7,0.8 --c 0.05 --export vllm", "--export needs a single alpha, c and context"),
+        ("--alpha 0.7,0.8 --c 0.05 --export vllm", "--export needs a single alpha and c"),
         ("--alpha 0.001:1:0.001 --c 0.1:1.2:0.1",
          "a table must have at most 10000 rows, got 12000"),
     ],

@@ -8,17 +8,20 @@ import subprocess
 from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
+from typing import get_args
 
 import pytest
 
-from engines.registry import names_of
+from engines.kind import Drafted
+from engines.registry import exports_of, names_of
 from reference.models.embedded import weights_folder
 from simulator.choice.schedule import Range
+from simulator.cost.draft_shape import DraftKind
 from specplan.reports.export import export, export_lookup, export_schedule, exported_to
 
 
 def test_vllm_reads_its_own_json_back() -> None:
-    flag, value = shlex.split(export("vllm", gamma=4, draft="Qwen/Qwen3-0.6B"))
+    flag, value = shlex.split(export("vllm", gamma=4, draft=Drafted("Qwen/Qwen3-0.6B")))
     assert flag == "--speculative-config"
     assert json.loads(value) == {
         "method": "draft_model",
@@ -28,14 +31,14 @@ def test_vllm_reads_its_own_json_back() -> None:
 
 
 def test_vllm_judges_drafts_as_a_whole_where_planned_so() -> None:
-    _, value = shlex.split(export("vllm", gamma=4, draft="D", verification="block"))
+    _, value = shlex.split(export("vllm", gamma=4, draft=Drafted("D"), verification="block"))
     assert json.loads(value)["rejection_sample_method"] == "block"
     assert names_of(lambda kind: kind.exports and kind.exports.judges_blocks) == ("vllm",)
 
 
 def test_transformers_gets_a_constant_schedule_that_never_stops_early() -> None:
     draft = SimpleNamespace(generation_config=SimpleNamespace())
-    exec(export("transformers", gamma=4, draft="unused"), {"draft": draft})
+    exec(export("transformers", gamma=4, draft=Drafted("unused")), {"draft": draft})
     assert vars(draft.generation_config) == {
         "num_assistant_tokens": 4,
         "num_assistant_tokens_schedule": "constant",
@@ -48,19 +51,19 @@ def test_transformers_still_has_the_settings() -> None:
 
     draft = SimpleNamespace(generation_config=GenerationConfig())
     known = set(vars(draft.generation_config))
-    exec(export("transformers", gamma=4, draft="unused"), {"draft": draft})
+    exec(export("transformers", gamma=4, draft=Drafted("unused")), {"draft": draft})
     assert set(vars(draft.generation_config)) == known
 
 
 def test_llama_cpp_is_told_to_draft_however_unsure() -> None:
-    assert shlex.split(export("llama.cpp", gamma=4, draft="my draft.gguf")) == [
+    assert shlex.split(export("llama.cpp", gamma=4, draft=Drafted("my draft.gguf"))) == [
         "--spec-type", "draft-simple", "--model-draft", "my draft.gguf",
         "--spec-draft-n-max", "4", "--spec-draft-p-min", "0",
     ]  # fmt: skip
 
 
 def test_sglang_verifies_one_token_more_than_it_drafts() -> None:
-    words = shlex.split(export("sglang", gamma=4, draft="D"))
+    words = shlex.split(export("sglang", gamma=4, draft=Drafted("D")))
     assert dict(zip(words[::2], words[1::2], strict=True)) == {
         "--speculative-algorithm": "STANDALONE",
         "--speculative-draft-model-path": "D",
@@ -70,15 +73,45 @@ def test_sglang_verifies_one_token_more_than_it_drafts() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("server", "kind", "printed"),
+    [
+        ("vllm", "model", '"method": "draft_model", "model": "D"'),
+        ("vllm", "EAGLE-3", '"method": "eagle3", "model": "D"'),
+        ("vllm", "PARD", '"num_speculative_tokens": 4, "parallel_drafting": true'),
+        ("vllm", "DFlash", "# with enable_adaptive_verification vLLM verifies of each block"),
+        ("sglang", "EAGLE-3", "--speculative-algorithm EAGLE3 --speculative-draft-model-path D"),
+        ("sglang", "MTP", "--speculative-algorithm EAGLE --speculative-num-steps 4"),
+        ("sglang", "DFlash", "DFLASH --speculative-draft-model-path D "
+         "--speculative-num-draft-tokens 5"),
+        ("llama.cpp", "EAGLE-3", "--spec-type draft-eagle3 --model-draft D"),
+        ("llama.cpp", "MTP", "--spec-type draft-mtp --spec-draft-n-max 4"),
+        ("tensorrt-llm", "EAGLE-3", "decoding_type: Eagle3\n  speculative_model: D"),
+        ("tensorrt-llm", "MTP", "decoding_type: MTP\n  max_draft_len: 4"),
+        ("tensorrt-llm", "DFlash", "decoding_type: DFlash\n  speculative_model: D"),
+        ("tensorrt-llm", "PARD", "decoding_type: PARD\n  speculative_model: D"),
+    ],
+)  # fmt: skip
+def test_a_head_is_loaded_by_its_own_name(server: str, kind: str, printed: str) -> None:
+    assert printed in export(server, gamma=4, draft=Drafted("D", kind))
+
+
+@pytest.mark.parametrize("server", exported_to())
+def test_a_draft_that_a_server_does_not_load_is_refused(server: str) -> None:
+    assert set(exports_of(server).methods) <= set(get_args(DraftKind))
+    with pytest.raises(ValueError, match=rf"a draft for {server} must be of .*, got Domino"):
+        export(server, gamma=4, draft=Drafted("D", "Domino"))
+
+
 @pytest.mark.parametrize("server", exported_to())
 def test_gamma_zero_exports_no_flag(server: str) -> None:
-    assert export(server, gamma=0, draft="D").startswith("# gamma is 0")
+    assert export(server, gamma=0, draft=Drafted("D")).startswith("# gamma is 0")
 
 
 def test_llama_cpp_is_told_to_draw_where_drawn_drafts_were_planned() -> None:
-    flags = export("llama.cpp", gamma=4, draft="D", sampling="sampled")
+    flags = export("llama.cpp", gamma=4, draft=Drafted("D"), sampling="sampled")
     assert flags.endswith(" --spec-draft-sampling probabilistic")
-    assert "sampling" not in export("llama.cpp", gamma=4, draft="D", sampling="argmax")
+    assert "sampling" not in export("llama.cpp", gamma=4, draft=Drafted("D"), sampling="argmax")
 
 
 def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -> None:
@@ -86,14 +119,15 @@ def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -
     folder = Path(find_spec("xllamacpp").submodule_search_locations[0])
     library = b"".join(path.read_bytes() for path in folder.glob("xllamacpp*.so"))
     texts = [
-        export("llama.cpp", gamma=4, draft="D", sampling="sampled"),
+        export("llama.cpp", gamma=4, draft=Drafted("D"), sampling="sampled"),
         export_lookup("llama.cpp", gamma=4, longest=3),
     ]
     flags = [word for text in texts for word in shlex.split(text) if word.startswith("--")]
     assert len(flags) == 9
     assert [flag for flag in flags if f"\0{flag}\0".encode() not in library] == []
     assert b"\0--no-such-flag\0" not in library
-    values = ("draft-simple", "ngram-simple", "{greedy,probabilistic}")
+    methods = exports_of("llama.cpp").methods.values()
+    values = (*methods, "ngram-simple", "{greedy,probabilistic}")
     assert [value for value in values if f"{value}\0".encode() not in library] == []
 
 
@@ -126,7 +160,8 @@ RANGES = (Range(1, 16, 5), Range(17, 64, 2), Range(65, 256, 0))
 
 
 def test_vllm_takes_ranges_and_their_largest_gamma() -> None:
-    flag, config = shlex.split(export_schedule("vllm", RANGES, draft="a draft", kind="EAGLE-3"))
+    text = export_schedule("vllm", RANGES, draft=Drafted("a draft", "EAGLE-3"))
+    flag, config = shlex.split(text, comments=True)
     assert flag == "--speculative-config"
     assert json.loads(config) == {
         "method": "eagle3",
@@ -137,19 +172,21 @@ def test_vllm_takes_ranges_and_their_largest_gamma() -> None:
 
 
 def test_vllms_own_heads_need_no_draft() -> None:
-    _, config = shlex.split(export_schedule("vllm", RANGES, draft="D", kind="MTP"))
+    text = export_schedule("vllm", RANGES, draft=Drafted("D", "MTP"))
+    _, config = shlex.split(text, comments=True)
     assert json.loads(config)["method"] == "mtp"
     assert "model" not in json.loads(config)
 
 
 def test_tensorrt_llm_stops_after_the_last_batch_that_drafts() -> None:
-    text = export_schedule("tensorrt-llm", RANGES, draft="D")
+    text = export_schedule("tensorrt-llm", RANGES, draft=Drafted("D"))
     assert "draft_len_schedule: {16: 5, 64: 2}" in text
     assert "max_draft_len: 5" in text
 
 
 def test_sglang_takes_the_steps_by_the_first_batch_size_of_each_range() -> None:
-    text = export_schedule("sglang", RANGES, draft="D", kind="EAGLE-3")
+    text = export_schedule("sglang", RANGES, draft=Drafted("D", "EAGLE-3"))
+    assert text.splitlines()[0].endswith("that SGLang pads to the size of a graph:")
     assert json.loads(text.splitlines()[1]) == {
         "1": {"candidate_steps": [5]},
         "17": {"candidate_steps": [2]},
@@ -159,14 +196,22 @@ def test_sglang_takes_the_steps_by_the_first_batch_size_of_each_range() -> None:
     assert "--speculative-algorithm EAGLE3" in text
 
 
+def test_what_a_schedule_does_beyond_its_ranges_is_told() -> None:
+    text = export_schedule("vllm", RANGES, draft=Drafted("D"))
+    assert text.splitlines()[0] == (
+        "# above the last range vLLM keeps its number; with data parallelism the number is always "
+        "num_speculative_tokens"
+    )
+
+
 @pytest.mark.parametrize("server", ["vllm", "tensorrt-llm", "sglang"])
 def test_a_schedule_that_never_drafts_needs_no_flags(server: str) -> None:
-    assert export_schedule(server, (Range(1, 8, 0),), draft="D").startswith("# gamma is 0")
+    assert export_schedule(server, (Range(1, 8, 0),), draft=Drafted("D")).startswith("# gamma is 0")
 
 
 def test_a_server_without_schedules_is_refused() -> None:
     with pytest.raises(ValueError, match=r"must be one of sglang, .*, got llama.cpp"):
-        export_schedule("llama.cpp", RANGES, draft="D")
+        export_schedule("llama.cpp", RANGES, draft=Drafted("D"))
 
 
 @pytest.mark.skipif("SPECPLAN_VLLM" not in os.environ, reason="needs SPECPLAN_VLLM")
@@ -178,12 +223,12 @@ def test_vllm_itself_takes_what_is_exported(tmp_path: Path) -> None:
         (draft / path.name).symlink_to(path.resolve())
     ranges = (Range(1, 4, 3), Range(5, 8, 0))
     exported = [
-        export("vllm", gamma=3, draft=str(draft), sampling="argmax"),
-        export("vllm", gamma=3, draft=str(draft), sampling="sampled"),
+        export("vllm", gamma=3, draft=Drafted(str(draft)), sampling="argmax"),
+        export("vllm", gamma=3, draft=Drafted(str(draft)), sampling="sampled"),
         export_lookup("vllm", gamma=3, longest=3),
-        export_schedule("vllm", ranges, draft=str(draft)),
+        export_schedule("vllm", ranges, draft=Drafted(str(draft))),
     ]
-    configs = [json.loads(shlex.split(text)[1]) for text in exported]
+    configs = [json.loads(shlex.split(text, comments=True)[1]) for text in exported]
     program = (
         "import json, sys\n"
         "from vllm.engine.arg_utils import EngineArgs\n"
