@@ -15,7 +15,7 @@ TURNS_ON = "--speculative-config"
 MARK = "SpecDecoding metrics:"
 LINE = re.compile(
     r"SpecDecoding metrics:.*?\bAccepted: (\d+) tokens, Drafted: (\d+) tokens, "
-    r"Per-position acceptance rate: (\d\.\d{3}(?:, \d\.\d{3})*), Avg"
+    r"Per-position acceptance rate: (\d\.\d{2,}(?:, \d\.\d{2,})*), Avg"
 )
 VERSION = re.compile(r"\bvLLM API server version (\S+)|\bLLM engine \(v?(\d[^)\s]*)\)")
 
@@ -30,9 +30,10 @@ def read_page(page: str, gamma: int | None) -> Observation:
 def read_log(text: str, _gamma: int | None) -> Observation:
     """Returns what a log's lines count together.
 
-    Tokens accepted and drafted are exact. Rates are printed with three digits, so that counts by
-    position are right to one in two thousand drafts of a line, and drafts, where blocks were not
-    all of γ tokens, to a share of 0.0005 γ over the sum of the rates.
+    Tokens accepted and drafted are exact. Rates are printed with three digits, of some versions
+    two, so that counts by position are right to one in two thousand drafts of a line (one in two
+    hundred), and drafts, where blocks were not all of γ tokens, to a share of 0.0005 γ (0.005 γ)
+    over the sum of the rates.
 
     Raises:
       ValueError: if a line cannot be read, or lines are of several γ, or there is none.
@@ -50,18 +51,20 @@ def read_log(text: str, _gamma: int | None) -> Observation:
                 "alone: 'specplan plan --acceptance-by-position')"
             )
         accepted, drafted = int(found[1]), int(found[2])
-        thousandths = [int(rate.replace(".", "")) for rate in found[3].split(", ")]
-        drafts = _drafts(accepted, drafted, thousandths)
+        printed = found[3].split(", ")
+        unit = 10 ** max(len(rate) - len("0.") for rate in printed)
+        rates = [round(unit * float(rate)) for rate in printed]
+        drafts = _drafts(accepted, drafted, rates, unit)
         if drafts == 0:
             continue
         one = Observation(
             kind="vllm",
             origin="log",
-            stated_gamma=len(thousandths),
+            stated_gamma=len(rates),
             drafts=drafts,
             drafted=drafted,
             accepted=accepted,
-            by_position=tuple(round(rate * drafts / 1000) for rate in thousandths),
+            by_position=tuple(round(rate * drafts / unit) for rate in rates),
         )
         total = one if total is None else total + one
     if total is None:
@@ -72,15 +75,21 @@ def read_log(text: str, _gamma: int | None) -> Observation:
     return replace(total, version=version[1] or version[2])
 
 
-def _drafts(accepted: int, drafted: int, thousandths: Sequence[int]) -> int:
-    """Returns the drafts of a line: accepted over the sum of its rates, as exact as they allow."""
+def _drafts(accepted: int, drafted: int, rates: Sequence[int], unit: int) -> int:
+    """Returns the drafts of a line: accepted over the sum of its rates, as exact as they allow.
+
+    Args:
+      accepted, drafted: tokens.
+      rates: by position, as they are printed, times `unit`.
+      unit: a power of 10.
+    """
     # Where every block may have drafted γ tokens, drafts are drafted over γ; by lookup often fewer.
-    gamma, total = len(thousandths), sum(thousandths)
+    gamma, total = len(rates), sum(rates)
     fewest = -(-drafted // gamma)
-    if 2 * abs(fewest * total - 1000 * accepted) <= fewest * gamma:
+    if 2 * abs(fewest * total - unit * accepted) <= fewest * gamma:
         return fewest
-    # Rates that all were rounded to 0 were less than half a thousandth.
-    return min(drafted, max(fewest, round(1000 * accepted / max(total, gamma / 2))))
+    # Rates that all were rounded to 0 were less than half a unit.
+    return min(drafted, max(fewest, round(unit * accepted / max(total, gamma / 2))))
 
 
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:

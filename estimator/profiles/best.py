@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from estimator.profiles.profile import Improvement, LoadCosts, Profile
+from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 
 
@@ -39,11 +40,17 @@ class BestAtBatch:
 
 
 def best_of(profile: Profile) -> Best | None:
-    """Returns what the profile says of its best γ; None where no costs were measured."""
+    """Returns what the profile says of its best γ; None where it holds no costs."""
     cost, gamma = profile.cost, profile.optimal_gamma
-    if cost is None or gamma is None:
+    if cost is None:
         return None
-    gain = Improvement(1.0, 1.0) if gamma == 0 else profile.improvement_factor[gamma]
+    if gamma is None:   # counted acceptance at stated costs
+        acceptance = profile.drafting().acceptance
+        gamma = best_gamma(acceptance, cost, max_gamma=acceptance.observed_gamma or 1)
+        iid = Iid(profile.alpha.value)
+        gain = Improvement(*(float(speed_up(each, cost, gamma)) for each in (acceptance, iid)))
+    else:
+        gain = Improvement(1.0, 1.0) if gamma == 0 else profile.improvement_factor[gamma]
     length = max(gamma, 1)
     verify = float(cost.verify_seconds(length + 1))
     seconds = (float(cost.drafting_seconds(length)), verify, cost.overhead_seconds)

@@ -75,7 +75,8 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
             "is off"
         )
     data = observation_json(observation, seconds=reading.interval)
-    text = folded(observation_text(observation, seconds=reading.interval))
+    since = bool(reading.since)
+    text = folded(observation_text(observation, seconds=reading.interval, since=since))
     run = _timed(observation) if asking.price is None else None
     row = _planned(observation, asking) if run is None else _from_run(observation, run, asking)
     require_planned(ctx, planned=row is not None)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from simulator.cost.runs import Run
 
 SINCE = {
-    "metrics": "since the server started, warm-up included",
+    "metrics": "since the server started, including its warm-up",
     "log": "in the lines of its log",
     "bench": "in a run of a bench",
     "timings": "in its answers",
@@ -55,14 +55,23 @@ def observation_json(observation: Observation, *, seconds: float | None) -> dict
     }
 
 
-def observation_text(observation: Observation, *, seconds: float | None) -> str:
-    """Returns the readable form of the same."""
+def observation_text(
+    observation: Observation, *, seconds: float | None, since: bool = False
+) -> str:
+    """Returns the readable form of the same.
+
+    Args:
+      observation: what was counted.
+      seconds: over how long; None: since the counters began.
+      since: whether an earlier reading was subtracted.
+    """
     about = [engine_kinds()[observation.kind].title]
     if observation.version is not None:
         about.append(observation.version)
     if observation.model is not None:
         about.append(f"with {observation.model}")
-    when = SINCE[observation.origin] if seconds is None else f"in {seconds:g} s"
+    when = "since the earlier reading" if since else SINCE[observation.origin]
+    when = when if seconds is None else f"in {seconds:g} s"
     lines = [
         f"{' '.join(about)}: {observation.drafts} drafts, {observation.drafted} tokens drafted, "
         f"{observation.accepted} accepted {when}; {GAMMA} {observation.gamma}.",

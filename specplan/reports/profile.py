@@ -44,7 +44,7 @@ def profile_text(profile: Profile) -> str:
             "",
             _advice(profile),
             *_by_batch(profile),
-            *_doubt(profile),
+            *clock_lines(profile),
         ]
     )
 
@@ -104,17 +104,24 @@ def _advice(profile: Profile) -> str:
     return f"Best: gamma {best}. Not significantly worse over these prompts: gamma {recommended}."
 
 
-def _doubt(profile: Profile) -> list[str]:
-    """Returns how far the times can be trusted."""
-    lines = []
-    if profile.noise_percent is not None:
-        lines.append(
-            f"The baseline against itself: {profile.noise_percent:.1f} % "
-            f"({profile.repeats} timings of each run)."
-        )
+def clock_lines(profile: Profile) -> list[str]:
+    """Returns how far the times can be trusted, by what decides whether the machine was quiet."""
+    percent, within = profile.noise_percent, profile.noise_within_percent
+    if percent is None:
+        known = profile.quiet is False
+        return ["The machine was not quiet: trust none of these times, and measure anew."] * known
+    reach = percent if within is None else max(percent, within)
     if profile.quiet is False:
-        lines.append("The machine was not quiet: trust none of these times, and measure anew.")
-    return lines
+        from estimator.runs.rates import QUIET_PERCENT
+
+        return [
+            "The machine was not quiet: the baseline's speed may differ from itself by "
+            f"{reach:.0f} % (at most {QUIET_PERCENT:.0f} % is quiet). Trust none of these times, "
+            "and measure anew."
+        ]
+    timings = "" if profile.repeats is None else f" ({profile.repeats} timings of each run)"
+    reaching = "" if within is None else f", 95 % of the time within {within:.1f} %"
+    return [f"The baseline against itself: {percent:.1f} %{reaching}{timings}."]
 
 
 def print_profile(profile: Profile, form: Form, *, notes: str | None = None) -> None:

@@ -10,6 +10,7 @@ from estimator.profiles.best import Best, best_of
 from estimator.profiles.profile import Profile
 from specplan.reports.export import export, exported_to
 from specplan.reports.page.inputs import Named
+from specplan.reports.profile import clock_lines
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,10 +96,7 @@ def _sure(drafts: Sequence[Draft], best: Best, counted: str) -> list[str]:
         recommended = profile.recommended_gamma
         if recommended is not None and recommended not in (0, best.gamma):
             lines.append(f"Not significantly worse over these prompts: γ = {recommended}.")
-    if profile.quiet is False:
-        lines.append("The machine was not quiet: trust none of the times, and measure anew.")
-    elif profile.noise_percent is not None:
-        lines.append(f"The baseline against itself: {profile.noise_percent:.1f} %.")
+    lines += clock_lines(profile)
     setups = [draft.profile.setup for draft in drafts]
     if len({(setup.target, setup.prompts_hash) for setup in setups}) > 1:
         lines.append(

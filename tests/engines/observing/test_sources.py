@@ -118,6 +118,12 @@ def test_a_logs_drafts_of_hardly_any_accepted_are_as_its_rates_allow(
     assert saved(log_line(*counts)).drafts == drafts
 
 
+def test_a_log_with_rates_of_two_digits_is_read(saved) -> None:
+    line = log_line(200, 600, (164, 122, 84))
+    found = saved(line.replace("0.820, 0.610, 0.420", "0.82, 0.61, 0.42"))
+    assert (found.drafts, found.gamma, found.hits) == (200, 3, (164, 122, 84))
+
+
 def test_a_result_of_vllm_bench_serve_is_read(saved) -> None:
     found = saved(BENCH)
     assert (found.origin, found.model, found.gamma) == ("bench", "M", 3)

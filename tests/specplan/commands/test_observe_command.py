@@ -89,6 +89,9 @@ def test_a_saved_scrape_is_subtracted(tmp_path: Path) -> None:
     after.write_text(vllm_page(1100, (760, 540)))
     data = json.loads(observe(str(after), "--since", str(before), "--json").stdout)
     assert (data["drafts"], data["accepted"]) == (100, 100)
+    text = observe(str(after), "--since", str(before)).stdout
+    assert "100 accepted since the earlier reading" in " ".join(text.split())
+    assert "warm-up" in observe(str(after)).stdout
 
 
 def test_each_source_is_subtracted_from_its_own(tmp_path: Path) -> None:

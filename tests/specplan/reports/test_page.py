@@ -74,12 +74,12 @@ def test_a_table_has_no_flags_of_a_server(tmp_path: Path) -> None:
 
 def test_doubts_are_told(tmp_path: Path) -> None:
     profile = made_profile("d", alpha=0.8, c=0.1)
-    noisy = replace(profile, quiet=False, recommended_gamma=2)
+    noisy = replace(profile, quiet=False, noise_within_percent=23.1, recommended_gamma=2)
     elsewhere = replace(
         made_profile("e", alpha=0.5, c=0.1), setup=replace(profile.setup, draft="e", target="other")
     )
     page = reported(tmp_path, noisy, elsewhere)
-    assert "The machine was not quiet" in page
+    assert "the baseline&#39;s speed may differ from itself by 23 % (at most 10 % is" in page
     assert "Not significantly worse over these prompts: γ = 2." in page
     assert "different targets or prompts" in page
 
@@ -96,6 +96,19 @@ def test_counted_acceptances_without_costs_are_shown(tmp_path: Path) -> None:
     assert "no costs were measured" in headline(page)
     assert "Acceptance by position" in page
     assert "What a block costs" not in page
+
+
+def test_counted_acceptances_at_stated_costs_are_answered(tmp_path: Path) -> None:
+    profile = made_profile("served", alpha=0.8, c=0.1)
+    rates = (Estimate(0.8, 0.7, 0.9), Estimate(0.64))
+    counted = replace(
+        profile, draftings={"sampled": Drafting(profile.alpha, accepted_by_position=rates)},
+        improvement_factor={}, optimal_gamma=None, recommended_gamma=None, quiet=None,
+    )  # fmt: skip
+    page = reported(tmp_path, counted)
+    assert "What a block costs" in page
+    assert "no costs were measured" not in page
+    assert headline(page).startswith("Draft with served, γ = 2: 1.")
 
 
 def test_gains_are_told_by_kind_of_prompt(tmp_path: Path) -> None:
