@@ -14,6 +14,8 @@ from figures.drawing.table import Rows
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.catalogue import find_hardware
+from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
+from simulator.cost.roofline import Conditions
 from simulator.cost.roofline_cost import Deployment, fits, roofline_cost
 
 if TYPE_CHECKING:
@@ -78,12 +80,15 @@ class BatchSize(Rows[Point]):
 
 
 def default_load() -> Load:
-    """Returns an 8B model drafted by a 1B one on an H100."""
+    """Returns an 8B model drafted by a 1B one on an H100, as `specplan plan` prices it."""
+    conditions = Conditions(
+        efficiency=DEFAULT_EFFICIENCY, layer_overhead_seconds=DEFAULT_LAYER_SECONDS
+    )
     target = shape_of(TARGET)
     draft = draft_of(DRAFT, target=TARGET, target_shape=target)
     return Load(
-        deployment=Deployment(target, draft, find_hardware(GPU)),
-        caption=f"Llama 3.1 8B drafted by Llama 3.2 1B on one {GPU} at its roofs",
+        deployment=Deployment(target, draft, find_hardware(GPU), conditions),
+        caption=f"Llama 3.1 8B drafted by Llama 3.2 1B on one {GPU}",
     )
 
 

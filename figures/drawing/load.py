@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simulator.cost.pricing import DEFAULT_CONTEXT
 from simulator.cost.roofline_cost import Deployment
 
-CONTEXT = 512
 ALPHA = 0.7
 
 
@@ -19,11 +19,13 @@ class Load:
 
     deployment: Deployment
     caption: str
-    context: int = CONTEXT
+    context: int = DEFAULT_CONTEXT
     alpha: float = ALPHA
 
 
-def load_of(deployment: Deployment, *, context: int = CONTEXT, alpha: float = ALPHA) -> Load:
+def load_of(
+    deployment: Deployment, *, context: int = DEFAULT_CONTEXT, alpha: float = ALPHA
+) -> Load:
     """Returns what is drawn of a deployment, named by sizes.
 
     Args:

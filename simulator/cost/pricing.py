@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from simulator.cost.machine import LoadPoint
     from simulator.cost.posterior import Posterior
 
+# Tokens in each sequence's cache, where nobody states them.
+DEFAULT_CONTEXT = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class Load:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.choice import Shown
 from specplan.options.costs.roofline import KIND as ROOFLINE
 from specplan.options.declared import option, takes
@@ -60,7 +61,7 @@ class Loaded(Deployed):
     """The deployment of batch-size; see each option's help."""
 
     context: int | None = option(
-        "--context", type=int, metavar="L", help="Tokens cached.  [default: 512]"
+        "--context", type=int, metavar="L", help=f"Tokens cached.  [default: {DEFAULT_CONTEXT}]"
     )
     alpha: float | None = option(
         "--alpha", type=float, metavar="A", help="Acceptance rate.  [default: 0.7]"
@@ -124,11 +125,11 @@ def _load(options: Loaded, ctx: click.Context) -> Load | None:
     if not given:
         return None
     require(ROOFLINE, ctx, first=given[0])
-    from figures.drawing.load import ALPHA, CONTEXT, load_of
+    from figures.drawing.load import ALPHA, load_of
 
     return load_of(
         deployment_of(options),
-        context=CONTEXT if options.context is None else options.context,
+        context=DEFAULT_CONTEXT if options.context is None else options.context,
         alpha=ALPHA if options.alpha is None else options.alpha,
     )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.choice import Longest
 from specplan.options.cost import cost_kinds
 from specplan.options.costs.runs import price_of_runs
@@ -23,7 +24,6 @@ from specplan.options.observing import (
     require_planned,
 )
 from specplan.options.requests import Command
-from specplan.options.runs import DEFAULT_CONTEXT
 from specplan.reports.observation import (
     observation_json,
     observation_line,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.declared import option
 from specplan.options.ranges import duration, integer_ranges
 from specplan.reports.output import warn
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from simulator.cost.hardware import Hardware
     from simulator.cost.roofline_cost import Deployment
 
-DEFAULT_CONTEXT = 1024
 _FORMATS = (
     "bfloat16", "float16", "float32", "fp8", "int8", "int4", "mxfp4", "nvfp4", "q8_0", "q4_0",
 )  # fmt: skip

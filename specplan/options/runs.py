@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.declared import option
 from specplan.options.ranges import parse_numbers
 
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from simulator.cost.machine import LoadPoint
     from simulator.cost.runs import Run
 
-DEFAULT_CONTEXT = 1024
 _SPEEDS = ("tpot", "tps", "total_tps")
 _ACCEPTED = ("length", "rates", "accepted")
 _KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context")

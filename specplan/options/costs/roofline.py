@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simulator.cost.pricing import Load, Pricing
+from simulator.cost.pricing import DEFAULT_CONTEXT, Load, Pricing
 from specplan.options.cost import Background, CostKind
 from specplan.options.deployment import (
-    DEFAULT_CONTEXT,
     INSTEAD,
     NEEDS,
     Deployed,
