@@ -12,6 +12,9 @@ class Progress(Protocol):
     def step(self, count: int = 1) -> None:
         """Counts steps."""
 
+    def note(self, text: str) -> None:
+        """Says in a few words what has been reached."""
+
 
 class Silent:
     """Counts nothing."""
@@ -20,6 +23,9 @@ class Silent:
         """Does nothing."""
 
     def step(self, count: int = 1) -> None:
+        """Does nothing."""
+
+    def note(self, text: str) -> None:
         """Does nothing."""
 
 

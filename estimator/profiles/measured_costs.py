@@ -5,8 +5,6 @@ from collections.abc import Callable, Sequence
 from estimator.costs.under_load import load_times
 from estimator.profiles.profile import LoadCosts
 from estimator.runs.arms import Runs, Subject, probing, run_arms
-from estimator.runs.rates import noise
-from estimator.runs.repeats import timed
 from reference.models.cached_model import CachedModel
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 
@@ -29,15 +27,13 @@ def measure_costs(
     *,
     max_gamma: int,
     repeats: int,
-    precision: float = 0.0,
     seed: int,
     progress: Callable[[], object],
 ) -> Runs:
     """Returns the interleaved baseline and probe runs over draft lengths up to max_gamma.
 
     Args:
-      repeats: how often each run is timed, at most.
-      precision: per cent; repeats end once the noise reaches no further.
+      repeats: how often each run is timed.
     """
     return run_arms(
         subject,
@@ -46,7 +42,6 @@ def measure_costs(
         repeats=repeats,
         seed=seed,
         progress=progress,
-        enough=lambda runs: noise(timed(runs)).within_percent <= precision,
     )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 import numpy as np
 import torch
 
+from estimator.runs.patience import ENDLESS, Patience
 from estimator.runs.processor_time import processor_clock
 from estimator.runs.speeds import at_one_speed
 from estimator.runs.turns import InTurns, decode_in_turns, turn_tokens
@@ -23,6 +24,8 @@ from reference.rules.strict import STRICT
 from reference.stopping import Stopping
 
 BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
+# Of fewer there is no interval.
+LEAST_PROMPTS = 2
 WARM_UP_TOKENS = 8
 
 
@@ -42,6 +45,7 @@ class Subject:
 
 
 Runs = dict[str, list[list[Generation]]]   # arm -> prompt -> repeat
+
 Decoder = Callable[[Subject, Sequence[int], torch.Generator], Begun]
 """A way to decode: with which pair, of a prompt's ids, and where chance comes from."""
 
@@ -54,7 +58,7 @@ def run_arms(
     repeats: int,
     seed: int,
     progress: Callable[[], object],
-    enough: Callable[[Runs], bool] = lambda _: False,
+    until: Patience = ENDLESS,
 ) -> Runs:
     """Returns the generations of every arm and of the target alone, by prompt and repeat.
 
@@ -71,7 +75,8 @@ def run_arms(
       repeats: the most, at least 1.
       seed: of texts and order.
       progress: called after each generation.
-      enough: asked after each repeat of all prompts whether it was the last.
+      until: asked before each prompt, once two of them ran, whether the time is up, and after each
+        repeat of all prompts whether that was enough. Prompts that were not reached are left out.
     """
     decoders = {BASELINE: alone, AGAIN: alone, **speculative}
     arms = list(decoders)
@@ -91,30 +96,28 @@ def run_arms(
     clock = processor_clock(subject.target.device)
     order = np.random.default_rng(seed)
     ran: list[tuple[str, int, InTurns]] = []
-    runs: Runs = {}
     rounds = 0
-    for _ in range(repeats):
-        for prompt in range(len(prompts)):
-            first = rounds
-            shuffled = [arms[number] for number in order.permutation(len(arms))]
-            for at in range(0, len(arms), len(subjects)):
-                together = list(zip(shuffled[at:], subjects, strict=False))
-                texts = decode_in_turns(
-                    [partial(begin, own, arm, prompt) for arm, own in together],
-                    tokens=tokens,
-                    order=order,
-                    clock=clock,
-                    first_round=first if lone else rounds,
-                    progress=progress,
-                )
-                ran += [
-                    (arm, prompt, text) for (arm, _), text in zip(together, texts, strict=True)
-                ]
-                rounds = 1 + max(max(text.rounds, default=first) for text in texts)
-        runs = _at_one_speed(arms, len(prompts), ran)
-        if enough(runs):
+    for done in range(repeats * len(prompts)):
+        if done >= LEAST_PROMPTS and until.late():
             break
-    return runs
+        prompt = done % len(prompts)
+        first = rounds
+        shuffled = [arms[number] for number in order.permutation(len(arms))]
+        for at in range(0, len(arms), len(subjects)):
+            together = list(zip(shuffled[at:], subjects, strict=False))
+            texts = decode_in_turns(
+                [partial(begin, own, arm, prompt) for arm, own in together],
+                tokens=tokens,
+                order=order,
+                clock=clock,
+                first_round=first if lone else rounds,
+                progress=progress,
+            )
+            ran += [(arm, prompt, text) for (arm, _), text in zip(together, texts, strict=True)]
+            rounds = 1 + max(max(text.rounds, default=first) for text in texts)
+        if prompt == len(prompts) - 1 and until.precise(_at_one_speed(arms, ran)):
+            break
+    return _at_one_speed(arms, ran)
 
 
 def _twins(subject: Subject, count: int, *, decoded: int) -> list[Subject]:
@@ -124,11 +127,10 @@ def _twins(subject: Subject, count: int, *, decoded: int) -> list[Subject]:
     return [replace(subject, target=target, drafter=drafter) for target, drafter in pairs]
 
 
-def _at_one_speed(
-    arms: Sequence[str], prompts: int, ran: Sequence[tuple[str, int, InTurns]]
-) -> Runs:
-    """Returns what ran, with the speeds of rounds divided out."""
-    runs: Runs = {arm: [[] for _ in range(prompts)] for arm in arms}
+def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, InTurns]]) -> Runs:
+    """Returns what ran, of the prompts that were reached, the speeds of rounds divided out."""
+    reached = 1 + max(prompt for _, prompt, _ in ran)
+    runs: Runs = {arm: [[] for _ in range(reached)] for arm in arms}
     texts = at_one_speed([(arm, text) for arm, _, text in ran])
     for (arm, prompt, _), text in zip(ran, texts, strict=True):
         runs[arm][prompt].append(text)

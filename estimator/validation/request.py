@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from estimator.drafters.kind import EMBEDDED
 from estimator.loading.pairs import draft_names, load, require_rule
 from estimator.loading.policies import parse_policies
 from estimator.progress import SILENT, Progress
 from estimator.rules.registry import VERIFICATION, acceptance_rule
 from estimator.runs.arms import Subject
+from estimator.runs.precision import Until
 from estimator.runs.processes import require_one_process
 from estimator.runs.room import require_room
 from estimator.runs.threads import computing
@@ -27,6 +30,7 @@ from reference.drafters.trees import TreeDrafter
 from reference.policies.policy import Fixed, Policy
 
 GAMMAS = (1, 2, 4, 8)
+EMBEDDED_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +46,9 @@ class Validate:
     verification, lenience: how drafts are judged; None: losslessly.
     temperatures: of the target.
     repeats: how often each run is timed, at most.
-    precision: per cent of clock deviation at which repeats end.
+    precision: per cent that the clock may let speed-ups be off, where repeats end.
+    time_limit: seconds after which no more runs begin; None: 120 of the embedded target, of
+      others as many as they take.
     threads: that compute; None: as many as cores are free.
     seed: of texts and order.
 
@@ -63,11 +69,19 @@ class Validate:
     temperatures: tuple[float, ...] = (0.0, 1.0)
     repeats: int = 3
     precision: float = 3.0
+    time_limit: float | None = None
     threads: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         require_read_lengths(self.policy_names, self.gammas, self.max_gamma)
+
+    @property
+    def seconds(self) -> float:
+        """How long runs may take."""
+        if self.time_limit is not None:
+            return self.time_limit
+        return EMBEDDED_SECONDS if self.models.target in (None, EMBEDDED) else float("inf")
 
     @property
     def longest(self) -> int:
@@ -138,7 +152,8 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
         prompts, policies, max_gamma=request.longest, repeats=request.repeats
     )
     progress.expect(len(subjects) * planned)
-    for subject in subjects:
+    end = time.monotonic() + request.seconds
+    for left, subject in zip(range(len(subjects), 0, -1), subjects, strict=True):
         counted = Counted(progress)
         yield validate(
             subject,
@@ -146,7 +161,11 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
             policies,
             max_gamma=request.longest,
             repeats=request.repeats,
-            precision=request.precision,
+            until=Until(
+                percent=request.precision,
+                seconds=(end - time.monotonic()) / left,
+                tell=progress.note,
+            ),
             seed=request.seed,
             progress=counted.step,
         )

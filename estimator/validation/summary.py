@@ -14,7 +14,8 @@ class Summary:
 
     mean_abs_error_percent, max_abs_error_percent: of the speed-ups; None where none was predicted.
     noise_percent, noise_within_percent, quiet: of the baseline against itself.
-    repeats: how often each run was timed.
+    precision_percent: how far the clock lets speed-ups be off; None of a single prompt.
+    repeats: how often each run was timed, at least.
     threads: that computed; free_cores: before the run, None where their number was asked for.
     """
 
@@ -23,6 +24,7 @@ class Summary:
     noise_percent: float
     noise_within_percent: float
     quiet: bool
+    precision_percent: float | None
     repeats: int
     threads: int | None
     free_cores: float | None
@@ -32,6 +34,8 @@ def summary(validations: Sequence[Validation]) -> Summary:
     """Returns what all rows of validations, at least one, come to."""
     errors = [row.error_percent for validation in validations for row in validation.rows]
     noises = [validation.noise for validation in validations]
+    precisions = [validation.precision_percent for validation in validations]
+    known = [percent for percent in precisions if percent is not None]
     threads = validations[0].threads
     return Summary(
         mean_abs_error_percent=mean_abs(errors),
@@ -39,7 +43,8 @@ def summary(validations: Sequence[Validation]) -> Summary:
         noise_percent=max(noise.percent for noise in noises),
         noise_within_percent=max(noise.within_percent for noise in noises),
         quiet=all(noise.quiet for noise in noises),
-        repeats=max(validation.repeats for validation in validations),
+        precision_percent=None if len(known) < len(validations) else max(known),
+        repeats=min(validation.repeats for validation in validations),
         threads=None if threads is None else threads.count,
         free_cores=None if threads is None else threads.free,
     )

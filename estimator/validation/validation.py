@@ -7,7 +7,9 @@ from functools import partial
 import numpy as np
 
 from estimator.runs.arms import BASELINE, Subject, probed, probing, run_arms, under
+from estimator.runs.patience import ENDLESS, Patience
 from estimator.runs.planner import adaptive, planning_generations
+from estimator.runs.precision import precision_percent
 from estimator.runs.rates import Noise, noise
 from estimator.runs.repeats import priced, step_ratio, timed
 from estimator.runs.threads import Threads
@@ -25,8 +27,9 @@ class Validation:
 
     cost: measured apart from the rows' runs.
     noise: how far the baseline's speed, measured twice, differs from itself.
-    repeats: how often each run was timed.
-    prompts: how many there were.
+    repeats: how often each run was timed, at least.
+    prompts: how many there were time for.
+    precision_percent: how far the clock lets speed-ups be off; None of a single prompt.
     threads: that computed; None: as PyTorch was set.
     """
 
@@ -35,6 +38,7 @@ class Validation:
     noise: Noise
     repeats: int
     prompts: int
+    precision_percent: float | None = None
     threads: Threads | None = None
 
 
@@ -45,7 +49,7 @@ def validate(
     *,
     max_gamma: int,
     repeats: int,
-    precision: float = 0.0,
+    until: Patience = ENDLESS,
     seed: int,
     progress: Callable[[], object],
 ) -> Validation:
@@ -58,7 +62,7 @@ def validate(
         stands for the adaptive policy, which plans with costs measured before all runs.
       max_gamma: the longest draft that a policy that is not fixed may ask for.
       repeats: how often each run is timed, at most.
-      precision: per cent; repeats end once the noise reaches no further.
+      until: when runs have been timed long enough; of prompts not reached until then no row tells.
       seed: of texts and order.
       progress: called after each generation.
     """
@@ -77,8 +81,10 @@ def validate(
         repeats=repeats,
         seed=seed,
         progress=progress,
-        enough=lambda runs: noise(timed(runs)).within_percent <= precision,
+        until=until,
     )
+    # There may have been no time for all.
+    prompts = prompts[: len(runs[BASELINE])]
     best = timed(runs)
     clock = noise(best)
     cost = priced(best)
@@ -93,7 +99,14 @@ def validate(
         row_of(evidence, arm, policy, np.random.default_rng((seed, 2)))
         for arm, policy in planned.items()
     )
-    return Validation(rows, cost, clock, len(runs[BASELINE][0]), len(prompts))
+    return Validation(
+        rows,
+        cost,
+        clock,
+        repeats=len(runs[BASELINE][-1]),
+        prompts=len(prompts),
+        precision_percent=precision_percent(best),
+    )
 
 
 def generations(

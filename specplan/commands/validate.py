@@ -19,7 +19,7 @@ from specplan.options.model_options import (
 )
 from specplan.options.ranges import integers, numbers
 from specplan.options.requests import Command, run
-from specplan.options.timing import precision_option, repeats_option
+from specplan.options.timing import precision_option, repeats_option, time_limit_option
 from specplan.reports.output import writable
 
 
@@ -83,6 +83,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 @bild_options
 @repeats_option
 @precision_option
+@time_limit_option
 @seed_option
 @click.option(
     "--figure",

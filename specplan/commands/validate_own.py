@@ -39,7 +39,7 @@ def validate_own(request: Validate, form: Shown) -> None:
     means = summary(found)
     answer(
         validation_json(SPECULATIVE, rows, summary=asdict(means)),
-        lambda: summary_lines(means, found, found[0].prompts),
+        lambda: summary_lines(means, found),
         form=form,
     )
     if form.figure is not None:

@@ -1,4 +1,4 @@
-"""How often runs are timed."""
+"""How often, how precisely and how long runs are timed."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import click
 DEFAULT_PRECISION = 3.0
 
 
-def _percent(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
-    if not 0 <= value < math.inf:
+def _number(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not 0 <= value < math.inf:
         raise click.BadParameter(f"must be finite and at least 0, got {value:g}")
     return value
 
@@ -23,6 +23,14 @@ precision_option = click.option(
     metavar="PERCENT",
     type=float,
     default=DEFAULT_PRECISION,
-    callback=_percent,
-    help="Time no more once 95 % of the clock's deviations reach no further than this.",
+    callback=_number,
+    help="Time no more once the clock lets no speed-up be off by more, 95 % of the time.",
+)
+time_limit_option = click.option(
+    "--time-limit",
+    metavar="SECONDS",
+    type=float,
+    callback=_number,
+    help="Begin no more runs after this, all drafts and temperatures together; each has at least "
+    "two prompts.  [default: 120 of the embedded target, else none]",
 )

@@ -46,6 +46,10 @@ class Bar:
         """Counts steps."""
         self._bar.update(count)
 
+    def note(self, text: str) -> None:
+        """Says in a few words what has been reached."""
+        self._bar.set_postfix_str(text)
+
     def print(self, text: str) -> None:
         """Prints to stdout, with the bar out of the way."""
         with self._bar.external_write_mode():

@@ -37,6 +37,9 @@ class Kept:
         """Counts prompts whose traces are kept."""
         self._finished += count
 
+    def note(self, text: str) -> None:
+        """Does nothing: what is kept is counted alone."""
+
     def __exit__(
         self,
         kind: type[BaseException] | None,

@@ -39,15 +39,15 @@ def rows_table(validation: Validation, *, wide: bool) -> str:
     )
 
 
-def summary_lines(summary: Summary, validations: Sequence[Validation], prompts: int) -> str:
+def summary_lines(summary: Summary, validations: Sequence[Validation]) -> str:
     """Returns what all rows were measured on, why Theorem 8 differs, and how good they are."""
     rows = [row for validation in validations for row in validation.rows]
     tokens, repeats = sum(row.tokens for row in rows), summary.repeats
     threads = validations[0].threads
     timings = "timed once" if repeats == 1 else f"the median of each block's {repeats} timings"
     lines = [
-        f"Speed-ups over decoding one token at a time; {prompts} prompts, {tokens} tokens in all "
-        f"rows, {timings}.",
+        f"Speed-ups over decoding one token at a time; {_counted(validations)} prompts, {tokens} "
+        f"tokens in all rows, {timings}.",
         *([] if threads is None else [f"Computed by {threads.sentence}"]),
         'K: gamma, num_speculative_tokens; "free": the speed-up if verification were free and '
         "acceptances i.i.d. The costs here:",
@@ -59,6 +59,11 @@ def summary_lines(summary: Summary, validations: Sequence[Validation], prompts: 
             f"average, {summary.max_abs_error_percent:.1f} % at most; the baseline against "
             f"itself: {summary.noise_percent:.1f} %, 95 % of the time within "
             f"{summary.noise_within_percent:.1f} %."
+        )
+    if summary.precision_percent is not None:
+        lines.append(
+            f"The clock lets speed-ups be off by up to {summary.precision_percent:.1f} %, 95 % of "
+            "the time; --time-limit and --repeats allow it more."
         )
     doubtful = [row for row in rows if row.doubts]
     lines += [
@@ -84,6 +89,12 @@ def summary_lines(summary: Summary, validations: Sequence[Validation], prompts: 
             f"at most {max(gaps):.3g} apart; verifying several tokens at once rounds differently."
         )
     return folded("\n".join(lines))
+
+
+def _counted(validations: Sequence[Validation]) -> str:
+    """Returns how many prompts there were time for."""
+    counts = [validation.prompts for validation in validations]
+    return str(max(counts)) if len(set(counts)) == 1 else f"{min(counts)} to {max(counts)}"
 
 
 def doubt_mark(row: ValidationRow) -> str:

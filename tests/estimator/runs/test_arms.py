@@ -10,6 +10,7 @@ from estimator.runs.arms import (
     BASELINE,
     WARM_UP_TOKENS,
     Decoder,
+    Runs,
     Subject,
     probed,
     probing,
@@ -89,21 +90,42 @@ def test_every_probing_text_keeps_one_draft_length() -> None:
     assert probes(without(texts, 0)) == [*probed_texts[1:count], *probed_texts[count + 1 :]]
 
 
-@pytest.mark.parametrize(("enough_after", "repeats"), [(1, 1), (2, 2), (9, 3)])
-def test_repeats_end_when_they_are_enough(enough_after: int, repeats: int) -> None:
+class Impatient:
+    """Is late before some prompt, or has enough after some repeat."""
+
+    def __init__(self, *, prompts: int = 99, repeats: int = 99) -> None:
+        self.prompts = prompts
+        self.repeats = repeats
+
+    def late(self) -> bool:
+        self.prompts -= 1
+        return self.prompts < 0
+
+    def precise(self, runs: Runs) -> bool:
+        return len(runs[BASELINE][-1]) == self.repeats
+
+
+@pytest.mark.parametrize(
+    ("until", "repeats"),
+    [
+        (Impatient(repeats=1), [1, 1, 1]),
+        (Impatient(repeats=2), [2, 2, 2]),
+        (Impatient(repeats=9), [3, 3, 3]),
+        # Asked from the third prompt on: two of them there are always.
+        (Impatient(prompts=0), [1, 1]),
+        (Impatient(prompts=1), [1, 1, 1]),
+        (Impatient(prompts=3), [2, 2, 1]),
+    ],
+)
+def test_runs_end_when_they_are_enough_or_late(until: Impatient, repeats: list[int]) -> None:
     sampling = Sampling(0.0)
     target, drafter = tiny_pair(sampling)
     subject = Subject(target, drafter, sampling, Stopping(2))
     runs = run_arms(
-        subject,
-        PROMPTS,
-        probing([1]),
-        repeats=3,
-        seed=0,
-        progress=lambda: None,
-        enough=lambda runs: len(runs[BASELINE][-1]) == enough_after,
+        subject, PROMPTS[:3], probing([1]), repeats=3, seed=0, progress=lambda: None, until=until
     )
-    assert {len(row) for rows in runs.values() for row in rows} == {repeats}
+    for rows in runs.values():
+        assert [len(row) for row in rows] == repeats
 
 
 def test_a_lone_draft_length_is_probed_beside_none() -> None:

@@ -22,7 +22,7 @@ KEYS = {
     "tokens_per_second", "end_to_end_predicted", "end_to_end_measured",
     # beyond the contract
     "rule", "lossless", "tie_gap", "target", "prompts_hash", "measured_left_out", "predicted",
-    "ms_per_token",
+    "ms_per_token", "doubts",
 }  # fmt: skip
 
 
@@ -38,7 +38,7 @@ def test_rows_have_every_key_in_the_order_of_draft_temperature_and_gamma(
     assert (set(result), result["decoder"]) == ({"decoder", "rows", "summary"}, "speculative")
     assert set(result["summary"]) == {
         "mean_abs_error_percent", "max_abs_error_percent", "noise_percent",
-        "noise_within_percent", "quiet", "repeats",
+        "noise_within_percent", "quiet", "precision_percent", "repeats", "threads", "free_cores",
     }  # fmt: skip
     rows = result["rows"]
     assert [(row["draft"], row["temperature"], row["gamma"]) for row in rows] == [
@@ -292,8 +292,20 @@ def test_runs_are_timed_no_more_often_than_precision_needs(
     asked = [*validate, "--gamma", "2", "--temperature", "0", "--repeats", "3"]
     exact = run_json(*asked, "--precision", "0")["summary"]
     assert exact["repeats"] == 3
-    assert exact["noise_within_percent"] > 0
+    assert exact["precision_percent"] > 0
     assert run_json(*asked, "--precision", "1e9")["summary"]["repeats"] == 1
+
+
+def test_of_prompts_that_there_is_no_time_for_no_row_tells(
+    run_json: RunJson, validate: list[str]
+) -> None:
+    """Two of three begin whatever the limit; their texts are those that they are without it."""
+    asked = [*validate, "--gamma", "2", "--temperature", "0,1"]
+    hurried, patient = (run_json(*asked, *more)["rows"] for more in (("--time-limit", "0"), ()))
+    for row, whole in zip(hurried, patient, strict=True):
+        assert len(row["measured_left_out"]) == 2
+        assert row["tokens"] < whole["tokens"]
+        assert row["prompts_hash"] != whole["prompts_hash"]
 
 
 @pytest.mark.parametrize("value", ["-1", "nan", "inf"])

@@ -55,7 +55,7 @@ COST = CostModel(
 
 
 def validation(*rows: SpeculativeRow) -> Validation:
-    return Validation(rows, COST, Noise(0.0125, 0.002, 8), 3, 3)
+    return Validation(rows, COST, Noise(0.0125, 0.002, 8), 3, 8)
 
 
 def text(*rows: SpeculativeRow, wide: bool = False) -> str:
@@ -64,7 +64,7 @@ def text(*rows: SpeculativeRow, wide: bool = False) -> str:
 
 def summarised(*rows: SpeculativeRow) -> str:
     validations = [validation(*rows)]
-    return summary_lines(summary(validations), validations, prompts=8)
+    return summary_lines(summary(validations), validations)
 
 
 def test_a_row_shows_prediction_and_measurement_within_80_columns() -> None:
@@ -105,7 +105,7 @@ def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> N
         "itself: 1.2 %, 95 % of the time within 0.5 %."
     )
     once = [Validation((ROW,), COST, Noise(0.0125, 0.002, 8), 1, 3)]
-    assert "timed once" in summary_lines(summary(once), once, prompts=8)
+    assert "timed once" in summary_lines(summary(once), once)
 
 
 def test_a_row_without_intervals_has_dashes_in_their_place() -> None:
@@ -133,7 +133,7 @@ def test_a_machine_that_was_not_quiet_is_named() -> None:
     quiet, differs, scatters = Noise(0.099, 0.041, 8), Noise(0.101, 0.0, 8), Noise(0.0, 0.042, 8)
     for noise, named in ((quiet, False), (differs, True), (scatters, True)):
         validations = [Validation((ROW,), COST, noise, 3, 3)]
-        shown = summary_lines(summary(validations), validations, prompts=8)
+        shown = summary_lines(summary(validations), validations)
         assert ("not quiet" in shown) == named
 
 
@@ -179,8 +179,8 @@ def test_the_summary_leaves_out_what_was_not_predicted() -> None:
     rows = (ROW, unpredicted(ROW, policy="adaptive", gamma=None))
     found = summary(
         [
-            Validation(rows, COST, Noise(-0.01, 0.002, 4), 1, 3, Threads(1, 2, 0.71)),
-            Validation(rows, COST, Noise(0.03, 0.001, 4), 2, 3),
+            Validation(rows, COST, Noise(-0.01, 0.002, 4), 1, 3, 2.5, Threads(1, 2, 0.71)),
+            Validation(rows, COST, Noise(0.03, 0.001, 4), 2, 5, 2.75),
         ]
     )
     assert found == Summary(
@@ -189,7 +189,8 @@ def test_the_summary_leaves_out_what_was_not_predicted() -> None:
         noise_percent=pytest.approx(3.0),
         noise_within_percent=pytest.approx(100 * np.expm1(2.776445 * 0.002), rel=1e-6),
         quiet=True,
-        repeats=2,
+        precision_percent=2.75,
+        repeats=1,
         threads=1,
         free_cores=0.71,
     )
@@ -197,7 +198,7 @@ def test_the_summary_leaves_out_what_was_not_predicted() -> None:
 
 def test_the_summary_says_by_how_many_threads_and_why() -> None:
     found = [dataclasses.replace(validation(ROW), threads=Threads(1, 2, 0.71))]
-    lines = " ".join(summary_lines(summary(found), found, prompts=8).split())
+    lines = " ".join(summary_lines(summary(found), found).split())
     assert "Computed by 1 thread: 0.7 of 2 cores were free before the run." in lines
 
 
@@ -207,6 +208,16 @@ def test_a_row_that_says_something_impossible_is_marked_and_never_the_best() -> 
     assert plain.endswith("<- best")
     assert marked.endswith("! impossible")
     lines = " ".join(summarised(ROW, doubted).split())
-    assert "Impossible, small, temperature 0, gamma 4: a speed-up of 9.00 is more than" in lines
+    assert "Impossible, small, temperature 0, K=4: a speed-up of 9.00 is more than" in lines
     assert "trust none of these times" in lines
     assert "Impossible" not in summarised(ROW)
+
+
+def test_the_summary_says_how_precise_the_clock_was_on_how_many_prompts() -> None:
+    found = [
+        dataclasses.replace(validation(ROW), prompts=prompts, precision_percent=percent)
+        for prompts, percent in ((5, 2.04), (8, 1.5))
+    ]
+    lines = " ".join(summary_lines(summary(found), found).split())
+    assert "5 to 8 prompts, 250 tokens" in lines
+    assert "The clock lets speed-ups be off by up to 2.0 %, 95 % of the time" in lines
