@@ -33,7 +33,7 @@ $(TOOLS): $(PACKAGE)
 	touch $@
 
 docs: $(SITE)
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
 
 $(SITE): $(PACKAGE)
 	$(BIN)/python -m pip install --quiet --editable '.[docs]' --constraint constraints.txt

@@ -1,4 +1,4 @@
-"""Draws the README's picture: the top of the report on the profile of docs/examples.
+"""Draws the README's picture: the top of the report on the profiles of docs/examples.
 
     python scripts/report_picture.py
 
@@ -17,14 +17,14 @@ from playwright.sync_api import sync_playwright
 from specplan.main import main as specplan
 
 DOCS = Path(__file__).parents[1] / "docs"
-WIDTH, HEIGHT = 1200, 1090
+WIDTH, HEIGHT = 1200, 980
 
 
 def main() -> None:
-    profile = str(DOCS / "examples" / "embedded.json")
+    profiles = [str(DOCS / "examples" / name) for name in ("embedded.json", "lookup.json")]
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = Path(folder) / "report.html"
-        made = CliRunner().invoke(specplan, ["report", profile, "-o", str(page)])
+        made = CliRunner().invoke(specplan, ["report", *profiles, "-o", str(page)])
         assert made.exit_code == 0, made.output
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]

@@ -3,6 +3,7 @@
 import functools
 import json
 import re
+import tomllib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 
 import click
 import pytest
+import yaml
 from click.testing import CliRunner
 from documented import ELLIPSIS, ROOT, Example, examples, pages
 from made_profiles import made_profile, made_validation
@@ -142,3 +144,27 @@ def test_links_lead_to_files(page: Path) -> None:
     links = LINK.findall(page.read_text(encoding="utf-8"))
     files = [link for link in links if "://" not in link]
     assert [link for link in files if not (page.parent / link).exists()] == []
+
+
+FORMS = sorted((ROOT / ".github").glob("*/*.yml"))
+
+
+@pytest.mark.parametrize("path", FORMS, ids=lambda path: path.name)
+def test_what_github_reads_is_of_this_repository(path: Path) -> None:
+    read = yaml.safe_load(path.read_text(encoding="utf-8"))
+    if path.parent.name == "workflows":
+        run = [step.get("run", "") for job in read["jobs"].values() for step in job["steps"]]
+        targets = {word for line in run for word in re.findall(r"make (\w+)", line)}
+        makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+        assert [each for each in targets if f"\n{each}:" not in makefile] == []
+    elif path.name != "config.yml":
+        assert {"name", "description", "body"} <= set(read)
+        assert all({"type", "attributes"} <= set(part) for part in read["body"])
+
+
+def test_the_citation_is_of_this_version() -> None:
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert (cited["title"], cited["version"], cited["license"]) == (
+        project["name"], project["version"], project["license"],
+    )  # fmt: skip

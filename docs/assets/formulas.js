@@ -1,0 +1,7 @@
+// Sets each formula that the Markdown extension arithmatex marked: \(…\) in a line, \[…\] displayed.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const element of document.querySelectorAll(".arithmatex")) {
+    const source = element.textContent.trim();
+    katex.render(source.slice(2, -2), element, { displayMode: source.startsWith("\\[") });
+  }
+});
