@@ -7,7 +7,7 @@ from typing import Any
 
 from engines.observing.observation import Observation, whole_number
 from engines.observing.pages import observed_page
-from engines.observing.timing import Timed, number
+from engines.observing.timing import Timed, number, timed_page
 
 TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 
@@ -15,7 +15,13 @@ TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 def read_page(page: str, gamma: int | None) -> Observation:
     """Returns what a metrics page counts since its server started; see `observed_page`."""
     return observed_page(
-        page, kind="llama.cpp", prefix="llamacpp", turns_on=TURNS_ON, gamma=gamma, lists_all=False
+        page,
+        kind="llama.cpp",
+        prefix="llamacpp",
+        turns_on=TURNS_ON,
+        gamma=gamma,
+        lists_all=False,
+        timed=_timed_page,
     )
 
 
@@ -55,6 +61,13 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
         drafted=drafted,
         accepted=accepted,
         **told,
+    )
+
+
+def _timed_page(totals: Mapping[str, float]) -> Timed | None:
+    """Returns the time of all tokens: the page counts no requests, whose first takes none of it."""
+    return timed_page(
+        totals.get("tokens_predicted_seconds", 0.0), totals.get("tokens_predicted", 0.0)
     )
 
 

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from engines.counting.counters import DRAFTS, counters, samples
 from engines.observing.observation import Observation
 from engines.observing.timing import Timed
 
-# Sums of vLLM's histograms, the second in older versions. They count a step once however many
-# tokens it emits, so that the tokens are counted elsewhere.
-_WAITED = ("inter_token_latency_seconds_sum", "time_per_output_token_seconds_sum")
-_EMITTED, _FIRST = "generation_tokens", "time_to_first_token_seconds_count"
-
 
 def observed_page(
-    page: str, *, kind: str, prefix: str, turns_on: str, gamma: int | None, lists_all: bool
+    page: str,
+    *,
+    kind: str,
+    prefix: str,
+    turns_on: str,
+    gamma: int | None,
+    lists_all: bool,
+    timed: Callable[[Mapping[str, float]], Timed | None],
 ) -> Observation:
     """Returns what a metrics page counts and times since its server started.
 
@@ -28,6 +30,7 @@ def observed_page(
       gamma: drafted tokens per block, where the user says it; 0: nothing is drafted.
       lists_all: whether every position is listed, so that they tell γ, or those that were accepted
         once.
+      timed: from the page's sums, by name without prefix and "_total", to the time of its tokens.
 
     Raises:
       ValueError: if speculation is off: which metric is missing, and what turns it on.
@@ -41,7 +44,7 @@ def observed_page(
             if sample.name.endswith("_created"):
                 began.append(sample.value)
     if gamma == 0 and DRAFTS not in totals:
-        return Observation.undrafted(kind=kind, origin="metrics", timed=_timed(totals))
+        return Observation.undrafted(kind=kind, origin="metrics", timed=timed(totals))
     counts = counters(page, prefix=prefix, turns_on=turns_on)
     if gamma is None and lists_all:
         gamma = len(counts.by_position)
@@ -51,14 +54,5 @@ def observed_page(
         gamma=gamma,
         model=models.pop() if len(models) == 1 else None,
         began=max(began, default=None),
-        timed=_timed(totals),
+        timed=timed(totals),
     )
-
-
-def _timed(totals: Mapping[str, float]) -> Timed | None:
-    """Returns the time of tokens after each request's first; None where a page lacks it."""
-    if _EMITTED not in totals or _FIRST not in totals:
-        return None
-    seconds = next((totals[name] for name in _WAITED if name in totals), 0.0)
-    tokens = round(totals[_EMITTED] - totals[_FIRST])
-    return Timed(seconds, tokens) if seconds > 0 and tokens > 0 else None

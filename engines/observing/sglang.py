@@ -8,10 +8,12 @@ from typing import Any
 
 from engines.counting.counters import samples
 from engines.observing.observation import Observation, whole_number
-from engines.observing.timing import number, timed_bench
+from engines.observing.timing import number, timed_bench, timed_page
 
 TURNS_ON = "--speculative-algorithm (and --enable-metrics)"
 CALLS, GENERATED, REQUESTS = "spec_verify_calls", "generation_tokens", "num_requests"
+# A histogram that counts tokens, each request's first left out.
+WAITED, EMITTED = "inter_token_latency_seconds_sum", "inter_token_latency_seconds_count"
 STEPS, LENGTH = "spec_num_steps", "spec_accept_length"
 
 
@@ -22,7 +24,7 @@ def read_page(page: str, gamma: int | None) -> Observation:
 
     Args:
       page: several engines behind one page are summed.
-      gamma: drafted tokens per block, where the page does not tell it.
+      gamma: drafted tokens per block, where the page does not tell it; 0: nothing is drafted.
 
     Raises:
       ValueError: if a metric is missing, or nothing tells γ.
@@ -32,11 +34,14 @@ def read_page(page: str, gamma: int | None) -> Observation:
     models = set()
     for sample in samples(page, "sglang"):
         name = sample.name.removesuffix("_total")
-        if name in (CALLS, GENERATED, REQUESTS):
+        if name in (CALLS, GENERATED, REQUESTS, WAITED, EMITTED):
             totals[name] += sample.value
             models.add(sample.labels.get("model_name"))
         elif name in (STEPS, LENGTH):
             gauges[name] = sample.value
+    timed = timed_page(totals[WAITED], totals[EMITTED])
+    if gamma == 0 and CALLS not in totals:
+        return Observation.undrafted(kind="sglang", origin="metrics", timed=timed)
     if CALLS not in totals:
         length = gauges.get(LENGTH, 0.0)
         hint = (
@@ -58,6 +63,7 @@ def read_page(page: str, gamma: int | None) -> Observation:
         drafted=calls * steps,
         accepted=round(totals[GENERATED] - totals[REQUESTS]) - calls,
         model=models.pop() if len(models) == 1 else None,
+        timed=timed,
     )
 
 

@@ -49,6 +49,11 @@ def subtracted(later: Timed | None, earlier: Timed | None) -> Timed | None:
     return Timed(seconds, tokens, later.batch) if seconds > 0 and tokens > 0 else None
 
 
+def timed_page(seconds: float, tokens: float) -> Timed | None:
+    """Returns what sums of a metrics page time; None where they are of nothing."""
+    return Timed(seconds, round(tokens)) if seconds > 0 and round(tokens) > 0 else None
+
+
 def timed_bench(result: Mapping[str, Any]) -> Timed | None:
     """Returns what a bench of a server times; None where nothing was streamed.
 

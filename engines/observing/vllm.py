@@ -9,7 +9,7 @@ from typing import Any
 
 from engines.observing.observation import Observation, whole_number
 from engines.observing.pages import observed_page
-from engines.observing.timing import timed_bench
+from engines.observing.timing import Timed, timed_bench, timed_page
 
 TURNS_ON = "--speculative-config"
 MARK = "SpecDecoding metrics:"
@@ -17,14 +17,32 @@ LINE = re.compile(
     r"SpecDecoding metrics:.*?\bAccepted: (\d+) tokens, Drafted: (\d+) tokens, "
     r"Per-position acceptance rate: (\d\.\d{2,}(?:, \d\.\d{2,})*), Avg"
 )
+# Sums of histograms, the second in older versions. They count a step once however many tokens it
+# emits, so that the tokens are counted elsewhere.
+_WAITED = ("inter_token_latency_seconds_sum", "time_per_output_token_seconds_sum")
+_EMITTED, _FIRST = "generation_tokens", "time_to_first_token_seconds_count"
 VERSION = re.compile(r"\bvLLM API server version (\S+)|\bLLM engine \(v?(\d[^)\s]*)\)")
 
 
 def read_page(page: str, gamma: int | None) -> Observation:
     """Returns what a metrics page counts since its server started; see `observed_page`."""
     return observed_page(
-        page, kind="vllm", prefix="vllm", turns_on=TURNS_ON, gamma=gamma, lists_all=True
+        page,
+        kind="vllm",
+        prefix="vllm",
+        turns_on=TURNS_ON,
+        gamma=gamma,
+        lists_all=True,
+        timed=_timed,
     )
+
+
+def _timed(totals: Mapping[str, float]) -> Timed | None:
+    """Returns the time of tokens after each request's first; None where a page lacks it."""
+    if _EMITTED not in totals or _FIRST not in totals:
+        return None
+    seconds = next((totals[name] for name in _WAITED if name in totals), 0.0)
+    return timed_page(seconds, totals[_EMITTED] - totals[_FIRST])
 
 
 def read_log(text: str, _gamma: int | None) -> Observation:

@@ -96,8 +96,7 @@ def observation_text(
     milliseconds = _milliseconds(observation)
     if milliseconds is not None:
         lines.append(
-            f"A token took {milliseconds:.2f} ms ({1e3 / milliseconds:.1f} tokens/s), each "
-            "sequence's first left out."
+            f"A token took {milliseconds:.2f} ms ({1e3 / milliseconds:.1f} tokens/s)."
         )
     if not observation.hits:
         lines.append(

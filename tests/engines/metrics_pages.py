@@ -61,6 +61,26 @@ def llama_cpp_page(drafts: int, drafted: int, accepted: Sequence[int]) -> str:
     )
 
 
+def llama_cpp_times(*, seconds: float, tokens: int) -> str:
+    """Returns what llama.cpp's page has of time."""
+    name = "llamacpp:tokens_predicted"
+    return (
+        f"# TYPE {name}_total counter\n{name}_total {tokens}\n"
+        f"# TYPE {name}_seconds_total counter\n{name}_seconds_total {seconds!r}\n"
+    )
+
+
+def sglang_times(*, seconds: float, tokens: int) -> str:
+    """Returns what SGLang's page has of time: its histogram counts tokens."""
+    labels = 'engine_type="unified",model_name="M"'
+    itl = "sglang:inter_token_latency_seconds"
+    return (
+        f"# TYPE {itl} histogram\n"
+        f'{itl}_bucket{{{labels},le="+Inf"}} {tokens}.0\n'
+        f"{itl}_count{{{labels}}} {tokens}.0\n{itl}_sum{{{labels}}} {seconds!r}\n"
+    )
+
+
 def sglang_page(*, calls: int, generated: int, requests: int, steps: int | None = 3) -> str:
     """Returns SGLang's page of chains of `steps` drafted tokens."""
     labels = '{engine_type="unified",model_name="M",tp_rank="0"}'

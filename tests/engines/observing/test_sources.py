@@ -9,7 +9,9 @@ from metrics_pages import (
     LOG,
     SGLANG_BENCH,
     llama_cpp_page,
+    llama_cpp_times,
     sglang_page,
+    sglang_times,
     vllm_page,
     vllm_times,
 )
@@ -49,6 +51,20 @@ def test_vllms_page_times_the_tokens_after_each_requests_first(saved, name: str)
     assert saved(page, page).timed == Timed(4.0, 400)
     assert saved(page, vllm_page(100, (60, 30, 10))).timed is None
     assert saved(times, gamma=0).timed == Timed(2.0, 200)
+
+
+def test_sglangs_page_times_tokens_by_its_own_histogram(saved) -> None:
+    page = sglang_page(calls=100, generated=290, requests=10)
+    times = sglang_times(seconds=1.4, tokens=280)
+    assert saved(page + times).timed == Timed(1.4, 280)
+    assert saved(page).timed is None
+    assert saved(times, gamma=0).timed == Timed(1.4, 280)
+
+
+def test_llama_cpps_page_times_all_tokens(saved) -> None:
+    times = llama_cpp_times(seconds=2.0, tokens=400)
+    assert saved(llama_cpp_page(100, 390, (60, 30)) + times).timed == Timed(2.0, 400)
+    assert saved(times, gamma=0).timed == Timed(2.0, 400)
 
 
 def test_llama_cpps_page_may_lack_late_positions(saved) -> None:
