@@ -42,6 +42,14 @@ class Acceptance(ABC):
         """Whether blocks that were cut short hide some of it, and whether it is i.i.d."""
         return False
 
+    def at_context(self, context: int) -> Acceptance:
+        """Returns the acceptance with so many tokens in the cache; the same unless that is known.
+
+        Args:
+          context: at least 0.
+        """
+        return self
+
     @abstractmethod
     def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
         """Returns the expected price of a text's blocks over its tokens.

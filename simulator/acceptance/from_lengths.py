@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,6 +14,8 @@ from simulator.numerics.arguments import integer, integers
 # Of the logit of a first position's rate, and of its change with the logarithm of the position:
 # mean and standard deviation over the published sweeps (docs/roofline.md).
 _FIRST, _CHANGE = (1.3, 0.8), (-0.3, 0.25)
+# Of the change of all logits with something else, such as the logarithm of the context.
+_ELSE = (0.0, 0.3)
 # Positions whose rates are told apart; further ones have the last one's.
 LONGEST = 64
 # Of a run's length about the law, in logarithms.
@@ -80,26 +82,48 @@ def length_law(lengths: Mapping[int, float]) -> LengthLaw:
     Raises:
       ValueError: if there is none, or one is out of range.
     """
+    runs = sorted(lengths.items())
+    found, covariance = fitted(runs, np.zeros(len(runs)))
+    return LengthLaw(found[:2], covariance[:2, :2], runs[-1][0])
+
+
+def fitted(
+    runs: Sequence[tuple[int, float]], away: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns a, b and the change of logits with something else, and their covariance.
+
+    Args:
+      runs: γ and tokens a block, in [1, γ + 1]; at least one.
+      away: what else they differ in, about its mean, shape (n,).
+
+    Raises:
+      ValueError: if there is none, or one is out of range.
+    """
     from scipy.optimize import least_squares
 
-    if not lengths:
+    if not runs:
         raise ValueError("lengths must have at least one run's, got none")
-    for gamma, length in lengths.items():
+    for gamma, length in runs:
         if not 1 <= length <= integer("gamma", gamma, at_least=1) + 1:
             raise ValueError(
                 f"length must lie in [1, {gamma + 1}] at gamma {gamma}, got {length:g}"
             )
-    gammas = np.array(sorted(lengths))
-    measured = np.log([lengths[gamma] for gamma in gammas.tolist()])
-    means, deviations = np.array([_FIRST, _CHANGE]).T
+    gammas, measured = np.array([gamma for gamma, _ in runs]), np.log([each for _, each in runs])
+    means, deviations = np.array([_FIRST, _CHANGE, _ELSE]).T
+    places = [(slice(index, index + 1), shift) for index, shift in enumerate(away.tolist())]
+
+    def own(law: NDArray[np.float64], shift: float) -> NDArray[np.float64]:
+        return np.array([law[0] + law[2] * shift, law[1]])
 
     def residuals(law: NDArray[np.float64]) -> NDArray[np.float64]:
-        misfit = (np.log(_tokens(law, gammas)) - measured) / _ERROR
-        return np.concatenate([(law - means) / deviations, misfit])
+        tokens = np.concatenate([_tokens(own(law, shift), gammas[at]) for at, shift in places])
+        return np.concatenate([(law - means) / deviations, (np.log(tokens) - measured) / _ERROR])
 
     found = np.asarray(least_squares(residuals, means).x)
-    slopes = np.vstack([np.diag(1 / deviations), _slopes(found, gammas) / _ERROR])
-    return LengthLaw(found, np.linalg.inv(slopes.T @ slopes), int(gammas[-1]))
+    by_law = np.vstack([_slopes(own(found, shift), gammas[at]) for at, shift in places])
+    by_law = np.hstack([by_law, by_law[:, :1] * away[:, None]])
+    slopes = np.vstack([np.diag(1 / deviations), by_law / _ERROR])
+    return found, np.linalg.inv(slopes.T @ slopes)
 
 
 def _rates(law: NDArray[np.float64], longest: int) -> NDArray[np.float64]:

@@ -84,6 +84,8 @@ def schedules(rows: Sequence[Row]) -> dict[int, tuple[Range, ...]]:
 
 
 def _row(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Row:
+    if price.load is not None:
+        acceptance = acceptance.at_context(price.load.context)
     planned = _planned(request, acceptance, price)
     if price.posterior is None or price.point is None:
         return Row(planned, price, gain_certain=request.gain_certain)

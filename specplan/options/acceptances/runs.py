@@ -17,18 +17,18 @@ class Settings(Runs):
 
 
 def _make(settings: Settings, _: Background) -> Stated:
-    from simulator.acceptance.from_lengths import length_law
+    from simulator.acceptance.by_context import acceptance_of_lengths
 
     lengths = defaultdict(list)
     for run in settings.runs or ():
         if run.gamma > 0:
-            lengths[run.gamma].append(run.length)
+            lengths[run.load.context, run.gamma].append(run.length)
     if not lengths:
         raise click.UsageError(
             "give the acceptance: a --run beyond gamma 0 with its length, or another option"
         )
-    law = length_law({gamma: sum(each) / len(each) for gamma, each in lengths.items()})
-    return Stated((law.acceptance(),), counted=True)
+    acceptance = acceptance_of_lengths({at: sum(each) / len(each) for at, each in lengths.items()})
+    return Stated((acceptance,), counted=True)
 
 
 KIND = AcceptanceKind(order=7, settings=Settings, needs=("runs",), make=_make)

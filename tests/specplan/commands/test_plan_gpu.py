@@ -169,6 +169,15 @@ def test_a_schedule_is_exported(gpu: str, server: str, printed: str) -> None:
     assert printed in result.stdout
 
 
+def test_acceptance_falls_with_the_context_as_runs_say(gpu: str) -> None:
+    runs = "--run gamma=3,tpot=5,length=3.2,context=64 --run gamma=3,tpot=5,length=2.2,context=512"
+    asked = gpu.replace(" --alpha 0.7", "")
+    rows = run_json(f"{asked} --engine vllm {runs} --context 64,181,512 --gamma 3")["rows"]
+    tokens = [row["expected_tokens"] for row in rows]
+    assert tokens[0] == pytest.approx(3.2, abs=0.05)
+    assert tokens[0] > tokens[1] > tokens[2] == pytest.approx(2.2, abs=0.05)
+
+
 def test_each_context_has_its_schedule_in_an_export(gpu: str) -> None:
     result = run(f"{gpu} --batch 1,64 --context 64,512 --export vllm")
     assert result.exit_code == 0, result.output
