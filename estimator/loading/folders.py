@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from estimator.drafters.kind import EMBEDDED
+from estimator.drafters.registry import parse_drafter
 from estimator.loading.prompts import prompt_ids
 from estimator.loading.sources import target_source
 from estimator.settings import PromptSettings
@@ -69,6 +70,10 @@ def _draft_name(target: str, drafts: Sequence[str]) -> str:
         return EMBEDDED
     if len(drafts) != 1:
         raise ValueError(f"draft must be given once with --engine, got {len(drafts)}")
+    if parse_drafter(drafts[0]).served is None:
+        raise ValueError(
+            f"draft must be a model with --engine, got {drafts[0]}: its server drafts with no other"
+        )
     draft = drafts[0].removeprefix("hf:")
     if draft == EMBEDDED and target != EMBEDDED:
         raise ValueError(f"draft embedded needs the embedded target, got {target}")

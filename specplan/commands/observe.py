@@ -20,6 +20,7 @@ from specplan.options.observing import (
     Followed,
     Observed,
     Sources,
+    addresses,
     asked,
     require_planned,
 )
@@ -42,7 +43,7 @@ FOLLOWED_SECONDS = 10.0
 
 
 @click.command("observe", cls=Command)
-@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True)
+@click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, callback=addresses)
 @takes(Followed, *settings_of(cost_kinds()), Longest, Observed)
 @click.pass_context
 def observe_command(ctx: click.Context, /, **_: object) -> None:

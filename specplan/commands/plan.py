@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +15,7 @@ from specplan.options.kinds import settings_of
 from specplan.options.planning import asked
 from specplan.options.requests import Command
 from specplan.reports.deployment import does_not_fit
-from specplan.reports.export import export, export_lookup, export_schedule
+from specplan.reports.export import export_drafter, export_schedule
 from specplan.reports.output import answer, warn
 from specplan.reports.plan import plans_json, plans_text, warn_of_plans
 
@@ -96,31 +95,17 @@ def _flags_of_context(rows: Sequence[Row], asking: Asked, server: str) -> str:
     gamma = row.advised_gamma if asking.request.gamma is None else row.plan.gamma
     if load is not None and not load.fits:
         raise ValueError(f"--export: {does_not_fit(row.price)}")
-    flags = _fixed_flags(gamma, asking, server, draft)
+    flags = export_drafter(
+        server,
+        asking.drafter,
+        gamma=gamma,
+        draft=draft,
+        sampling=asking.stated.draft_sampling,
+        verification=asking.stated.verification,
+    )
     if row.plan.extrapolated_at(gamma):
         warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
     return flags
-
-
-def _fixed_flags(gamma: int, asking: Asked, server: str, draft: Drafted) -> str:
-    from estimator.drafters.registry import parse_drafter
-
-    drafter = asking.drafter
-    if drafter is not None:
-        parsed = parse_drafter(drafter)
-        if parsed.lookup_length is not None:
-            return export_lookup(server, gamma=gamma, longest=parsed.lookup_length)
-        if parsed.served is None and gamma > 0:
-            raise ValueError(f"--export needs a draft model, got a profile of {drafter}")
-        draft = replace(draft, name=parsed.served or draft.name)
-    stated = asking.stated
-    return export(
-        server,
-        gamma=gamma,
-        draft=draft,
-        sampling=stated.draft_sampling,
-        verification=stated.verification,
-    )
 
 
 def _scheduled_flags(rows: Sequence[Row], server: str, draft: Drafted) -> str:

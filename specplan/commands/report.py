@@ -6,9 +6,9 @@ from pathlib import Path
 
 import click
 
-from estimator.drafters.registry import parse_drafter
+from specplan.options.json_option import json_option
 from specplan.options.requests import Command
-from specplan.reports.output import writable
+from specplan.reports.output import print_json, writable
 
 
 @click.command("report", cls=Command)
@@ -25,7 +25,10 @@ from specplan.reports.output import writable
     help="Where to write the page.",
 )
 @click.option("--title", help="Of the page.  [default: the target's name]")
-def report_command(files: tuple[Path, ...], output: Path, title: str | None) -> None:
+@json_option
+def report_command(
+    files: tuple[Path, ...], output: Path, title: str | None, as_json: bool
+) -> None:
     """Tell in one self-contained page what was measured of drafts.
 
     Takes profiles of `specplan measure` and what `specplan validate --json` printed, in any order:
@@ -40,13 +43,13 @@ def report_command(files: tuple[Path, ...], output: Path, title: str | None) -> 
 
     from estimator.writing import write_whole
     from specplan.reports.page.inputs import read_inputs
-    from specplan.reports.page.page import page
+    from specplan.reports.page.page import page, page_json
 
     inputs = read_inputs(files)
-    draft_of = {
-        named.name: parse_drafter(named.profile.setup.draft).served for named in inputs.profiles
-    }
     if title is None:
         title = f"Speculative decoding of {inputs.profiles[0].profile.setup.target}"
-    write_whole(output, page(inputs, draft_of=draft_of, title=title).encode())
-    click.echo(f"Wrote {output}")
+    write_whole(output, page(inputs, title=title).encode())
+    if as_json:
+        print_json({"output": output, **page_json(inputs)})
+    else:
+        click.echo(f"Wrote {output}")

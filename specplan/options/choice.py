@@ -35,7 +35,7 @@ class Choice(Longest):
     )
     near: float = option(
         "--near",
-        type=float,
+        type=click.FloatRange(0, 100, max_open=True),
         default=1.0,
         metavar="PERCENT",
         help="Advise the smallest gamma that is no more than this slower than the best.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -19,6 +20,19 @@ from specplan.reports.output import writable
 
 if TYPE_CHECKING:
     from simulator.cost.pricing import Pricing
+
+
+_ADDRESS = re.compile(r"[\w.-]+:\d+(/.*)?")
+
+
+def addresses(
+    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Returns sources, HOST:PORT as a URL where no file has that name; their callback."""
+    return tuple(
+        f"http://{value}" if _ADDRESS.fullmatch(value) and not Path(value).exists() else value
+        for value in values
+    )
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from typing import TypeVar
@@ -26,11 +27,19 @@ def parse_numbers(text: str) -> tuple[float, ...]:
       ValueError: if a part is no number, or a range is empty, endless or too long.
     """
     values: list[float] = []
-    for part in text.split(","):
+    for part in _listed(text).split(","):
+        if re.fullmatch(r"0\d+", part.strip()):
+            raise ValueError(f"{part.strip()!r} is not a number: a decimal has a point, as 0.8 has")
         values.extend(_range(part) if ":" in part else (float(_decimal(part)),))
         if len(values) > MOST_VALUES:
             raise ValueError(f"{text!r} has more than {MOST_VALUES} values")
     return tuple(values)
+
+
+def _listed(text: str) -> str:
+    """Returns a list without the brackets that JSON puts around it."""
+    bare = text.strip()
+    return bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
 
 
 def _share(text: str) -> float:
@@ -38,6 +47,9 @@ def _share(text: str) -> float:
 
 
 def _shares(text: str) -> tuple[float, ...]:
+    comma = re.fullmatch(r"\s*0,(\d+)\s*", text)
+    if comma is not None and int(comma[1]) > 1:
+        raise ValueError(f"must lie in [0, 1], got {text.strip()}: write 0.{comma[1]}")
     return tuple(map(_in_unit_interval, parse_numbers(text)))
 
 
@@ -49,10 +61,10 @@ def _in_unit_interval(value: float) -> float:
 
 
 def _integers(text: str) -> tuple[int, ...]:
-    for part in text.split(","):
+    for part in _listed(text).split(","):
         if not part.strip().removeprefix("-").isdecimal():
             raise ValueError(f"{part.strip()!r} is not an integer")
-    return tuple(map(int, text.split(",")))
+    return tuple(map(int, _listed(text).split(",")))
 
 
 def _integer_ranges(text: str) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ import re
 import click
 
 # What click says of `--alpha 0.7 0.5`.
-_SPACED_LIST = re.compile(r"Got unexpected extra arguments? \([\d.,%/: ]+\)")
+_SPACED_LIST = re.compile(r"Got unexpected extra arguments? \([\d.,%/: \]]+\)")
 
 BAD_INPUT = 2
 FAILURE = 1
@@ -44,7 +44,11 @@ def _extra_of(module: str | None) -> str | None:
     if module is None:
         return None
     wanted = module.partition(".")[0].replace("_", "-").lower()
-    for requirement in importlib.metadata.requires("specplan") or ():
+    try:
+        requirements = importlib.metadata.requires("specplan") or ()
+    except importlib.metadata.PackageNotFoundError:   # run from a folder
+        return None
+    for requirement in requirements:
         name, _, condition = requirement.partition(";")
         extra = re.search(r"extra == ['\"](.+)['\"]", condition)
         package = re.match(r"[\w.-]+", name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from engines.registry import exports_of, listed, names_of
@@ -46,6 +47,37 @@ def export(
     exports = exports_of(server)
     _require_loaded(server, draft, exports.methods)
     return exports.fixed(gamma, draft, sampling, verification)
+
+
+def export_drafter(
+    server: str,
+    drafter: str | None,
+    *,
+    gamma: int,
+    draft: Drafted,
+    sampling: DraftSampling | None = None,
+    verification: Verification | None = None,
+) -> str:
+    """Returns what makes an engine draft gamma tokens by a drafter of ours, as it has it.
+
+    Args:
+      server: one of `exported_to`.
+      drafter: as `--draft` names it; None: `draft` alone is known.
+      gamma, draft, sampling, verification: as `export` takes them.
+
+    Raises:
+      ValueError: if the engine has no such drafter.
+    """
+    if drafter is not None:
+        from estimator.drafters.registry import parse_drafter
+
+        parsed = parse_drafter(drafter)
+        if parsed.lookup_length is not None:
+            return export_lookup(server, gamma=gamma, longest=parsed.lookup_length)
+        if parsed.served is None and gamma > 0:
+            raise ValueError(f"--export needs a draft model, got a profile of {drafter}")
+        draft = replace(draft, name=parsed.served or draft.name)
+    return export(server, gamma=gamma, draft=draft, sampling=sampling, verification=verification)
 
 
 def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> str:

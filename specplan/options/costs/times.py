@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 
 import click
 
@@ -75,7 +76,7 @@ class Settings(DraftTimes):
         "--force",
         is_flag=True,
         default=False,
-        help="Take a --verify-ms of several tokens below --target-ms, the time of one.",
+        help="Take a --verify-ms below --target-ms, or below that of fewer tokens.",
     )
 
 
@@ -88,6 +89,12 @@ def _price(settings: Settings, _: Background) -> tuple[Pricing, ...]:
             raise click.UsageError(
                 f"--verify-ms must not be below --target-ms {target_ms:g}, the time of one token, "
                 f"got {n}={ms:g}: are both times of one machine? --force takes them all the same"
+            )
+    for (fewer, less), (n, ms) in pairwise(sorted(points.items())):
+        if ms < less and not settings.force:
+            raise click.UsageError(
+                "--verify-ms must not fall with the number of tokens, got "
+                f"{fewer}={less:g} and {n}={ms:g}: --force takes them all the same"
             )
     from simulator.cost.curves import CostModel
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from engines.kind import Drafted
 from estimator.profiles.best import Best, best_of
 from estimator.profiles.profile import Profile
-from specplan.reports.export import export, exported_to
+from specplan.reports.export import export_drafter, exported_to
 from specplan.reports.page.inputs import Named
 from specplan.reports.profile import clock_lines
 
@@ -53,12 +54,11 @@ def _gain(draft: Draft) -> float:
     return 0.0 if draft.best is None else draft.best.gain.replay
 
 
-def answer(drafts: Sequence[Draft], *, draft_of: dict[str, str | None]) -> Answer:
+def answer(drafts: Sequence[Draft]) -> Answer:
     """Returns what to do, how sure that is, and how to do it.
 
     Args:
       drafts: as `ranked` has them.
-      draft_of: by name, what a server loads the draft from; None: no server can.
     """
     first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
     if best is None:
@@ -77,7 +77,7 @@ def answer(drafts: Sequence[Draft], *, draft_of: dict[str, str | None]) -> Answe
             f"Draft with {first.name}, γ = {best.gamma}: "
             f"{best.gain.replay:.2f} times the speed of the target alone."
         )
-    flags = _flags(first.profile, best.advised_gamma, draft_of[first.name])
+    flags = _flags(first.profile, best.advised_gamma)
     return Answer(headline, tuple(_sure(drafts, best, counted)), flags)
 
 
@@ -117,14 +117,12 @@ def _average(best: Best) -> str:
     return f"On average γ = {best.gamma} gives {best.gain.replay:.2f} times the speed; "
 
 
-def _flags(
-    profile: Profile, gamma: int, loaded_from: str | None
-) -> tuple[tuple[str, str], ...]:
-    if gamma > 0 and loaded_from is None:
-        return ()
-    sampling = profile.draft_sampling
-    draft = Drafted("" if loaded_from is None else loaded_from)
-    return tuple(
-        (server, export(server, gamma=gamma, draft=draft, sampling=sampling))
-        for server in exported_to()
-    )
+def _flags(profile: Profile, gamma: int) -> tuple[tuple[str, str], ...]:
+    """Returns what sets the draft and gamma, by each server that can load it."""
+    drafter, sampling = profile.setup.draft, profile.draft_sampling
+    draft, found = Drafted(drafter), []
+    for server in exported_to():
+        with suppress(ValueError):
+            flags = export_drafter(server, drafter, gamma=gamma, draft=draft, sampling=sampling)
+            found.append((server, flags))
+    return tuple(found)

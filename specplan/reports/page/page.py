@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from estimator.profiles.profile import Workload
 from estimator.validation.file import Validated
@@ -38,12 +39,11 @@ class Kinds:
     workloads: Mapping[str, Workload]
 
 
-def page(inputs: Inputs, *, draft_of: Mapping[str, str | None], title: str) -> str:
+def page(inputs: Inputs, *, title: str) -> str:
     """Returns the page as HTML.
 
     Args:
       inputs: what it is about.
-      draft_of: by the page's name of a draft, what a server loads it from; None: no server can.
       title: of the page.
     """
     import jinja2
@@ -59,7 +59,7 @@ def page(inputs: Inputs, *, draft_of: Mapping[str, str | None], title: str) -> s
     drawn = charts(drafts, inputs.validations)
     return environment.get_template("page.html").render(
         title=title,
-        answer=answer(drafts, draft_of=dict(draft_of)),
+        answer=answer(drafts),
         drafts=drafts,
         kinds=_kinds(drafts),
         charts=drawn,
@@ -73,6 +73,30 @@ def page(inputs: Inputs, *, draft_of: Mapping[str, str | None], title: str) -> s
         },
         max_gamma=DEFAULT_MAX_GAMMA,
     )
+
+
+def page_json(inputs: Inputs) -> dict[str, Any]:
+    """Returns what the page says first, as JSON knows it: the answer, and the drafts by gain."""
+    drafts = ranked(inputs.profiles)
+    said = answer(drafts)
+    return {
+        "headline": said.headline,
+        "sure": list(said.sure),
+        "flags": dict(said.flags),
+        "drafts": [
+            {
+                "name": draft.name,
+                "file": draft.named.file,
+                "alpha": asdict(draft.profile.alpha),
+                "c": None if draft.profile.c is None else asdict(draft.profile.c),
+                "gamma": None if draft.best is None else draft.best.gamma,
+                "advised_gamma": None if draft.best is None else draft.best.advised_gamma,
+                "improvement_factor": None if draft.best is None else asdict(draft.best.gain),
+                "quiet": draft.profile.quiet,
+            }
+            for draft in drafts
+        ],
+    }
 
 
 def _start(draft: Draft) -> dict[str, object]:

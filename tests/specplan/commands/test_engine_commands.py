@@ -154,6 +154,10 @@ def test_running_servers_of_another_kind_are_refused(served: str, message: str) 
             ["--engine", "llama.cpp", "--laws", "engine"],
             "laws must be local with llama.cpp, whose server scores no given text",
         ),
+        (
+            ["--engine", "llama.cpp", "--draft", "lookup"],
+            "draft must be a model with --engine, got lookup",
+        ),
         (["--engine", "llama.cpp", "--gamma", "0,2"], "gamma must be at least 1 with --engine"),
         (
             ["--engine", "vllm", "--gamma", "2", "--synthetic", "0.5"],

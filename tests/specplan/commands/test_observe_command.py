@@ -75,6 +75,12 @@ def test_a_live_server_is_read_and_planned_for() -> None:
     assert "positions differ by more than chance" in words
 
 
+def test_a_host_and_port_are_taken_for_a_url() -> None:
+    with server(vllm_page(1000, (700, 500, 300))) as url:
+        assert "1000 drafts" in observe(url.removeprefix("http://")).stdout
+    assert "http://localhost:1/metrics" in observe("localhost:1").stderr
+
+
 def test_an_interval_is_what_came_between_two_scrapes() -> None:
     with server(vllm_page(1000, (700, 500)), vllm_page(1100, (760, 540))) as url:
         result = observe(url, "--interval", "0.05", "--json")

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from plan_inputs import MS, run
+from plan_inputs import MS, run, run_json
 from refusals import assert_refused
 
 OK = "--alpha 0.8 --c 0.05"
@@ -158,3 +158,28 @@ def test_an_unknown_export_names_the_known_ones() -> None:
     result = run(f"{OK} --export ollama")
     for name in ("ollama", "vllm", "transformers", "llama.cpp", "sglang"):
         assert_refused(result, name)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ("--alpha 0,8 --c 0.05", "must lie in [0, 1], got 0,8: write 0.8"),
+        ("--alpha 0.8 --c 0,05", "'05' is not a number: a decimal has a point"),
+        ("--alpha 0.8 --c 0.1 --near 500", "500.0 is not in the range 0<=x<100"),
+        (
+            "--alpha 0.8 --target-ms 8 --draft-ms 1 --verify-ms 8=9 --verify-ms 4=12",
+            "--verify-ms must not fall with the number of tokens, got 4=12 and 8=9",
+        ),
+        ("--alpha 0.8 0.7] --c 0.1", "a list has commas and no spaces"),
+    ],
+)
+def test_numbers_that_cannot_be_meant_are_refused_as_they_were_typed(
+    arguments: str, message: str
+) -> None:
+    assert_refused(run(arguments), message)
+
+
+def test_lists_may_come_as_json_has_them() -> None:
+    assert run_json("--acceptance-by-position [0.82,0.61] --c 0.1") == run_json(
+        "--acceptance-by-position 0.82,0.61 --c 0.1"
+    )

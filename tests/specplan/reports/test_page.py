@@ -46,7 +46,7 @@ def test_the_answer_is_the_draft_of_the_largest_gain(tmp_path: Path) -> None:
         f"Draft with b, γ = {gamma}: {gain.replay:.2f} times the speed of the target alone."
     )
     assert f"95 % interval {gain.low:.2f} to {gain.high:.2f} over 8 prompts" in page
-    assert re.findall(r'<th scope="row">([wb])</th>\n<td>', page) == ["b", "w"]
+    assert re.findall(r'<th scope="row">([wb])</th>\n<td data', page) == ["b", "w"]
     assert f"--spec-draft-n-max {gamma}" in page
 
 
@@ -66,10 +66,29 @@ def test_without_a_certain_gain_the_page_advises_none(tmp_path: Path) -> None:
     assert "Best: gamma" in profile_text(replace(profile, recommended_gamma=1))
 
 
-def test_a_table_has_no_flags_of_a_server(tmp_path: Path) -> None:
-    page = reported(tmp_path, made_profile("lookup:3", alpha=0.5, c=0.01))
-    assert "Draft with lookup:3" in headline(page)
-    assert "--spec-draft-n-max" not in page
+@pytest.mark.parametrize(
+    ("draft", "flags"),
+    [
+        ("lookup:3", "--spec-type ngram-simple --spec-ngram-simple-size-n 3"),
+        ("exit:4", None),
+    ],
+)
+def test_flags_are_those_of_servers_that_can_draft_so(
+    draft: str, flags: str | None, tmp_path: Path
+) -> None:
+    page = reported(tmp_path, made_profile(draft, alpha=0.5, c=0.01))
+    assert f"Draft with {draft}" in headline(page)
+    assert ("The flags that set it" in page) == (flags is not None)
+    assert flags is None or flags in page
+
+
+def test_the_answer_is_told_to_programs_too(tmp_path: Path) -> None:
+    write_profile(made_profile("d", alpha=0.8, c=0.1), tmp_path / "p.json")
+    made = run(str(tmp_path / "p.json"), "-o", str(tmp_path / "page.html"), "--json")
+    told = json.loads(made.stdout)
+    assert told["headline"] == headline((tmp_path / "page.html").read_text(encoding="utf-8"))
+    assert told["drafts"][0]["advised_gamma"] == told["drafts"][0]["gamma"] > 0
+    assert "vllm" in told["flags"]
 
 
 def test_doubts_are_told(tmp_path: Path) -> None:
