@@ -3,12 +3,11 @@
     python benchmarks/against_transformers.py [--gammas 2,4,8] [--temperatures 0,1] [--compile]
 
 Their defaults are undone where they vary γ (confidence threshold 0, schedule "constant"). At
-temperature 0 all must emit the same ids. The ways are interleaved prompt by prompt, prompts' own
-passes included, and intervals are over prompts. At temperature 0 each prompt counts by its fastest
-repeat; elsewhere, where texts differ and the fastest is the luckiest, by the mean of all. With
---compile ours runs compiled as well; transformers' assisted generation takes no static cache, and
-so cannot be. Printed, too: where our time goes, prompts apart, outside both models' passes and in
-each; with -o all of it is written as JSON.
+temperature 0 all must emit the same ids. The ways take turns prompt by prompt, prompts' own passes
+included, and the speed of each turn is divided out (`estimator.runs.levels`); intervals are over
+prompts. With --compile ours runs compiled as well; transformers' assisted generation takes no
+static cache, and so cannot be. Printed, too: where our time goes, prompts apart, outside both
+models' passes and in each; with -o all of it is written as JSON.
 """
 
 import argparse
@@ -19,11 +18,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from embedded_pair import Pair, embedded_pair
 from result_file import setup, write_result
 
 from estimator.intervals import ratio_interval
+from estimator.runs.levels import levels
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
@@ -101,29 +102,29 @@ def theirs(models: Models, temperature: float, gamma: int, tokens: int) -> Way:
 def timed(
     ways: dict[str, Way], prompts: Sequence[list[int]], *, repeats: int, alike: bool
 ) -> dict[str, list[float]]:
-    """Returns the seconds of each prompt, by way; the first repeat warms up.
+    """Returns the seconds of each prompt, by way, at the median speed of its turns.
+
+    A turn is a text of each way, in random order; the first of each prompt warms up.
 
     Args:
       ways: of decoding a prompt.
       prompts: ids.
       repeats: timed ones.
-      alike: whether all ways and repeats must give the same text; then the fastest counts, else
-        the mean.
+      alike: whether all ways and repeats must give the same text.
     """
     seconds = {name: [[0.0] * repeats for _ in prompts] for name in ways}
+    order = np.random.default_rng(0)
     for repeat in range(-1, repeats):
         for number, prompt in enumerate(prompts):
             outputs = set()
-            for name, way in ways.items():
+            for name in order.permutation(list(ways)).tolist():
                 began = time.perf_counter()
-                outputs.add(tuple(way(prompt)))
+                outputs.add(tuple(ways[name](prompt)))
                 if repeat >= 0:
                     seconds[name][number][repeat] = time.perf_counter() - began
             assert len(outputs) == 1 or not alike, "greedy outputs differ"
-    return {
-        name: [min(each) if alike else sum(each) / repeats for each in of_prompts]
-        for name, of_prompts in seconds.items()
-    }
+    found = levels(np.array(list(seconds.values())).swapaxes(0, 1))
+    return dict(zip(ways, found.T.tolist(), strict=True))
 
 
 def split(runs: Sequence[Generation]) -> dict[str, float]:

@@ -25,9 +25,9 @@ from gpu_training import PAPER, TINY, sources, tokenizer_of, trained
 from result_file import setup, write_result
 from transformers import DynamicCache
 
-from estimator.costs.under_load import load_times
 from estimator.profiles.alphas import measured_alpha
 from estimator.runs.arms import Subject
+from estimator.runs.under_load import load_times
 from estimator.shapes.drafts import draft_of
 from estimator.shapes.shape import shape_of
 from estimator.traces.measured_traces import TraceSettings, measure_traces

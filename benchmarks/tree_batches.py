@@ -17,8 +17,8 @@ import torch
 from embedded_pair import embedded_pair
 from numpy.typing import NDArray
 
-from estimator.costs.under_load import Batch
 from estimator.profiles.profile_file import read_profile
+from estimator.runs.under_load import Batch
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
 from simulator.cost.curves import CostModel

@@ -2,23 +2,27 @@
 
     OMP_NUM_THREADS=1 python benchmarks/under_load.py --busy 2 --seeds 3
 
-The embedded pair decodes the same texts both ways, one way after the other: each arm's text as a
-whole, each block counted by the fastest of its repeats; and all arms in turns, the speed of each
-round divided out, each block counted by the median (`estimator.runs`). Predicted is the replay of
-each text at measured costs. The busy processes are this program's own: they end by themselves after
---limit seconds, and are ended when it is done.
+The embedded target and a draft decode the same texts both ways, one way after the other: each arm's
+text as a whole, each block counted by the fastest of its repeats; and all arms in turns, the speed
+of each round divided out, each block counted by the median (`estimator.runs`). Predicted is the
+replay of each text at measured costs. With --bias the first way is that of turns, too, but a turn
+is a whole text: "second / first" is by how many per cent more the measured speed-ups are in short
+turns. The busy processes are this program's own: they end by themselves after --limit seconds, and
+are ended when it is done.
 """
 
 import argparse
 import multiprocessing
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from unittest.mock import patch
 
 import numpy as np
 import torch
 from embedded_pair import embedded_pair
+from numpy.typing import NDArray
 
 from estimator.runs.arms import (
     AGAIN,
@@ -31,11 +35,13 @@ from estimator.runs.arms import (
     run_arms,
     under,
 )
+from estimator.runs.precision import precision_percent
 from estimator.runs.rates import decode_rate
 from estimator.runs.repeats import Timed, priced, timed
 from estimator.seeding import seeded
 from estimator.traces.ahead import replay_factor
 from estimator.traces.text_traces import TextTraces
+from reference.drafters.early_exit import early_exit
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
@@ -43,6 +49,7 @@ from reference.stopping import Stopping
 
 GAMMAS = (1, 2, 4, 8)
 REPEATS = 3
+IN_TURNS = "in turns, median"
 
 
 def busy(seconds: float) -> None:
@@ -106,23 +113,44 @@ def in_turns(
     )
 
 
-def errors(texts: TextTraces, runs: Timed) -> list[float]:
-    """Returns by how many per cent the speed-up at each of GAMMAS is predicted too fast."""
-    cost = priced(runs)
+def in_whole_texts(
+    subject: Subject, prompts: Sequence[Sequence[int]], arms: Mapping[str, Decoder], *, seed: int
+) -> Timed:
+    """Returns each arm's texts, whole ones a turn, as a validation does where memory is short."""
+    with patch("estimator.runs.twins.free_bytes", return_value=0.0):
+        return in_turns(subject, prompts, arms, seed=seed)
+
+
+def speed_ups(runs: Timed) -> NDArray[np.float64]:
+    """Returns the measured speed-up at each of GAMMAS."""
     found = []
     for gamma in GAMMAS:
         own = runs[f"gamma {gamma}"]
         tokens = np.array([len(text.tokens) for text in own])
-        measured = float(decode_rate(runs[BASELINE]) @ tokens) / sum(
-            text.decode_seconds for text in own
-        )
-        found.append(100 * (replay_factor(texts.of(own), gamma, cost) / measured - 1))
-    return found
+        seconds = sum(text.decode_seconds for text in own)
+        found.append(float(decode_rate(runs[BASELINE]) @ tokens) / seconds)
+    return np.array(found)
+
+
+def errors(texts: TextTraces, runs: Timed) -> list[float]:
+    """Returns by how many per cent the speed-up at each of GAMMAS is predicted too fast."""
+    cost = priced(runs)
+    predicted = [replay_factor(texts.of(runs[f"gamma {gamma}"]), gamma, cost) for gamma in GAMMAS]
+    return (100 * (predicted / speed_ups(runs) - 1)).tolist()
+
+
+def line(name: str, values: Iterable[float], after: str = "") -> str:
+    """Returns a line of per cents by gamma."""
+    return f"{name:36} {' '.join(f'{value:+6.1f}' for value in values)}{after}"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--busy", type=int, default=2, help="Busy processes.")
+    parser.add_argument(
+        "--layers", type=int, help="Draft by so many of the target's own; else by the small model."
+    )
+    parser.add_argument("--bias", action="store_true", help="Short turns against whole texts.")
     parser.add_argument("--seeds", type=int, default=3, help="How often both ways run.")
     parser.add_argument("--first-seed", type=int, default=0, help="Of those.")
     parser.add_argument("--prompts", type=int, default=4, help="How many.")
@@ -132,25 +160,38 @@ def main() -> None:
     given = parser.parse_args()
     pair = embedded_pair(given.prompts)
     sampling = Sampling(given.temperature)
-    drafter = ModelDrafter(pair.draft, sampling, pair.target.vocabulary)
+    draft = pair.draft if given.layers is None else early_exit(pair.target, given.layers)
+    drafter = ModelDrafter(draft, sampling, pair.target.vocabulary)
     subject = Subject(pair.target, drafter, sampling, Stopping(given.tokens))
     arms = probing(GAMMAS) | {f"gamma {gamma}": under(Fixed(gamma)) for gamma in GAMMAS}
-    ways = {"one after the other, fastest": one_after_the_other, "in turns, median": in_turns}
-    found: dict[str, list[float]] = {name: [] for name in ways}
-    print(f"{given.busy} busy processes, {torch.get_num_threads()} threads; per cent off by gamma")
+    ways = {"one after the other, fastest": one_after_the_other, IN_TURNS: in_turns}
+    if given.bias:
+        ways = {"whole texts, median": in_whole_texts, IN_TURNS: in_turns}
+    ratios = []
+    found: dict[str, list[list[float]]] = {name: [] for name in ways}
+    print(
+        f"{given.busy} busy processes, {torch.get_num_threads()} threads, draft {drafter.name}; "
+        "per cent off by gamma"
+    )
     with load(given.busy, limit=given.limit):
         for seed in range(given.first_seed, given.first_seed + given.seeds):
             texts = TextTraces(subject, pair.prompts, max(GAMMAS))
+            measured = []
             for name, way in ways.items():
                 began = time.monotonic()
-                own = errors(texts, way(subject, pair.prompts, arms, seed=seed))
-                found[name] += own
-                shown = " ".join(f"{error:+6.1f}" for error in own)
-                took = time.monotonic() - began
-                print(f"seed {seed}, {name:30} {shown}  in {took:.0f} s", flush=True)
+                runs = way(subject, pair.prompts, arms, seed=seed)
+                measured.append(speed_ups(runs))
+                found[name].append(errors(texts, runs))
+                after = f"  in {time.monotonic() - began:.0f} s"
+                after += f", precise to {precision_percent(runs):.1f} %"
+                print(line(f"seed {seed}, {name}", found[name][-1], after), flush=True)
+            ratios.append(100 * (measured[1] / measured[0] - 1))
+            print(line(f"seed {seed}, second / first", ratios[-1]), flush=True)
     for name, every in found.items():
         sizes = np.abs(every)
-        print(f"{name:30} {sizes.mean():5.1f} % off on average, {sizes.max():5.1f} % at most")
+        mean = f"  {sizes.mean():.1f} % off on average, {sizes.max():.1f} % at most"
+        print(line(f"mean, {name}", np.mean(every, axis=0), mean))
+    print(line("mean, second / first", np.mean(ratios, axis=0)))
 
 
 if __name__ == "__main__":

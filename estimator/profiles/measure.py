@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from estimator.costs.operations import c_hat
-from estimator.costs.under_load import require_load
 from estimator.draft_model import draft_model, transformers_module
 from estimator.drafters.registry import parse_drafter
 from estimator.loading.origins import own_hashes
@@ -30,6 +29,7 @@ from estimator.runs.batched import batch_module
 from estimator.runs.processes import Processes, these_processes
 from estimator.runs.room import require_room
 from estimator.runs.threads import computing
+from estimator.runs.under_load import require_load
 from estimator.settings import draft_sampling
 from estimator.traces.agreement import described, require_agreement
 from estimator.traces.measured_traces import TraceSettings, measure_traces

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from estimator.costs.under_load import load_times
 from estimator.profiles.profile import LoadCosts
 from estimator.runs.arms import Runs, Subject, probing, run_arms
+from estimator.runs.under_load import load_times
 from reference.models.cached_model import CachedModel
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 
@@ -57,7 +57,7 @@ def load_costs(
 ) -> LoadCosts:
     """Returns what passes over a batch cost, at the draft lengths that a profile times.
 
-    Args and progress as `estimator.costs.under_load.load_times`.
+    Args and progress as `estimator.runs.under_load.load_times`.
     """
     gammas = measured_gammas(max_gamma)
     times = load_times(

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import torch
 
+from reference.generation import Begun
 from reference.records import Block
 
 
@@ -26,6 +27,18 @@ def processor_clock(device: torch.device) -> Callable[[], float] | None:
     alone = device.type == "cpu" and torch.get_num_threads() == 1
     # Elsewhere it ticks some sixty times a second.
     return time.thread_time if alone and hasattr(time, "CLOCK_THREAD_CPUTIME_ID") else None
+
+
+def begun_by(start: Callable[[], Begun], clock: Callable[[], float] | None) -> Begun:
+    """Returns a text, begun, whose prompt took the time that it took.
+
+    Args:
+      start: reads the prompt.
+      clock: as for `next_block`.
+    """
+    began = 0.0 if clock is None else clock()
+    text = start()
+    return text if clock is None else replace(text, prefill_seconds=clock() - began)
 
 
 def next_block(blocks: Iterator[Block], clock: Callable[[], float] | None) -> Block:

@@ -40,6 +40,8 @@ def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
     return [
         replace(
             run.text,
+            # The prompt was read in its first round.
+            prefill_seconds=run.text.prefill_seconds / speeds.get(min(run.rounds, default=-1), 1.0),
             blocks=tuple(
                 scaled(block, 1 / speeds.get(number, 1.0))
                 for block, number in zip(run.text.blocks, run.rounds, strict=True)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimator.runs.processor_time import next_block
+from estimator.runs.processor_time import begun_by, next_block
 from reference.generation import Begun
 from reference.records import Block, Generation
 
@@ -54,8 +54,8 @@ def decode_in_turns(
 ) -> list[InTurns]:
     """Returns texts that were decoded in turns, in random order in each round.
 
-    Once fewer than half of them go on, what is left belongs to the last round before: too few would
-    tell of its speed.
+    A prompt is read in its text's first turn. Once fewer than half of the texts go on, what is
+    left of them belongs to the last round before: too few would tell of its speed.
 
     Args:
       starts: read the prompts; at least one.
@@ -65,15 +65,17 @@ def decode_in_turns(
       first_round: its number.
       progress: called at each text's end.
     """
-    texts = [start() for start in starts]
-    blocks: list[list[Block]] = [[] for _ in texts]
-    rounds: list[list[int]] = [[] for _ in texts]
-    lengths = [0] * len(texts)
-    going = set(range(len(texts)))
+    texts: dict[int, Begun] = {}
+    blocks: list[list[Block]] = [[] for _ in starts]
+    rounds: list[list[int]] = [[] for _ in starts]
+    lengths = [0] * len(starts)
+    going = set(range(len(starts)))
     number, wanted = first_round, 0
     while going:
         wanted += tokens
         for text in order.permutation(sorted(going)).tolist():
+            if text not in texts:
+                texts[text] = begun_by(starts[text], clock)
             while lengths[text] < wanted and text in going:
                 block = next_block(texts[text].blocks, clock)
                 blocks[text].append(block)
@@ -82,9 +84,11 @@ def decode_in_turns(
                 if block.ending is not None:
                     going.discard(text)
                     progress()
-        if 2 * len(going) >= len(texts):
+        if 2 * len(going) >= len(starts):
             number += 1
     return [
-        InTurns(Generation(tuple(text.text), tuple(made), text.prefill_seconds), tuple(of))
-        for text, made, of in zip(texts, blocks, rounds, strict=True)
+        InTurns(
+            Generation(tuple(texts[text].text), tuple(made), texts[text].prefill_seconds), tuple(of)
+        )
+        for text, (made, of) in enumerate(zip(blocks, rounds, strict=True))
     ]

@@ -76,7 +76,7 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
         lines.append("Time there is predicted from the counted acceptance.")
     doubtful = [row for row in found.rows if row.doubts]
     lines += [
-        f"Impossible, temperature {row.temperature:g}, {row.concurrency} at once, gamma "
+        f"In doubt, temperature {row.temperature:g}, {row.concurrency} at once, gamma "
         f"{row.gamma}: {'; '.join(row.doubts)}."
         for row in doubtful
     ]

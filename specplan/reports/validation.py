@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 LONGEST_NAME = 24
 TIMES_IN_DOUBT = (
-    "The clock was held up: trust none of these times. End other programs, and measure anew."
+    "Trust no times in doubt: end other programs, or measure more prompts."
 )
 
 
@@ -67,7 +67,7 @@ def summary_lines(summary: Summary, validations: Sequence[Validation]) -> str:
         )
     doubtful = [row for row in rows if row.doubts]
     lines += [
-        f"Impossible, {_short(row.draft)}, temperature {row.temperature:g}, {_policy(row)}: "
+        f"In doubt, {_short(row.draft)}, temperature {row.temperature:g}, {_policy(row)}: "
         f"{'; '.join(row.doubts)}."
         for row in doubtful
     ]
@@ -98,8 +98,8 @@ def _counted(validations: Sequence[Validation]) -> str:
 
 
 def doubt_mark(row: ValidationRow) -> str:
-    """Returns what marks a row that says something impossible."""
-    return "! impossible" if row.doubts else ""
+    """Returns what marks a row of which something cannot be, or says nothing."""
+    return "! in doubt" if row.doubts else ""
 
 
 def _costs(validation: Validation) -> str:

@@ -3,7 +3,7 @@
 import pytest
 from pairs import tiny_llama
 
-from estimator.costs.under_load import BLOCKS_A_TURN, load_times, require_load
+from estimator.runs.under_load import BLOCKS_A_TURN, Batch, load_times, require_load
 
 
 def test_every_pass_is_timed_and_caches_stay_as_long_as_they_were() -> None:
@@ -36,7 +36,11 @@ def test_a_pass_is_over_the_whole_batch_and_its_tokens(monkeypatch: pytest.Monke
         target, draft, batch=2, context=6, gammas=(3,), repeats=1, progress=lambda: None
     )
     blocks = BLOCKS_A_TURN
-    assert seen["target"] == [(2, 6, 0), *[(2, 1, 6)] * blocks, *[(2, 4, 6)] * blocks]
+    first, *turns = seen["target"]
+    assert first == (2, 6, 0)
+    # In one order or the other.
+    assert sorted(turns) == [(2, 1, 6)] * blocks + [(2, 4, 6)] * blocks
+    assert turns[: blocks] == [turns[0]] * blocks
     assert seen["draft"] == [(2, 6, 0), *[(2, 1, 6), (2, 1, 7), (2, 1, 8)] * blocks]
 
 
@@ -52,3 +56,23 @@ def test_what_cannot_be_timed_is_refused() -> None:
     assert limit is not None
     with pytest.raises(ValueError, match=f"leave room for 5 tokens in the {limit} positions"):
         require_load(target, draft, **{**given, "context": limit - 4})
+
+
+def test_the_speed_of_a_turn_is_divided_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A pass takes a second for each token, in every other turn twice that."""
+    turns: list[int] = []
+
+    def seconds(self: Batch, passes: int, tokens: int) -> float:
+        return passes * tokens * self.batch * (1.0 + len(turns) % 2)
+
+    monkeypatch.setattr(Batch, "seconds", seconds)
+    monkeypatch.setattr(Batch, "__init__", lambda self, model, batch, context: setattr(
+        self, "batch", batch
+    ))  # fmt: skip
+    times = load_times(
+        tiny_llama(seed=0), tiny_llama(seed=1), batch=2, context=6, gammas=(1, 3), repeats=5,
+        progress=lambda: turns.append(1),
+    )  # fmt: skip
+    assert times.target == pytest.approx({1: 2.0, 2: 4.0, 4: 8.0})
+    assert times.drafting == pytest.approx({1: 2.0, 3: 6.0})
+    assert times.spread == pytest.approx(0)

@@ -2,7 +2,7 @@
 
 A block is played as a server would run it: γ draft steps of a token for each sequence, then one
 target pass over γ + 1 tokens for each, and both caches are cut back to where they were. Blocks of
-one γ follow one another, as in a run of that γ; the γ take turns.
+one γ follow one another, as in a run of that γ; the γ take turns, whose speeds are divided out.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
+from estimator.runs.levels import polish
+from estimator.runs.processor_time import processor_clock
 from reference.models.cached_model import CachedModel
 from reference.models.model import Model
 
@@ -26,13 +28,14 @@ BLOCKS_A_TURN = 4
 
 @dataclass(frozen=True, slots=True)
 class LoadTimes:
-    """Seconds of passes over a batch, each the median of its repeats.
+    """Seconds of passes over a batch, each at the median speed of the turns (`runs.levels`).
 
     batch: sequences.
     context: tokens in each one's cache.
     target: t_p(n) by n, of n tokens in each sequence.
     drafting: t_d(γ) by γ.
-    spread: the largest share by which the middle half of a pass's repeats lies around its median.
+    spread: the largest share by which the middle half of a pass's times lies around its median, the
+      speeds of turns divided out.
     """
 
     batch: int
@@ -46,6 +49,8 @@ class Batch:
     """A model with a batch of sequences in its cache."""
 
     def __init__(self, model: CachedModel, batch: int, context: int) -> None:
+        clock = processor_clock(model.device)
+        self._clock = time.perf_counter if clock is None else clock
         self.module = model.module
         self.device = model.device
         self.batch = batch
@@ -61,11 +66,11 @@ class Batch:
         """Returns the time of so many passes over so many tokens; the cache stays as it was."""
         ids = torch.zeros(self.batch, tokens, dtype=torch.int64, device=self.device)
         self._wait()
-        began = time.perf_counter()
+        began = self._clock()
         for _ in range(passes):
             self._forward(ids)
         self._wait()
-        spent = time.perf_counter() - began
+        spent = self._clock() - began
         if passes:
             self.cache.crop(-passes * tokens)
         return spent
@@ -97,29 +102,29 @@ def load_times(
       progress: called after each turn of all γ.
     """
     both = Batch(target, batch, context), Batch(draft, batch, context)
-    verifying: dict[int, list[float]] = {length: [] for length in (0, *gammas)}
-    drafting: dict[int, list[float]] = {length: [] for length in (0, *gammas)}
-    for _ in range(repeats):
-        for length in verifying:
+    order = np.random.default_rng(0)
+    lengths = [0, *gammas]
+    # Verifying and drafting, by length, turn and block.
+    seconds = np.zeros((2, len(lengths), repeats, BLOCKS_A_TURN))
+    for turn in range(repeats):
+        for number in order.permutation(len(lengths)).tolist():
             for block in range(BLOCKS_A_TURN):
-                drafted = both[1].seconds(length, 1)
-                verified = both[0].seconds(1, length + 1)
-                if block > 0:
-                    drafting[length].append(drafted)
-                    verifying[length].append(verified)
+                drafted = both[1].seconds(lengths[number], 1)
+                verified = both[0].seconds(1, lengths[number] + 1)
+                seconds[:, number, turn, block] = verified, drafted
         progress()
+    counted = seconds[..., 1:]
+    # Drafting nothing takes no time.
+    times = np.concatenate([counted[0], counted[1, 1:]])
+    found, speeds = polish(np.median(times, axis=-1))
+    low, middle, high = np.quantile(times / speeds[:, None], (0.25, 0.5, 0.75), axis=(1, 2))
     return LoadTimes(
         batch,
         context,
-        {length + 1: float(np.median(seconds)) for length, seconds in verifying.items()},
-        {length: float(np.median(drafting[length])) for length in gammas},
-        max(map(_spread, [*verifying.values(), *(drafting[length] for length in gammas)])),
+        {n + 1: float(each) for n, each in zip(lengths, found, strict=False)},
+        {n: float(each) for n, each in zip(gammas, found[len(lengths) :], strict=True)},
+        float(((high - low) / 2 / middle).max()),
     )
-
-
-def _spread(seconds: Sequence[float]) -> float:
-    low, middle, high = np.quantile(seconds, (0.25, 0.5, 0.75))
-    return float((high - low) / 2 / middle)
 
 
 def require_load(
