@@ -49,6 +49,10 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_profile(complete(), folder / "profile.json")
     (folder / "validation.json").write_text(json.dumps(made_validation("D")))
     (folder / "model.arpa").write_text(ARPA)
+    for name, model in (("T", "llama-3.1-8b"), ("D", "llama-3.2-1b")):
+        (folder / name).mkdir()
+        (folder / name / "config.json").symlink_to(ROOT / "docs" / "configs" / f"{model}.json")
+    (folder / "day.csv").write_text("time,prompt_tokens,output_tokens\n0,300,50\n1,400,80\n")
     (folder / "vllm.log").write_text(LOG)
     (folder / "k3.json").write_text(BENCH)
     (folder / "off.json").write_text(BENCH.replace("spec_decode", "decode"))
