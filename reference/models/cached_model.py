@@ -50,8 +50,7 @@ class CachedModel(ABC):
         self.max_length = position_limit(config, POSITIONS)
         self.max_prompt = self.max_length
         self.turning_length = turning_length(config)
-        if module._is_stateful or not module._supports_default_dynamic_cache():
-            self._refuse()
+        self._require_rollback()
         if "past_key_values" not in inspect.signature(module.forward).parameters:
             raise ValueError(
                 f"{name} ({module.config.model_type}) keeps no cache of keys and values, which "
@@ -165,6 +164,11 @@ class CachedModel(ABC):
             self._length = length
             for states in self._all_states():
                 states.cut(length)
+
+    def _require_rollback(self) -> None:
+        """Refuses a model that holds of a text what no cache of keys and values does."""
+        if self.module._is_stateful or not self.module._supports_default_dynamic_cache():
+            self._refuse()
 
     def _refuse(self) -> NoReturn:
         raise ValueError(

@@ -11,6 +11,7 @@ from reference.models.device_map import DeviceMap, require_modules
 from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.models.hub import quiet, require_reachable
 from reference.models.model_folder import UNLOADABLE, unloadable
+from reference.models.recurrent_model import RecurrentModel, is_recurrent_model
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}
 
@@ -84,11 +85,18 @@ def load_model(
             f"model {name!r} must have all of its weights, got none for {missing[0]} and "
             f"{len(missing) - 1} others"
         )
-    adapter = EncoderDecoderModel if config.is_encoder_decoder else CausalModel
+    adapter = adapter_of(module)
     if device_map is None:
         return adapter(module.to(device), name)
     require_modules(module, device_map, name)
     return adapter(module, name)
+
+
+def adapter_of(module: Any) -> type[CachedModel]:
+    """Returns what puts a `PreTrainedModel` behind the `Model` protocol."""
+    if module.config.is_encoder_decoder:
+        return EncoderDecoderModel
+    return RecurrentModel if is_recurrent_model(module) else CausalModel
 
 
 def load_tokenizer(

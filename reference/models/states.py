@@ -67,6 +67,10 @@ class States:
         if read is not None:
             self._kept.append((end - read.shape[1], end, read))
 
+    def skip(self) -> None:
+        """Forgets what was heard in the pass just made, over positions that are kept."""
+        self._heard.taken()
+
     def cut(self, length: int) -> None:
         """Forgets all positions from length on."""
         while self._kept and self._kept[-1][0] >= length:

@@ -68,6 +68,21 @@ class Acceptance(ABC):
         """Returns drafted over emitted tokens."""
         return self.per_token(_length, gamma)
 
+    def rejected(self, gamma: int) -> NDArray[np.float64]:
+        """Returns the chance that a block ends by a rejection behind 0, …, γ - 1 accepted tokens.
+
+        Position i stands with the chance E[τ(i)] - E[τ(i - 1)], of blocks that begin where those of
+        each γ do.
+
+        Args:
+          gamma: drafted tokens, at least 1.
+
+        Returns:
+          shape (gamma,).
+        """
+        stands = np.diff(self.tokens_per_call(np.arange(gamma + 1)), prepend=0.0)
+        return np.maximum(stands[:-1] - stands[1:], 0.0)
+
     def seconds_per_token(self, gamma: ArrayLike, cost: Cost) -> NDArray[np.float64]:
         """Returns the time of an emitted token, drafting and verification included."""
         return self.per_token(cost.block_seconds, gamma)

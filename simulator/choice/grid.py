@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.in_doubt import DoubtfulPlan, plan_in_doubt
 from simulator.choice.plan import DEFAULT_MAX_GAMMA, DEFAULT_NEAR, Plan, plan
 from simulator.choice.schedule import Range, schedule
 from simulator.cost.pricing import Pricing
+from simulator.cost.read_again import ReadAgain
 
 MOST_ROWS = 10_000
 
@@ -23,6 +24,8 @@ class PlanRequest:
       stands in for None, its own largest γ goes before a greater max_gamma, and a γ that its
       draft's configuration states is evaluated where none is asked for.
     gain_certain: whether measured speed-ups say that speculation gains; None: they do not say.
+    reads_again: whether the target, which has recurrent layers, reads what stands of a block again
+      after a rejection; no cost is then in doubt.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -32,6 +35,7 @@ class PlanRequest:
     max_gamma: int = DEFAULT_MAX_GAMMA
     near: float = DEFAULT_NEAR
     gain_certain: bool | None = None
+    reads_again: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,9 @@ def schedules(rows: Sequence[Row]) -> dict[int, tuple[Range, ...]]:
 def _row(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Row:
     if price.load is not None:
         acceptance = acceptance.at_context(price.load.context)
+    if request.reads_again:
+        cost = ReadAgain(price.cost, acceptance.rejected)
+        price = replace(price, cost=cost, posterior=None, point=None)
     planned = _planned(request, acceptance, price)
     if price.posterior is None or price.point is None:
         return Row(planned, price, gain_certain=request.gain_certain)

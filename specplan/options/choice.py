@@ -40,6 +40,13 @@ class Choice(Longest):
         metavar="PERCENT",
         help="Advise the smallest gamma that is no more than this slower than the best.",
     )
+    reads_again: bool = option(
+        "--reads-again",
+        is_flag=True,
+        default=False,
+        help="The target has recurrent layers, and reads the accepted tokens again after a "
+        "rejection.",
+    )
 
 
 @dataclass(frozen=True)

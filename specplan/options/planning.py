@@ -55,6 +55,8 @@ def asked(ctx: click.Context) -> Asked:
     accepted, costs, choice, answer, file = fill(
         ctx, [accepting.settings, costing.settings, Choice, Answer, Profiled]
     )
+    if choice.reads_again and costing.settings is Profiled:
+        raise click.UsageError("--reads-again cannot be given with --profile: its times hold it")
     profile = read(file.profile_path)
     server = None if answer.server is None else engine_kinds()[answer.server]
     stated = accepting.make(accepted, acceptance.Background(profile, server))
@@ -72,6 +74,7 @@ def asked(ctx: click.Context) -> Asked:
             max_gamma=choice.max_gamma,
             near=choice.near / 100,
             gain_certain=None if not_worse is None else not_worse > 0,
+            reads_again=choice.reads_again,
         ),
         stated,
         Basis(

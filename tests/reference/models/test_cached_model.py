@@ -11,8 +11,6 @@ from transformers import (
     Gemma2ForCausalLM,
     Gemma3ForCausalLM,
     Gemma3TextConfig,
-    Lfm2Config,
-    Lfm2ForCausalLM,
     LlamaConfig,
     LlamaForCausalLM,
     MambaConfig,
@@ -69,19 +67,6 @@ RECURRENT: dict[str, tuple[Any, Any, dict[str, Any]]] = {
             "num_hidden_layers": 3,
             "num_attention_heads": 2,
             "lru_width": 16,
-        },
-    ),
-    # Its convolutions keep the last inputs only.
-    "lfm2": (
-        Lfm2ForCausalLM,
-        Lfm2Config,
-        {
-            "hidden_size": 16,
-            "intermediate_size": 32,
-            "num_hidden_layers": 2,
-            "num_attention_heads": 2,
-            "num_key_value_heads": 2,
-            "layer_types": ["conv", "full_attention"],
         },
     ),
     "xlnet": (XLNetLMHeadModel, XLNetConfig, {"d_model": 16, "n_layer": 1, "n_head": 2}),

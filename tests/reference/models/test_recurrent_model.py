@@ -1,0 +1,159 @@
+"""Models with recurrent layers: rolled back by states that are brought back, and lossless so."""
+
+from typing import Any
+
+import pytest
+import torch
+from decoding import alone, speculate
+from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
+from transformers import AutoConfig, AutoModelForCausalLM
+
+from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.random_drafter import RandomDrafter
+from reference.laws.sampling import Sampling
+from reference.models.huggingface import adapter_of
+from reference.models.recurrent_model import RecurrentModel
+from reference.models.tree_mask import require_branching
+from reference.policies.policy import Fixed
+from reference.stopping import Stopping
+
+VOCABULARY = 40
+PROMPT = [5, 9, 7, 3, 22, 31, 8]
+GREEDY = Sampling(0.0)
+SIZES: dict[str, Any] = {
+    "vocab_size": VOCABULARY, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
+    "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8,
+    "max_position_embeddings": 64, "bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0,
+}  # fmt: skip
+BOTH = {"layer_types": ["linear_attention", "full_attention"]}
+DELTA = BOTH | {
+    "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8,
+    "linear_value_head_dim": 8,
+}  # fmt: skip
+MAMBA = {
+    "mamba_n_heads": 2, "mamba_d_state": 4, "mamba_d_head": 16, "mamba_d_ssm": 32,
+    "mamba_chunk_size": 4, "mamba_expand": 2,
+}  # fmt: skip
+EXPERTS = {
+    "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8, "num_local_experts": 4,
+    "shared_expert_intermediate_size": 8, "n_routed_experts": 4,
+}  # fmt: skip
+FAMILIES: dict[str, dict[str, Any]] = {
+    "qwen3_next": DELTA | EXPERTS,
+    "qwen3_5_text": DELTA,
+    "qwen3_5_moe_text": DELTA | EXPERTS,
+    "granitemoehybrid": BOTH | MAMBA | EXPERTS,
+    "lfm2": {"layer_types": ["conv", "full_attention"]},
+    "lfm2_moe": EXPERTS | {"layer_types": ["conv", "full_attention"], "num_dense_layers": 1},
+    "nemotron_h": EXPERTS | {
+        "layer_types": ["linear_attention", "moe", "full_attention", "mlp"],
+        "num_hidden_layers": 4, "n_groups": 1, "mamba_num_heads": 2, "mamba_head_dim": 16,
+        "ssm_state_size": 4, "chunk_size": 4,
+    },
+    "falcon_h1": MAMBA,
+    "bamba": MAMBA | {"attn_layer_indices": [1]},
+    "olmo_hybrid": DELTA,
+}
+JAMBA = {
+    "attn_layer_period": 2, "attn_layer_offset": 1, "num_experts": 2, "num_experts_per_tok": 1,
+}  # fmt: skip
+
+
+def tiny(family: str, *, seed: int = 0, vocabulary: int = VOCABULARY) -> Any:
+    """Returns a random module whose layers do something, in float64 but for experts."""
+    plain = AutoConfig.for_model(family)
+    wanted = SIZES | FAMILIES.get(family, JAMBA) | {"vocab_size": vocabulary}
+    known = {name: value for name, value in wanted.items() if hasattr(plain, name)}
+    torch.manual_seed(seed)
+    module = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **known))
+    if "num_experts_per_tok" not in wanted:
+        module = module.double()
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.dim() > 1:
+                parameter.copy_(0.3 * torch.randn_like(parameter))
+    return module
+
+
+def model(family: str, **given: Any) -> RecurrentModel:
+    module = tiny(family, **given)
+    found = adapter_of(module)(module, family)
+    assert isinstance(found, RecurrentModel)
+    return found
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_greedy_ids_are_those_of_generate_whatever_is_rolled_back(family: str) -> None:
+    target = model(family)
+    ids = torch.tensor([PROMPT])
+    expected = target.module.generate(
+        ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=14
+    )
+    stopping = Stopping(14)
+    assert list(alone(target, PROMPT, GREEDY, stopping).tokens) == expected[0, 7:].tolist()
+    before = target.read_again
+    near = model(family)
+    with torch.no_grad():
+        for parameter in near.module.parameters():
+            parameter.add_(0.05 * parameter.std() * torch.randn_like(parameter))
+    for drafter in (
+        ModelDrafter(near, GREEDY, VOCABULARY), RandomDrafter(VOCABULARY, target.device)
+    ):
+        found = speculate(target, drafter, PROMPT, GREEDY, Fixed(3), stopping)
+        assert list(found.tokens) == expected[0, 7:].tolist()
+    rejected = [block for block in found.blocks if block.accepted < len(block.drafted)]
+    assert target.read_again - before >= len(rejected) > 5
+
+
+@pytest.mark.parametrize("family", ["qwen3_5_text", "lfm2"])
+def test_a_rollback_leaves_what_reading_the_text_does(family: str) -> None:
+    target = model(family)
+    tokens = torch.tensor([11, 4, 17, 2, 30])
+    target.start(PROMPT)
+    first = target.extend(tokens)
+    for length in (9, 8, 6, 2):
+        # To a length of the block, to where it was rolled back to, to its beginning, and before.
+        target.rollback(length)
+        assert target.length == length
+        again = target.extend(torch.tensor([*PROMPT[:6], *tokens.tolist()])[length:])
+        torch.testing.assert_close(again[-2:], first[-2:], rtol=1e-4, atol=1e-5)
+    with pytest.raises(ValueError, match=r"length must lie in \[0, 11\], got 12"):
+        target.rollback(12)
+
+
+def test_a_rejection_reads_the_accepted_tokens_and_the_last_one_again() -> None:
+    target = model("lfm2")
+    text = target.start(PROMPT)
+    before = target.read_again
+    target.extend(torch.tensor([text[-1], 3, 4, 5]))
+    target.rollback(len(text) + 2)
+    assert target.read_again - before == 3
+    target.extend(torch.tensor([9, 3, 4, 5]))
+    target.rollback(target.length)
+    assert target.read_again - before == 3
+
+
+def test_law_of_texts_of_a_model_with_recurrent_layers_is_its_own(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    target, draft = (model("lfm2", vocabulary=2, seed=seed) for seed in (1, 2))
+
+    def table(text: Any) -> list[float]:
+        with torch.inference_mode():
+            logits = target.module(input_ids=torch.tensor([list(text)]), use_cache=False).logits
+        law: list[float] = logits[0, -1].softmax(-1).tolist()
+        return law
+
+    def run() -> tuple[int, ...]:
+        drafter = ModelDrafter(draft, Sampling(), 2)
+        return speculate(target, drafter, (0, 1), Sampling(), Fixed(2), Stopping(3)).tokens
+
+    law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(run)
+    require_equal(law, own_law(table, (0, 1), new_tokens=3), tolerance=1e-9)
+
+
+def test_what_recurrent_layers_cannot_do_is_refused_by_name() -> None:
+    with pytest.raises(ValueError, match=r"attention mask, got lfm2 \(lfm2\) with recurrent"):
+        require_branching(model("lfm2"))
+    with pytest.raises(ValueError, match=r"^jamba \(jamba\) cannot be decoded spec"):
+        model("jamba")
