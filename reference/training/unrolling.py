@@ -23,6 +23,8 @@ from reference.training.losses import LOSSES
 from reference.training.optimizers import muon_and_adamw
 
 STEP_WEIGHT = 0.8
+# Of a training's steps, the first ones.
+CROSS_ENTROPY_SHARE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,8 +138,6 @@ def train_unrolled(
 ) -> Trained:
     """Trains a head in place.
 
-    A quarter of the training is by cross-entropy.
-
     Args:
       head: on the output embedding's device.
       output: the target's output embedding, frozen.
@@ -156,7 +156,7 @@ def train_unrolled(
         return torch.randint(count, (max(positions // length, 1),), generator=generator)
 
     def loss(chosen: Tensor, step: int) -> Tensor:
-        by = "soft" if step < training.schedule.steps // 4 else "tv"
+        by = "soft" if step < CROSS_ENTROPY_SHARE * training.schedule.steps else "tv"
         windows = of_step(step).at(chosen, output)
         losses = losses_ahead(head, output, windows, steps=steps, loss=by)
         return torch.stack([STEP_WEIGHT**ahead * each for ahead, each in enumerate(losses)]).sum()
