@@ -32,12 +32,15 @@ class LlamaCpp:
     target, draft: GGUF files.
     positions: the longest prompt with its text, for one request.
     threads: of each model's passes.
+    unified: whether all requests share one cache; with one each, those whose slots are not next to
+      each other are decoded in passes of their own.
     """
 
     target: Path
     draft: Path
     positions: int
     threads: int
+    unified: bool = False
 
     @classmethod
     def of_folders(cls, models: Models, settings: EngineSettings) -> LlamaCpp:
@@ -70,6 +73,7 @@ class LlamaCpp:
             "parallel": setting.concurrency,
             "context": self.positions * setting.concurrency,
             "threads": self.threads,
+            "unified": self.unified,
             "draft": str(self.draft) if setting.gamma > 0 else None,
             "gamma": setting.gamma,
             "probabilistic": setting.draft_sampling == "sampled",

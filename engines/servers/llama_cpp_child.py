@@ -17,7 +17,8 @@ def parameters(wanted: dict[str, Any]) -> Any:
 
     Args:
       wanted: `model`, `port`, `parallel`, `context` (positions of all requests together),
-        `threads`, and for speculation `draft`, `gamma` and `probabilistic`.
+        `unified` (one cache for all requests), `threads`, and for speculation `draft`, `gamma` and
+        `probabilistic`.
     """
     import xllamacpp
 
@@ -26,6 +27,7 @@ def parameters(wanted: dict[str, Any]) -> Any:
     common.port = wanted["port"]
     common.n_parallel = wanted["parallel"]
     common.n_ctx = wanted["context"]
+    common.kv_unified = wanted["unified"]
     common.endpoint_metrics = True
     draft = common.speculative.draft
     for processors in (

@@ -52,12 +52,12 @@ class Batching:
     max_gamma: int = option(
         "--max-gamma", type=int, default=8, metavar="G", help="The largest gamma to consider."
     )
-    alpha_spread: float = option(
+    alpha_spread: float | None = option(
         "--alpha-spread",
         type=float,
-        default=0.0,
         metavar="SD",
-        help="Standard deviation of alpha between requests.",
+        help="Standard deviation of alpha between requests.  [default: that between the profile's "
+        "prompts, else 0]",
     )
 
     def __post_init__(self) -> None:
@@ -93,7 +93,7 @@ def pair_of(
     with_draft, alone = _prompts(priced[0], demand, batching)
     server = Server(
         by_batch(batches, times, batching.slots),
-        Blocks.of(accepting, longest, spread=batching.alpha_spread),
+        Blocks.of(accepting, longest, spread=batching.alpha_spread or 0.0),
         with_draft,
         _cache_tokens(priced) if batching.cache_tokens is None else batching.cache_tokens,
     )

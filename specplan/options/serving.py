@@ -32,6 +32,8 @@ _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _REQUESTS = 20_000
 # Of a standard normal law, what 95 % lie within.
 _WITHIN_95 = 1.96
+# Of the spread that an α of 0 or 1 for each request would have: few prompts may show more.
+_WIDEST = 0.9
 
 
 @dataclass(frozen=True)
@@ -63,21 +65,24 @@ def asked(ctx: click.Context) -> Asked:
         ctx,
         [accepting.settings, costing.settings, Load, Batching, Simulation, Answer, Profiled],
     )
+    known = read(file.profile_path)
+    if batching.alpha_spread is None and known is not None:
+        batching = replace(batching, alpha_spread=_spread(known))
     trace = _trace(load)
     demand = _demand(load, trace)
-    known = read(file.profile_path)
     stated = accepting.make(accepted, acceptance.Background(known, None))
     if len(stated.acceptances) > 1:
         raise click.UsageError(f"traffic needs a single acceptance, got {len(stated.acceptances)}")
+    accepted_here = stated.acceptances[0].at_context(round(demand.context))
     priced = _priced(costing, costs, cost.Background(known, batching.max_gamma), demand, batching)
-    pair = pair_of(priced, stated.acceptances[0], demand, batching)
+    pair = pair_of(priced, accepted_here, demand, batching)
     return Asked(
         TrafficRequest(
             pair,
             load.rate or (_own_rate(trace),),
             doubt_of(
                 priced,
-                stated.acceptances[0],
+                accepted_here,
                 slots=batching.slots,
                 longest=pair.drafting.longest,
                 alpha_error=0.0 if known is None else _alpha_error(known),
@@ -158,6 +163,10 @@ def _priced(
     """Returns what steps cost by batch, ascending, at the contexts that requests have."""
     known = background.profile
     if kind is runs.KIND:
+        if len({run.load.context for run in settings.runs}) > 1:
+            raise click.UsageError(
+                "--run of several contexts needs --target-config, --draft-config and --gpu"
+            )
         found = sorted(settings.runs, key=lambda run: run.load.batch)
         groups = groupby(found, key=lambda run: run.load.batch)
         return tuple(runs.price_of_runs(tuple(group)) for _, group in groups)
@@ -185,3 +194,18 @@ def _alpha_error(known: Profile) -> float:
     if low is None or high is None or not 0 < low < high < 1:
         return 0.0
     return (log(high / (1 - high)) - log(low / (1 - low))) / (2 * _WITHIN_95)
+
+
+def _spread(known: Profile) -> float:
+    """Returns the standard deviation of a profile's α between prompts, by leaving each out.
+
+    A prompt's own α is n α less n - 1 times that of the others (pseudo-values, Tukey 1958).
+    """
+    from math import sqrt
+    from statistics import stdev
+
+    if known.left_out is None or len(known.left_out.alpha) < 2:
+        return 0.0
+    count, alpha = len(known.left_out.alpha), known.alpha.value
+    own = [count * alpha - (count - 1) * others for others in known.left_out.alpha]
+    return min(stdev(own), _WIDEST * sqrt(alpha * (1 - alpha)))

@@ -8,7 +8,7 @@ import pytest
 from plan_inputs import LLAMA, PROFILE, run, run_json
 from refusals import assert_refused
 
-from estimator.profiles.profile import LoadCosts
+from estimator.profiles.profile import LeftOut, LoadCosts
 from estimator.profiles.profile_file import write_profile
 
 LENGTHS = "--prompt-tokens 500 --output-tokens 200"
@@ -96,6 +96,18 @@ def test_a_profile_gives_its_acceptance_and_its_costs_by_batch(tmp_path: Path) -
     assert slow[0]["tpot_ms"] > quick[0]["tpot_ms"]
 
 
+def test_a_profile_tells_how_requests_differ(tmp_path: Path) -> None:
+    apart = LeftOut((0.72, 0.62, 0.52), (0.1, 0.1, 0.1), {})
+    path = tmp_path / "profile.json"
+    write_profile(replace(PROFILE, left_out=apart), path)
+    words = f"--rate 0.2 {LENGTHS} --prompt-ms 20 --profile {path} --simulate --requests 50"
+    found = run(f"{words} --json", "traffic")
+    policies = [each["policy"] for each in json.loads(found.stdout)["simulated"]]
+    assert policies == ["none", "fixed", "schedule", "request"]
+    alike = run(f"{words} --alpha-spread 0 --json", "traffic")
+    assert len(json.loads(alike.stdout)["simulated"]) == 3
+
+
 def test_memory_bounds_the_sequences(gpu: str) -> None:
     bounded = run_json(f"--rate 0.1 {LENGTHS} {gpu} --cache-tokens 5000", "traffic")
     assert bounded["most_sequences"] == int(5000 / 600)
@@ -160,6 +172,10 @@ def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
         (f"--rate 1 {LENGTHS} GPU --requests 5", "--requests needs --simulate"),
         (f"--rate 1 {LENGTHS} GPU --simulate --requests 0", "requests must be at least 1, got 0"),
         (f"--rate 1 {LENGTHS} GPU --context 100,200", "traffic needs a single cost and context"),
+        (
+            f"--rate 1 {LENGTHS} --run gamma=0,tpot=7 --run gamma=1,tpot=5,length=1.6,context=9",
+            "--run of several contexts needs --target-config",
+        ),
         (f"--rate 1 {LENGTHS} --alpha 0.7 --c 0.1", "--c tells no times"),
         (f"--rate 1 {LENGTHS} --alpha 0.6,0.7 --target-ms 9 --draft-ms 1", "single acceptance"),
         (f"--rate 1 {LENGTHS} --slots 1 --alpha 0.7 --target-ms 9 --draft-ms 1", "--prompt-ms"),
