@@ -140,8 +140,8 @@ def main(ctx: click.Context) -> None:
     Example:
       specplan plan --alpha 0.8 --c 0.05
 
-    Every command has --help with an example, and --json for one JSON object on stdout. Set
-    SPECPLAN_TRACEBACK=1 to see where an error came from.
+    Every command has --help with examples, --help-all with every option in full, and --json for
+    one JSON object on stdout. Set SPECPLAN_TRACEBACK=1 to see where an error came from.
     """
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())

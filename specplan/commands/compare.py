@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from specplan.options.declared import command_option
 from specplan.options.requests import Command
 from specplan.reports.output import print_json, writable, write_json
 
@@ -15,10 +16,10 @@ FORMATS = ("table", "json", "csv", "latex")
 @click.command("compare", cls=Command)
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", type=click.Path(path_type=Path))
-@click.option(
+@command_option(
     "--format", "form", type=click.Choice(FORMATS), default="table", help="Of what is printed."
 )
-@click.option(
+@command_option(
     "-o",
     "--output",
     metavar="FILE",
@@ -26,7 +27,7 @@ FORMATS = ("table", "json", "csv", "latex")
     callback=writable,
     help="Write it here in place of printing it.",
 )
-@click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
+@command_option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: bool) -> None:
     """Compare two profiles, or two validations, of the same prompts.
 

@@ -6,6 +6,7 @@ import click
 
 from estimator.settings import MOST_GAMMA
 from specplan.options.bild_options import one_bild_options
+from specplan.options.declared import command_option
 from specplan.options.json_option import json_option
 from specplan.options.model_options import (
     compile_option,
@@ -29,11 +30,11 @@ from specplan.options.requests import Command, run
 )
 @model_options(without=["num-prompts"])
 @compile_option
-@click.option("--prompt", help="Text to continue.  [default: the first of the prompts]")
-@click.option(
+@command_option("--prompt", help="Text to continue.  [default: the first of the prompts]")
+@command_option(
     "--gamma", type=click.IntRange(1, MOST_GAMMA), default=4, help="Drafted tokens per block."
 )
-@click.option(
+@command_option(
     "--policy",
     "policy_name",
     default="fixed",
@@ -43,36 +44,36 @@ from specplan.options.requests import Command, run
 @max_gamma_option
 @lenience_option
 @verification_option
-@click.option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
-@click.option(
+@command_option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
+@command_option(
     "--stop",
     "stop_strings",
     multiple=True,
     metavar="TEXT",
     help="End with the token that completes this text; repeatable.",
 )
-@click.option(
+@command_option(
     "--decoder",
     type=click.Choice(["autoregressive", "speculative", "bild", "beam"]),
     default="speculative",
     help="autoregressive: the target alone; bild: lossy, by thresholds (Kim et al. 2023); beam: "
     "beam search, drafted --gamma steps ahead (Leviathan et al. 2023, A.4).",
 )
-@click.option(
+@command_option(
     "--beams", type=click.IntRange(min=1), help="Width of --decoder beam.  [default: 4]"
 )
-@click.option(
+@command_option(
     "--draft-beams",
     type=click.IntRange(min=1),
     help="Width of the draft's search, at least --beams.  [default: twice --beams]",
 )
 @one_bild_options
-@click.option(
+@command_option(
     "--show",
     is_flag=True,
     help="One line per block: accepted draft tokens green, rejected ones red, the target's blue.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the tokens drawn.")
+@command_option("--seed", type=click.IntRange(min=0), default=0, help="Of the tokens drawn.")
 @json_option
 @click.pass_context
 def generate_command(ctx: click.Context, /, **_: object) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import click
 
+from specplan.options.declared import command_option
 from specplan.options.json_option import json_option
 from specplan.options.model_options import model_options
 from specplan.options.requests import Command, run
@@ -16,20 +17,20 @@ from specplan.options.requests import Command, run
     short_help="Analyse drafts of heads before and after rescoring.",
 )
 @model_options(without=["draft-temperature", "device-map", "rescoring-weight"])
-@click.option(
+@command_option(
     "--ngram",
     "ngrams",
     multiple=True,
     metavar="FILE",
     help="An n-gram model that rescores; repeatable.  [default: the embedded trigram]",
 )
-@click.option(
+@command_option(
     "--neural",
     metavar="MODEL",
     help="A small model that rescores: embedded, or a name or folder.  [default: embedded with "
     "the embedded target, else none]",
 )
-@click.option(
+@command_option(
     "--tuning-share",
     type=click.FloatRange(0, 1, min_open=True, max_open=True),
     default=0.3,

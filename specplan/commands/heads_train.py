@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from specplan.options.corpus_options import corpus_option
+from specplan.options.declared import command_option
 from specplan.options.json_option import json_option
 from specplan.options.requests import Command, run
 from specplan.reports.output import writable
@@ -21,13 +22,13 @@ from specplan.reports.output import writable
     },
     short_help="Train heads on a frozen model, or with it.",
 )
-@click.option(
+@command_option(
     "--kind",
     type=click.Choice(["blockwise", "eagle3"]),
     default="blockwise",
     help="Heads that each draft one position, or one that drafts token after token.",
 )
-@click.option(
+@command_option(
     "--target",
     default="embedded",
     metavar="NAME|FOLDER",
@@ -35,26 +36,30 @@ from specplan.reports.output import writable
     help="The decoder-only model that is to draft for itself.",
 )
 @corpus_option
-@click.option("--heads", type=click.IntRange(min=2), default=9, help="h, the model's own included.")
-@click.option(
+@command_option(
+    "--heads", type=click.IntRange(min=2), default=9, help="h, the model's own included."
+)
+@command_option(
     "--hidden",
     type=click.IntRange(min=1),
     help="Hidden units.  [default: 2 x width; with --kind eagle3: 4 x]",
 )
-@click.option(
+@command_option(
     "--unrolled",
     type=click.IntRange(min=1),
     help="With --kind eagle3: tokens drafted from each position in training.  [default: 4]",
 )
-@click.option("--steps", type=click.IntRange(min=0), default=2000, help="Steps of training.")
-@click.option("--rate", type=float, default=3e-3, help="Peak learning rate.")
-@click.option("--positions", type=click.IntRange(min=1), default=512, help="Positions of a step.")
-@click.option("--window", type=click.IntRange(min=2), default=256, help="Tokens read at once.")
-@click.option("--tokens", type=click.IntRange(min=2), default=300_000, help="Of the text.")
-@click.option("--joint", is_flag=True, help="Train the model, too, and write it beside the heads.")
-@click.option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of weights and positions.")
-@click.option(
+@command_option("--steps", type=click.IntRange(min=0), default=2000, help="Steps of training.")
+@command_option("--rate", type=float, default=3e-3, help="Peak learning rate.")
+@command_option("--positions", type=click.IntRange(min=1), default=512, help="Positions of a step.")
+@command_option("--window", type=click.IntRange(min=2), default=256, help="Tokens read at once.")
+@command_option("--tokens", type=click.IntRange(min=2), default=300_000, help="Of the text.")
+@command_option(
+    "--joint", is_flag=True, help="Train the model, too, and write it beside the heads."
+)
+@command_option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
+@command_option("--seed", type=click.IntRange(min=0), default=0, help="Of weights and positions.")
+@command_option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),

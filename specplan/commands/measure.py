@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from estimator.settings import MOST_GAMMA
+from specplan.options.declared import command_option
 from specplan.options.engine_options import engine_options
 from specplan.options.model_options import compile_option, model_options, verification_option
 from specplan.options.ranges import integers
@@ -26,31 +27,31 @@ from specplan.reports.output import writable
 @engine_options
 @compile_option
 @verification_option
-@click.option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
-@click.option(
+@command_option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
+@command_option(
     "--max-gamma", type=click.IntRange(1, MOST_GAMMA), default=16, help="Longest draft to price."
 )
-@click.option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
-@click.option(
+@command_option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
+@command_option(
     "--batch-size",
     type=click.IntRange(min=1),
     default=1,
     help="Texts that the target writes at once for alpha; costs are those of batch 1.",
 )
-@click.option(
+@command_option(
     "--batch",
     "batches",
     callback=integers,
     metavar="B,B,...",
     help="Time passes over so many sequences together, too, for 'plan --profile P --batch'.",
 )
-@click.option(
+@command_option(
     "--context",
     type=click.IntRange(min=1),
     help="Tokens in the cache of each of these.  [default: 128]",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, help="Of the texts.")
-@click.option(
+@command_option("--seed", type=click.IntRange(min=0), default=0, help="Of the texts.")
+@command_option(
     "-o",
     "--output",
     metavar="FILE",
@@ -59,7 +60,7 @@ from specplan.reports.output import writable
     help="Write the profile here, and its traces beside it as FILE.traces.npz; a run that was "
     "interrupted keeps those of finished prompts and times anew.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the profile as one JSON object.")
+@command_option("--json", "as_json", is_flag=True, help="Print the profile as one JSON object.")
 @click.pass_context
 def measure_command(ctx: click.Context, /, **_: object) -> None:
     """Measure alpha, c and the cost curves of real models.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from specplan.options.corpus_options import corpus_option, existing_file, glob_option
+from specplan.options.declared import command_option
 from specplan.options.json_option import json_option
 from specplan.options.requests import Command, run
 
@@ -18,18 +19,18 @@ from specplan.options.requests import Command, run
 @click.argument("model", type=existing_file)
 @corpus_option
 @glob_option
-@click.option(
+@command_option(
     "--tokenizer",
     "tokenizer_name",
     metavar="NAME|FOLDER",
     help="Tokenizer of the model, named as in train.  [default: the one it was trained with]",
 )
-@click.option(
+@command_option(
     "--binary",
     type=existing_file,
     help="Let KenLM score with this binary, built from the model by its build_binary.",
 )
-@click.option("--force", is_flag=True, help="Take the model though its tokenizer differs.")
+@command_option("--force", is_flag=True, help="Take the model though its tokenizer differs.")
 @json_option
 @click.pass_context
 def score_command(ctx: click.Context, /, **_: object) -> None:

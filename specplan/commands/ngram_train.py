@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from specplan.options.corpus_options import corpus_option, glob_option
+from specplan.options.declared import command_option
 from specplan.options.json_option import json_option
 from specplan.options.requests import Command, run
 from specplan.reports.output import writable
@@ -18,17 +19,17 @@ from specplan.reports.output import writable
     ways={"": "specplan.commands.ngram_work:train"},
     short_help="Train an n-gram model on your own text.",
 )
-@click.option("--order", type=int, default=3, help="Words in the longest n-grams, 1 to 6.")
+@command_option("--order", type=int, default=3, help="Words in the longest n-grams, 1 to 6.")
 @corpus_option
 @glob_option
-@click.option(
+@command_option(
     "--tokenizer",
     "tokenizer_name",
     required=True,
     metavar="NAME|FOLDER",
     help="The target's tokenizer, or the target: embedded, a Hugging Face name or a folder.",
 )
-@click.option(
+@command_option(
     "-o",
     "--output",
     type=click.Path(path_type=Path),
@@ -36,25 +37,25 @@ from specplan.reports.output import writable
     required=True,
     help="The ARPA file to write.",
 )
-@click.option(
+@command_option(
     "--prune",
     default="0",
     metavar="COUNTS",
     help="Drop n-grams seen so often or less: one count an order, as 0,0,1; the last holds on.",
 )
-@click.option(
+@command_option(
     "--estimator",
     type=click.Choice(["auto", "lmplz", "own"]),
     default="auto",
     help="KenLM's lmplz or our own, which agree; auto: lmplz if it is given or on PATH.",
 )
-@click.option(
+@command_option(
     "--smoothing",
     type=click.Choice(["kneser-ney", "katz"]),
     default="kneser-ney",
     help="Interpolated modified Kneser-Ney, or Katz's back-off with Good-Turing discounts.",
 )
-@click.option("--lmplz", metavar="PATH", help="KenLM's lmplz, if it is not on PATH.")
+@command_option("--lmplz", metavar="PATH", help="KenLM's lmplz, if it is not on PATH.")
 @json_option
 @click.pass_context
 def train_command(ctx: click.Context, /, **_: object) -> None:

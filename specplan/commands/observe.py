@@ -44,7 +44,9 @@ FOLLOWED_SECONDS = 10.0
 
 @click.command("observe", cls=Command)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, callback=addresses)
-@takes(Followed, *settings_of(cost_kinds()), Longest, Observed)
+@takes(Followed, heading="What is read")
+@takes(*settings_of(cost_kinds()), heading="Cost")
+@takes(Longest, Observed, heading="Answer")
 @click.pass_context
 def observe_command(ctx: click.Context, /, **_: object) -> None:
     """Report what a running deployment accepts, and the gamma it should run with.

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 
 @click.command(name="plan", cls=Command)
-@takes(*settings_of(acceptance_kinds()), *settings_of(cost_kinds()), Choice, Answer)
+@takes(*settings_of(acceptance_kinds()), heading="Acceptance (one of)")
+@takes(*settings_of(cost_kinds()), heading="Cost (one of)")
+@takes(Choice, Answer, heading="Answer")
 @click.pass_context
 def plan_command(ctx: click.Context, /, **_: object) -> None:
     """Plan gamma from numbers, no model needed.

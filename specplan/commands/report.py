@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 
+from specplan.options.declared import command_option
 from specplan.options.json_option import json_option
 from specplan.options.requests import Command
 from specplan.reports.output import print_json, writable
@@ -15,7 +16,7 @@ from specplan.reports.output import print_json, writable
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
-@click.option(
+@command_option(
     "-o",
     "--output",
     metavar="FILE",
@@ -24,7 +25,7 @@ from specplan.reports.output import print_json, writable
     required=True,
     help="Where to write the page.",
 )
-@click.option("--title", help="Of the page.  [default: the target's name]")
+@command_option("--title", help="Of the page.  [default: the target's name]")
 @json_option
 def report_command(
     files: tuple[Path, ...], output: Path, title: str | None, as_json: bool

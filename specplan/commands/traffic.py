@@ -17,9 +17,11 @@ from specplan.reports.traffic import traffic_json, traffic_text
 
 
 @click.command("traffic", cls=Command)
-@takes(
-    Load, *settings_of(acceptance_kinds()), *settings_of(cost_kinds()), Batching, Simulation, Answer
-)
+@takes(Load, heading="Requests")
+@takes(*settings_of(acceptance_kinds()), heading="Acceptance (one of)")
+@takes(*settings_of(cost_kinds()), heading="Cost (one of)")
+@takes(Batching, heading="Server")
+@takes(Simulation, Answer, heading="Answer")
 @click.pass_context
 def traffic_command(ctx: click.Context, /, **_: object) -> None:
     """Tell what speculation does to a server that many requests arrive at.

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from specplan.options.bild_options import bild_options
+from specplan.options.declared import command_option
 from specplan.options.engine_options import engine_options, tested_options
 from specplan.options.json_option import json_option, output_option
 from specplan.options.model_options import (
@@ -52,10 +53,10 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 @compile_option
 @engine_options
 @tested_options
-@click.option(
+@command_option(
     "--gamma", "gammas", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
 )
-@click.option(
+@command_option(
     "--policy",
     "policy_names",
     multiple=True,
@@ -66,14 +67,14 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 @max_gamma_option
 @lenience_option
 @verification_option
-@click.option(
+@command_option(
     "--temperature",
     "temperatures",
     callback=numbers,
     default="0,1",
     help="Of the target, a list or range; 0 is greedy.",
 )
-@click.option(
+@command_option(
     "--decoder",
     type=click.Choice(["speculative", "bild"]),
     default="speculative",
@@ -85,13 +86,13 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 @precision_option
 @time_limit_option
 @seed_option
-@click.option(
+@command_option(
     "--figure",
     type=click.Path(path_type=Path),
     callback=drawable,
     help="Draw predicted against measured into this file (.png or .svg).",
 )
-@click.option("--wide", is_flag=True, help="Show all columns, beyond 80 characters.")
+@command_option("--wide", is_flag=True, help="Show all columns, beyond 80 characters.")
 @output_option
 @json_option
 @click.pass_context

@@ -33,6 +33,7 @@ class Batching:
         default=2048,
         metavar="N",
         help="Prompt tokens that ride along with a step; 0: prompts are read apart.",
+        advanced=True,
     )
     prompt_ms: float | None = option(
         "--prompt-ms",
@@ -45,12 +46,14 @@ class Batching:
         type=float,
         metavar="N",
         help="Tokens that all caches hold.  [default: by the GPU's memory]",
+        advanced=True,
     )
     gamma: int | None = option(
         "--gamma", type=int, metavar="G", help="Draft so many.  [default: the best at each rate]"
     )
     max_gamma: int = option(
-        "--max-gamma", type=int, default=8, metavar="G", help="The largest gamma to consider."
+        "--max-gamma", type=int, default=8, metavar="G", help="The largest gamma to consider.",
+        advanced=True,
     )
     alpha_spread: float | None = option(
         "--alpha-spread",
@@ -58,6 +61,7 @@ class Batching:
         metavar="SD",
         help="Standard deviation of alpha between requests.  [default: that between the profile's "
         "prompts, else 0]",
+        advanced=True,
     )
 
     def __post_init__(self) -> None:

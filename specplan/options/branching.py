@@ -41,6 +41,7 @@ class Trees(Shown):
         callback=numbers,
         metavar="MS,MS,...",
         help="Draft passes over 1, 2, 4, 8, ... tokens.  [default: --draft-ms, over any]",
+        advanced=True,
     )
     max_nodes: int = option(
         "--max-nodes",
@@ -53,6 +54,7 @@ class Trees(Shown):
         type=click.IntRange(1, MOST_DEPTH),
         default=12,
         help="The most tokens that follow each other, which is the draft's passes.",
+        advanced=True,
     )
     server: str | None = option(
         "--export",

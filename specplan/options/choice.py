@@ -17,7 +17,8 @@ class Longest:
     """How far to plan; see the option's help."""
 
     max_gamma: int = option(
-        "--max-gamma", type=int, default=32, metavar="G", help="The largest gamma to consider."
+        "--max-gamma", type=int, default=32, metavar="G", help="The largest gamma to consider.",
+        advanced=True,
     )
 
 
@@ -29,6 +30,7 @@ class Choice(Longest):
         "--c-hat",
         type=float,
         help="Operations of a draft step over those of a target step.  [default: c]",
+        advanced=True,
     )
     gamma: int | None = option(
         "--gamma", type=int, metavar="G", help="Evaluate this gamma.  [default: the best]"
@@ -39,6 +41,7 @@ class Choice(Longest):
         default=1.0,
         metavar="PERCENT",
         help="Advise the smallest gamma that is no more than this slower than the best.",
+        advanced=True,
     )
     reads_again: bool = option(
         "--reads-again",

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import click
 
+from specplan.options.declared import command_option
+
 existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
-corpus_option = click.option(
+corpus_option = command_option(
     "--corpus",
     "sources",
     multiple=True,
@@ -15,6 +17,6 @@ corpus_option = click.option(
     metavar="FILE|FOLDER",
     help="Text: .txt, .py, .jsonl, each also .gz; of a folder all of these. Repeatable.",
 )
-glob_option = click.option(
+glob_option = command_option(
     "--glob", "pattern", metavar="PATTERN", help="Which files of a folder, such as '**/*.md'."
 )

@@ -1,4 +1,4 @@
-"""Options declared where their values are read: as the fields of a record."""
+"""How options are declared: one by one, or as the fields of the record that reads them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,26 @@ from typing import Any
 import click
 
 Decorator = Callable[[Any], Any]
+
+
+class Option(click.Option):
+    """An option that says where help shows it.
+
+    advanced: whether --help-all alone shows it.
+    heading: what its part of the help is called; None: not said yet.
+    """
+
+    def __init__(
+        self, *arguments: Any, advanced: bool = False, heading: str | None = None, **settings: Any
+    ) -> None:
+        super().__init__(*arguments, **settings)
+        self.advanced = advanced
+        self.heading = heading
+
+
+def command_option(*names: str, **settings: Any) -> Decorator:
+    """Returns the decorator that adds an option, as `click.option` does."""
+    return click.option(*names, cls=Option, **settings)
 
 
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
@@ -22,19 +42,43 @@ def option(*names: str, default: Any = None, **settings: Any) -> Any:
     return field(default=default, metadata={"names": names, "settings": settings})
 
 
-def takes(*records: type[Any]) -> Decorator:
-    """Returns the decorator that gives a command the options of records, each of them once."""
+def takes(*records: type[Any], heading: str | None = None) -> Decorator:
+    """Returns the decorator that gives a command the options of records, each of them once.
+
+    Args:
+      records: dataclasses, whose fields are options.
+      heading: what their part of the help is called; None: none of its own.
+    """
     options: dict[str, Decorator] = {}
     for each in (each for record in records for each in _own_first(record)):
         if "names" in each.metadata and each.name not in options:
             settings = dict(each.metadata["settings"])
             if each.default is not None:
                 settings["default"] = each.default
-            options[each.name] = click.option(*each.metadata["names"], each.name, **settings)
+            options[each.name] = command_option(*each.metadata["names"], each.name, **settings)
+    return together(*options.values(), heading=heading)
+
+
+def together(*options: Decorator, heading: str | None = None) -> Decorator:
+    """Returns the decorator that adds options, in the order in which --help shows them.
+
+    What a command has already, by a decorator below, is not added again.
+
+    Args:
+      options: decorators of one each, or of several.
+      heading: what their part of the help is called; None: none of its own.
+    """
 
     def decorate(command: Any) -> Any:
-        for decorator in reversed(options.values()):
-            command = decorator(command)
+        for option in reversed(options):
+            before = list(getattr(command, "__click_params__", []))
+            option(command)
+            known = {param.name for param in before}
+            added = [p for p in command.__click_params__[len(before) :] if p.name not in known]
+            command.__click_params__[len(before) :] = added
+            for param in added:
+                if isinstance(param, Option) and param.heading is None:
+                    param.heading = heading
         return command
 
     return decorate

@@ -44,32 +44,39 @@ class Deployed:
         "--gpu", metavar="NAME", help="h100, b200, l4, ...; an unknown name lists them all."
     )
     gpu_flops: float | None = option(
-        "--gpu-flops", type=float, metavar="T", help="16-bit teraFLOP/s, in place of --gpu."
+        "--gpu-flops", type=float, metavar="T", help="16-bit teraFLOP/s, in place of --gpu.",
+        advanced=True,
     )
     gpu_bandwidth: float | None = option(
-        "--gpu-bandwidth", type=float, metavar="GB/S", help="Likewise, of memory."
+        "--gpu-bandwidth", type=float, metavar="GB/S", help="Likewise, of memory.",
+        advanced=True,
     )
     gpu_memory: float | None = option(
-        "--gpu-memory", type=float, metavar="GB", help="Likewise, its size."
+        "--gpu-memory", type=float, metavar="GB", help="Likewise, its size.",
+        advanced=True,
     )
     tp: int = option(
         "--tp", type=int, default=1, metavar="N", help="GPUs that share each layer."
     )
     draft_tp: int | None = option(
-        "--draft-tp", type=int, metavar="N", help="GPUs that share the draft.  [default: --tp]"
+        "--draft-tp", type=int, metavar="N", help="GPUs that share the draft.  [default: --tp]",
+        advanced=True,
     )
     dtype: str | None = option(
         "--dtype",
         type=click.Choice(_FORMATS),
         help="Number format of both models' weights.  [default: each config's own]",
+        advanced=True,
     )
     draft_dtype: str | None = option(
-        "--draft-dtype", type=click.Choice(_FORMATS), help="The draft's.  [default: --dtype]"
+        "--draft-dtype", type=click.Choice(_FORMATS), help="The draft's.  [default: --dtype]",
+        advanced=True,
     )
     activations: str | None = option(
         "--activations",
         type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]),
         help="Format of activations.  [default: 16 bits, or the config's]",
+        advanced=True,
     )
     expert_reuse: float = option(
         "--expert-reuse",
@@ -77,24 +84,28 @@ class Deployed:
         default=0.0,
         metavar="R",
         help="How far tokens share experts: 0 uniform routing, 1 all the same.",
+        advanced=True,
     )
     efficiency: float | None = option(
         "--efficiency",
         type=float,
         metavar="E",
         help="Share of the roofs that kernels reach.  [default: 0.9, fitted]",
+        advanced=True,
     )
     layer_overhead_us: float | None = option(
         "--layer-overhead-us",
         type=float,
         callback=duration,
         help="Fixed time of each layer, microseconds.  [default: 92, fitted]",
+        advanced=True,
     )
     no_cache: bool = option(
         "--no-cache",
         is_flag=True,
         default=False,
         help="Count both configs' models anew, and keep no count.",
+        advanced=True,
     )
 
 

@@ -8,7 +8,7 @@ import click
 
 from engines.kind import EngineKind
 from engines.registry import engine_kinds, names_of
-from specplan.options.groups import together
+from specplan.options.declared import command_option, together
 from specplan.options.ranges import integers, numbers
 
 
@@ -22,51 +22,62 @@ def _taking(setting: str) -> str:
 
 
 OPTIONS = [
-    click.option(
+    command_option(
         "--engine",
         type=click.Choice(names_of(lambda kind: kind.start)),
         help="Run on this engine instead of specplan's own decoder; "
         "needs pip install -e '.[engines]'.",
     ),
-    click.option(
+    command_option(
         "--engine-command",
         metavar="COMMAND",
         help=f"What starts {_taking('engine_command')}, its own flags included.  "
         "[default: vllm serve]",
+        advanced=True,
     ),
-    click.option(
+    command_option(
         "--draft-sampling",
         type=click.Choice(["argmax", "sampled"]),
         help="How the engine is to draft.  [default: the engine's own]",
+        advanced=True,
     ),
-    click.option(
+    command_option(
         "--concurrency",
         "concurrencies",
         callback=integers,
         default="1",
         help="Requests at once on the engine, a list.",
+        advanced=True,
     ),
-    click.option(
+    command_option(
         "--laws",
         type=click.Choice(["engine", "local"]),
         help="Who scores texts by both models.  [default: engine with "
         f"{_of(lambda kind: kind.scores_texts)}, else local]",
+        advanced=True,
     ),
-    click.option(
+    command_option(
         "--target-url",
         "--baseline-server",
         "target_url",
         metavar="URL",
         help="A running server of the target alone.",
+        advanced=True,
     ),
-    click.option("--draft-url", metavar="URL", help="A running server of the draft alone."),
-    click.option(
+    command_option(
+        "--draft-url",
+        metavar="URL",
+        help="A running server of the draft alone.",
+        advanced=True,
+    ),
+    command_option(
         "--servers",
         type=click.Choice(["together", "in-turn"]),
         help="Whether those of all gammas run at once, their runs interleaved, which takes the "
         f"memory of all.  [default: in-turn with {_of(lambda kind: kind.in_turn)}, else together]",
+        advanced=True,
     ),
-    click.option(
+    command_option(
         "--threads",
         type=click.IntRange(min=1),
         help=f"That compute; with {_taking('threads')}, for each model.  [default: as many as "
@@ -74,14 +85,22 @@ OPTIONS = [
     ),
 ]
 
-engine_options = together(*OPTIONS)
+HEADING = "On an engine"
+engine_options = together(*OPTIONS, heading=HEADING)
 # Of validations alone.
 tested_options = together(
-    click.option(
+    command_option(
         "--synthetic",
         callback=numbers,
         help=f"Acceptance rates by position for {_taking('synthetic')} to feign, unconditional; "
         "prices alone are then tested.",
+        advanced=True,
     ),
-    click.option("--server", metavar="URL", help="A server with speculation that is running."),
+    command_option(
+        "--server",
+        metavar="URL",
+        help="A server with speculation that is running.",
+        advanced=True,
+    ),
+    heading=HEADING,
 )

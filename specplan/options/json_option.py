@@ -6,10 +6,11 @@ from pathlib import Path
 
 import click
 
+from specplan.options.declared import command_option
 from specplan.reports.output import writable
 
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-output_option = click.option(
+json_option = command_option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+output_option = command_option(
     "-o",
     "--output",
     metavar="FILE",

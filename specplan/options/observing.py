@@ -83,6 +83,7 @@ class Observed(Sources, Shown):
         type=click.Choice(["argmax", "sampled"]),
         help="How the deployment drafts, for the profile; its counters do not tell.  "
         "[default: argmax]",
+        advanced=True,
     )
     output: Path | None = option(
         "-o",

@@ -16,6 +16,7 @@ from typing import Any, get_type_hints
 import click
 from click.core import ParameterSource
 
+from specplan.options.help import HELP_ALL, write_options, write_text
 from specplan.reports.notices import notices_printed
 
 
@@ -36,6 +37,15 @@ class Command(click.Command):
             if count > 1 and isinstance(param, click.Option) and not repeatable(param):
                 raise click.UsageError(f"{option_name(param)} must be given once, got {count}", ctx)
         return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [*super().get_params(ctx), HELP_ALL]
+
+    def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_text(self, ctx, formatter)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        write_options(self.get_params(ctx), ctx, formatter)
 
     def invoke(self, ctx: click.Context) -> Any:
         with notices_printed():

@@ -6,6 +6,8 @@ import math
 
 import click
 
+from specplan.options.declared import command_option
+
 DEFAULT_PRECISION = 3.0
 
 
@@ -15,10 +17,10 @@ def _number(_ctx: click.Context, _param: click.Parameter, value: float | None) -
     return value
 
 
-repeats_option = click.option(
+repeats_option = command_option(
     "--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run, at most."
 )
-precision_option = click.option(
+precision_option = command_option(
     "--precision",
     metavar="PERCENT",
     type=float,
@@ -26,11 +28,12 @@ precision_option = click.option(
     callback=_number,
     help="Time no more once the clock lets no speed-up be off by more, 95 % of the time.",
 )
-time_limit_option = click.option(
+time_limit_option = command_option(
     "--time-limit",
     metavar="SECONDS",
     type=float,
     callback=_number,
     help="Begin no more runs after this, all drafts and temperatures together; each has at least "
     "two prompts.  [default: 120 of the embedded target, else none]",
+    advanced=True,
 )

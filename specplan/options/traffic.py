@@ -70,7 +70,8 @@ class Simulation:
         help="Simulate arrivals, too: percentiles, promises kept, gamma by batch and by request.",
     )
     requests: int | None = option(
-        "--requests", type=int, metavar="N", help="How many to simulate.  [default: 20000]"
+        "--requests", type=int, metavar="N", help="How many to simulate.  [default: 20000]",
+        advanced=True,
     )
     seed: int | None = option("--seed", type=int, metavar="S", help="Of these.  [default: 0]")
 
@@ -91,4 +92,5 @@ class Answer(Shown):
         type=click.Path(path_type=Path),
         callback=writable,
         help="Draw latency against rate into this PNG, SVG or PDF file.",
+        advanced=True,
     )

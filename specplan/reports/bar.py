@@ -1,12 +1,16 @@
-"""A progress bar on stderr, where that is a terminal."""
+"""Progress on stderr: a bar where that is a terminal, else a line now and then."""
 
 from __future__ import annotations
 
 import sys
+import time
 from types import TracebackType
 from typing import Any
 
 import click
+
+# Between two lines of a job whose stderr is no terminal.
+LINE_SECONDS = 30.0
 
 
 class Bar:
@@ -22,9 +26,12 @@ class Bar:
         """
         from tqdm import tqdm
 
+        self._draws = sys.stderr.isatty()
         self._bar: Any = tqdm(
-            total=0, desc=what, unit=unit, leave=leave, disable=not sys.stderr.isatty()
+            total=0, desc=what, unit=unit, leave=leave, disable=not self._draws
         )
+        self._words, self._done = (what, unit), 0
+        self._began = self._told = time.monotonic()
 
     def __enter__(self) -> Bar:
         return self
@@ -45,6 +52,15 @@ class Bar:
     def step(self, count: int = 1) -> None:
         """Counts steps."""
         self._bar.update(count)
+        self._done += count
+        now = time.monotonic()
+        if not self._draws and now - self._told >= LINE_SECONDS:
+            self._told = now
+            what, unit = self._words
+            click.echo(
+                f"{what}: {self._done} of {self._bar.total} {unit}s, {now - self._began:.0f} s",
+                err=True,
+            )
 
     def note(self, text: str) -> None:
         """Says in a few words what has been reached."""

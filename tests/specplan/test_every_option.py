@@ -174,3 +174,19 @@ def read_by(module: str) -> frozenset[str]:
     """Returns the names of all attributes that a module's source reads."""
     nodes = ast.walk(ast.parse(inspect.getsource(sys.modules[module])))
     return frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
+
+
+@pytest.mark.parametrize(("words", "command"), list(commands()), ids=lambda value: str(value))
+def test_help_fits_a_screen_and_help_all_has_every_option(
+    words: tuple[str, ...], command: click.Command
+) -> None:
+    short = CliRunner().invoke(main, [*words, "--help"]).stdout.splitlines()
+    assert len(short) <= 55   # about a screen
+    every = CliRunner().invoke(main, [*words, "--help-all"]).stdout
+    for option in options(command):
+        name = max(option.opts, key=len)
+        assert f"{name} " in every.replace("\n", " ").replace(",", " ")
+        assert any(f"{name} " in f"{line} " for line in short) or option.advanced
+    # Cut lines leave no line to a second one, but examples may be long.
+    cut = [line for line in short if line.startswith("  -")]
+    assert max(map(len, cut)) <= 80

@@ -27,6 +27,7 @@ class Settings:
         is_flag=True,
         default=False,
         help="Those rates count only the drafts whose earlier positions were accepted.",
+        advanced=True,
     )
 
 

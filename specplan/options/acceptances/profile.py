@@ -25,18 +25,21 @@ class Settings(Profiled):
         type=click.Choice(["sampled", "argmax"]),
         help="How the server drafts; with --profile.  [default: what the profile was asked for, or "
         "what --export's server does]",
+        advanced=True,
     )
     lenience: float | None = option(
         "--lenience",
         type=float,
         metavar="L",
         help="Accept leniently: l in (0, 1], 1 is lossless; with --profile.",
+        advanced=True,
     )
     verification: Literal["token", "block"] | None = option(
         "--verification",
         type=click.Choice(["token", "block"]),
         help="How the server judges drafts: token by token, or as a whole (Sun et al. 2024); with "
         "--profile.  [default: the profile's, or what --export's server does]",
+        advanced=True,
     )
 
 

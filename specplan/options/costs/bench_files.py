@@ -32,6 +32,7 @@ class Settings(DraftTimes):
         metavar="FILE",
         help="The draft's times from the same benches, of which a pass over one token counts, in "
         "place of --draft-ms; repeat for more files.",
+        advanced=True,
     )
 
 

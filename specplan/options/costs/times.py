@@ -55,6 +55,7 @@ class DraftTimes:
         callback=duration,
         default=0.0,
         help="Everything else in a block.",
+        advanced=True,
     )
 
 
@@ -77,6 +78,7 @@ class Settings(DraftTimes):
         is_flag=True,
         default=False,
         help="Take a --verify-ms below --target-ms, or below that of fewer tokens.",
+        advanced=True,
     )
 
 

@@ -1,0 +1,86 @@
+"""What --help shows: in a line each, what most people need; with --help-all, everything."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Sequence
+from itertools import accumulate
+
+import click
+
+from specplan.options.declared import Option
+
+SHOWS_ALL = "specplan.shows_all"
+MOST_LINES = 4
+WIDEST_NAME, WIDTH = 32, 76
+_DEFAULT = re.compile(r"\s*\[(?:default: )?([^]]{1,24})\]$")
+
+
+def write_text(
+    command: click.Command, ctx: click.Context, formatter: click.HelpFormatter
+) -> None:
+    """Writes what a command does: its first paragraph and first examples, or all of it."""
+    text = inspect.cleandoc(command.help or "")
+    if not ctx.meta.get(SHOWS_ALL):
+        first, *others = text.split("\n\n")
+        text = "\n\n".join([first, *(_first_of(each) for each in others if "Example" in each)])
+    formatter.write_paragraph()
+    with formatter.indentation():
+        formatter.write_text(text)
+
+
+def write_options(
+    params: Sequence[click.Parameter], ctx: click.Context, formatter: click.HelpFormatter
+) -> None:
+    """Writes options under their headings, a line for each unless all are asked for."""
+    everything = bool(ctx.meta.get(SHOWS_ALL))
+    parts: dict[str, list[tuple[str, str]]] = {}
+    for param in params:
+        record = param.get_help_record(ctx)
+        if record is None or (isinstance(param, Option) and param.advanced and not everything):
+            continue
+        heading = param.heading if isinstance(param, Option) else None
+        parts.setdefault(heading or "Options", []).append(record if everything else _line(*record))
+    for heading in sorted(parts, key=lambda name: name == "Options"):
+        with formatter.section(heading):
+            formatter.write_dl(parts[heading], col_max=WIDEST_NAME)
+
+
+def _first_of(examples: str) -> str:
+    """Returns the first of a paragraph's examples."""
+    title, *rest = re.split(r"\n(?=\s+specplan )", examples)
+    lines = [0, *accumulate(each.count("\n") + 1 for each in rest)]
+    fitting = [each for each, before in zip(rest, lines, strict=False) if before < MOST_LINES]
+    return "\n".join([title, *fitting])
+
+
+def _line(name: str, text: str) -> tuple[str, str]:
+    """Returns an option's name and the first sentence of its help, cut to a line together."""
+    widest = WIDEST_NAME - 2
+    if len(name) > widest:
+        name = f"{name[: widest - 1]}…"
+    default = _DEFAULT.search(text)
+    after = "" if default is None else f"  [{default[1].partition(';')[0]}]"
+    sentence = re.split(r"(?<=\w)[.;](?=\s|$)|  \[", text, maxsplit=1)[0]
+    room = WIDTH - WIDEST_NAME - len(after)
+    if len(sentence) > room:
+        sentence = sentence[: room - 1].rsplit(" ", 1)[0] + "…"
+    return name, sentence + after
+
+
+def _show_all(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
+    if value and not ctx.resilient_parsing:
+        ctx.meta[SHOWS_ALL] = True
+        click.echo(ctx.get_help(), color=ctx.color)
+        ctx.exit()
+
+
+HELP_ALL = click.Option(
+    ["--help-all"],
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_all,
+    help="Show every option, and each in full.",
+)
