@@ -28,12 +28,12 @@ ROOMS: dict[str, list[str]] = {
         "generation", "beams", "speculative_beams", "state_heads", "drafters", "scoring",
         "training",
     ],
-    "ngram": ["rows", "formats", "training", "drafters"],
+    "ngram": ["rows", "formats", "training", "drafters", "copies"],
     "estimator": [
         "notices", "progress", "writing", "seeding", "intervals", "draft_model", "prompt_files",
         "prompt_datasets", "prompts", "kinds", "settings", "drafters", "rules", "loading", "ngrams",
-        "eagle3_training", "shapes", "costs", "runs", "traces", "profiles", "quality", "validation",
-        "generation", "comparison",
+        "eagle3_training", "shapes", "costs", "runs", "traces", "profiles", "texts", "quality",
+        "validation", "generation", "comparison",
     ],
     "engines": [
         "counting", "scores", "engine", "settings", "serving", "observing", "kind", "servers",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 METHODS = {
     "model": "draft_model", "PARD": "draft_model", "EAGLE": "eagle", "EAGLE-3": "eagle3",
     "P-EAGLE": "eagle3", "MTP": "mtp", "Medusa": "medusa", "DFlash": "dflash", "DSpark": "dspark",
-    "MLP speculator": "mlp_speculator",
+    "MLP speculator": "mlp_speculator", "Gemma assistant": "mtp",
 }  # fmt: skip
 _PARALLEL, _JUDGED_IN_PART = ("PARD", "P-EAGLE"), ("DFlash", "DSpark")
 _ADAPTIVE = (
@@ -74,6 +74,17 @@ def _lookup(gamma: int, longest: int) -> str:
     )
 
 
+def _suffix(gamma: int, depth: int) -> str:
+    return _flag(
+        {
+            "method": "suffix",
+            "num_speculative_tokens": gamma,
+            "suffix_decoding_max_tree_depth": depth,
+            "suffix_decoding_max_cached_requests": 0,
+        }
+    )
+
+
 KIND = EngineKind(
     name="vllm",
     title="vLLM",
@@ -102,5 +113,6 @@ KIND = EngineKind(
         judges_blocks=True,
         schedule=_schedule,
         lookup=_lookup,
+        suffix=_suffix,
     ),
 )

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from estimator.settings import ModelSettings
 
 if TYPE_CHECKING:
+    from ngram.copies.texts import Copied, Texts
     from reference.drafter import Drafter
     from reference.laws.sampling import Sampling
     from reference.models.cached_model import CachedModel
 
     DrafterOf = Callable[[Sampling], Drafter]
+    # Of recorded texts and the longest draft.
+    Copies = Callable[[Texts, int], Copied]
 
 EMBEDDED = "embedded"
 # Which kinds try a name first: those that join names by words, by signs, others, what takes any.
@@ -107,6 +110,19 @@ class DrafterKind(ABC):
     @property
     def lookup_length(self) -> int | None:
         """How many tokens its lookup matches at most, where it is a lookup and nothing else."""
+        return None
+
+    @property
+    def suffix_depth(self) -> int | None:
+        """How deep its tree is, where it is suffix decoding and nothing else."""
+        return None
+
+    def copies(self, tokenizer: Any) -> Copies | None:
+        """Returns what tells its drafts from recorded texts; None: it needs more than these.
+
+        Args:
+          tokenizer: of the texts; None: not known.
+        """
         return None
 
     @property

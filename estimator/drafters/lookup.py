@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from estimator.drafters.kind import Beside, DrafterKind, positive, value_of
 from ngram.drafters.matches import LONGEST, MOST
 
 if TYPE_CHECKING:
-    from estimator.drafters.kind import DrafterOf
+    from estimator.drafters.kind import Copies, DrafterOf
     from ngram.drafters.lookup import PromptLookupDrafter
 
 
@@ -40,6 +40,11 @@ class Lookup(DrafterKind):
     @property
     def lookup_length(self) -> int:
         return self.longest
+
+    def copies(self, tokenizer: Any) -> Copies:
+        from ngram.copies.lookups import lookups
+
+        return lambda texts, max_gamma: lookups(texts, longest=self.longest, max_gamma=max_gamma)
 
     def drafter(self, beside: Beside) -> PromptLookupDrafter:
         """Returns the drafter, which has no sampling of its own."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from estimator.drafters.kind import Beside, DrafterKind, Needs, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from estimator.drafters.kind import DrafterOf
+    from estimator.drafters.kind import Copies, DrafterOf
     from ngram.drafters.ngram_drafter import NgramDrafter
     from ngram.rows.rows import Rows
     from reference.laws.sampling import Sampling
@@ -69,6 +69,19 @@ class Ngram(DrafterKind):
 
         model = embedded_model() if self.file is None else load_model(Path(self.file))
         return Rows(model, vocabulary_of(beside.tokenizer), width=beside.target.vocabulary)
+
+    def copies(self, tokenizer: Any) -> Copies:
+        from ngram.copies.ngrams import ngrams
+        from ngram.formats.cache import load_model
+        from ngram.formats.embedded import embedded_model
+        from ngram.rows.rows import Rows
+        from ngram.rows.vocabulary import vocabulary_of
+
+        if tokenizer is None:
+            raise ValueError(f"draft {self} needs the tokenizer of the texts, got none")
+        model = embedded_model() if self.file is None else load_model(Path(self.file))
+        rows = Rows(model, vocabulary_of(tokenizer))
+        return lambda texts, max_gamma: ngrams(texts, rows, max_gamma=max_gamma)
 
     def load(self, beside: Beside) -> DrafterOf:
         return self.maker(beside)

@@ -19,6 +19,7 @@ from specplan.reports.output import writable
     "measure",
     cls=Command,
     ways={
+        "--texts": "specplan.commands.measure_texts:measure_texts",
         "--engine": "specplan.commands.on_engine:measure_on_engine",
         "": "specplan.commands.measure_own:measure_own",
     },
@@ -50,6 +51,26 @@ from specplan.reports.output import writable
     type=click.IntRange(min=1),
     help="Tokens in the cache of each of these.  [default: 128]",
 )
+@command_option(
+    "--texts",
+    type=click.Path(path_type=Path),
+    metavar="LOG",
+    help="Measure a draft that copies (lookup, suffix, ngram) along texts already written, without "
+    "a model: a .jsonl or .parquet with a prompt and an output each, text or ids.",
+)
+@command_option(
+    "--tokenizer",
+    metavar="NAME|FOLDER",
+    help="Of these texts: embedded, a Hugging Face name or a folder.  [default: none, for ids]",
+)
+@command_option(
+    "--skip-bad-lines", is_flag=True, help="Leave out lines that cannot be read, and count them."
+)
+@command_option(
+    "--processes",
+    type=click.IntRange(min=1),
+    help="That share the log.  [default: as many as there are cores]",
+)
 @command_option("--seed", type=click.IntRange(min=0), default=0, help="Of the texts.")
 @command_option(
     "-o",
@@ -75,6 +96,7 @@ def measure_command(ctx: click.Context, /, **_: object) -> None:
         --prompts my.jsonl -o profile.json
       specplan plan --profile profile.json
       specplan measure --engine llama.cpp -o profile.json
+      specplan measure --texts log.jsonl --draft suffix --tokenizer T -o profile.json
       torchrun --nproc-per-node 8 -m specplan measure --target T --draft D \\
         --dataset HuggingFaceH4/mt_bench_prompts --num-prompts 80 -o profile.json
     """

@@ -74,6 +74,8 @@ def export_drafter(
         parsed = parse_drafter(drafter)
         if parsed.lookup_length is not None:
             return export_lookup(server, gamma=gamma, longest=parsed.lookup_length)
+        if parsed.suffix_depth is not None:
+            return export_suffix(server, gamma=gamma, depth=parsed.suffix_depth)
         if parsed.served is None and gamma > 0:
             raise ValueError(f"--export needs a draft model, got a profile of {drafter}")
         draft = replace(draft, name=parsed.served or draft.name)
@@ -134,3 +136,23 @@ def export_lookup(server: str, *, gamma: int, longest: int) -> str:
     if gamma == 0:
         return "# gamma is 0: run the target without a lookup"
     return lookup(gamma, longest)
+
+
+def export_suffix(server: str, *, gamma: int, depth: int) -> str:
+    """Returns what makes an engine draft at most gamma tokens by suffix decoding, ready to paste.
+
+    Args:
+      server: one of `exported_to`.
+      gamma: drafted tokens per block; 0 gives a comment that says to draft nothing.
+      depth: of the tree.
+
+    Raises:
+      ValueError: if the engine has no suffix decoding; the message lists those that have.
+    """
+    suffix = exports_of(server).suffix
+    if suffix is None:
+        known = ", ".join(names_of(lambda kind: kind.exports and kind.exports.suffix))
+        raise ValueError(f"--export of suffix decoding must be one of {known}, got {server}")
+    if gamma == 0:
+        return "# gamma is 0: run the target without a draft"
+    return suffix(gamma, depth)

@@ -13,9 +13,11 @@ from decoding import alone, speculate
 from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
 from plain_laws import random_table
 
+from ngram.drafters.copying import CopyingDrafter
 from ngram.drafters.lookup import PromptLookupDrafter
 from ngram.drafters.lookup_then_ngram import LookupThenNgram
 from ngram.drafters.ngram_drafter import NgramDrafter
+from ngram.drafters.suffixes import Suffixes
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import Vocabulary
 from reference.drafter import Drafter
@@ -70,6 +72,7 @@ DRAFTERS: dict[str, Callable[[Sampling], Drafter]] = {
     "greedy trigram": lambda _: ngram_drafter(3, Sampling(0.0)),
     "lookup": lambda _: lookup(),
     "lookup of one": lambda _: lookup(1),
+    "suffixes": lambda _: CopyingDrafter(lambda: Suffixes(4), name="suffix", device=CPU),
     "both": lambda sampling: LookupThenNgram(lookup(), ngram_drafter(2, sampling)),
 }
 

@@ -17,7 +17,13 @@ from engines.registry import exports_of, names_of
 from reference.models.embedded import weights_folder
 from simulator.choice.schedule import Range
 from simulator.cost.draft_shape import DraftKind
-from specplan.reports.export import export, export_lookup, export_schedule, exported_to
+from specplan.reports.export import (
+    export,
+    export_lookup,
+    export_schedule,
+    export_suffix,
+    exported_to,
+)
 
 
 def test_vllm_reads_its_own_json_back() -> None:
@@ -248,3 +254,16 @@ def test_vllm_itself_takes_what_is_exported(tmp_path: Path) -> None:
     made = [line.split()[1:] for line in ran.stdout.splitlines() if line.startswith("made")]
     expected = [["draft_model", "3"]] * 2 + [["ngram", "3"], ["draft_model", "3"]]
     assert made == expected, ran.stderr[-2000:]
+
+
+def test_suffix_decoding_is_exported_where_it_is_served() -> None:
+    config = json.loads(shlex.split(export_suffix("vllm", gamma=8, depth=24))[1])
+    assert config == {
+        "method": "suffix",
+        "num_speculative_tokens": 8,
+        "suffix_decoding_max_tree_depth": 24,
+        "suffix_decoding_max_cached_requests": 0,
+    }
+    assert export_suffix("vllm", gamma=0, depth=24).startswith("# gamma is 0")
+    with pytest.raises(ValueError, match="--export of suffix decoding must be one of vllm, got"):
+        export_suffix("sglang", gamma=8, depth=24)

@@ -1,0 +1,76 @@
+"""The counts of the parts of a log that are done, kept until all are."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from estimator.texts.totals import Totals
+from estimator.writing import write_whole
+from reference.atomic.uninterrupted import uninterrupted
+
+SCHEMA = "specplan texts 1"
+
+
+class Begun(msgspec.Struct, frozen=True):
+    """The first line of a journal.
+
+    schema: of the file.
+    key: what its counts depend on.
+    """
+
+    schema: str
+    key: str
+
+
+def journal_path(profile: Path) -> Path:
+    """Returns where the counts of an interrupted measurement are kept: beside its profile."""
+    return profile.with_name(f"{profile.name}.texts.part")
+
+
+class Journal:
+    """The counts of parts, in their order, as far as a measurement has come.
+
+    known: those of an earlier run with the same key to begin with.
+    """
+
+    def __init__(self, path: Path, key: str) -> None:
+        """Takes up what is there.
+
+        Args:
+          path: of the file.
+          key: what the counts depend on; those of another key are replaced.
+
+        Raises:
+          OSError: if the file cannot be read.
+          ValueError: if something else stands there.
+        """
+        self._path = path
+        self.known = self._read(key)
+        lines = [Begun(SCHEMA, key), *self.known]
+        write_whole(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
+
+    def _read(self, key: str) -> list[Totals]:
+        if not self._path.exists():
+            return []
+        first, *rest = self._path.read_bytes().split(b"\n")
+        try:
+            begun = msgspec.json.decode(first, type=Begun)
+        except msgspec.MsgspecError:
+            begun = Begun("", "")
+        if begun.schema != SCHEMA:
+            raise ValueError(f"{self._path} must be of an interrupted measurement, got another")
+        if begun.key != key:
+            return []
+        # What follows the last line end is torn.
+        return [msgspec.json.decode(line, type=Totals) for line in rest[:-1]]
+
+    def add(self, counts: Totals) -> None:
+        """Keeps the counts of the next part."""
+        with uninterrupted(), self._path.open("ab") as file:
+            file.write(msgspec.json.encode(counts) + b"\n")
+
+    def finish(self) -> None:
+        """Removes the file: the profile holds it all."""
+        self._path.unlink(missing_ok=True)

@@ -1,0 +1,169 @@
+"""Acceptance of a copying draft along recorded texts, from what is asked to the profile."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import platform
+from collections import deque
+from collections.abc import Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from contextlib import nullcontext
+from dataclasses import dataclass
+from datetime import date
+from importlib.metadata import version
+from itertools import islice
+from pathlib import Path
+
+from estimator.intervals import CONFIDENCE, rate, ratio_interval
+from estimator.profiles.drafting import Alpha, Drafting
+from estimator.profiles.profile import SCHEMA, VERSION, Profile, Setup
+from estimator.profiles.profile_file import write_profile
+from estimator.progress import SILENT, Progress
+from estimator.texts.counting import Counter
+from estimator.texts.journal import Journal, journal_path
+from estimator.texts.log import Part, parts
+from estimator.texts.request import MeasureTexts
+from estimator.texts.totals import Totals, nothing
+from reference.atomic.held import held
+
+# Parts that wait for each process, so that none waits for the log.
+_AHEAD = 3
+_counters: list[Counter] = []   # of a process that counts
+
+
+@dataclass(frozen=True, slots=True)
+class TextsMeasurement:
+    """A profile without prices, and what was left out of it.
+
+    skipped: lines; first_skipped: the first of them with its reason, "" where there is none.
+    """
+
+    profile: Profile
+    skipped: int
+    first_skipped: str
+
+
+def measure(request: MeasureTexts, progress: Progress = SILENT) -> TextsMeasurement:
+    """Returns what a copying draft gains along recorded texts; writes it where the request says.
+
+    At temperature 0 it is exact: a draft of copied tokens stands where it is the text. Of sampled
+    texts its mean is exact, since a token is accepted with the probability that it is written.
+
+    Args:
+      request: what is asked.
+      progress: counts parts of the log.
+
+    Raises:
+      OSError: if the log cannot be read.
+      ValueError: with the setting's or the line's name, rule and value; or if no text is left.
+    """
+    if not request.texts.is_file():
+        raise ValueError(f"texts must be an existing file, got {request.texts}")
+    output = request.output
+    lasting = output is not None and (output.is_file() or not output.exists())
+    with held(output) if output is not None and lasting else nullcontext():
+        journal = None
+        if output is not None and lasting:
+            journal = Journal(journal_path(output), _key(request))
+        whole = nothing(request.max_gamma)
+        for counts in _counted(request, journal):
+            whole += counts
+            progress.step()
+        if whole.texts == 0:
+            reason = f": {whole.first_skipped}" if whole.skipped else ""
+            raise ValueError(f"texts must hold a line, got none in {request.texts}{reason}")
+        profile = _profile(request, whole)
+        if output is not None:
+            write_profile(profile, output)
+        if journal is not None:
+            journal.finish()
+    return TextsMeasurement(profile, whole.skipped, whole.first_skipped)
+
+
+def _counted(request: MeasureTexts, journal: Journal | None) -> Iterator[Totals]:
+    """Yields the counts of all parts, in their order; keeps those that are new."""
+    known = [] if journal is None else journal.known
+    yield from known
+    for counts in _new(request, islice(parts(request.texts), len(known), None)):
+        if journal is not None:
+            journal.add(counts)
+        yield counts
+
+
+def _new(request: MeasureTexts, rest: Iterator[Part]) -> Iterator[Totals]:
+    first = list(islice(rest, 2))
+    processes = (os.cpu_count() or 1) if request.processes is None else request.processes
+    _begin(request)
+    if processes == 1 or len(first) < 2:
+        for part in (*first, *rest):
+            yield _count(part)
+        return
+    # A fork has the tokenizer at once; elsewhere each process loads its own.
+    ways = multiprocessing.get_all_start_methods()
+    context = multiprocessing.get_context("fork" if "fork" in ways else ways[0])
+    with ProcessPoolExecutor(
+        processes, mp_context=context, initializer=_begin, initargs=(request,)
+    ) as pool:
+        waiting: deque[Future[Totals]] = deque(pool.submit(_count, part) for part in first)
+        for part in rest:
+            waiting.append(pool.submit(_count, part))
+            if len(waiting) >= _AHEAD * processes:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+def _begin(request: MeasureTexts) -> None:
+    if not _counters or _counters[0].request != request:
+        _counters[:] = [Counter.of(request)]
+
+
+def _count(part: Part) -> Totals:
+    return _counters[0].count(part)
+
+
+def _key(request: MeasureTexts) -> str:
+    """Returns a hash of everything that the counts depend on."""
+    file = request.texts.stat()
+    own = (request.draft, request.tokenizer, request.force, request.max_gamma)
+    of_file = (str(request.texts.resolve()), file.st_size, file.st_mtime_ns)
+    told = repr((own, request.skip_bad_lines, of_file, version("specplan")))
+    return hashlib.sha256(told.encode()).hexdigest()
+
+
+def _profile(request: MeasureTexts, whole: Totals) -> Profile:
+    tokens = sum(whole.tokens)
+    low, high = ratio_interval(whole.hits, whole.tokens, scale=rate)
+    alpha = Alpha(
+        value=sum(whole.hits) / tokens,
+        low=low,
+        high=high,
+        confidence=CONFIDENCE,
+        tokens=tokens,
+        prompts=whole.texts,
+    )
+    blocks = {
+        gamma: tuple(count / tokens for count in row)
+        for gamma, row in enumerate(whole.blocks, start=1)
+    }
+    drafting = Drafting(alpha=alpha, blocks=blocks)
+    return Profile(
+        schema=SCHEMA,
+        version=VERSION,
+        alpha=alpha,
+        draft_sampling="argmax",
+        draftings={"argmax": drafting},
+        setup=Setup(
+            target=f"the texts of {Path(request.texts).name}",
+            draft=request.draft,
+            draft_temperature=0.0,
+            python=platform.python_version(),
+            platform=platform.platform(),
+            libraries={name: version(name) for name in ("specplan", "numpy")},
+            max_gamma=request.max_gamma,
+            date=date.today().isoformat(),
+            flags=() if request.tokenizer is None else (f"tokenizer={request.tokenizer}",),
+        ),
+    )

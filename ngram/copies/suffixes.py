@@ -1,0 +1,191 @@
+"""Suffix decoding along recorded texts, for all places at once.
+
+What `ngram.drafters.suffixes.Suffixes` finds place by place. A node of its tree is a context, as it
+is when a place is reached: the occurrences before that place. The occurrences of all contexts
+stand sorted in one array, and such a node is an index there, that of its last occurrence so far.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ngram.copies.contexts import contexts
+from ngram.copies.texts import Copied, Integers, Texts, agreeing
+from ngram.drafters.suffixes import DEPTH, LEAST_CHANCE, TIE
+
+Numbers = NDArray[np.float64]
+_PLACE_BITS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The occurrences of all contexts of 1 to `depth` - 1 tokens, shape (M,) each.
+
+    places: where its last token is; those of a context together, ascending.
+    first: index of its context's first.
+    followed: how many occurrences up to this one were followed by their likeliest token so far.
+    likeliest: index of an occurrence that this token follows.
+    child: index of the occurrence of the context with the token that follows; -1 where that
+      context stands nowhere else.
+    keys: first and place in one number, ascending.
+    at: by length - 1, the index of each place's occurrence, -1 where it is none.
+    """
+
+    places: Integers
+    first: Integers
+    followed: Integers
+    likeliest: Integers
+    child: Integers
+    keys: Integers
+    at: list[Integers]
+
+    def before(self, index: Integers, places: Integers) -> Integers:
+        """Returns the last occurrence of the contexts of some that is before some places, or -1."""
+        first = self.first[index]
+        found = np.searchsorted(self.keys, first << _PLACE_BITS | places) - 1
+        return np.where(found >= first, found, -1)
+
+
+@dataclass
+class _Drafts:
+    """The best draft before each of some places so far.
+
+    expected: tokens that are expected to stand.
+    drafted: its length.
+    stood: of the tokens before `tail`, those that are the text's up to the first that is not.
+    tail: where the rest of it is copied from, as long as all before it stood; -1: nowhere.
+    rest: how long that is.
+    """
+
+    expected: Numbers
+    drafted: Integers
+    stood: Integers
+    tail: Integers
+    rest: Integers
+
+    @classmethod
+    def none(cls, count: int) -> _Drafts:
+        zero = np.zeros(count, dtype=np.int64)
+        return cls(np.zeros(count), zero.copy(), zero.copy(), zero - 1, zero.copy())
+
+    def take(self, rows: Integers, other: _Drafts) -> None:
+        """Replaces some by others of which more is expected."""
+        better = np.flatnonzero(other.expected > self.expected[rows] + TIE)
+        rows = rows[better]
+        self.expected[rows] = other.expected[better]
+        self.drafted[rows] = other.drafted[better]
+        self.stood[rows] = other.stood[better]
+        self.tail[rows] = other.tail[better]
+        self.rest[rows] = other.rest[better]
+
+
+def suffixes(texts: Texts, *, max_gamma: int, depth: int = DEPTH) -> Copied:
+    """Returns what suffix decoding would draft before each token, from its own text alone.
+
+    Args:
+      texts: recorded.
+      max_gamma: the longest draft, at least 1.
+      depth: of the tree, at least 2.
+    """
+    places = texts.written
+    nodes = _nodes(texts, depth)
+    inside = places > np.repeat(texts.starts, texts.lengths)
+    best = _Drafts.none(len(places))
+    for length in range(min(depth - 1, len(nodes.at)), 0, -1):
+        most = min(length, depth - length)
+        index = nodes.at[length - 1][places - 1]
+        rows = np.flatnonzero(inside & (index >= 0) & (most > best.expected + TIE))
+        rows = rows[index[rows] > nodes.first[index[rows]]]
+        if len(rows):
+            best.take(rows, _drafts(texts, nodes, index[rows] - 1, places[rows], most))
+    whole = np.flatnonzero(best.tail >= 0)
+    room = np.minimum(best.rest, np.repeat(texts.ends, texts.lengths) - places - best.stood)
+    best.stood[whole] += agreeing(
+        texts, best.tail[whole], (places + best.stood)[whole], room[whole]
+    )
+    drafted = np.minimum(best.drafted, max_gamma)
+    return Copied(drafted, np.minimum(best.stood, drafted))
+
+
+def _drafts(
+    texts: Texts, nodes: Nodes, node: Integers, places: Integers, most: int
+) -> _Drafts:
+    """Returns the drafts before some places from the nodes that they have reached."""
+    drafts = _Drafts.none(len(places))
+    chance = np.ones(len(places))
+    standing = np.ones(len(places), dtype=np.bool_)
+    rows = np.arange(len(places))
+    for step in range(most):
+        now = node[rows]
+        seen = now - nodes.first[now] + 1
+        chance[rows] *= nodes.followed[now] / seen
+        # What was seen once goes on as it did then.
+        rows, now, seen = (each[chance[rows] >= LEAST_CHANCE - TIE] for each in (rows, now, seen))
+        if not len(rows):
+            break
+        source = nodes.places[nodes.likeliest[now]] + 1
+        child = nodes.child[nodes.likeliest[now]]
+        once = (seen == 1) | (child < 0)
+        _end(drafts, rows[once], source[once], places, chance, standing, most - step)
+        rows, source, child = (each[~once] for each in (rows, source, child))
+        here = places[rows] + step
+        inside = here < texts.end_after(places[rows])
+        standing[rows] &= inside & (
+            texts.tokens[source] == texts.tokens[np.minimum(here, len(texts.tokens) - 1)]
+        )
+        drafts.expected[rows] += chance[rows]
+        drafts.drafted[rows] += 1
+        drafts.stood[rows] += standing[rows]
+        node[rows] = nodes.before(child, places[rows] - 1)
+        rows = rows[node[rows] >= 0]
+    return drafts
+
+
+def _end(
+    drafts: _Drafts,
+    rows: Integers,
+    source: Integers,
+    places: Integers,
+    chance: Numbers,
+    standing: NDArray[np.bool_],
+    most: int,
+) -> None:
+    """Ends drafts with a copy from where their context stood the only time before."""
+    rest = np.minimum(most, places[rows] - source)
+    drafts.expected[rows] += chance[rows] * rest
+    drafts.drafted[rows] += rest
+    drafts.rest[rows] = rest
+    drafts.tail[rows] = np.where(standing[rows], source, -1)
+
+
+def _nodes(texts: Texts, depth: int) -> Nodes:
+    """Returns the occurrences of all contexts that stand more than once in their text."""
+    parts: list[tuple[Integers, Integers, Integers]] = []
+    at, total = [], 0
+    for alike in contexts(texts, depth):
+        parts.append((alike.places, alike.first + total, alike.index + total))
+        at.append(np.where(alike.index >= 0, alike.index + total, -1))
+        total += len(alike.places)
+        if len(alike.places) == 0:
+            break
+    places, first = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
+    child = np.full(total, -1)
+    done = 0
+    for length, (here, _, _) in enumerate(parts[:-1]):
+        following = np.minimum(here + 1, len(texts.tokens) - 1)
+        # The context with the next token is one of the same text, or of none.
+        reached = at[length + 1][following]
+        ends = here + 1 >= texts.end_after(here)
+        child[done : done + len(here)] = np.where(ends, -1, reached)
+        done += len(here)
+    count = np.where(child >= 0, child - first[np.maximum(child, 0)] + 1, 1)
+    # Cumulative maxima inside each context: contexts come one after another.
+    above = first << _PLACE_BITS
+    followed = np.maximum.accumulate(above + count) - above
+    begun = np.arange(total) == first
+    record = begun | (count > np.concatenate(([0], followed[:-1])))
+    likeliest = np.maximum.accumulate(np.where(record, np.arange(total), 0))
+    return Nodes(places, first, followed, likeliest, child, above | places, at)

@@ -1,0 +1,94 @@
+"""Drafting by copying: what an index of the text finds to follow its last words."""
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import torch
+
+from reference.draft_loop import draft_from
+from reference.drafter import Draft
+from reference.laws.laws import OneHot
+from reference.laws.scoring import Asked, Scores, Stretch, score_laws
+from reference.models.stopwatch import Stopwatch
+from reference.policies.policy import Policy
+
+
+class Index(Protocol):
+    """What finds in a text that grows what may follow it."""
+
+    def update(self, text: Sequence[int]) -> None:
+        """Makes it the index of another text."""
+
+    def continuation(self, limit: int) -> list[int]:
+        """Returns at most `limit` words; none where it finds nothing."""
+
+
+class CopyingDrafter:
+    """Copies what an index finds.
+
+    Where that is nothing, nothing is drafted, and the step is one of the target's own. An
+    encoder-decoder model's prompt counts as what stands before its text.
+    """
+
+    sampling = None
+
+    def __init__(self, index: Callable[[], Index], *, name: str, device: torch.device) -> None:
+        """Makes the drafter.
+
+        Args:
+          index: makes one of an empty text.
+          name: what reports call it.
+          device: the target's.
+        """
+        self.name = name
+        self.device = device
+        self._index = index
+        self._stopwatch = Stopwatch(torch.device("cpu"))
+        self._matches = index()
+        self._before: list[int] = []
+        self._recent: list[list[int]] = []   # scoring: what blocks that began before would copy
+
+    @property
+    def forward_seconds(self) -> float:
+        return self._stopwatch.seconds
+
+    def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
+        self._matches = self._index()
+        begins_with_prompt = list(text[: len(prompt)]) == list(prompt)
+        self._before = [] if begins_with_prompt else list(prompt)
+        self._recent = []
+
+    def propose(
+        self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
+    ) -> Draft:
+        copied = self._continuation(text, limit)
+        tokens = torch.tensor(copied, dtype=torch.int64, device=self.device)
+        return draft_from(OneHot(tokens), len(copied), policy, generator)
+
+    def _continuation(self, text: Sequence[int], limit: int) -> list[int]:
+        with self._stopwatch:
+            self._matches.update([*self._before, *text])
+            return self._matches.continuation(limit)
+
+    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+        tokens, max_gamma = stretch.tokens, asked.max_gamma
+        whole = [*stretch.text, *tokens]
+        copies: list[list[int]] = []
+        # A one-hot law at another token accepts nothing; at the text's own, 1/p is above 1.
+        ratio = torch.zeros(len(tokens), max_gamma, dtype=torch.float64)
+        for place, token in enumerate(tokens):
+            copies.append(self._continuation(whole[: len(stretch.text) + place], max_gamma))
+            self._recent = [copies[-1], *self._recent[: max_gamma - 1]]
+            for offset, copied in enumerate(self._recent):
+                ratio[place, offset] = float(copied[offset : offset + 1] == [token])
+        first = torch.tensor([copy[0] if copy else 0 for copy in copies], device=stretch.p.device)
+        drafted = torch.tensor([len(copy) for copy in copies])
+        begun = score_laws(stretch, OneHot(first), asked.leniences)
+        copying = drafted > 0
+        scores = Scores(
+            beta=begun.beta * copying,
+            ratio=ratio,
+            drafted=drafted,
+            lenient_beta=begun.lenient_beta * copying[:, None],
+        )
+        return [scores for _ in asked.samplings]

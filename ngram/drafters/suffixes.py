@@ -1,0 +1,108 @@
+"""Suffixes of a text, and what followed each of them before: speculation by frequency.
+
+The speculation of SuffixDecoding (Oliaro et al. 2024, §4): every suffix of the text that stood
+before drafts its likeliest continuation, and the one that expects most of its tokens to stand is
+taken. How often a token followed estimates its chance to stand; a suffix of n tokens drafts n
+tokens at most, and both together are no longer than the tree is deep.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+# As vLLM sets them unless told otherwise.
+DEPTH, LEAST_CHANCE = 24, 0.1
+MOST_DEPTH = 256
+# What a longer draft must gain, so that no rounding chooses.
+TIE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Speculation:
+    """A continuation, and how many of its tokens are expected to stand: the sum of chances."""
+
+    tokens: list[int]
+    expected: float
+
+
+NONE = Speculation([], 0.0)
+
+
+class Suffixes:
+    """An index of a text, in which suffixes and what followed them are found and counted.
+
+    A text that grows costs work in proportion to its growth, one that shrinks to what it lost.
+    """
+
+    def __init__(self, depth: int) -> None:
+        """Makes an index of an empty text.
+
+        Args:
+          depth: of the tree: how many tokens a suffix and its continuation have together, at least
+            2.
+        """
+        self.depth = depth
+        self._text: list[int] = []
+        self._places: dict[int, list[int]] = {}
+
+    def update(self, text: Sequence[int]) -> None:
+        """Makes it the index of another text.
+
+        Args:
+          text: the last one changed in its last word, if at all, and cut or continued from there.
+        """
+        common = max(min(len(self._text), len(text) - 1), 0)
+        while len(self._text) > common:
+            self._places[self._text.pop()].pop()
+        for place, token in enumerate(text[common:], start=common):
+            self._text.append(token)
+            self._places.setdefault(token, []).append(place)
+
+    def continuation(self, limit: int) -> list[int]:
+        """Returns the first `limit` tokens of the speculation."""
+        return self.speculation().tokens[:limit]
+
+    def speculation(self) -> Speculation:
+        """Returns what is expected to follow; nothing where the last token is new."""
+        if not self._text:
+            return NONE
+        *before, _ = self._places[self._text[-1]]
+        best, length = NONE, 1
+        by_length: list[list[int]] = []
+        while before and length < self.depth:
+            by_length.append(before)
+            token = self._text[-length - 1] if length < len(self._text) else None
+            before = [
+                place for place in before if place >= length and self._text[place - length] == token
+            ]
+            length += 1
+        for length in range(len(by_length), 0, -1):
+            most = min(length, self.depth - length)
+            if most > best.expected + TIE:
+                found = self._likeliest(by_length[length - 1], most)
+                if found.expected > best.expected + TIE:
+                    best = found
+        return best
+
+    def _likeliest(self, places: Sequence[int], most: int) -> Speculation:
+        """Returns the continuation by the most frequent token after these places, and so on."""
+        tokens: list[int] = []
+        chance, expected, end = 1.0, 0.0, len(self._text) - 1
+        while len(tokens) < most:
+            places = [place + 1 for place in places if place < end]
+            if not places:
+                break
+            counts: dict[int, int] = {}
+            likeliest = self._text[places[0]]
+            for place in places:
+                token = self._text[place]
+                counts[token] = counts.get(token, 0) + 1
+                # Of those as frequent the first that was so.
+                if counts[token] > counts[likeliest]:
+                    likeliest = token
+            chance *= counts[likeliest] / len(places)
+            if chance < LEAST_CHANCE - TIE:
+                break
+            tokens.append(likeliest)
+            expected += chance
+            places = [place for place in places if self._text[place] == likeliest]
+        return Speculation(tokens, expected)

@@ -1,0 +1,256 @@
+"""Acceptance from texts alone: as with the model that wrote them, whoever shares the log."""
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from pairs import PROMPTS, tiny_llama
+
+from estimator.profiles.alphas import measured_alpha
+from estimator.profiles.profile_file import read_profile
+from estimator.runs.arms import Subject
+from estimator.texts import log
+from estimator.texts.journal import journal_path
+from estimator.texts.measure import TextsMeasurement, measure
+from estimator.texts.request import MeasureTexts
+from estimator.texts.totals import MOST_GROUPS, Totals
+from estimator.traces.scoring import trace
+from estimator.traces.traces import replayed_blocks
+from ngram.drafters.copying import CopyingDrafter
+from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.matches import Matches
+from ngram.drafters.suffixes import Suffixes
+from reference.drafter import Drafter
+from reference.generation import decode
+from reference.laws.sampling import Sampling
+from reference.rules.strict import STRICT
+from reference.stopping import Stopping
+
+CPU = torch.device("cpu")
+TOKENS, GAMMA = 60, 5
+DRAFTERS: dict[str, Callable[[], Drafter]] = {
+    "lookup": lambda: PromptLookupDrafter(device=CPU),
+    "lookup:1": lambda: PromptLookupDrafter(device=CPU, longest=1),
+    "suffix": lambda: CopyingDrafter(lambda: Suffixes(24), name="suffix", device=CPU),
+    "suffix:6": lambda: CopyingDrafter(lambda: Suffixes(6), name="suffix:6", device=CPU),
+}
+
+
+def written(path: Path, lines: Sequence[Any]) -> Path:
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+def measured(path: Path, **given: Any) -> TextsMeasurement:
+    request: dict[str, Any] = {"drafts": ("lookup",), "max_gamma": GAMMA, "processes": 1}
+    return measure(MeasureTexts(texts=path, **(request | given)))
+
+
+@pytest.fixture
+def many(tmp_path: Path) -> Path:
+    generator = np.random.default_rng(5)
+    lines = [
+        {"prompt": generator.integers(9, size=9).tolist(),
+         "output": generator.integers(9, size=1 + number % 40).tolist()}
+        for number in range(60)
+    ]  # fmt: skip
+    return written(tmp_path / "log.jsonl", lines)
+
+
+@pytest.mark.parametrize("name", DRAFTERS)
+def test_alpha_and_replay_are_those_that_the_greedy_model_tells(name: str, tmp_path: Path) -> None:
+    target, stopping = tiny_llama(seed=3), Stopping(TOKENS)
+    subject = Subject(target, DRAFTERS[name](), Sampling(0.0), stopping, STRICT)
+    texts = [
+        decode(
+            target, prompt, sampling=Sampling(0.0), stopping=stopping, generator=torch.Generator()
+        ).tokens
+        for prompt in PROMPTS
+    ]
+    traces = [
+        trace(subject, prompt, text, max_gamma=GAMMA)
+        for prompt, text in zip(PROMPTS, texts, strict=True)
+    ]
+    lines = [
+        {"prompt": list(prompt), "output": list(text)}
+        for prompt, text in zip(PROMPTS, texts, strict=True)
+    ]
+    found = measured(written(tmp_path / "log.jsonl", lines), drafts=(name,)).profile
+    assert 0 < found.alpha.value < 1
+    assert found.alpha == measured_alpha(traces)
+    assert found.drafting().blocks == replayed_blocks(traces, GAMMA)
+
+
+def test_the_mean_over_sampled_texts_is_the_acceptance(tmp_path: Path) -> None:
+    """A copied token y stands with the target's chance p(y), whatever it was copied for.
+
+    The bound is 4 standard errors: a false alarm in 16,000 runs.
+    """
+    law = np.array([0.5, 0.3, 0.2])
+    outputs = np.random.default_rng(1).choice(3, p=law, size=(100, 50)).tolist()
+    prompt, chances = [0, 1, 2], []
+    for output in outputs:
+        index = Matches(1)
+        for place in range(len(output)):
+            index.update([*prompt, *output[:place]])
+            chances += [law[token] for token in index.continuation(1)]
+    lines = [{"prompt": prompt, "output": output} for output in outputs]
+    alpha = measured(written(tmp_path / "log.jsonl", lines), drafts=("lookup:1",)).profile.alpha
+    expected = np.sum(chances) / 5000
+    error = np.sqrt(np.sum(np.multiply(chances, np.subtract(1, chances)))) / 5000
+    assert abs(alpha.value - expected) < 4 * error
+
+
+def test_who_shares_a_log_changes_no_count(many: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log, "PART_BYTES", 700)
+    alone = measured(many, drafts=("suffix",)).profile
+    shared = measured(many, drafts=("suffix",), processes=2).profile
+    assert alone.draftings == shared.draftings
+    assert alone.alpha.prompts == 60
+
+
+def test_an_interrupted_measurement_goes_on(
+    many: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "PART_BYTES", 700)
+    output = tmp_path / "profile.json"
+    whole = measured(many).profile.draftings
+    counted = 0
+
+    class Killed:
+        def expect(self, steps: int) -> None: ...
+
+        def step(self, count: int = 1) -> None:
+            nonlocal counted
+            counted += count
+            if counted == 3:
+                raise KeyboardInterrupt
+
+    request = MeasureTexts(
+        texts=many, drafts=("lookup",), max_gamma=GAMMA, processes=1, output=output
+    )
+    with pytest.raises(KeyboardInterrupt):
+        measure(request, Killed())
+    kept = journal_path(output)
+    assert len(kept.read_bytes().splitlines()) == 4
+    # A torn line, as a killed process leaves it.
+    kept.write_bytes(kept.read_bytes() + b'{"texts":')
+    monkeypatch.setattr("estimator.texts.measure._begin", _only_once(request))
+    assert measure(request).profile.draftings == whole
+    assert read_profile(output).draftings == whole
+    assert not kept.exists()
+
+
+def _only_once(request: MeasureTexts) -> Callable[[MeasureTexts], None]:
+    from estimator.texts import measure as measuring
+    from estimator.texts.counting import Counter
+
+    class Counting(Counter):
+        def count(self, part: log.Part) -> Totals:
+            assert part.number > 1   # what was kept is not counted again
+            return super().count(part)
+
+    def begin(_: MeasureTexts) -> None:
+        made = Counter.of(request)
+        measuring._counters[:] = [Counting(made.request, made.tokenizer, made.copies)]
+
+    return begin
+
+
+def test_many_texts_are_kept_as_groups() -> None:
+    whole = Totals(0, [], [], [[0, 0]])
+    for _ in range(5):
+        whole += Totals(MOST_GROUPS, [1] * MOST_GROUPS, [2] * MOST_GROUPS, [[1, 1]])
+    assert (whole.texts, sum(whole.hits), sum(whole.tokens)) == (
+        5 * MOST_GROUPS, 5 * MOST_GROUPS, 10 * MOST_GROUPS
+    )  # fmt: skip
+    assert len(whole.hits) <= MOST_GROUPS
+    assert whole.blocks == [[5, 5]]
+
+
+GOOD = {"prompt": [1, 2], "output": [1, 2, 1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("{oops", "line 2: must be a JSON object with prompt and output, got: "),
+        ("[1, 2]", "line 2: must be a JSON object with prompt and output, got: "),
+        ('{"prompt": "a"}', "Object missing required field `output`"),
+        ('{"prompt": [1], "output": [1.5]}', "line 2: must be a JSON object"),
+        ('{"prompt": [1], "output": []}', "line 2: output must not be empty, got none"),
+        ('{"prompt": [1], "output": ""}', "line 2: output must not be empty, got none"),
+        ('{"prompt": [1], "output": "\\ud800"}', "line 2: "),
+        ('{"prompt": [1], "output": [2, -1]}', "line 2: output must be ids of at least 0, got -1"),
+        ('{"prompt": [9999], "output": [2]}',
+         "line 2: prompt must be ids of the tokenizer embedded, below 2048, got 9999"),
+    ],
+)  # fmt: skip
+def test_a_bad_line_is_refused_by_its_number_or_left_out(
+    line: str, message: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "log.jsonl"
+    good = json.dumps(GOOD)
+    path.write_text(f"{good}\n{line}\n\n{good}\n")
+    with pytest.raises(ValueError, match=message.replace("[", r"\[")):
+        measured(path, tokenizer="embedded")
+    found = measured(path, tokenizer="embedded", skip_bad_lines=True)
+    assert (found.skipped, found.profile.alpha.prompts) == (1, 2)
+    assert "line 2: " in found.first_skipped
+
+
+def test_texts_are_encoded_by_the_tokenizer(tmp_path: Path) -> None:
+    from estimator.loading.corpora import load_named_tokenizer
+
+    tokenizer = load_named_tokenizer("embedded")
+    text = {"prompt": "def f(x):\n    return x\n", "output": "def g(x):\n    return x\n"}
+    ids = {name: tokenizer(value)["input_ids"] for name, value in text.items()}
+    as_text, as_ids = (
+        measured(written(tmp_path / f"{name}.jsonl", [line]), tokenizer="embedded").profile
+        for name, line in (("text", text), ("ids", ids))
+    )
+    assert as_text.draftings == as_ids.draftings
+    with pytest.raises(ValueError, match="line 1: prompt is text, which needs --tokenizer"):
+        measured(tmp_path / "text.jsonl")
+
+
+def test_a_table_is_read_as_lines_are(many: Path, tmp_path: Path) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet")
+    table = pytest.importorskip("pyarrow").Table.from_pylist(
+        [json.loads(line) for line in many.read_text().splitlines()]
+    )
+    parquet.write_table(table, tmp_path / "log.parquet")
+    assert measured(tmp_path / "log.parquet").profile.draftings == (
+        measured(many).profile.draftings
+    )
+    (tmp_path / "no.parquet").write_text("no")
+    with pytest.raises(ValueError, match="texts must be a Parquet file"):
+        measured(tmp_path / "no.parquet")
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"drafts": ("random",)}, "draft must be one that texts alone tell .*, got random"),
+        ({"drafts": ("lookup", "suffix")}, "draft must be given once with texts, got 2"),
+        ({"drafts": ("ngram",)}, "draft ngram needs the tokenizer of the texts, got none"),
+        ({"drafts": ("suffix:1",)}, r"draft suffix:N needs an N in 2\.\.256, got 'suffix:1'"),
+    ],
+)
+def test_what_cannot_be_measured_is_refused(
+    given: dict[str, Any], message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ValueError, match=message):
+        measured(written(tmp_path / "log.jsonl", [GOOD]), **given)
+
+
+def test_a_log_without_a_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text("\n")
+    with pytest.raises(ValueError, match="texts must hold a line, got none in"):
+        measured(tmp_path / "log.jsonl")
+    with pytest.raises(ValueError, match="texts must be an existing file, got"):
+        measured(tmp_path / "none.jsonl")

@@ -1,0 +1,109 @@
+"""Copies along recorded texts, all at once, against drafters that go from place to place."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from corpora import random_texts, trained_model
+
+from ngram.copies.contexts import contexts
+from ngram.copies.lookups import lookups
+from ngram.copies.ngrams import ngrams
+from ngram.copies.suffixes import suffixes
+from ngram.copies.texts import Copied, Texts
+from ngram.drafters.copying import Index
+from ngram.drafters.matches import Matches
+from ngram.drafters.ngram_drafter import NgramDrafter
+from ngram.drafters.suffixes import Suffixes
+from ngram.rows.rows import Rows
+from ngram.rows.vocabulary import Vocabulary
+from reference.laws.sampling import Sampling
+from reference.policies.policy import Fixed
+
+LONGEST = 7
+Pairs = list[tuple[list[int], list[int]]]
+
+
+def random_pairs(seed: int) -> Pairs:
+    """Returns texts of few different tokens, some without a prompt."""
+    generator = np.random.default_rng(seed)
+    tokens, length = int(generator.choice([1, 2, 3, 6])), int(generator.choice([5, 20, 60]))
+
+    def some(least: int) -> list[int]:
+        found: list[int] = generator.integers(tokens, size=generator.integers(least, length))
+        return [int(token) for token in found]
+
+    return [(some(0), some(1)) for _ in range(3)]
+
+
+def by_place(pairs: Pairs, drafts: Callable[[list[int]], list[int]]) -> list[tuple[int, int]]:
+    """Returns how many tokens are drafted before each of the outputs', and how many stand."""
+    found = []
+    for prompt, output in pairs:
+        whole = [*prompt, *output]
+        for place in range(len(prompt), len(whole)):
+            draft = drafts(whole[:place])
+            pairwise = zip(draft, whole[place:], strict=False)
+            wrong = [at for at, (one, other) in enumerate(pairwise) if one != other]
+            stood = wrong[0] if wrong else min(len(draft), len(whole) - place)
+            found.append((len(draft), stood))
+    return found
+
+
+def indexed(index: Index) -> Callable[[list[int]], list[int]]:
+    def draft(text: list[int]) -> list[int]:
+        index.update(text)
+        return index.continuation(LONGEST) if text else []
+
+    return draft
+
+
+def listed(copied: Copied) -> list[tuple[int, int]]:
+    return list(zip(copied.drafted.tolist(), copied.stood.tolist(), strict=True))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_lookups_are_those_of_the_drafter(seed: int) -> None:
+    pairs = random_pairs(seed)
+    for longest in (1, 3):
+        found = lookups(Texts.of(pairs), longest=longest, max_gamma=LONGEST)
+        expected = [
+            each for pair in pairs for each in by_place([pair], indexed(Matches(longest)))
+        ]
+        assert listed(found) == expected
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_suffixes_are_those_of_the_drafter(seed: int) -> None:
+    pairs = random_pairs(seed)
+    for depth in (2, 3, 5, 24):
+        found = suffixes(Texts.of(pairs), max_gamma=LONGEST, depth=depth)
+        expected = [each for pair in pairs for each in by_place([pair], indexed(Suffixes(depth)))]
+        assert listed(found) == expected
+
+
+def test_ngrams_are_those_of_the_greedy_drafter() -> None:
+    rows = Rows(trained_model(random_texts(1, words=3, texts=20), 3), Vocabulary(4, end=3))
+    drafter = NgramDrafter(rows, Sampling(0.0), device=torch.device("cpu"), name="ngram")
+    pairs = [([0, 1], [2, 0, 1, 1, 2]), ([2], [1, 0, 2, 1, 0])]
+
+    def draft(text: list[int]) -> list[int]:
+        drafter.start(text, text)
+        made = drafter.propose(text, LONGEST, Fixed(LONGEST), torch.Generator())
+        return [int(token) for token in made.tokens]
+
+    assert listed(ngrams(Texts.of(pairs), rows, max_gamma=LONGEST)) == by_place(pairs, draft)
+
+
+def test_contexts_do_not_reach_from_one_text_into_another() -> None:
+    texts = Texts.of([([1, 2], [3]), ([1], [2, 3]), ([], [1, 2, 1, 2])])
+    one, two = contexts(texts, 2)
+    assert one.places.tolist() == [6, 8, 7, 9]
+    assert two.places.tolist() == [7, 9]
+
+
+def test_texts_too_long_for_one_pass_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ngram.copies.contexts._BITS", 8)
+    with pytest.raises(ValueError, match="a text must be shorter than 4 million tokens, got 12"):
+        next(contexts(Texts.of([([1] * 6, [2] * 6)]), 1))
