@@ -104,11 +104,12 @@ def _version(base: str, kind: EngineKind) -> str | None:
 
 
 def _file(text: str, gamma: int | None) -> Observation:
-    if text.lstrip()[:1] in ("{", "["):
-        return total([_answer(value, gamma) for value in _objects(text)])
+    # Logs first: their lines may begin with a process in brackets, as JSON does.
     for _, log in _printing("log"):
         if any(mark in text for mark in log.marks):
             return log.read(text, gamma)
+    if text.lstrip()[:1] in ("{", "["):
+        return total([_answer(value, gamma) for value in _objects(text)])
     for _, metrics in _printing("metrics"):
         if _is_page(text, metrics):
             return metrics.read(text, gamma)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 METHODS = {
     "model": "draft-simple", "EAGLE-3": "draft-eagle3", "MTP": "draft-mtp",
-    "DFlash": "draft-dflash", "DSpark": "draft-dspark",
+    "Gemma assistant": "draft-mtp", "DFlash": "draft-dflash", "DSpark": "draft-dspark",
 }  # fmt: skip
 
 
@@ -44,6 +44,7 @@ KIND = EngineKind(
     acceptance="counts",
     prints=(
         Printed("metrics", ("llamacpp",), later("engines.observing.llama_cpp:read_page")),
+        Printed("log", ("#calls(b,g,a)",), later("engines.observing.llama_cpp_log:read_log")),
         Printed(
             "JSON",
             ("timings", "predicted_n"),

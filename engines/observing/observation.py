@@ -29,6 +29,7 @@ class Observation(Counts):
     version, model: of the engine, and what it serves; None: not told.
     began: when the counters began, in seconds since 1970; None: not told.
     timed: how long tokens took; None: not told.
+    draft_seconds: how long all drafts together took; None: not told.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Observation(Counts):
     model: str | None = None
     began: float | None = None
     timed: Timed | None = None
+    draft_seconds: float | None = None
 
     def __post_init__(self) -> None:
         if not 0 <= self.accepted <= self.drafted:
@@ -99,6 +101,7 @@ class Observation(Counts):
             version=self.version if self.version == other.version else None,
             began=None,
             timed=added(self.timed, other.timed),
+            draft_seconds=_sum(self.draft_seconds, other.draft_seconds),
         )
 
     def _require_alike(self, other: Observation) -> None:
@@ -195,6 +198,10 @@ class Observation(Counts):
     def is_lower_bound(self) -> bool:
         """Whether so many were that `alpha_iid` is a bound, and i.i.d. cannot be judged."""
         return self.cut_short > CUT_SHORT
+
+
+def _sum(first: float | None, other: float | None) -> float | None:
+    return None if first is None or other is None else first + other
 
 
 def whole_number(printed: Mapping[str, Any], name: str) -> int:

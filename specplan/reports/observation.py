@@ -52,6 +52,7 @@ def observation_json(observation: Observation, *, seconds: float | None) -> dict
         "iid_consistent": observation.iid_consistent,
         "iid_p_value": observation.iid_p_value,
         "ms_per_token": _milliseconds(observation),
+        "draft_ms_per_block": _draft_milliseconds(observation),
     }
 
 
@@ -98,6 +99,9 @@ def observation_text(
         lines.append(
             f"A token took {milliseconds:.2f} ms ({1e3 / milliseconds:.1f} tokens/s)."
         )
+    drafting = _draft_milliseconds(observation)
+    if drafting is not None:
+        lines.append(f"A draft took {drafting:.2f} ms.")
     if not observation.hits:
         lines.append(
             "Acceptance by position is not counted there, or not in all sources: acceptances are "
@@ -111,6 +115,12 @@ def observation_text(
             "differ by more than chance cannot be told."
         )
     return "\n".join(lines)
+
+
+def _draft_milliseconds(observation: Observation) -> float | None:
+    """Returns the time of a block's draft; None: not told."""
+    seconds = observation.draft_seconds
+    return None if seconds is None else 1e3 * seconds / observation.drafts
 
 
 def run_text(run: Run) -> str:

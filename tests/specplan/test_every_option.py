@@ -81,8 +81,8 @@ def stated(option: click.Option) -> list[str]:
 def selected(command: click.Command, way: str) -> list[str]:
     """Returns the words that select a way, with what the command cannot do without."""
     words = way.split()
-    if way == "--engine":
-        words.append("llama.cpp")
+    values = {"--engine": "llama.cpp", "--texts": "log.jsonl"}
+    words += [values[way]] if way in values else []
     needed = [each for each in options(command) if each.required]
     words += [word for each in needed for word in stated(each)]
     arguments = [each for each in command.params if isinstance(each, click.Argument)]

@@ -55,4 +55,4 @@ def test_a_bad_line_ends_it_unless_such_are_left_out(log: Path) -> None:
     assert_refused(CliRunner().invoke(main, words), "line 1: must be a JSON object")
     result = CliRunner().invoke(main, [*words, "--skip-bad-lines"])
     assert result.exit_code == 0
-    assert "1 lines left out, the first: " in result.stderr
+    assert "1 lines left out, the first:" in result.stderr
