@@ -88,7 +88,21 @@ def summary_lines(summary: Summary, validations: Sequence[Validation]) -> str:
             "TEXT DIFFERS: greedy text leaves the target's own where its two likeliest logits are "
             f"at most {max(gaps):.3g} apart; verifying several tokens at once rounds differently."
         )
-    return folded("\n".join(lines))
+    return folded("\n".join([*lines, *_fastest(rows)]))
+
+
+def _fastest(rows: Sequence[SpeculativeRow]) -> list[str]:
+    """Returns in one sentence what the fastest row did, and what was predicted of it."""
+    sure = [row for row in rows if not row.doubts]
+    if not sure:
+        return []
+    best = max(sure, key=lambda row: row.measured)
+    predicted = "" if best.predicted is None else f", {best.predicted:.2f} times was predicted"
+    what = "Fastest" if best.measured > 1 else "Nothing was faster than the target alone"
+    return [
+        f"{what}: {_short(best.draft)}, {_policy(best)}, ran at {best.measured:.2f} times the "
+        f"speed of the target alone{predicted}."
+    ]
 
 
 def _counted(validations: Sequence[Validation]) -> str:

@@ -100,10 +100,10 @@ def test_the_summary_says_what_was_measured_and_how_well_it_was_predicted() -> N
     )
     assert "target step 10.0 ms, draft step 1.00 ms" in joined
     assert "verifying drafts of 4 takes 1.30 steps, each block 0.50 ms besides" in joined
-    assert joined.endswith(
+    assert (
         "Predicted against measured: 5.0 % off on average, 5.0 % at most; the baseline against "
         "itself: 1.2 %, 95 % of the time within 0.5 %."
-    )
+    ) in joined
     once = [Validation((ROW,), COST, Noise(0.0125, 0.002, 8), 1, 3)]
     assert "timed once" in summary_lines(summary(once), once)
 
@@ -221,3 +221,17 @@ def test_the_summary_says_how_precise_the_clock_was_on_how_many_prompts() -> Non
     lines = " ".join(summary_lines(summary(found), found).split())
     assert "5 to 8 prompts, 250 tokens" in lines
     assert "The clock lets speed-ups be off by up to 2.0 %, 95 % of the time" in lines
+
+
+@pytest.mark.parametrize(
+    ("measured", "sentence"),
+    [
+        (1.6, "Fastest: small, K=4, ran at 1.60 times the speed of the target alone, 1.52 times"),
+        (0.9, "Nothing was faster than the target alone: small, K=4, ran at 0.90 times"),
+    ],
+)
+def test_the_last_sentence_says_what_was_seen(measured: float, sentence: str) -> None:
+    slower = replace(ROW, gamma=8, measured=measured - 0.1)
+    lines = " ".join(summarised(slower, replace(ROW, measured=measured)).split())
+    assert lines.endswith("times was predicted.")
+    assert sentence in lines
