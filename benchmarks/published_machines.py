@@ -1,37 +1,10 @@
-"""Machines of published measurements that differ from today's servers, and one that is quick."""
+"""The machine of published measurements that differs from today's servers."""
 
 from __future__ import annotations
 
-from typing import Any
-
-from simulator.cost.machine import Drafting, LoadPoint, Machine
+from simulator.cost.machine import Drafting, LoadPoint
 from simulator.cost.parameters import PARAMETERS, Work
 from simulator.cost.served import Served
-
-
-class Remembered(Machine):
-    """A deployment whose works are computed once."""
-
-    def __init__(self, machine: Machine) -> None:
-        self._machine = machine
-        self._works: dict[tuple[Any, ...], Work] = {}
-
-    def plain_work(self, load: LoadPoint) -> Work:
-        return self._work("plain_work", load)
-
-    def prompt_work(self, load: LoadPoint) -> Work:
-        return self._work("prompt_work", load)
-
-    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        return self._work("drafting_work", load, drafting)
-
-    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        return self._work("checking_work", load, drafting)
-
-    def _work(self, *asked: Any) -> Work:
-        if asked not in self._works:
-            self._works[asked] = getattr(self._machine, asked[0])(*asked[1:])
-        return self._works[asked]
 
 
 class BatchExpanding(Served):

@@ -15,12 +15,12 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from published_machines import BatchExpanding, Remembered
+from published_machines import BatchExpanding
 
 from simulator.cost.catalogue import find_hardware
 from simulator.cost.draft_shape import DraftShape
 from simulator.cost.hardware import Hardware, own_hardware
-from simulator.cost.machine import Drafting, LoadPoint, Machine
+from simulator.cost.machine import Drafting, LoadPoint, Machine, Remembered
 from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
 from simulator.cost.number_formats import FORMATS, NumberFormat
 from simulator.cost.published_prior import Traits

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.choice.in_doubt import DoubtfulPlan, plan_in_doubt
 from simulator.choice.plan import DEFAULT_MAX_GAMMA, DEFAULT_NEAR, Plan, plan
 from simulator.choice.schedule import Range, schedule
 from simulator.cost.pricing import Pricing
 from simulator.cost.read_again import ReadAgain
+
+if TYPE_CHECKING:
+    from simulator.choice.in_doubt import DoubtfulPlan
 
 MOST_ROWS = 10_000
 
@@ -96,6 +99,8 @@ def _row(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Row:
     planned = _planned(request, acceptance, price)
     if price.posterior is None or price.point is None:
         return Row(planned, price, gain_certain=request.gain_certain)
+    from simulator.choice.in_doubt import plan_in_doubt
+
     longest = len(planned.curve.gamma)
     doubt = plan_in_doubt(
         price.posterior, acceptance, price.point, max_gamma=longest, multiple=price.multiple

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 from simulator.cost.parameters import Work, work
 from simulator.numerics.arguments import integer, non_negative
@@ -87,6 +88,31 @@ class Machine(ABC):
         if drafting is None:
             return prompts.plus(self.plain_work(load), 1)
         return prompts.plus(self.block_work(load, drafting), 1 / length)
+
+
+class Remembered(Machine):
+    """A machine whose works are computed once: plans ask for each many times."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._works: dict[tuple[Any, ...], Work] = {}
+
+    def plain_work(self, load: LoadPoint) -> Work:
+        return self._work("plain_work", load)
+
+    def prompt_work(self, load: LoadPoint) -> Work:
+        return self._work("prompt_work", load)
+
+    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+        return self._work("drafting_work", load, drafting)
+
+    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+        return self._work("checking_work", load, drafting)
+
+    def _work(self, *asked: Any) -> Work:
+        if asked not in self._works:
+            self._works[asked] = getattr(self._machine, asked[0])(*asked[1:])
+        return self._works[asked]
 
 
 @dataclass(frozen=True, slots=True)

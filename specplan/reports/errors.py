@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import importlib.metadata
 import re
 
 import click
@@ -43,10 +42,12 @@ def _extra_of(module: str | None) -> str | None:
     """Returns the extra of this package that installs a module, `dev` aside; None: none does."""
     if module is None:
         return None
+    from importlib.metadata import PackageNotFoundError, requires
+
     wanted = module.partition(".")[0].replace("_", "-").lower()
     try:
-        requirements = importlib.metadata.requires("specplan") or ()
-    except importlib.metadata.PackageNotFoundError:   # run from a folder
+        requirements = requires("specplan") or ()
+    except PackageNotFoundError:   # run from a folder
         return None
     for requirement in requirements:
         name, _, condition = requirement.partition(";")

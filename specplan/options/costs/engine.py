@@ -51,6 +51,7 @@ def _price(settings: Settings, background: Background) -> tuple[Pricing, ...]:
 
 
 def _posterior(settings: Settings, deployment: Deployment) -> Posterior:
+    from simulator.cost.machine import Remembered
     from simulator.cost.posterior import infer
     from simulator.cost.published_prior import DRAFT_OF_KIND, Traits, published_prior
     from simulator.cost.served import Served
@@ -64,12 +65,13 @@ def _posterior(settings: Settings, deployment: Deployment) -> Posterior:
         _FORMATS.get(settings.dtype or "", stored),
         mixture=any(each.experts for each in target.weights),
     )
+    machine = Remembered(Served(deployment))
     known = {}
     if settings.efficiency is not None:
         known["roof"] = 1 / settings.efficiency
     if settings.layer_overhead_us is not None:
         known["layer"] = settings.layer_overhead_us / 1e6
-    return infer(Served(deployment), published_prior(traits).fixed(**known), settings.runs or ())
+    return infer(machine, published_prior(traits).fixed(**known), settings.runs or ())
 
 
 KIND = CostKind(order=8, settings=Settings, needs=NEEDS, price=_price, instead=INSTEAD)
