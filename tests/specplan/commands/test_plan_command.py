@@ -234,6 +234,6 @@ def test_every_corner_prints_finite_json_and_a_table(alpha: float, c: float) -> 
 
 
 def test_help_shows_defaults_and_examples() -> None:
-    words = " ".join(run("--help").stdout.split())
+    words = " ".join(run("--help-all").stdout.split())
     assert "specplan plan --alpha 0.8 --c 0.05" in words
     assert "[default: c]" in words

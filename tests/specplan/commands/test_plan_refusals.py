@@ -9,7 +9,7 @@ from refusals import assert_refused
 OK = "--alpha 0.8 --c 0.05"
 ONE_OF = (
     "give the acceptance: --alpha, or --accepted-fraction and --at-gamma, or --block-efficiency "
-    "and --at-gamma, or --acceptance-by-position, or --profile, or --run"
+    "and --at-gamma, or --acceptance-by-position, or --profile, or --typical, or --run"
 )
 
 

@@ -1,0 +1,87 @@
+"""Accepted lengths that others published, to begin with where nothing was measured yet."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+from specplan.options.acceptance import AcceptanceKind, Background, Stated
+from specplan.options.declared import option
+
+
+@dataclass(frozen=True, slots=True)
+class Typical:
+    """What one source published of a draft, its target and a workload.
+
+    lengths: tokens per target call, by gamma.
+    """
+
+    name: str
+    kind: str
+    draft: str
+    target: str
+    workload: str
+    lengths: Mapping[int, float]
+    source: str
+    date: str
+
+
+@cache
+def typical() -> Mapping[str, Typical]:
+    """Returns what is known, by name."""
+    with Path(__file__).with_suffix(".csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    found = {}
+    for row in rows:
+        gammas, lengths = row.pop("gammas").split("/"), row.pop("lengths").split("/")
+        by_gamma = {int(g): float(length) for g, length in zip(gammas, lengths, strict=True)}
+        found[row["name"]] = Typical(**row, lengths=by_gamma)
+    return found
+
+
+def _complete(
+    _ctx: click.Context, _param: click.Parameter, incomplete: str
+) -> list[CompletionItem]:
+    return [
+        CompletionItem(each.name, help=f"{each.target}, {each.workload}")
+        for each in typical().values()
+        if each.name.startswith(incomplete)
+    ]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Which of them; see the option's help."""
+
+    typical: str = option(
+        "--typical",
+        metavar="NAME",
+        shell_complete=_complete,
+        help="Accepted lengths that others published, such as eagle3-llama-3.1-8b-chat, to begin "
+        "with; an unknown name lists them all. Yours will differ.",
+    )
+
+
+def _make(settings: Settings, _: Background) -> Stated:
+    from simulator.acceptance.from_lengths import length_law
+
+    chosen = typical().get(settings.typical)
+    if chosen is None:
+        known = ", ".join(typical())
+        raise ValueError(f"--typical must be one of {known}, got {settings.typical!r}")
+    lengths = ", ".join(f"{length:g} at gamma {g}" for g, length in chosen.lengths.items())
+    note = (
+        f"Typical: {chosen.kind} draft {chosen.draft} for {chosen.target} on {chosen.workload}, "
+        f"{lengths} tokens per target call, published by {chosen.source} ({chosen.date}). Yours "
+        "will differ: measure or observe it."
+    )
+    return Stated((length_law(chosen.lengths).acceptance(),), counted=True, notes=(note,))
+
+
+KIND = AcceptanceKind(order=6, settings=Settings, needs=("typical",), make=_make)
