@@ -24,20 +24,23 @@ ELLIPSIS = "…"
 _BLOCK = re.compile(r"(?m)(?:^    .*\n|^\n(?=    ))+|^```\w*\n(?:.*\n)*?```$")
 _INLINE = re.compile(r"`(specplan [^`…\n]* -[^`…\n]*)`")
 _ENVIRONMENT = re.compile(r"[A-Z_]+=\S*")
+_COMMAND = re.compile(rf"(?:{_ENVIRONMENT.pattern} )*(?:specplan|python|make) ")
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A command of a page.
+    """A command of a page: specplan itself, a script, or what make makes.
 
     page: relative to the repository.
     command: without the prompt, on one line.
     shown: the lines below it; empty where the page shows none.
+    inline: whether it stands in a sentence, which may leave out what the command needs.
     """
 
     page: str
     command: str
     shown: tuple[str, ...] = ()
+    inline: bool = False
 
     def words(self) -> list[str]:
         """Returns what the shell would run: no variables before it, nothing redirected."""
@@ -59,7 +62,7 @@ def examples(page: Path) -> list[Example]:
     blocks = [match.group() for match in _BLOCK.finditer(text) if _is_shell(match.group())]
     found = [Example(name, *each) for block in blocks for each in _of_block(block)]
     prose = _BLOCK.sub("", text)
-    return found + [Example(name, command) for command in _INLINE.findall(prose)]
+    return found + [Example(name, command, inline=True) for command in _INLINE.findall(prose)]
 
 
 def _is_shell(block: str) -> bool:
@@ -75,7 +78,9 @@ def _of_block(block: str) -> Iterator[tuple[str, tuple[str, ...]]]:
         end = next(i for i in range(start, len(lines)) if not lines[i].endswith("\\")) + 1
         command = " ".join(line.rstrip("\\").strip() for line in lines[start:end])
         shown = tuple(lines[end:following]) if prompted else ()
-        yield command.removeprefix(PROMPT), shown
+        command = command.removeprefix(PROMPT)
+        if _COMMAND.match(command):
+            yield command, shown
 
 
 def main() -> None:
