@@ -156,7 +156,7 @@ def test_lenience_is_reported_as_lossy(run: Run, validate: list[str]) -> None:
     assert all(row["alpha"] > other["alpha"] for row, other in zip(rows, strict, strict=True))
     assert "NaN" not in json.dumps(rows)
     text = run(*arguments).stdout
-    assert "gamma 3, lossy" in text
+    assert "K=3, lossy" in text
     assert "Lossy: the rule lenient 0.01 changes the target's output law." in text
 
 
@@ -172,7 +172,7 @@ def test_the_table_explains_itself(run: Run, validate: list[str]) -> None:
     lines = result.stdout.splitlines()
     assert lines[0].startswith("draft draft, temperature 0: alpha ")
     assert lines[1].split()[:3] == ["policy", "free", "predicted"]
-    assert "if verifying were free" in result.stdout
+    assert '"free": the speed-up if' in result.stdout
     assert "the baseline against itself" in " ".join(result.stdout.split())
     assert max(map(len, lines)) <= 80
 
@@ -261,7 +261,7 @@ def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, validate: lis
             assert row[name] > 0
             assert row[f"{name}_low"] is row[f"{name}_high"] is None
     shown = run(*one, "--wide").stdout.splitlines()
-    assert [line.count("[-]") for line in shown if line.lstrip().startswith("gamma")] == [2, 2]
+    assert [line.count("[-]") for line in shown if line.lstrip().startswith("K=")] == [2, 2]
 
 
 def test_rows_appear_as_they_are_measured(
@@ -282,7 +282,7 @@ def test_rows_appear_as_they_are_measured(
     assert result.exit_code == 130
     heading, _, row = result.stdout.splitlines()[:3]
     assert heading.startswith("draft draft, temperature 0:")
-    assert row.split()[:2] == ["gamma", "2"]
+    assert row.split()[:1] == ["K=2"]
 
 
 def test_runs_are_timed_no_more_often_than_precision_needs(
