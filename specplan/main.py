@@ -24,14 +24,14 @@ if TYPE_CHECKING:
 # here so that the list of commands costs no import.
 SUMMARIES: Mapping[str, str] = MappingProxyType(
     {
-        "plan": "Plan gamma from numbers, no model needed.",
+        "plan": "Plan gamma from numbers; no model is needed.",
         "tree": "Find the best tree to draft, and whether it beats a chain.",
-        "traffic": "Tell what speculation does to a server under load.",
+        "traffic": "Show what speculation does to a server under load.",
         "measure": "Measure alpha, c and the cost curves of real models.",
         "validate": "Compare predicted with measured speed-up on real models.",
-        "report": "Tell in one page what was measured.",
+        "report": "Show in one page what was measured.",
         "compare": "Compare two profiles or validations of the same prompts.",
-        "observe": "Tell what a running server accepts, and its best gamma.",
+        "observe": "Show what a running server accepts, and its best gamma.",
         "align": "Teach a draft model to say what its target would.",
         "generate": "Generate text speculatively and watch it work.",
         "figures": "Draw the papers' figures and tables.",

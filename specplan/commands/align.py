@@ -37,7 +37,8 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
     "--loss",
     type=click.Choice(["hard", "soft", "tv"]),
     default="hard",
-    help="hard: the large model's tokens (Kim et al. 2023); soft: its laws; tv: 1 - alpha itself.",
+    help="hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - alpha "
+    "itself.",
 )
 @command_option("--steps", type=click.IntRange(min=1), default=200, help="Of training.")
 @command_option("--batch", type=click.IntRange(min=1), default=16, help="Texts for each step.")
@@ -58,7 +59,7 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
     type=click.Path(path_type=Path),
     callback=new_folder,
     required=True,
-    help="Folder for the trained model; an interrupted run resumes from what stands beside it.",
+    help="Folder for the trained model; an interrupted run resumes from the files beside it.",
 )
 @json_option
 @click.pass_context

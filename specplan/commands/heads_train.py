@@ -65,7 +65,7 @@ from specplan.reports.output import writable
     type=click.Path(path_type=Path),
     callback=writable,
     required=True,
-    help="Folder for the heads; an interrupted run resumes from what stands beside it.",
+    help="Folder for the heads; an interrupted run resumes from the files beside it.",
 )
 @json_option
 @click.pass_context

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 @takes(Choice, Answer, heading="Answer")
 @click.pass_context
 def plan_command(ctx: click.Context, /, **_: object) -> None:
-    """Plan gamma from numbers, no model needed.
+    """Plan gamma from numbers; no model is needed.
 
     \b
     gamma              num_speculative_tokens (vLLM),

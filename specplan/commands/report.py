@@ -30,7 +30,7 @@ from specplan.reports.output import print_json, writable
 def report_command(
     files: tuple[Path, ...], output: Path, title: str | None, as_json: bool
 ) -> None:
-    """Tell in one self-contained page what was measured of drafts.
+    """Show in one self-contained page what was measured of drafts.
 
     Takes profiles of `specplan measure` and what `specplan validate --json` printed, in any order:
     which draft, which gamma, what gain and how sure first, then acceptance, costs, predicted

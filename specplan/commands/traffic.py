@@ -24,7 +24,7 @@ from specplan.reports.traffic import traffic_json, traffic_text
 @takes(Simulation, Answer, heading="Answer")
 @click.pass_context
 def traffic_command(ctx: click.Context, /, **_: object) -> None:
-    """Tell what speculation does to a server that many requests arrive at.
+    """Show what speculation does to a server that many requests arrive at.
 
     For each rate of requests: how many are decoded together, the time between two tokens,
     the time to the first token (TTFT), with speculation and without; the most requests a second

@@ -80,7 +80,7 @@ def pair_of(
     from simulator.traffic.server import Server, by_batch
 
     if not all(price.cost.in_seconds for price in priced):
-        raise click.UsageError("--c tells no times: give --target-ms and --draft-ms, or others")
+        raise click.UsageError("--c has no times: give --target-ms and --draft-ms, or others")
     longest = _longest(priced, batching)
     gammas = np.arange(1, longest + 1)
     lengths = accepting.tokens_per_call(gammas)

@@ -45,7 +45,7 @@ bild_options = together(
         callback=numbers,
         metavar="R,R,...",
         help="With --decoder bild: the large model replaces tokens farther than this from its own "
-        f"law; inf: none.  [default: {','.join(f'{value:g}' for value in ROLLBACKS)}]",
+        f"distribution; inf: none.  [default: {','.join(f'{value:g}' for value in ROLLBACKS)}]",
         advanced=True,
     ),
     command_option(
@@ -71,7 +71,7 @@ one_bild_options = together(
         "--rollback",
         type=float,
         help="With --decoder bild: the large model replaces tokens farther than this from its own "
-        f"law; inf: none.  [default: {ONE_ROLLBACK:g}]",
+        f"distribution; inf: none.  [default: {ONE_ROLLBACK:g}]",
         advanced=True,
     ),
     *MEASURES,

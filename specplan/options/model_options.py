@@ -105,7 +105,7 @@ OPTIONS: Mapping[str, Decorator] = {
         "--draft-temperature",
         type=float,
         help="Of the draft; 0: its likeliest token, as most servers draft whatever the target's "
-        "temperature. The output law is the target's at any.  [default: the target's]",
+        "temperature. The output distribution is the target's at any.  [default: the target's]",
         advanced=True,
     ),
     "top-k": command_option(

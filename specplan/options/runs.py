@@ -89,7 +89,7 @@ def _with_file(stated: Mapping[str, str]) -> dict[str, str]:
     file, beside = stated["file"], {key: stated[key] for key in stated if key != "file"}
     for key in (*_SPEEDS, *_ACCEPTED):
         if key in beside:
-            raise ValueError(f"{key} must not be given beside file, which tells it, got {file}")
+            raise ValueError(f"{key} must not be given with file, which contains it, got {file}")
     gamma = _integer(beside, "gamma", None) if "gamma" in beside else None
     seen = observe([file], gamma=gamma)
     if seen.timed is None:

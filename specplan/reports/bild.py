@@ -27,7 +27,7 @@ def report(swept: Swept, *, repeats: int) -> str:
     parts.append(
         "Speed-ups are of decoding, per token, over the large model alone; "
         f"{swept.prompts} prompts, the median of {repeats} timings, by {swept.threads.sentence} "
-        "BiLD is lossy: it changes the large model's output law."
+        "BiLD is lossy: it changes the large model's output distribution."
     )
     return "\n\n".join(parts)
 

@@ -101,7 +101,11 @@ def counts(generation: Generation, rule: Rule, more: str) -> str:
         f"{generation.decode_seconds:.2f} s{_speed(generation)}; {generation.accepted} of "
         f"{generation.drafted} drafted tokens accepted; ended by {generation.ending}."
         + more
-        + ("" if rule.lossless else f" Lossy: the rule {rule.name} changes the output law.")
+        + (
+            ""
+            if rule.lossless
+            else f" Lossy: the rule {rule.name} changes the output distribution."
+        )
     )
 
 

@@ -36,8 +36,8 @@ def profile_text(profile: Profile) -> str:
             f"{alpha.tokens} tokens of {alpha.prompts} prompts",
             f"c       {step}; c_hat {shown(profile.c_hat, '.4f')}",
             f"ms      target step {profile.target_ms[1]:.3f}, draft step "
-            f"{profile.draft_ms:.3f}, per block besides {profile.overhead_ms:.3f}, "
-            f"baseline besides {profile.baseline_overhead_ms:.3f}",
+            f"{profile.draft_ms:.3f}, overhead per block {profile.overhead_ms:.3f}, "
+            f"of the baseline {profile.baseline_overhead_ms:.3f}",
             "",
             table(profile.improvement_factor, columns, best=lambda gamma: gamma == best),
             *workload_lines(profile),

@@ -81,7 +81,9 @@ def summary_lines(summary: Summary, validations: Sequence[Validation]) -> str:
         )
     lossy = sorted({row.rule for row in rows if not row.lossless})
     if lossy:
-        lines.append(f"Lossy: the rule {', '.join(lossy)} changes the target's output law.")
+        lines.append(
+            f"Lossy: the rule {', '.join(lossy)} changes the target's output distribution."
+        )
     gaps = [row.tie_gap for row in rows if row.lossless and row.tie_gap is not None]
     if gaps:
         lines.append(
@@ -126,7 +128,7 @@ def _costs(validation: Validation) -> str:
         f"  {_short(row.draft)}, temperature {row.temperature:g}: target step {1e3 * step:.1f} ms, "
         f"draft step {1e3 * cost.draft_seconds:.2f} ms; verifying drafts of {longest - 1} takes "
         f"{float(cost.verify_seconds(longest)) / float(step):.2f} steps, each block "
-        f"{1e3 * cost.overhead_seconds:.2f} ms besides"
+        f"{1e3 * cost.overhead_seconds:.2f} ms of overhead"
     )
 
 

@@ -34,7 +34,7 @@ STEP = once([block(0, draft=0, verify=0.011, other=0.0002)] * 9)
 
 
 def probed(gammas: list[int]) -> Generation:
-    """Returns blocks that cost 2 ms a draft step, 10 + n ms a target pass, 3 ms besides."""
+    """Returns blocks that cost 2 ms a draft step, 10 + n ms a target pass, 3 ms of overhead."""
     return run(
         [
             block(

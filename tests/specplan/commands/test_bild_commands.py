@@ -111,7 +111,7 @@ def test_the_counts_of_a_generation_by_thresholds_are_told(run: Run) -> None:
     told = " ".join(result.stderr.split())
     calls = r"^(\d+) tokens .* \1 calls of the small model; fallback 100.0 %, rollback 0.0 % of"
     assert re.match(calls, told)
-    assert "Lossy: the rule rollback 2 changes the output law." in told
+    assert "Lossy: the rule rollback 2 changes the output distribution." in told
 
 
 @pytest.mark.parametrize(

@@ -134,7 +134,7 @@ def test_lenience_is_said_to_be_lossy(
     arguments = [*generate, "--lenience", "0.01"]
     assert run_json(*arguments)["lossless"] is False
     told = " ".join(run(*arguments).stderr.split())
-    assert "Lossy: the rule lenient 0.01 changes the output law." in told
+    assert "Lossy: the rule lenient 0.01 changes the output distribution." in told
     assert "tokens/s)" in told
 
 

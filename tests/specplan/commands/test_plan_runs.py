@@ -162,8 +162,8 @@ def test_a_file_plans_as_its_numbers_do() -> None:
     ("text", "message"),
     [
         ("file=none.json", "none.json: No such file or directory"),
-        ("file=vllm.json,tpot=3", "tpot must not be given beside file, which tells it"),
-        ("file=vllm.json,length=3", "length must not be given beside file, which tells it"),
+        ("file=vllm.json,tpot=3", "tpot must not be given with file, which contains it"),
+        ("file=vllm.json,length=3", "length must not be given with file, which contains it"),
         ("file=vllm.json,gamma=4", "gamma must be the 3 of vllm.json, got 4"),
         ("file=vllm.json,gamma=0", "gamma must be the 3 of vllm.json, got 0"),
         ("file=off.json", "off.json: vllm bench serve must tell spec_decode_num_drafts, got none"),

@@ -176,7 +176,7 @@ def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
             f"--rate 1 {LENGTHS} --run gamma=0,tpot=7 --run gamma=1,tpot=5,length=1.6,context=9",
             "--run of several contexts needs --target-config",
         ),
-        (f"--rate 1 {LENGTHS} --alpha 0.7 --c 0.1", "--c tells no times"),
+        (f"--rate 1 {LENGTHS} --alpha 0.7 --c 0.1", "--c has no times"),
         (f"--rate 1 {LENGTHS} --alpha 0.6,0.7 --target-ms 9 --draft-ms 1", "single acceptance"),
         (f"--rate 1 {LENGTHS} --slots 1 --alpha 0.7 --target-ms 9 --draft-ms 1", "--prompt-ms"),
         (f"{LENGTHS} GPU", "give --rate, or --trace"),
