@@ -4,7 +4,7 @@
 
 The embedded pair is served twice at once, with speculation and without, by one thread each, all
 slots sharing one cache: with one cache each, llama.cpp decodes requests whose slots are not next to
-each other in passes of their own, and nothing is batched (--own-caches).
+each other as slowly as if each had a pass of its own (--own-caches).
 
 Each server is priced at several batch sizes: so many requests together, from the moment when all
 have their first token to the moment when one has its last. That is done before and after each rate,
@@ -15,200 +15,32 @@ is measured with twice as many requests at a time as it has slots.
 """
 
 import argparse
-import http.client
 import json
 import tempfile
-import threading
-import time
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
-from urllib.parse import urlsplit
 
 import numpy as np
 from numpy.typing import NDArray
+from traffic_client import Answer, Client
+from traffic_prices import Turn, priced, turn
 
 from engines.engine import Setting
 from engines.kind import Models
-from engines.servers.llama_cpp import LlamaCpp, LlamaCppServer
+from engines.servers.llama_cpp import LlamaCpp
 from engines.settings import EngineSettings
 from estimator.prompts import embedded_prompts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer
-from simulator.acceptance.conversions import alpha_from_block_efficiency
-from simulator.acceptance.iid import Iid
-from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve
 from simulator.traffic.policy import Policy
-from simulator.traffic.server import Prompts, Server, by_batch
+from simulator.traffic.server import Server
 from simulator.traffic.steady import most_rate, steady
 
 PROMPTS = 48
-# What llama.cpp reads of prompts in one pass: its n_batch.
-CHUNK = 2048
-
-
-@dataclass(frozen=True)
-class Answer:
-    """A request: seconds at which each of its tokens came, since it was sent."""
-
-    sent: float
-    tokens: tuple[float, ...]
-
-    @property
-    def first(self) -> float:
-        return self.tokens[0] - self.sent
-
-    @property
-    def token(self) -> float:
-        return (self.tokens[-1] - self.tokens[0]) / (len(self.tokens) - 1)
-
-
-def ask(server: LlamaCppServer, prompt: list[int], tokens: int) -> Answer:
-    """Returns an answer that was streamed, token by token."""
-    place = urlsplit(server.url)
-    connection = http.client.HTTPConnection(str(place.hostname), place.port, timeout=600)
-    body = {
-        "prompt": prompt, "n_predict": tokens, "temperature": 0.0, "ignore_eos": True,
-        "cache_prompt": False, "stream": True,
-    }  # fmt: skip
-    sent = time.perf_counter()
-    connection.request("POST", "/completion", json.dumps(body))
-    times = [time.perf_counter() for line in connection.getresponse() if line.startswith(b"data:")]
-    connection.close()
-    # The last event ends the stream and carries no token of its own.
-    return Answer(sent, tuple(times[:tokens]))
-
-
-class Client:
-    """Sends requests and keeps their answers."""
-
-    def __init__(self, server: LlamaCppServer, prompts: list[list[int]], tokens: int) -> None:
-        self.server, self.prompts, self.tokens = server, prompts, tokens
-        self.asked = 0
-
-    def together(self, starts: NDArray[np.float64]) -> list[Answer]:
-        """Returns the answers of requests that are sent at these seconds, in that order."""
-        answers: list[Answer | None] = [None] * len(starts)
-        # What follows begins where this ends, so that all prompts are met alike.
-        first, self.asked = self.asked, self.asked + len(starts)
-
-        def send(number: int) -> None:
-            prompt = self.prompts[(first + number) % len(self.prompts)]
-            answers[number] = ask(self.server, prompt, self.tokens)
-
-        threads = [threading.Thread(target=send, args=(n,)) for n in range(len(starts))]
-        begin = time.perf_counter()
-        for start, thread in zip(starts, threads, strict=True):
-            time.sleep(max(0.0, begin + start - time.perf_counter()))
-            thread.start()
-        for thread in threads:
-            thread.join()
-        return [each for each in answers if each is not None]
-
-    def saturated(self, at_once: int, seconds: float) -> float:
-        """Returns requests a second, by their tokens, so many being there all the time."""
-        came: list[float] = []
-        begin = time.perf_counter()
-
-        def work(number: int) -> None:
-            while time.perf_counter() < begin + seconds:
-                prompt = self.prompts[(number + len(came)) % len(self.prompts)]
-                came.extend(ask(self.server, prompt, self.tokens).tokens)
-
-        threads = [threading.Thread(target=work, args=(n,)) for n in range(at_once)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        inside = sum(begin + seconds / 4 < at < begin + seconds for at in came)
-        return inside / (0.75 * seconds) / self.tokens
-
-
-def window(answers: list[Answer]) -> tuple[float, float]:
-    """Returns seconds of all sequences and tokens that came, while all are being decoded."""
-    start = max(each.tokens[0] for each in answers)
-    end = min(each.tokens[-1] for each in answers)
-    came = sum(start < at <= end for each in answers for at in each.tokens)
-    return (end - start) * len(answers), came
-
-
-@dataclass(frozen=True)
-class Priced:
-    """A server as it was priced.
-
-    by_batch: seconds a step, by batch.
-    length: tokens a step, 1 without speculation.
-    prompt: seconds to the first token of a prompt by itself.
-    prompt_added: seconds of the server that each of several prompts takes.
-    """
-
-    by_batch: dict[int, float]
-    length: float
-    prompt: float
-    prompt_added: float
-
-    def server(self, slots: int, demand: Demand) -> Server:
-        """Returns it for the simulator, at the γ that the length needs at least."""
-        steps = by_batch(list(self.by_batch), [[each] for each in self.by_batch.values()], slots)
-        gamma = int(np.ceil(self.length - 1))
-        seconds = np.repeat(steps, gamma + 1, axis=1)
-        alpha = float(alpha_from_block_efficiency(self.length, gamma)) if gamma > 0 else 0.0
-        blocks = Blocks.of(Iid(alpha), gamma) if gamma > 0 else Blocks(np.ones((1, 1)))
-        # What a prompt spares where it shares a step stands as the time of a prompt of one token.
-        points = {1: self.prompt - self.prompt_added, round(demand.prompt_tokens): self.prompt}
-        return Server(seconds, blocks, Prompts(points, CHUNK))
-
-
-@dataclass(frozen=True)
-class Turn:
-    """What one turn took of one server.
-
-    steps: seconds a token of all sequences over their number, by batch.
-    prompts: seconds to the last first token, by batch.
-    drafts, accepted: blocks that drafted, and their tokens that were accepted.
-    """
-
-    steps: dict[int, float]
-    prompts: dict[int, float]
-    drafts: int
-    accepted: int
-
-
-def turn(client: Client, batches: list[int]) -> Turn:
-    """Prices a server once at each batch."""
-    before = client.server.counts()
-    steps, prompts = {}, {}
-    for batch in batches:
-        answers = client.together(np.zeros(batch))
-        seconds, came = window(answers)
-        steps[batch] = seconds / came
-        prompts[batch] = max(each.tokens[0] for each in answers) - answers[0].sent
-    after = client.server.counts()
-    return Turn(
-        steps, prompts, after.drafts - before.drafts, after.accepted - before.accepted
-    )
-
-
-def priced(turns: list[Turn]) -> Priced:
-    """Returns what turns say together: the median of each batch."""
-    drafts = sum(each.drafts for each in turns)
-    accepted = sum(each.accepted for each in turns)
-    length = 1 + accepted / drafts if drafts > 0 else 1.0
-    batches = list(turns[0].steps)
-    steps = {batch: float(np.median([each.steps[batch] for each in turns])) for batch in batches}
-    prompts = {
-        batch: float(np.median([each.prompts[batch] for each in turns])) for batch in batches
-    }
-    slots = max(prompts)
-    return Priced(
-        {batch: length * seconds for batch, seconds in steps.items()},
-        length,
-        prompts[1],
-        min(prompts[1], (prompts[slots] - prompts[1]) / (slots - 1)),
-    )
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,9 @@ class NextRun:
 class Advice:
     """What doubtful speed-ups lead to.
 
-    gamma: the smallest γ that is not significantly worse than the best; 0 where a loss is as likely
-      as a gain. Differences between γ are surer than any one's gain: their doubts are shared.
+    gamma: what to draft if at all: the smallest γ that is not significantly worse than the best; 0
+      where a loss is as likely as a gain. Which γ is best is surer than whether any gains: the
+      doubts of all are shared.
     best: the γ of the largest mean, if only by a hair; 0 if that is below 1.
     certain: whether the 90 % interval of the best one's speed-up lies above 1.
     next_run: None where no run is worth its while.

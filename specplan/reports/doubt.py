@@ -40,9 +40,13 @@ def doubt_lines(doubt: DoubtfulPlan) -> list[str]:
 
     if advice.gamma > 0:
         tokens = "1 token" if advice.gamma == 1 else f"{advice.gamma} tokens"
-        lines.append(f"Draft {tokens} per block: {gains(advice.gamma)}")
-        if not advice.certain:
-            lines.append("No gain is certain: compare it with the target alone before you keep it.")
+        if advice.certain:
+            lines.append(f"Draft {tokens} per block: {gains(advice.gamma)}")
+        else:
+            lines.append(
+                "Do not speculate yet: no gain is certain. If you try, draft "
+                f"{tokens} per block: {gains(advice.gamma)}"
+            )
         if advice.best != advice.gamma:
             lines.append(f"Gamma {advice.best} is best on average, and not significantly better.")
     else:
