@@ -123,7 +123,7 @@ def choices_of_sweeps(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -
         some = [(sweep, effect) for sweep, effect in pairs if len(sweep) >= least]
         alone = [unaided(sweep, effect) for sweep, effect in some]
         lines.append(choices(f"best mean, no run, lengths given{name}", [a for a, _ in alone]))
-        lines.append(choices(f"advised, no run, lengths given{name}", [b for _, b in alone]))
+        lines.append(choices(f"named, no run, lengths given{name}", [b for _, b in alone]))
         sessions = [session(sweep, effect) for sweep, effect in some]
         lines.append(choices(f"runs as advised, lengths unknown{name}", sessions))
         if least:
@@ -131,7 +131,7 @@ def choices_of_sweeps(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -
         kinds = [by_draft(next(iter(sweep.values()))) for sweep, _ in some]
         for kind in sorted(set(kinds)):
             of_kind = [b for each, (_, b) in zip(kinds, alone, strict=True) if each == kind]
-            lines.append(choices(f"advised, no run, lengths given: {kind}", of_kind))
+            lines.append(choices(f"named, no run, lengths given: {kind}", of_kind))
     lines += ["", table_head(HEAD)]
     for count in (1, 2):
         rest = [each for sweep, effect in pairs for each in others(sweep, effect, runs=count)]

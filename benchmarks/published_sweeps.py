@@ -54,7 +54,7 @@ def sweeps(rows: Sequence[Row]) -> list[dict[int, Row]]:
 
 
 def unaided(sweep: dict[int, Row], effects: dict[str, Any]) -> tuple[Choice, Choice]:
-    """Returns the γ of the best prediction without a run, and the advised one; lengths given."""
+    """Returns the γ of the best prediction without a run, and the one to try; lengths given."""
     rows = list(sweep.values())
     law = _posterior(rows[0], [], effects).speed_ups(
         rows[0].run.load,
