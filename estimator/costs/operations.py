@@ -7,6 +7,7 @@ from torch import nn
 
 from estimator.draft_model import draft_model, transformers_module
 from reference.drafter import Drafter
+from reference.drafters.state_head import StateHeadDrafter
 
 # Weights of all experts, or of one in a list of them.
 EXPERTS = re.compile(r"(.*\bexperts)\.(.*)")
@@ -29,16 +30,20 @@ def operations_per_token(module: Any) -> int:
     Args:
       module: a transformers model.
     """
-    idle = {
-        id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)
-    } | _encoder_weights(module)
-    head = module.get_output_embeddings()
-    tied = head is not None and id(head.weight) in idle
-    weights = float(head.weight.numel()) if tied else 0.0
+    return 2 * round(_weights(module, module.config, idle=_encoder_weights(module)))
+
+
+def _weights(module: Any, config: Any, *, idle: set[int]) -> float:
+    """Returns how many weights a token meets on average, those of the output matrix among them."""
+    idle |= {id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)}
+    met = {id(weight) for weight in module.parameters()} - idle
+    output = module.get_output_embeddings()
+    elsewhere = output is not None and id(output.weight) not in met
+    weights = float(output.weight.numel()) if elsewhere else 0.0
     for name, parameter in module.named_parameters():
-        if id(parameter) not in idle and ONCE_A_TEXT.search(name) is None:
-            weights += parameter.numel() * _share_of_tokens(module, name, parameter)
-    return 2 * round(weights)
+        if id(parameter) in met and ONCE_A_TEXT.search(name) is None:
+            weights += parameter.numel() * _share_of_tokens(module, config, name, parameter)
+    return weights
 
 
 def _encoder_weights(module: Any) -> set[int]:
@@ -48,11 +53,11 @@ def _encoder_weights(module: Any) -> set[int]:
     return {id(parameter) for parameter in module.get_encoder().parameters()}
 
 
-def _share_of_tokens(module: Any, name: str, parameter: Any) -> float:
+def _share_of_tokens(module: Any, config: Any, name: str, parameter: Any) -> float:
     """Returns how many of the tokens meet a weight: all, or those that are sent to its expert."""
     found = EXPERTS.fullmatch(name)
-    config = module.config.get_text_config(decoder=True)
-    chosen = next((n for c in CHOSEN if (n := getattr(config, c, None)) is not None), None)
+    text = config.get_text_config(decoder=True)
+    chosen = next((n for c in CHOSEN if (n := getattr(text, c, None)) is not None), None)
     if found is None or chosen is None:
         return 1.0
     if parameter.dim() == 3:
@@ -65,9 +70,15 @@ def _share_of_tokens(module: Any, name: str, parameter: Any) -> float:
 def c_hat(target_module: Any, drafter: Drafter) -> float:
     """Returns operations of a draft step over operations of a target step; 0 for a table.
 
+    Of a head on the target's states each weight counts once a drafted token, though some are met
+    once for each token of the target alone.
+
     Raises:
       ValueError: if the draft is a model of unknown weights.
     """
+    if isinstance(drafter, StateHeadDrafter):
+        met = _weights(drafter.head, target_module.config, idle=set())
+        return 2 * round(met) / operations_per_token(target_module)
     draft = draft_model(drafter)
     if draft is None:
         return 0.0
