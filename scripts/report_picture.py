@@ -17,7 +17,7 @@ from playwright.sync_api import sync_playwright
 from specplan.main import main as specplan
 
 DOCS = Path(__file__).parents[1] / "docs"
-WIDTH, HEIGHT = 1200, 980
+WIDTH, HEIGHT = 1200, 1150
 
 
 def main() -> None:
