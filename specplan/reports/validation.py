@@ -24,6 +24,7 @@ def rows_table(validation: Validation, *, wide: bool) -> str:
     """Returns the rows of one draft and temperature; wide adds columns beyond 80 characters."""
     rows = validation.rows
     first = rows[0]
+    best = fastest([row for row in rows if not row.doubts], lambda row: row.measured)
     return "\n".join(
         [
             f"draft {_short(first.draft)}, temperature "
@@ -32,8 +33,7 @@ def rows_table(validation: Validation, *, wide: bool) -> str:
             table(
                 rows,
                 _COLUMNS + (_MORE_COLUMNS if wide else []),
-                best=fastest([row for row in rows if not row.doubts], lambda row: row.measured),
-                note=_marks,
+                note=lambda row: "<-" if best(row) and not _marks(row) else _marks(row),
             ),
         ]
     )
@@ -115,7 +115,7 @@ def _counted(validations: Sequence[Validation]) -> str:
 
 def doubt_mark(row: ValidationRow) -> str:
     """Returns what marks a row of which something cannot be, or says nothing."""
-    return "! in doubt" if row.doubts else ""
+    return "!" if row.doubts else ""
 
 
 def _costs(validation: Validation) -> str:
@@ -147,6 +147,15 @@ def _policy(row: SpeculativeRow) -> str:
     return policy if row.lossless else f"{policy}, lossy"
 
 
+def _measured(row: SpeculativeRow) -> str:
+    low, high = row.measured_low, row.measured_high
+    return ranged(row.measured, low, high, ".2f" if high is None or high < 10 else ".2g")
+
+
+def _error_form(row: SpeculativeRow) -> str:
+    return "+.1f" if row.error_percent is None or abs(row.error_percent) < 100 else "+.0f"
+
+
 def _marks(row: SpeculativeRow) -> str:
     gap = "" if row.tie_gap is None else f" ({row.tie_gap:.2g})"
     text = f"TEXT DIFFERS{gap}" if row.identical_to_target is False else ""
@@ -165,10 +174,8 @@ _COLUMNS: list[Column[SpeculativeRow]] = [
     Column("policy", _policy),
     Column("free", lambda row: shown(row.predicted_theorem8)),
     Column("predicted", lambda row: shown(row.predicted)),
-    Column(
-        "measured [95 %]", lambda row: ranged(row.measured, row.measured_low, row.measured_high)
-    ),
-    Column("error", lambda row: shown(row.error_percent, "+.1f", " %")),
+    Column("measured [95 %]", _measured),
+    Column("error", lambda row: shown(row.error_percent, _error_form(row), " %")),
     Column(MS, lambda row: shown(row.ms_per_token)),
     Column(TOKENS, lambda row: f"{row.tokens_per_second:.1f}"),
 ]

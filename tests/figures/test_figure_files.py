@@ -105,7 +105,7 @@ def visible_texts(figure: Figure) -> list[tuple[Text, Bbox]]:
             (panel.xaxis, sorted(panel.get_xlim())),
             (panel.yaxis, sorted(panel.get_ylim())),
         )
-        for tick in axis.get_major_ticks()
+        for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]
         for label in (tick.label1, tick.label2)
         if not (panel.axison and low <= tick.get_loc() <= high)
     }

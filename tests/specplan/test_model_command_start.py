@@ -43,7 +43,7 @@ print(*sys.modules, file=sys.stderr)
 def test_help_shows_example_and_defaults_and_imports_nothing_heavy(
     command: str, tmp_path: Path
 ) -> None:
-    modules, text = modules_after(command, "--help", folder=tmp_path)
+    modules, text = modules_after(command, "--help-all", folder=tmp_path)
     assert not modules & HEAVY
     assert f"Example:\n    specplan {command}" in text
     assert "[default: auto]" in text

@@ -15,7 +15,8 @@ from ngram.rows.vocabulary import vocabulary_of
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer
 
-SHIPPED_BYTES = 16_000_000
+# The pair, the heads and the n-grams; the EAGLE-3 head has a limit of its own.
+SHIPPED_BYTES, EAGLE3_BYTES = 16_000_000, 3_000_000
 
 
 def test_it_is_what_its_note_says() -> None:
@@ -60,4 +61,6 @@ def test_all_that_is_shipped_stays_within_its_limit() -> None:
         if module.__file__ is not None
     ]
     files = [file for folder in folders for file in folder.rglob("*") if file.is_file()]
-    assert sum(file.stat().st_size for file in files) <= SHIPPED_BYTES
+    of_head = {file for file in files if file.parent.name == "eagle3"}
+    assert 0 < sum(file.stat().st_size for file in of_head) <= EAGLE3_BYTES
+    assert sum(file.stat().st_size for file in set(files) - of_head) <= SHIPPED_BYTES

@@ -56,7 +56,9 @@ def test_the_table_names_engine_prices_and_audit(
     words = " ".join(live[0].split())
     assert words.startswith("llama.cpp xllamacpp ")
     assert words.count("a step in ms by gamma 3:") == words.count("K accepted predicted") == 2
-    assert "Audit: the engine accepts what its models' distributions imply." in words
+    # Two short prompts may leave a row in doubt, and then nothing is called explained.
+    explained = "Audit: the engine accepts what its models' distributions imply." in words
+    assert explained != ("In doubt" in words)
     assert max(map(len, live[0].splitlines())) <= 80
 
 
