@@ -13,7 +13,7 @@ NUMERIC := tests/simulator tests/ngram/rows tests/ngram/training \
 .PHONY: demo test lint docs clean
 
 demo: $(PACKAGE)
-	$(BIN)/specplan validate --gamma 1,4,8 --num-prompts 4 --max-new-tokens 32 --temperature 0 --repeats 2 \
+	$(BIN)/specplan validate --gamma 1,4,8 --num-prompts 8 --max-new-tokens 24 --temperature 0 --repeats 2 \
 		--time-limit 60
 
 test: lint
