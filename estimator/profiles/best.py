@@ -46,7 +46,8 @@ def best_of(profile: Profile) -> Best | None:
         return None
     if gamma is None:   # counted acceptance at stated costs
         acceptance = profile.drafting().acceptance
-        gamma = best_gamma(acceptance, cost, max_gamma=acceptance.observed_gamma or 1)
+        counted = 1 if acceptance.observed_gamma is None else acceptance.observed_gamma
+        gamma = best_gamma(acceptance, cost, max_gamma=max(1, counted))
         iid = Iid(profile.alpha.value)
         gain = Improvement(*(float(speed_up(each, cost, gamma)) for each in (acceptance, iid)))
     else:

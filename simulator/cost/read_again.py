@@ -8,12 +8,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.cost import Cost
+from simulator.cost.altered import Altered
 from simulator.numerics.arguments import integers
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAgain(Cost):
+class ReadAgain(Altered):
     """The cost of a target whose recurrent layers are brought back to where a block began.
 
         t(γ) = t_0(γ) + Σ_{a<γ} P(rejected behind a accepted tokens) · t_p(a + 1)
@@ -23,35 +23,7 @@ class ReadAgain(Cost):
       tokens, shape (γ,).
     """
 
-    alone: Cost
     rejected: Callable[[int], NDArray[np.float64]]
-
-    @property
-    def in_seconds(self) -> bool:
-        return self.alone.in_seconds
-
-    @property
-    def observed_gamma(self) -> int | None:
-        return self.alone.observed_gamma
-
-    @property
-    def by_steps(self) -> bool:
-        return self.alone.by_steps
-
-    @property
-    def step_seconds(self) -> float:
-        return self.alone.step_seconds
-
-    @property
-    def baseline_seconds(self) -> float:
-        return self.alone.baseline_seconds
-
-    @property
-    def c(self) -> float:
-        return self.alone.c
-
-    def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        return self.alone.drafting_seconds(gamma)
 
     def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
         lengths = integers("gamma", gamma)

@@ -8,45 +8,23 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.cost import Cost
+from simulator.cost.altered import Altered
 from simulator.numerics.arguments import integers
 
 
 @dataclass(frozen=True, slots=True)
-class Redrafted(Cost):
+class Redrafted(Altered):
     """The cost of a pair of models whose draft is made another way.
 
     alone: prices verification, overhead and the target alone.
     drafting: the time of drafting γ tokens, at least 1, in the unit of alone.
     """
 
-    alone: Cost
     drafting: Callable[[int], float]
-
-    @property
-    def in_seconds(self) -> bool:
-        return self.alone.in_seconds
-
-    @property
-    def observed_gamma(self) -> int | None:
-        return self.alone.observed_gamma
 
     @property
     def by_steps(self) -> bool:
         return False
-
-    @property
-    def step_seconds(self) -> float:
-        return self.alone.step_seconds
-
-    @property
-    def baseline_seconds(self) -> float:
-        return self.alone.baseline_seconds
-
-    @property
-    def c(self) -> float:
-        """Time of one step of the draft model by itself over time of one target step."""
-        return self.alone.c
 
     @property
     def verification_free(self) -> bool:
@@ -58,6 +36,3 @@ class Redrafted(Cost):
         for length in np.unique(lengths[lengths > 0]).tolist():
             seconds[lengths == length] = self.drafting(length)
         return seconds[()]
-
-    def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        return self.alone.checking_seconds(gamma)

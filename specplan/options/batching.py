@@ -97,7 +97,11 @@ def pair_of(
     with_draft, alone = _prompts(priced[0], demand, batching)
     server = Server(
         by_batch(batches, times, batching.slots),
-        Blocks.of(accepting, longest, spread=batching.alpha_spread or 0.0),
+        Blocks.of(
+            accepting,
+            longest,
+            spread=0.0 if batching.alpha_spread is None else batching.alpha_spread,
+        ),
         with_draft,
         _cache_tokens(priced) if batching.cache_tokens is None else batching.cache_tokens,
     )

@@ -47,6 +47,28 @@ def test_one_run_gives_a_range_and_the_run_to_try_next() -> None:
     assert "ms/token  tokens/s" in text
 
 
+UNSURE = "--run gamma=0,tpot=15 --run gamma=5,tpot=17,length=1.9"
+
+
+def test_where_no_gain_is_certain_the_advice_is_not_to_speculate() -> None:
+    plan = planned(UNSURE)
+    low, high = plan["improvement_factor_low"], plan["improvement_factor_high"]
+    assert isinstance(low, float)
+    assert isinstance(high, float)
+    assert low < 1 < high
+    assert (plan["advised_gamma"], plan["gain_certain"]) == (0, False)
+    text = " ".join(run(UNSURE).stdout.split())
+    assert "Do not speculate yet: no gain is certain. If you try, draft 2 tokens" in text
+    assert "without a draft" in run(f"{UNSURE} --export vllm").stdout
+    assert '"num_speculative_tokens": 2' in run(f"{UNSURE} --export vllm --gamma 2").stdout
+
+
+def test_where_a_gain_is_certain_it_is_advised() -> None:
+    plan = planned(f"{APERTUS} --max-gamma 8")
+    assert plan["gain_certain"] is True
+    assert int(str(plan["advised_gamma"])) > 0
+
+
 def test_a_run_without_baseline_is_relative_to_the_fitted_one() -> None:
     plan = planned("--run gamma=3,tpot=4.1,length=2.85 --max-gamma 5")
     assert 3 < float(str(plan["baseline_ms_per_token"])) < 4.1 * 2.85
