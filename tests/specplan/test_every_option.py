@@ -47,16 +47,12 @@ def options(command: click.Command) -> list[click.Option]:
     ]
 
 
+COMMANDS = list(commands())
 WAYS = [
     (words, command, way)
-    for words, command in commands()
+    for words, command in COMMANDS
     if isinstance(command, Command)
     for way in command.ways
-]
-CASES = [
-    pytest.param(words, command, way, option, id=" ".join((*words, way, str(option.name))))
-    for words, command, way in WAYS
-    for option in options(command)
 ]
 
 
@@ -89,20 +85,14 @@ def selected(command: click.Command, way: str) -> list[str]:
     return words + [__file__ for each in arguments if each.required]
 
 
-@pytest.mark.parametrize(
-    ("words", "option"),
-    [
-        pytest.param(words, option, id=" ".join((*words, str(option.name))))
-        for words, command in commands()
-        for option in options(command)
-        if not repeatable(option)
-    ],
-)
+@pytest.mark.parametrize(("words", "command"), COMMANDS, ids=str)
 def test_an_option_of_one_value_is_refused_where_it_is_said_twice(
-    words: tuple[str, ...], option: click.Option
+    words: tuple[str, ...], command: click.Command
 ) -> None:
-    twice = CliRunner().invoke(main, [*words, *stated(option), *stated(option)])
-    assert_refused(twice, f"{option_name(option)} must be given once, got 2")
+    for option in options(command):
+        if not repeatable(option):
+            twice = CliRunner().invoke(main, [*words, *stated(option), *stated(option)])
+            assert_refused(twice, f"{option_name(option)} must be given once, got 2")
 
 
 @pytest.mark.parametrize(
@@ -115,15 +105,16 @@ def test_every_option_that_help_shows_is_read_in_some_way(
     assert {str(option.name) for option in options(command)} - read == set()
 
 
-@pytest.mark.parametrize(("words", "command", "way", "option"), CASES)
+@pytest.mark.parametrize(("words", "command", "way"), WAYS, ids=str)
 def test_every_option_is_read_or_refused_by_name(
-    words: tuple[str, ...], command: Command, way: str, option: click.Option
+    words: tuple[str, ...], command: Command, way: str
 ) -> None:
     selecting_others = {selector(other) for other in command.ways if other != way}
-    if option.name in taken(command, way) or (way == "" and option.name in selecting_others):
-        return
-    result = CliRunner().invoke(main, [*words, *selected(command, way), *stated(option)])
-    assert_refused(result, option_name(option))
+    read = taken(command, way) | (selecting_others if way == "" else set())
+    for option in options(command):
+        if option.name not in read:
+            result = CliRunner().invoke(main, [*words, *selected(command, way), *stated(option)])
+            assert_refused(result, option_name(option))
 
 
 @pytest.mark.parametrize(("words", "command", "way"), WAYS)
@@ -176,7 +167,7 @@ def read_by(module: str) -> frozenset[str]:
     return frozenset(node.attr for node in nodes if isinstance(node, ast.Attribute))
 
 
-@pytest.mark.parametrize(("words", "command"), list(commands()), ids=lambda value: str(value))
+@pytest.mark.parametrize(("words", "command"), COMMANDS, ids=str)
 def test_help_fits_a_screen_and_help_all_has_every_option(
     words: tuple[str, ...], command: click.Command
 ) -> None:
