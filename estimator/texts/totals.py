@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import msgspec
 import numpy as np
+from numpy.typing import NDArray
 
 from ngram.copies.texts import Copied, Integers, Texts
 
@@ -65,23 +66,35 @@ def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
     ends = np.cumsum(lengths)
     room = np.repeat(ends, lengths) - np.arange(int(ends[-1])) - 1
     hits = np.add.reduceat((copied.stood > 0).astype(np.int64), ends - lengths)
-    blocks = []
-    for gamma in range(1, max_gamma + 1):
-        drafted = np.minimum(np.minimum(copied.drafted, room), gamma)
-        starts = _starts(np.minimum(copied.stood, drafted) + 1)
-        blocks.append(np.bincount(drafted[starts], minlength=gamma + 1).tolist())
+    gammas = np.arange(1, max_gamma + 1, dtype=np.int32)
+    drafted = np.minimum(np.minimum(copied.drafted, room).astype(np.int32), gammas[:, None])
+    begun = _begun(np.minimum(copied.stood.astype(np.int32), drafted) + 1, ends - lengths, ends)
+    blocks = [
+        np.bincount(lengths[places], minlength=gamma + 1).tolist()
+        for gamma, lengths, places in zip(gammas.tolist(), drafted, begun, strict=True)
+    ]
     return Totals(len(lengths), hits.tolist(), lengths.tolist(), blocks)
 
 
-def _starts(steps: Integers) -> list[int]:
-    """Returns the places that blocks begin at; no block reaches beyond its text."""
-    place, end = 0, len(steps)
-    starts: list[int] = []
-    jumps, begin = steps.tolist(), starts.append
-    while place < end:
-        begin(place)
-        place += jumps[place]
-    return starts
+def _begun(
+    steps: NDArray[np.int32], first: Integers, ends: Integers
+) -> NDArray[np.bool_]:
+    """Returns the places where blocks begin, of all rows and all texts side by side.
+
+    Args:
+      steps: from a block that begins at a place to the next, shape (rows, tokens).
+      first, ends: of each text.
+    """
+    begun = np.zeros(steps.size, dtype=np.bool_)
+    of_row = np.arange(len(steps))[:, None] * steps.shape[1]
+    step = steps.ravel()
+    places, until = (of_row + first).ravel(), (of_row + ends).ravel()
+    while len(places):
+        begun[places] = True
+        places = places + step[places]
+        going = places < until
+        places, until = places[going], until[going]
+    return begun.reshape(steps.shape)
 
 
 def _in_pairs(values: list[int]) -> list[int]:
