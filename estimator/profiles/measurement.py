@@ -9,7 +9,7 @@ from importlib.metadata import version
 import numpy as np
 import torch
 
-from estimator.profiles.alphas import alpha_left_out, measured_alpha
+from estimator.profiles.alphas import accepted_by_position, alpha_left_out, measured_alpha
 from estimator.profiles.drafting import Drafting, Estimate
 from estimator.profiles.measured_costs import measured_gammas
 from estimator.profiles.profile import (
@@ -110,11 +110,11 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
         verification=verification,
         alpha_by_position_in_text=_alpha_by_position(traces),
         by_category={
-            name: workload(judged, texts, chosen, gammas=gammas)
+            name: workload(judged, texts, chosen, gammas=gammas, replayed=replayed)
             for name, chosen in by_category(measured.categories).items()
         },
         by_context={
-            name: workload(judged, texts, chosen, gammas=gammas)
+            name: workload(judged, texts, chosen, gammas=gammas, replayed=replayed)
             for name, chosen in by_context([len(prompt) for prompt in measured.prompts]).items()
         },
         c=Estimate(cost.c, c_low, c_high) if cost.observed_gamma is not None else None,
@@ -181,6 +181,7 @@ def _drafting(traces: Sequence[Trace], max_gamma: int) -> Drafting:
     return Drafting(
         alpha=measured_alpha(traces),
         blocks=replayed_blocks(traces, max_gamma),
+        accepted_by_position=accepted_by_position(traces, max_gamma),
         blocks_jointly=replayed_blocks([t.judged("block", max_gamma) for t in traces], max_gamma),
         alpha_by_lenience={each: lenient_alpha(traces, each) for each in LENIENCES},
         acceptance_by_rank=acceptance_by_rank(traces, RANKS),

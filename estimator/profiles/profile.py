@@ -65,12 +65,14 @@ class Workload:
     tokens_per_call: by γ, replayed.
     improvement_factor: by γ, likewise, at the prices of these prompts' runs.
     optimal_gamma: the best of these, 0: do not speculate.
+    accepted_by_position: of the longest draft replayed, as `Drafting` has it.
     """
 
     alpha: Alpha
     tokens_per_call: Mapping[Gamma, Estimate]
     improvement_factor: Mapping[Gamma, Estimate]
     optimal_gamma: Count
+    accepted_by_position: tuple[Estimate, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

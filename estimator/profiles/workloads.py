@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from estimator.intervals import ratio_interval
-from estimator.profiles.alphas import measured_alpha
+from estimator.profiles.alphas import accepted_by_position, measured_alpha
 from estimator.profiles.drafting import Estimate
 from estimator.profiles.profile import Workload
 from estimator.profiles.speed_ups import speed_ups
@@ -37,7 +37,12 @@ def by_context(lengths: Sequence[int]) -> dict[str, list[int]]:
 
 
 def workload(
-    traces: Sequence[Trace], texts: Timed, prompts: Sequence[int], *, gammas: Sequence[int]
+    traces: Sequence[Trace],
+    texts: Timed,
+    prompts: Sequence[int],
+    *,
+    gammas: Sequence[int],
+    replayed: int,
 ) -> Workload:
     """Returns what some of the prompts gave, each number with its interval over them.
 
@@ -46,6 +51,7 @@ def workload(
       texts: of the baseline and the probes, on all prompts.
       prompts: indices of those meant, at least one.
       gammas: at least 1 each, ascending.
+      replayed: the longest draft that the traces tell of.
     """
     chosen = [traces[prompt] for prompt in prompts]
     gained = speed_ups(chosen, of_prompts(texts, prompts), gammas)
@@ -57,6 +63,7 @@ def workload(
             for gamma, (factor, interval) in gained.by_gamma().items()
         },
         optimal_gamma=gained.best,
+        accepted_by_position=accepted_by_position(chosen, replayed),
     )
 
 

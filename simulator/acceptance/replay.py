@@ -104,6 +104,31 @@ def block_lengths(
     return np.asarray(np.bincount(lengths, starts, minlength=gamma + 1), dtype=np.float64)
 
 
+def position_counts(
+    acceptance: ArrayLike,
+    gamma: int,
+    *,
+    limit: int | None = None,
+    drafted: ArrayLike | None = None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the expected number of blocks that accept positions 1, …, gamma, and draft them.
+
+    What servers count by position: a position is accepted where all before it are. Arguments and
+    errors as in block_starts.
+    """
+    starts = block_starts(acceptance, gamma, limit=limit, drafted=drafted)
+    lengths = draft_lengths(len(starts), gamma, limit=limit, drafted=drafted)
+    lengths = np.minimum(lengths, np.arange(len(starts))[::-1])   # what is emitted ends the text
+    rates = _acceptance(acceptance)
+    accepted, offered = np.zeros(gamma), np.zeros(gamma)
+    reached = starts.copy()
+    for k in range(gamma):
+        [drafting] = np.nonzero(lengths > k)
+        reached[drafting] *= rates[drafting, k] if rates.ndim == 2 else rates[drafting + k]
+        accepted[k], offered[k] = reached[drafting].sum(), starts[drafting].sum()
+    return accepted, offered
+
+
 def expected_calls(
     acceptance: ArrayLike,
     gamma: ArrayLike,

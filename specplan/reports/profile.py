@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from estimator.profiles.best import BestAtBatch
     from estimator.profiles.profile import Improvement, Profile, Setup
 
+SHOWN_POSITIONS = 8
+
 
 def profile_text(profile: Profile) -> str:
     """Returns the readable form of a profile."""
@@ -34,6 +36,7 @@ def profile_text(profile: Profile) -> str:
             f"target {setup.target}, draft {setup.draft}, {_ran_on(setup)}",
             f"alpha   {alpha.value:.4f}  {bounds(alpha.low, alpha.high, '.4f')} over "
             f"{alpha.tokens} tokens of {alpha.prompts} prompts",
+            *_positions(profile),
             f"c       {step}; c_hat {shown(profile.c_hat, '.4f')}",
             f"ms      target step {profile.target_ms[1]:.3f}, draft step "
             f"{profile.draft_ms:.3f}, overhead per block {profile.overhead_ms:.3f}, "
@@ -47,6 +50,15 @@ def profile_text(profile: Profile) -> str:
             *clock_lines(profile),
         ]
     )
+
+
+def _positions(profile: Profile) -> list[str]:
+    """Returns the rates of the first positions of a block, where they are told."""
+    rates = profile.drafting().accepted_by_position[:SHOWN_POSITIONS]
+    if not rates:
+        return []
+    listed = " ".join(f"{rate.value:.3f}" for rate in rates)
+    return [f"accepts {listed} at positions 1 to {len(rates)} of a block"]
 
 
 def _milliseconds(profile: Profile, gamma: int) -> float:

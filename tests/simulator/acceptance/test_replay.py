@@ -16,6 +16,7 @@ from simulator.acceptance.replay import (
     draft_lengths,
     expected_calls,
     expected_seconds,
+    position_counts,
 )
 from simulator.cost.curves import CostModel
 
@@ -174,6 +175,32 @@ def test_constant_acceptance_is_a_text_of_blocks_that_follow_the_law_of_tau(
     replayed = expected_seconds(np.full(length, alpha), gamma, cost=COST)
     longhand = finite_seconds(alpha, gamma, cost=COST, length=length)
     assert replayed == pytest.approx(longhand, rel=1e-12)
+
+
+def test_positions_stand_as_often_as_the_draws_of_a_constant_rate() -> None:
+    accepted, offered = position_counts(np.full(40, 0.7), 6, limit=50)
+    assert (offered > 0).all()
+    np.testing.assert_allclose(accepted / offered, 0.7 ** np.arange(1, 7), rtol=1e-12)
+
+
+@pytest.mark.parametrize("gamma", [1, 3, 7])
+def test_positions_are_those_of_a_text_decoded_block_by_block(gamma: int) -> None:
+    generator = np.random.default_rng(gamma)
+    stands = (generator.random((30, gamma)) < 0.6).astype(float)
+    drafted = generator.integers(0, gamma + 1, 30)
+    accepted, offered = [0] * gamma, [0] * gamma
+    t = 0
+    while t < 30:
+        g = min(gamma, 30 - t - 1, int(drafted[t]))
+        count = int([*stands[t, :g], 0].index(0))
+        for k in range(g):
+            offered[k] += 1
+            accepted[k] += k < count
+        t += count + 1
+    counts = position_counts(stands, gamma, drafted=drafted)
+    assert [each.tolist() for each in counts] == [accepted, offered]
+    calls = expected_calls(stands, gamma, drafted=drafted)
+    assert sum(accepted) == 30 - calls
 
 
 def test_one_replay_for_each_gamma() -> None:
