@@ -22,6 +22,7 @@ class Eagle3(DrafterKind):
     word = "eagle3"
     forms = ("eagle3", "eagle3:FOLDER")
     own_states = True
+    grows = True
     uncompiled = "draft eagle3, which reads the states that passes leave"
     unspread = "draft eagle3, which reads states of several of the target's layers"
 

@@ -6,7 +6,14 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from estimator.drafters.kind import JOINED_BY_WORDS, Beside, DrafterKind, ModelKind, positive
+from estimator.drafters.kind import (
+    JOINED_BY_WORDS,
+    Beside,
+    DrafterKind,
+    ModelKind,
+    positive,
+    walk,
+)
 from estimator.drafters.registry import parse_drafter
 
 if TYPE_CHECKING:
@@ -40,9 +47,9 @@ class Hierarchy(DrafterKind):
         outer, inner = parse_drafter(before), parse_drafter(text[stage.end() :])
         if not isinstance(outer, ModelKind):
             raise ValueError(f"draft A via B needs a model as A, got {before!r}")
-        if inner.own_states:
+        for part in (part for part in walk(inner) if part.own_states):
             raise ValueError(
-                f"draft A via B takes no {inner.word} as B, the target's own, got {text!r}"
+                f"draft A via B takes no {part.word} as B, the target's own, got {text!r}"
             )
         gamma = stage.group(1)
         return cls(outer, inner, GAMMA if gamma is None else positive(gamma, "via:N", text))

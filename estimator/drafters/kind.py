@@ -68,6 +68,7 @@ class DrafterKind(ABC):
     own_states: whether it reads states that only the target's own passes leave, and so cannot draft
       for another model.
     rescores: whether it can choose among what blockwise heads draft.
+    grows: whether its draft can be shaped as a tree (`reference.drafters.branching`).
     uncompiled, unspread, unmeasured: why models beside it cannot have compiled passes, the target
       not be on several devices, acceptance not be measured; None: they can.
     """
@@ -77,6 +78,7 @@ class DrafterKind(ABC):
     tried: ClassVar[int] = OWN_NAME
     own_states: ClassVar[bool] = False
     rescores: ClassVar[bool] = False
+    grows: ClassVar[bool] = False
     uncompiled: ClassVar[str | None] = None
     unspread: ClassVar[str | None] = None
     unmeasured: ClassVar[str | None] = None
@@ -160,6 +162,7 @@ class ModelKind(DrafterKind):
     of_target: whether it is a part of the target.
     """
 
+    grows = True
     of_target: ClassVar[bool] = False
 
     @abstractmethod

@@ -19,6 +19,7 @@ class Mtp(DrafterKind):
     word = "mtp"
     forms = ("mtp",)
     own_states = True
+    grows = True
     uncompiled = "draft mtp, which reads the states that passes leave"
     unspread = "draft mtp, which reads what the target's last layer leaves"
 

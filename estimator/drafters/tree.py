@@ -1,16 +1,19 @@
-"""`A tree:PARENTS`: the model A drafts a tree, given by which earlier token each one follows."""
+"""`A tree:PARENTS`: A drafts a tree, given by which earlier token each one follows."""
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from estimator.drafters.kind import JOINED_BY_WORDS, Beside, DrafterKind, ModelKind
+from estimator.drafters.kind import JOINED_BY_WORDS, Beside, DrafterKind
 from estimator.drafters.registry import parse_drafter
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from estimator.drafters.kind import DrafterOf
+    from reference.drafters.branching import Branching
 
 MOST_NODES = 256
 _TREE = re.compile(r"(.*\S)\s+tree:(\S*)")
@@ -19,7 +22,7 @@ _PARENTS = re.compile(r"-?\d+(,-?\d+)*")
 
 @dataclass(frozen=True, slots=True)
 class Tree(DrafterKind):
-    """A model that drafts a tree.
+    """A model, or a head on the target's states, that drafts a tree.
 
     parents: of each token the number of an earlier one, -1 the text: -1,-1,0 are two choices of the
       next token and one of what follows the first.
@@ -33,7 +36,7 @@ class Tree(DrafterKind):
         "specplan tree --profile FILE"
     )
 
-    drafting: ModelKind
+    drafting: DrafterKind
     parents: tuple[int, ...]
 
     @classmethod
@@ -45,8 +48,11 @@ class Tree(DrafterKind):
 
         model, listed = named.groups()
         drafting = parse_drafter(model)
-        if not isinstance(drafting, ModelKind):
-            raise ValueError(f"draft A tree:PARENTS needs a model as A, got {model!r}")
+        if not drafting.grows:
+            raise ValueError(
+                "draft A tree:PARENTS needs a model, or a head that drafts token after token, as "
+                f"A, got {model!r}"
+            )
         if _PARENTS.fullmatch(listed) is None:
             raise ValueError(f"draft A tree:PARENTS needs integers as PARENTS, got {listed!r}")
         parents = tuple(map(int, listed.split(",")))
@@ -66,15 +72,12 @@ class Tree(DrafterKind):
         return (self.drafting,)
 
     def load(self, beside: Beside) -> DrafterOf:
-        from reference.drafters.model_drafter import ModelDrafter
         from reference.drafters.trees import TreeDrafter, without_replacement
+        from reference.laws.sampling import Sampling
         from reference.models.tree_mask import require_branching
 
-        draft = beside.passes(self.drafting.model(beside))
-        for model in (beside.target, draft):
-            require_branching(model)
-        return lambda sampling: TreeDrafter(
-            ModelDrafter(draft, sampling, beside.target.vocabulary),
-            self.parents,
-            without_replacement,
-        )
+        # What `grows` says of a kind.
+        made = cast("Callable[[Sampling], Branching]", self.drafting.load(beside))
+        require_branching(beside.target)
+        made(Sampling()).require_trees()
+        return lambda sampling: TreeDrafter(made(sampling), self.parents, without_replacement)

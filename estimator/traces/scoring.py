@@ -100,7 +100,7 @@ def _trace(scores: Scores, limit: int, leniences: Sequence[float]) -> Trace:
         alpha_by_lenience=dict(
             zip(leniences, scores.lenient_beta.mean(dim=0).tolist(), strict=True)
         ),
-        rank=None if scores.rank is None else scores.rank.numpy(),
+        rank=None if scores.rank is None or ratio.ndim > 1 else scores.rank.numpy(),
     )
 
 

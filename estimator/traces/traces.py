@@ -33,7 +33,7 @@ class Trace:
     alpha_by_lenience: mean of sum min(p/l, q) by lenience l (Leviathan et al. 2023, A.5), for
       those asked for.
     rank: which of the draft's choices the text's own token is, from 0, the likeliest, shape (N,);
-      None where the draft makes one alone.
+      None where the draft makes one alone, or depends on the block's start.
     """
 
     beta: NDArray[np.float64]

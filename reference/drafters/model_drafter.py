@@ -8,11 +8,13 @@ from torch import Tensor
 
 from reference.draft_loop import draft_tokens
 from reference.drafter import Draft
+from reference.drafters.branching import line
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores, Stretch, score_laws
 from reference.models.fitted_model import fitted
 from reference.models.model import Model, peaks, positions_of, require_finite, text_limit
+from reference.models.tree_mask import require_branching
 from reference.policies.policy import Policy
 
 
@@ -74,6 +76,35 @@ class ModelDrafter:
             return self.sampling.laws(logits[-1:], text, tokens)
 
         return draft_tokens(law_after, limit, policy, generator)
+
+    @property
+    def vocabulary(self) -> int:
+        return self.draft.vocabulary
+
+    @property
+    def most_nodes(self) -> int | None:
+        return self.draft.max_length
+
+    def require_trees(self) -> None:
+        require_branching(self.draft)
+
+    def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
+        self.catch_up(text)
+        depth = min(depth, self.room(text))
+        if depth <= 0:
+            return None
+        unseen = torch.tensor(text[self.draft.length :], device=self.draft.device)
+        return depth, self.draft.extend(unseen)[-1:]
+
+    def deepen(
+        self, text: Sequence[int], tokens: Tensor, parents: Sequence[int], places: Sequence[int]
+    ) -> Tensor:
+        # The cache is that of a text: what leads to the level is read again.
+        read = sorted({above for place in places for above in line(place, parents)})
+        feeding = [-1 if parents[at] < 0 else read.index(parents[at]) for at in read]
+        logits = self.draft.extend(tokens[read], feeding)
+        self.draft.keep(len(text), [])
+        return logits[[read.index(place) for place in places]]
 
     def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
         fed = len(stretch.text) + len(stretch.tokens) - 1

@@ -5,12 +5,14 @@ there on it reads its own states. What it cached of its own is dropped with the 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
 
 from reference.draft_loop import draft_tokens
 from reference.drafter import Draft
+from reference.drafters.branching import line
 from reference.laws.laws import Laws, OneHot
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores, Stretch, nothing_drafted, score_laws
@@ -18,7 +20,7 @@ from reference.models.cached_model import CachedModel
 from reference.models.model import peaks, require_finite
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
-from reference.state_heads.head import StateHead, causal_mask, unrolled
+from reference.state_heads.head import StateHead, causal_mask, hidden_at, unrolled
 
 
 class StateHeadDrafter:
@@ -58,6 +60,8 @@ class StateHeadDrafter:
         self._cache = self.head.empty_cache()
         self._read = 0        # positions in the cache that are of the target's states
         self._own = 0         # those after them, of the head's own
+        self._made: dict[int, Tensor] = {}   # its states after a draft's tokens, -1 the text
+        self._rows: dict[int, int] = {}      # where in the cache they are
         self._beginning = text
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
@@ -99,23 +103,67 @@ class StateHeadDrafter:
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        begun = self._catch_up(text, len(text) - 1) if limit > 0 else None
+        begun = self.begin_tree(text, limit)
         if begun is None:
             return Draft(*_nothing(self.target.device))
-        state = begun
 
         def law_after(tokens: list[Tensor]) -> Laws:
-            nonlocal state
-            with self._stopwatch:
-                if tokens:
-                    place = torch.full_like(tokens[-1], self._read + self._own)[None]
-                    embedded = self.head.embed(tokens[-1][None])
-                    state = self.head(embedded, state, place, None, self._cache)
-                    self._own += 1
-                logits = self.head.logits(state[0])
+            last = len(tokens) - 1
+            logits = (
+                self.deepen(text, torch.cat(tokens), range(-1, last), [last])
+                if tokens
+                else begun[1]
+            )
             return self.sampling.laws(logits, text, tokens)
 
         return draft_tokens(law_after, limit, policy, generator)
+
+    @property
+    def vocabulary(self) -> int:
+        return self.target.vocabulary
+
+    @property
+    def most_nodes(self) -> None:
+        return None
+
+    def require_trees(self) -> None:
+        """Refuses nothing: the mask of its own layers is made here."""
+
+    @torch.inference_mode()
+    def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
+        state = self._catch_up(text, len(text) - 1) if depth > 0 else None
+        if state is None:
+            return None
+        self._made = {-1: state[0, 0]}
+        self._rows = {}
+        with self._stopwatch:
+            return depth, self.head.logits(state[0])
+
+    @torch.inference_mode()
+    def deepen(
+        self, text: Sequence[int], tokens: Tensor, parents: Sequence[int], places: Sequence[int]
+    ) -> Tensor:
+        lines = [line(place, parents) for place in places]
+        before = self._read + self._own
+        sees = torch.zeros(len(places), before + len(places), dtype=torch.bool)
+        sees[:, : self._read] = True
+        for row, above in enumerate(lines):
+            self._rows[above[0]] = before + row
+            sees[row, [self._rows[place] for place in above]] = True
+        depths = [self._read + len(above) - 1 for above in lines]
+        with self._stopwatch:
+            states = torch.stack([self._made[parents[place]] for place in places])[None]
+            made: Tensor = self.head(
+                self.head.embed(tokens[list(places)][None]),
+                states,
+                torch.tensor([depths], device=tokens.device),
+                None if bool(sees.all()) else hidden_at(~sees.to(tokens.device), states),
+                self._cache,
+            )
+            logits = self.head.logits(made[0])
+        self._own += len(places)
+        self._made |= zip(places, made[0], strict=True)
+        return logits
 
     @torch.inference_mode()
     def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
@@ -126,7 +174,7 @@ class StateHeadDrafter:
         """
         first, length = len(stretch.text), len(stretch.text) + len(stretch.tokens)
         whole = [*stretch.text, *stretch.tokens]
-        scores = [nothing_drafted(len(stretch.tokens), asked) for _ in asked.samplings]
+        scores = [self._unreached(len(stretch.tokens), asked) for _ in asked.samplings]
         # Of the first block that reaches into the stretch; there is none before the third token.
         begun = max(first - asked.max_gamma + 1, self._beginning, 2)
         if begun >= length:
@@ -152,6 +200,11 @@ class StateHeadDrafter:
         self._drop(begun - 2)
         return scores
 
+    def _unreached(self, positions: int, asked: Asked) -> Scores:
+        """Returns the scores of positions that no block reaches, where no token is a choice."""
+        rank = torch.full((positions, asked.max_gamma), self.vocabulary)
+        return replace(nothing_drafted(positions, asked), rank=rank)
+
     def _score_step(
         self, stretch: Stretch, asked: Asked, scores: list[Scores], logits: Tensor, step: int
     ) -> None:
@@ -166,6 +219,9 @@ class StateHeadDrafter:
             q = sampling.laws(logits, before, [after])
             of_step = score_laws(here, q, asked.leniences)
             found.ratio[first:, step] = of_step.ratio
+            assert found.rank is not None
+            assert of_step.rank is not None
+            found.rank[first:, step] = of_step.rank
             if step == 0:
                 assert found.drafted is not None
                 found.drafted[first:] = asked.max_gamma

@@ -1,4 +1,4 @@
-"""A draft model that drafts a tree: at each of its tokens several choices of what follows.
+"""A model or a head that drafts a tree: at each of its tokens several choices of what follows.
 
 SpecInfer (Miao et al. 2023) and Sequoia (Chen et al. 2024). Either a token's children are the
 likeliest that may follow it, chosen without chance, or they are drawn without replacement; either
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from reference.drafter import Draft
-from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.branching import Branching, line
 from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores, Stretch
@@ -63,19 +63,18 @@ def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Ch
 
 
 class TreeDrafter:
-    """Drafts a tree of one shape with a model, a pass of the model for each of its levels.
+    """Drafts a tree of one shape with a drafter, a pass of it for each of the tree's levels.
 
-    A pass reads all of the tree so far that goes on, since the model's cache is that of a text.
     No policy ends a tree; its gamma cuts the tree's depth.
     """
 
     def __init__(
-        self, model: ModelDrafter, parents: Sequence[int], choose: Choose = likeliest
+        self, model: Branching, parents: Sequence[int], choose: Choose = likeliest
     ) -> None:
-        """Shapes a model's drafts.
+        """Shapes a drafter's drafts.
 
         Args:
-          model: drafts, and must read trees (`reference.models.tree_mask.require_branching`).
+          model: drafts, and must read trees (its `require_trees`).
           parents: which earlier node each one follows, -1 the text; the children of one node are
             its choices in their order.
           choose: the tokens that follow a token.
@@ -89,10 +88,10 @@ class TreeDrafter:
                 raise ValueError(
                     f"parents must be earlier nodes or -1, got {parent} for node {place}"
                 )
-        positions = model.draft.max_length
-        if positions is not None and len(parents) > positions:
+        most = model.most_nodes
+        if most is not None and len(parents) > most:
             raise ValueError(
-                f"a tree must have at most {positions} nodes, the positions of {model.name}, "
+                f"a tree must have at most {most} nodes, the positions of {model.name}, "
                 f"got {len(parents)}"
             )
         self.model = model
@@ -101,9 +100,9 @@ class TreeDrafter:
         self._children: dict[int, list[int]] = {}
         for place, parent in enumerate(self.parents):
             self._children.setdefault(parent, []).append(place)
-        lines = (_line(place, self.parents) for place in range(len(self.parents)))
+        lines = (line(place, self.parents) for place in range(len(self.parents)))
         self._depth = max(map(len, lines), default=0)
-        self._ranks: dict[Sampling, list[int]] = {}   # scoring: of the text so far
+        self._ranks: dict[Sampling, list[list[int]]] = {}   # scoring: of the text so far
 
     @property
     def name(self) -> str:
@@ -124,14 +123,11 @@ class TreeDrafter:
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        self.model.catch_up(text)
-        draft = self.model.draft
-        depths = min(limit, self.model.room(text))
-        tokens = torch.empty(0, dtype=torch.int64, device=draft.device)
-        if depths <= 0 or not self.parents:
+        begun = self.model.begin_tree(text, min(limit, self._depth))
+        tokens = torch.empty(0, dtype=torch.int64, device=generator.device)
+        if begun is None:
             return Draft(tokens, OneHot(tokens))
-        feed = torch.tensor(text[draft.length :], device=draft.device)
-        logits = draft.extend(feed)[-1:]
+        depths, logits = begun
         parents: list[int] = []
         laws: list[Laws] = []
         paths: list[list[Tensor]] = []
@@ -143,7 +139,7 @@ class TreeDrafter:
             grown: dict[int, int] = {}
             for row, (node, place) in enumerate(level.items()):
                 path = [] if place < 0 else paths[place]
-                law = self.model.sampling.laws(logits[row : row + 1], text, path)
+                law = self.sampling.laws(logits[row : row + 1], text, path)
                 children = self._children[node]
                 chosen, q = self.choose(law, len(children), generator)
                 laws.append(q)
@@ -155,11 +151,7 @@ class TreeDrafter:
             level = {node: place for node, place in grown.items() if node in self._children}
             if not level or depth == depths:
                 break
-            read = sorted({above for place in level.values() for above in _line(place, parents)})
-            feeding = [-1 if parents[at] < 0 else read.index(parents[at]) for at in read]
-            logits = draft.extend(tokens[read], feeding)
-            draft.keep(len(text), [])
-            logits = logits[[read.index(place) for place in level.values()]]
+            logits = self.model.deepen(text, tokens, parents, list(level.values()))
         return Draft(tokens, concatenate(laws), parents=tuple(parents))
 
     def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
@@ -180,28 +172,38 @@ class TreeDrafter:
         positions = len(stretch.tokens)
         scores = []
         for sampling, of_model in zip(asked.samplings, found, strict=True):
-            assert of_model.rank is not None   # a model's one-hot laws have their logits
+            rank = of_model.rank
+            assert rank is not None   # one-hot laws of logits have them
+            if rank.ndim == 1:
+                rank = rank[:, None].expand(-1, asked.max_gamma)
             ranks = self._ranks.setdefault(sampling, [])
-            ranks += of_model.rank.tolist()
+            ranks += rank.tolist()
             stands = self._stands(ranks, len(ranks) - positions, asked.max_gamma)
+            depth = min(self._depth, asked.max_gamma)
             scores.append(
                 Scores(
                     beta=stands[:, :1].sum(dim=1),
                     ratio=stands,
-                    drafted=torch.full((positions,), min(self._depth, asked.max_gamma)),
+                    drafted=_at_most(depth, of_model.drafted, positions),
                     lenient_beta=torch.zeros(positions, 0, dtype=torch.float64),
                 )
             )
         return scores
 
-    def _stands(self, ranks: Sequence[int], first: int, max_gamma: int) -> Tensor:
-        """Returns `Scores.ratio` of all positions of a text from the first wanted one."""
+    def _stands(self, ranks: Sequence[Sequence[int]], first: int, max_gamma: int) -> Tensor:
+        """Returns `Scores.ratio` of all positions of a text from the first wanted one.
+
+        Args:
+          ranks: of each position by how far before it the block began.
+          first: the position.
+          max_gamma: the longest draft of interest.
+        """
         stands = torch.zeros(len(ranks) - first, max_gamma, dtype=torch.float64)
         for start in range(max(first - max_gamma + 1, 0), len(ranks)):
             node = -1
-            for offset, rank in enumerate(ranks[start : start + max_gamma]):
-                children = self._children.get(node, [])
-                if rank >= min(len(children), self.model.draft.vocabulary):
+            for offset, of_position in enumerate(ranks[start : start + max_gamma]):
+                children, rank = self._children.get(node, []), of_position[offset]
+                if rank >= min(len(children), self.model.vocabulary):
                     break
                 node = children[rank]
                 if start + offset >= first:
@@ -209,10 +211,6 @@ class TreeDrafter:
         return stands
 
 
-def _line(place: int, parents: Sequence[int]) -> list[int]:
-    """Returns a node and all above it."""
-    line = []
-    while place >= 0:
-        line.append(place)
-        place = parents[place]
-    return line
+def _at_most(depth: int, drafted: Tensor | None, positions: int) -> Tensor:
+    """Returns how deep a tree is at each position, as far as its drafter drafts there."""
+    return torch.full((positions,), depth) if drafted is None else drafted.clamp(max=depth)

@@ -49,8 +49,8 @@ class Scores:
       positions before.
     drafted: how many tokens such a drafter proposes in a block that begins at the position, shape
       (n,), int64; None: as many as it is asked for.
-    rank: which of the drafter's choices x is, from 0, the likeliest; shape (n,), int64. None where
-      the drafter makes one choice alone, or its law depends on where the block began.
+    rank: which of the drafter's choices x is, from 0, the likeliest; int64, the shape of ratio.
+      None where the drafter makes one choice alone, or drafts but texts of its own.
     lenient_beta: beta with lenience l in place of 1, sum over y of min(p(y)/l, q(y)), a column
       for each l; shape (n, leniences), float64 (A.5).
     """

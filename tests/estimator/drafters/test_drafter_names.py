@@ -4,6 +4,7 @@ import re
 
 import pytest
 
+from estimator.drafters.eagle3 import Eagle3
 from estimator.drafters.early_exit import EarlyExit
 from estimator.drafters.embedded import Embedded
 from estimator.drafters.hf import HuggingFace
@@ -51,6 +52,7 @@ from studies.drafters.heads import Heads
         ("embedded via lookup+ngram", Hierarchy(Embedded(), LookupOrNgram(Lookup(), Ngram()))),
         ("via", HuggingFace("via")),
         ("embedded tree:-1,-1,0", Tree(Embedded(), (-1, -1, 0))),
+        ("eagle3:folder tree:-1", Tree(Eagle3("folder"), (-1,))),
         ("a b  tree:-1", Tree(HuggingFace("a b"), (-1,))),
         ("tree:-1", HuggingFace("tree:-1")),
     ],
@@ -98,8 +100,9 @@ def test_help_lists_the_names_of_every_kind() -> None:
         ("embedded via heads", "takes no heads as B, the target's own, got 'embedded via heads'"),
         ("heads via lookup", "A via B needs a model as A, got 'heads'"),
         ("embedded via exit", "exit: needs a value after the colon, got 'exit'"),
-        ("lookup tree:-1", "A tree:PARENTS needs a model as A, got 'lookup'"),
-        ("embedded via ngram tree:-1", "A tree:PARENTS needs a model as A, got 'ngram'"),
+        ("lookup tree:-1", "A tree:PARENTS needs a model, or a head that drafts token after "),
+        ("embedded via ngram tree:-1", "token after token, as A, got 'ngram'"),
+        ("embedded via eagle3 tree:-1", "A via B takes no eagle3 as B, the target's own"),
         ("embedded tree:-1 via ngram", "A via B needs a model as A, got 'embedded tree:-1'"),
         ("embedded tree:", "tree:PARENTS needs integers as PARENTS, got ''"),
         ("embedded tree:-1,x", "tree:PARENTS needs integers as PARENTS, got '-1,x'"),

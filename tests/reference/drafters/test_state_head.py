@@ -1,5 +1,6 @@
 """Drafting with an EAGLE-3 head: lossless, on any family, and scored as it drafts."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -9,9 +10,11 @@ from eagle3_laboratory import random_tensors, safeailabs, tiny_target, written
 from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
 from plain_laws import plain_law
 from test_decoder_architectures import random_prompt, saved_pair
+from torch import Tensor
 
 import reference.scoring
 from reference.drafters.state_head import StateHeadDrafter
+from reference.drafters.trees import TreeDrafter, without_replacement
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked
 from reference.models.cached_model import CachedModel
@@ -63,13 +66,18 @@ def test_greedy_ids_are_the_targets_own_and_the_scores_tell_its_calls(
                 place += len(block.tokens)
 
 
+CHAIN, TREE = None, (-1, -1, 0, 1, 1)
+
+
 @pytest.mark.parametrize(
-    ("sampling", "drafting", "policy", "new_tokens"),
+    ("sampling", "drafting", "policy", "new_tokens", "shape"),
     [
-        (Sampling(), Sampling(), Fixed(2), 3),
-        (Sampling(0.7, top_p=0.9), Sampling(0.7, top_p=0.9), Fixed(2), 3),
-        (Sampling(), Sampling(0.0), Fixed(2), 4),
-        (Sampling(1.3, top_k=2), Sampling(2.0), Confidence(0.6, most=2), 3),
+        (Sampling(), Sampling(), Fixed(2), 3, CHAIN),
+        (Sampling(0.7, top_p=0.9), Sampling(0.7, top_p=0.9), Fixed(2), 3, CHAIN),
+        (Sampling(), Sampling(0.0), Fixed(2), 4, CHAIN),
+        (Sampling(1.3, top_k=2), Sampling(2.0), Confidence(0.6, most=2), 3, CHAIN),
+        (Sampling(), Sampling(), Fixed(2), 3, TREE),
+        (Sampling(0.7, top_p=0.9), Sampling(0.0), Fixed(2), 3, TREE),
     ],
     ids=str,
 )
@@ -78,11 +86,13 @@ def test_law_of_texts_drafted_by_a_head_is_the_targets(
     drafting: Sampling,
     policy: Policy,
     new_tokens: int,
+    shape: tuple[int, ...] | None,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     target = tiny_target(3)
-    drafter = head_drafter(target, drafting, tmp_path, drafted=2)
+    head = head_drafter(target, drafting, tmp_path, drafted=2)
+    drafter = head if shape is None else TreeDrafter(head, shape, without_replacement)
     prompt = (0, 1)
 
     def table(text: tuple[int, ...]) -> list[float]:
@@ -97,6 +107,51 @@ def test_law_of_texts_drafted_by_a_head_is_the_targets(
 
     law = walk_choices(monkeypatch, STRICT_ACCEPTANCE).law(run)
     require_equal(law, expected, tolerance=1e-9)
+
+
+@pytest.mark.parametrize("architecture", ["Llama", "Qwen3"])
+def test_greedy_ids_of_trees_are_the_targets_own_and_the_scores_tell_its_calls(
+    architecture: str, tmp_path: Path
+) -> None:
+    target, _ = saved_pair(architecture, tmp_path, 0)
+    # As wide as what the head drafts: paths go three tokens deep.
+    parents = (*[-1] * 20, *[3] * 20, *[19] * 20, *[20] * 20, *[45] * 20)
+    head = head_drafter(target, GREEDY, tmp_path / "head", drafted=20)
+    drafter = TreeDrafter(head, parents)
+    accepted = []
+    for length in (1, 5):
+        prompt = random_prompt(length, 0)
+        own = alone(target, prompt, GREEDY, Stopping(24)).tokens
+        found = speculate(target, drafter, prompt, GREEDY, Fixed(3), Stopping(24))
+        assert found.tokens == own
+        [scores] = score_text(target, drafter, prompt, own, Asked([GREEDY], [], 3), sampling=GREEDY)
+        place = 0
+        for block in found.blocks:
+            path = [int(scores.ratio[place + k, k]) for k in range(min(3, len(own) - place))]
+            assert block.accepted == min([*path, 0].index(0), len(own) - place - 1)
+            place += len(block.tokens)
+            accepted.append(block.accepted)
+    assert max(accepted) > 0
+
+
+def test_laws_in_a_tree_are_those_of_each_of_its_paths(tmp_path: Path) -> None:
+    target = tiny_target(7)
+    drafter = head_drafter(target, Sampling(), tmp_path, drafted=5)
+    text = [2, 5, 1, 4]
+    target.start(text)
+    drafter.start(text[:2], text)
+    tokens, parents = torch.tensor([1, 3, 2, 6, 0]), (-1, -1, 0, 1, 1)
+    levels = [[0, 1], [2, 3, 4]]
+
+    def logits(tokens: Tensor, parents: Sequence[int], levels: list[list[int]]) -> Tensor:
+        assert drafter.begin_tree(text, 3) is not None
+        return torch.cat([drafter.deepen(text, tokens, parents, level) for level in levels])
+
+    found = logits(tokens, parents, levels)
+    for row, path in enumerate([[0], [1], [0, 2], [1, 3], [1, 4]]):
+        alone_along = logits(tokens[path], range(-1, 1), [[place] for place in range(len(path))])
+        torch.testing.assert_close(found[row], alone_along[-1], rtol=1e-9, atol=1e-9)
+    assert len({tuple(row) for row in found.tolist()}) == 5
 
 
 @pytest.mark.parametrize("stretch", [2, 3, 40])
