@@ -33,8 +33,8 @@ ROOMS: dict[str, list[str]] = {
     "estimator": [
         "notices", "progress", "writing", "seeding", "intervals", "draft_model", "prompt_files",
         "prompt_datasets", "prompts", "kinds", "settings", "drafters", "rules", "loading", "ngrams",
-        "eagle3_training", "shapes", "costs", "runs", "traces", "profiles", "texts", "quality",
-        "validation", "generation", "comparison",
+        "head_training", "eagle3_training", "shapes", "costs", "runs", "traces", "profiles",
+        "texts", "quality", "validation", "generation", "comparison",
     ],
     "engines": [
         "counting", "scores", "engine", "settings", "serving", "observing", "kind", "servers",
