@@ -45,6 +45,8 @@ def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
 def save_eagle3(folder: Path, head: Eagle3) -> None:
     """Writes a head in SafeAILab's layout, as float16, each of the two files whole or not at all.
 
+    A head of a whole vocabulary has no map of ids; with one vLLM does not take it.
+
     Args:
       folder: made if it is not there.
       head: of one layer.
@@ -55,9 +57,13 @@ def save_eagle3(folder: Path, head: Eagle3) -> None:
         midlayer_name(key): (value.half() if value.is_floating_point() else value).cpu()
         for key, value in head.state_dict().items()
     }
-    marked = torch.zeros(shape.vocabulary, dtype=torch.bool)
-    marked[torch.arange(shape.draft_vocabulary) + tensors["d2t"]] = True
-    tensors = {name: each.contiguous() for name, each in tensors.items()} | {"t2d": marked}
+    if shape.draft_vocabulary == shape.vocabulary:
+        del tensors["d2t"]
+    else:
+        marked = torch.zeros(shape.vocabulary, dtype=torch.bool)
+        marked[torch.arange(shape.draft_vocabulary) + tensors["d2t"]] = True
+        tensors["t2d"] = marked
+    tensors = {name: each.contiguous() for name, each in tensors.items()}
     with whole_file(folder / WEIGHTS) as partial:
         save_file(tensors, partial, metadata={"format": "pt"})
     config = shape.body.to_diff_dict() | {

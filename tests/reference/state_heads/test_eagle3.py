@@ -15,6 +15,7 @@ from eagle3_laboratory import (
     speculators,
     written,
 )
+from safetensors.torch import load_file
 from test_decoder_architectures import VOCABULARY, saved_pair
 from torch import Tensor
 
@@ -151,6 +152,18 @@ def test_a_head_that_is_written_is_read_again(target: CachedModel, tmp_path: Pat
     assert again.taps == head.taps == tuple(LAYER_IDS)
     for key, value in head.state_dict().items():
         torch.testing.assert_close(again.state_dict()[key], value, rtol=1e-3, atol=1e-3)
+
+
+def test_a_head_of_the_whole_vocabulary_is_written_without_a_map(
+    target: CachedModel, tmp_path: Path
+) -> None:
+    """vLLM refuses one; a head of some ids needs it."""
+    for drafted, maps in ((VOCABULARY, set()), (DRAFTED, {"d2t", "t2d"})):
+        tensors = random_tensors(vocabulary=VOCABULARY, drafted=drafted)
+        written(tmp_path / "a", safeailabs(VOCABULARY, drafted, **TAPPED), tensors)
+        save_eagle3(tmp_path / "b", load_eagle3(tmp_path / "a", target.module, name="target"))
+        assert load_file(tmp_path / "b" / "model.safetensors").keys() & {"d2t", "t2d"} == maps
+        load_eagle3(tmp_path / "b", target.module, name="target")
 
 
 def without(name: str) -> Any:
