@@ -62,7 +62,8 @@ class Exports:
       takes none.
     scheduled: kinds of drafts that it schedules; None: all that it loads.
     lookup: at most γ tokens by lookup. Takes γ and the longest match; None: the engine has none.
-    suffix: at most γ tokens by suffix decoding. Takes γ and the tree's depth; None: likewise.
+    suffix: at most γ tokens by suffix decoding. Takes γ, the tree's depth, and whether other
+      requests' outputs count, too; None: likewise.
     tree: trees of drafts. Takes depth, the most children of a node, and nodes; None: likewise.
     """
 
@@ -73,7 +74,7 @@ class Exports:
     schedule: Callable[[Sequence[Range], Drafted], str] | None = None
     scheduled: frozenset[str] | None = None
     lookup: Callable[[int, int], str] | None = None
-    suffix: Callable[[int, int], str] | None = None
+    suffix: Callable[[int, int, bool], str] | None = None
     tree: Callable[[int, int, int], str] | None = None
 
 

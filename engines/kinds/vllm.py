@@ -74,15 +74,14 @@ def _lookup(gamma: int, longest: int) -> str:
     )
 
 
-def _suffix(gamma: int, depth: int) -> str:
-    return _flag(
-        {
-            "method": "suffix",
-            "num_speculative_tokens": gamma,
-            "suffix_decoding_max_tree_depth": depth,
-            "suffix_decoding_max_cached_requests": 0,
-        }
-    )
+def _suffix(gamma: int, depth: int, earlier: bool) -> str:
+    settings: dict[str, object] = {
+        "method": "suffix",
+        "num_speculative_tokens": gamma,
+        "suffix_decoding_max_tree_depth": depth,
+    }
+    # Outputs of as many requests as vLLM keeps unless told otherwise.
+    return _flag(settings if earlier else settings | {"suffix_decoding_max_cached_requests": 0})
 
 
 KIND = EngineKind(

@@ -58,6 +58,18 @@ class Needs:
     settings: ModelSettings
 
 
+@dataclass(frozen=True, slots=True)
+class SuffixTree:
+    """What servers are told of suffix decoding.
+
+    depth: of its trees.
+    earlier: whether outputs written before have one, too.
+    """
+
+    depth: int
+    earlier: bool = False
+
+
 class DrafterKind(ABC):
     """A drafter as a user named it; the class, its kind.
 
@@ -115,8 +127,8 @@ class DrafterKind(ABC):
         return None
 
     @property
-    def suffix_depth(self) -> int | None:
-        """How deep its tree is, where it is suffix decoding and nothing else."""
+    def suffixes(self) -> SuffixTree | None:
+        """What it is, where it is suffix decoding and nothing else."""
         return None
 
     def copies(self, tokenizer: Any) -> Copies | None:

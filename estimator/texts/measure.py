@@ -16,14 +16,16 @@ from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 
+from estimator.drafters.registry import parse_drafter
 from estimator.intervals import CONFIDENCE, rate, ratio_interval
+from estimator.loading.origins import file_stamps
+from estimator.logs.parts import Part, parts
 from estimator.profiles.drafting import Alpha, Drafting
 from estimator.profiles.profile import SCHEMA, VERSION, Profile, Setup
 from estimator.profiles.profile_file import write_profile
 from estimator.progress import SILENT, Progress
 from estimator.texts.counting import Counter
 from estimator.texts.journal import Journal, journal_path
-from estimator.texts.log import Part, parts
 from estimator.texts.request import MeasureTexts
 from estimator.texts.totals import Totals, nothing
 from reference.atomic.held import held
@@ -127,9 +129,11 @@ def _count(part: Part) -> Totals:
 def _key(request: MeasureTexts) -> str:
     """Returns a hash of everything that the counts depend on."""
     file = request.texts.stat()
+    kind = parse_drafter(request.draft)
     own = (request.draft, request.tokenizer, request.force, request.max_gamma)
+    read = [stamp for source in kind.sources for stamp in file_stamps(source)]
     of_file = (str(request.texts.resolve()), file.st_size, file.st_mtime_ns)
-    told = repr((own, request.skip_bad_lines, of_file, version("specplan")))
+    told = repr((own, read, request.skip_bad_lines, of_file, version("specplan")))
     return hashlib.sha256(told.encode()).hexdigest()
 
 

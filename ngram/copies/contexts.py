@@ -36,12 +36,13 @@ class Contexts:
         return before
 
 
-def contexts(texts: Texts, longest: int) -> Iterator[Contexts]:
+def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Contexts]:
     """Yields the contexts of 1, 2, … tokens, each of them inside one text.
 
     Args:
       texts: to look into.
       longest: how many tokens, at least 1.
+      shared: those of several texts are one; else each text has its own.
 
     Raises:
       ValueError: if so many and so different tokens are too many for one pass.
@@ -53,7 +54,7 @@ def contexts(texts: Texts, longest: int) -> Iterator[Contexts]:
     if 2 * place_bits + token_bits > _BITS:
         raise ValueError(f"a text must be shorter than 4 million tokens, got {int(lengths.max())}")
     # A context of no token is a text.
-    group = np.repeat(texts.starts, lengths)
+    group = np.repeat(np.zeros_like(texts.starts) if shared else texts.starts, lengths)
     last = np.zeros(len(tokens), dtype=np.bool_)
     last[texts.ends - 1] = True
     for length in range(1, longest + 1):

@@ -24,6 +24,7 @@ _PLACE_BITS = 32
 class Nodes:
     """The occurrences of all contexts of 1 to `depth` - 1 tokens, shape (M,) each.
 
+    depth: of the tree.
     places: where its last token is; those of a context together, ascending.
     first: index of its context's first.
     followed: how many occurrences up to this one were followed by their likeliest token so far.
@@ -34,6 +35,7 @@ class Nodes:
     at: by length - 1, the index of each place's occurrence, -1 where it is none.
     """
 
+    depth: int
     places: Integers
     first: Integers
     followed: Integers
@@ -82,27 +84,29 @@ class _Drafts:
         self.rest[rows] = other.rest[better]
 
 
-def suffixes(texts: Texts, *, max_gamma: int, depth: int = DEPTH) -> Copied:
-    """Returns what suffix decoding would draft before each token, from its own text alone.
+def suffixes(
+    texts: Texts, *, max_gamma: int, depth: int = DEPTH, earlier: Texts | None = None
+) -> Copied:
+    """Returns what suffix decoding would draft before each token.
 
     Args:
       texts: recorded.
       max_gamma: the longest draft, at least 1.
       depth: of the tree, at least 2.
+      earlier: outputs written before, without prompts; None: each text has itself alone.
     """
     places = texts.written
-    nodes = _nodes(texts, depth)
     inside = places > np.repeat(texts.starts, texts.lengths)
-    best = _Drafts.none(len(places))
-    for length in range(min(depth - 1, len(nodes.at)), 0, -1):
-        most = min(length, depth - length)
-        index = nodes.at[length - 1][places - 1]
-        rows = np.flatnonzero(inside & (index >= 0) & (most > best.expected + TIE))
-        rows = rows[index[rows] > nodes.first[index[rows]]]
-        if len(rows):
-            best.take(rows, _drafts(texts, nodes, index[rows] - 1, places[rows], most))
+    best = _best(texts, _nodes(texts, depth), places, inside, places - 1)
+    if earlier is not None:
+        texts, shift = earlier.before(texts), len(earlier.tokens)
+        places = places + shift
+        best.tail[best.tail >= 0] += shift
+        nodes = _nodes(texts, depth, shared=True)
+        others = _best(texts, nodes, places, inside, np.full(len(places), shift))
+        best.take(np.arange(len(places)), others)
     whole = np.flatnonzero(best.tail >= 0)
-    room = np.minimum(best.rest, np.repeat(texts.ends, texts.lengths) - places - best.stood)
+    room = np.minimum(best.rest, texts.end_after(places) - places - best.stood)
     best.stood[whole] += agreeing(
         texts, best.tail[whole], (places + best.stood)[whole], room[whole]
     )
@@ -110,8 +114,29 @@ def suffixes(texts: Texts, *, max_gamma: int, depth: int = DEPTH) -> Copied:
     return Copied(drafted, np.minimum(best.stood, drafted))
 
 
+def _best(
+    texts: Texts, nodes: Nodes, places: Integers, inside: NDArray[np.bool_], until: Integers
+) -> _Drafts:
+    """Returns the best draft before each place.
+
+    inside: whether a token of its text stands before it.
+    until: what its last tokens are sought before.
+    """
+    best = _Drafts.none(len(places))
+    for length in range(min(nodes.depth - 1, len(nodes.at)), 0, -1):
+        most = min(length, nodes.depth - length)
+        index = nodes.at[length - 1][places - 1]
+        rows = np.flatnonzero(inside & (index >= 0) & (most > best.expected + TIE))
+        rows = rows[index[rows] > nodes.first[index[rows]]]
+        node = nodes.before(index[rows], until[rows])
+        rows, node = rows[node >= 0], node[node >= 0]
+        if len(rows):
+            best.take(rows, _drafts(texts, nodes, node, places[rows], until[rows], most))
+    return best
+
+
 def _drafts(
-    texts: Texts, nodes: Nodes, node: Integers, places: Integers, most: int
+    texts: Texts, nodes: Nodes, node: Integers, places: Integers, until: Integers, most: int
 ) -> _Drafts:
     """Returns the drafts before some places from the nodes that they have reached."""
     drafts = _Drafts.none(len(places))
@@ -129,7 +154,9 @@ def _drafts(
         source = nodes.places[nodes.likeliest[now]] + 1
         child = nodes.child[nodes.likeliest[now]]
         once = (seen == 1) | (child < 0)
-        _end(drafts, rows[once], source[once], places, chance, standing, most - step)
+        left = np.minimum(texts.end_after(source[once]), until[rows[once]] + 1) - source[once]
+        rest = np.minimum(left, most - step)
+        _end(drafts, rows[once], source[once], rest, chance, standing)
         rows, source, child = (each[~once] for each in (rows, source, child))
         here = places[rows] + step
         inside = here < texts.end_after(places[rows])
@@ -139,7 +166,7 @@ def _drafts(
         drafts.expected[rows] += chance[rows]
         drafts.drafted[rows] += 1
         drafts.stood[rows] += standing[rows]
-        node[rows] = nodes.before(child, places[rows] - 1)
+        node[rows] = nodes.before(child, until[rows])
         rows = rows[node[rows] >= 0]
     return drafts
 
@@ -148,44 +175,42 @@ def _end(
     drafts: _Drafts,
     rows: Integers,
     source: Integers,
-    places: Integers,
+    rest: Integers,
     chance: Numbers,
     standing: NDArray[np.bool_],
-    most: int,
 ) -> None:
     """Ends drafts with a copy from where their context stood the only time before."""
-    rest = np.minimum(most, places[rows] - source)
     drafts.expected[rows] += chance[rows] * rest
     drafts.drafted[rows] += rest
     drafts.rest[rows] = rest
     drafts.tail[rows] = np.where(standing[rows], source, -1)
 
 
-def _nodes(texts: Texts, depth: int) -> Nodes:
-    """Returns the occurrences of all contexts that stand more than once in their text."""
+def _nodes(texts: Texts, depth: int, *, shared: bool = False) -> Nodes:
+    """Returns the contexts that stand more than once in a text; shared: in all of them."""
     parts: list[tuple[Integers, Integers, Integers]] = []
     at, total = [], 0
-    for alike in contexts(texts, depth):
+    for alike in contexts(texts, depth, shared=shared):
         parts.append((alike.places, alike.first + total, alike.index + total))
         at.append(np.where(alike.index >= 0, alike.index + total, -1))
         total += len(alike.places)
         if len(alike.places) == 0:
             break
     places, first = (np.concatenate([part[i] for part in parts]) for i in (0, 1))
-    child = np.full(total, -1)
+    child, ended = np.full(total, -1), np.zeros(total, dtype=np.bool_)
     done = 0
     for length, (here, _, _) in enumerate(parts[:-1]):
         following = np.minimum(here + 1, len(texts.tokens) - 1)
-        # The context with the next token is one of the same text, or of none.
         reached = at[length + 1][following]
-        ends = here + 1 >= texts.end_after(here)
-        child[done : done + len(here)] = np.where(ends, -1, reached)
+        rows = slice(done, done + len(here))
+        ended[rows] = here + 1 >= texts.end_after(here)
+        child[rows] = np.where(ended[rows], -1, reached)
         done += len(here)
-    count = np.where(child >= 0, child - first[np.maximum(child, 0)] + 1, 1)
+    count = np.where(child >= 0, child - first[np.maximum(child, 0)] + 1, ~ended)
     # Cumulative maxima inside each context: contexts come one after another.
     above = first << _PLACE_BITS
     followed = np.maximum.accumulate(above + count) - above
     begun = np.arange(total) == first
     record = begun | (count > np.concatenate(([0], followed[:-1])))
     likeliest = np.maximum.accumulate(np.where(record, np.arange(total), 0))
-    return Nodes(places, first, followed, likeliest, child, above | places, at)
+    return Nodes(depth, places, first, followed, likeliest, child, above | places, at)

@@ -34,6 +34,15 @@ class Texts:
         ends = np.cumsum(prompts + outputs)
         return cls(np.fromiter(whole, np.int64, int(ends[-1])), ends, ends - outputs)
 
+    def before(self, others: Texts) -> Texts:
+        """Returns these texts and others after them."""
+        shift = len(self.tokens)
+        return Texts(
+            np.concatenate([self.tokens, others.tokens]),
+            np.concatenate([self.ends, others.ends + shift]),
+            np.concatenate([self.outputs, others.outputs + shift]),
+        )
+
     @property
     def starts(self) -> Integers:
         """Where each text begins, shape (texts,)."""

@@ -3,8 +3,11 @@
 The speculation of SuffixDecoding (Oliaro et al. 2024, §4): every suffix of the text that stood
 before drafts its likeliest continuation, and the one that expects most of its tokens to stand is
 taken. How often a token followed estimates its chance to stand; a suffix of n tokens drafts n
-tokens at most, and both together are no longer than the tree is deep.
+tokens at most, and both together are no longer than the tree is deep. Outputs written before have
+a tree of their own, whose speculation is taken where it expects more than the text's own.
 """
+
+from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +17,8 @@ DEPTH, LEAST_CHANCE = 24, 0.1
 MOST_DEPTH = 256
 # What a longer draft must gain, so that no rounding chooses.
 TIE = 1e-9
+# No token: an earlier output ends.
+END = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +38,25 @@ class Suffixes:
     A text that grows costs work in proportion to its growth, one that shrinks to what it lost.
     """
 
-    def __init__(self, depth: int) -> None:
+    def __init__(self, depth: int, earlier: Suffixes | None = None) -> None:
         """Makes an index of an empty text.
 
         Args:
           depth: of the tree: how many tokens a suffix and its continuation have together, at least
             2.
+          earlier: of outputs written before, of the same depth; None: there are none.
         """
         self.depth = depth
+        self._earlier = earlier
         self._text: list[int] = []
         self._places: dict[int, list[int]] = {}
+
+    @classmethod
+    def of_outputs(cls, outputs: Sequence[Sequence[int]], depth: int) -> Suffixes:
+        """Returns the index of outputs written before, in their order."""
+        index = cls(depth)
+        index.update([token for output in outputs for token in (*output, END)])
+        return index
 
     def update(self, text: Sequence[int]) -> None:
         """Makes it the index of another text.
@@ -65,14 +79,24 @@ class Suffixes:
         """Returns what is expected to follow; nothing where the last token is new."""
         if not self._text:
             return NONE
-        *before, _ = self._places[self._text[-1]]
+        own = self._after(self._text, self._places[self._text[-1]][:-1])
+        if self._earlier is None:
+            return own
+        before = self._earlier._places.get(self._text[-1], [])
+        other = self._earlier._after(self._text, before)
+        return other if other.expected > own.expected + TIE else own
+
+    def _after(self, text: Sequence[int], places: Sequence[int]) -> Speculation:
+        """Returns what follows a text by this index, where its last token stands at some places."""
         best, length = NONE, 1
-        by_length: list[list[int]] = []
-        while before and length < self.depth:
-            by_length.append(before)
-            token = self._text[-length - 1] if length < len(self._text) else None
-            before = [
-                place for place in before if place >= length and self._text[place - length] == token
+        by_length: list[Sequence[int]] = []
+        while places and length < self.depth:
+            by_length.append(places)
+            token = text[-length - 1] if length < len(text) else None
+            places = [
+                place
+                for place in places
+                if place >= length and self._text[place - length] == token
             ]
             length += 1
         for length in range(len(by_length), 0, -1):
@@ -86,20 +110,20 @@ class Suffixes:
     def _likeliest(self, places: Sequence[int], most: int) -> Speculation:
         """Returns the continuation by the most frequent token after these places, and so on."""
         tokens: list[int] = []
-        chance, expected, end = 1.0, 0.0, len(self._text) - 1
+        chance, expected, last = 1.0, 0.0, len(self._text) - 1
         while len(tokens) < most:
-            places = [place + 1 for place in places if place < end]
+            places = [place + 1 for place in places if place < last]
             if not places:
                 break
             counts: dict[int, int] = {}
-            likeliest = self._text[places[0]]
+            likeliest, often = END, 0
             for place in places:
                 token = self._text[place]
                 counts[token] = counts.get(token, 0) + 1
                 # Of those as frequent the first that was so.
-                if counts[token] > counts[likeliest]:
-                    likeliest = token
-            chance *= counts[likeliest] / len(places)
+                if counts[token] > often and token != END:
+                    likeliest, often = token, counts[token]
+            chance *= often / len(places)
             if chance < LEAST_CHANCE - TIE:
                 break
             tokens.append(likeliest)

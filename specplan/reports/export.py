@@ -10,6 +10,7 @@ from engines.registry import exports_of, listed, names_of
 
 if TYPE_CHECKING:
     from engines.kind import Drafted
+    from estimator.drafters.kind import SuffixTree
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
 
@@ -74,8 +75,8 @@ def export_drafter(
         parsed = parse_drafter(drafter)
         if parsed.lookup_length is not None:
             return export_lookup(server, gamma=gamma, longest=parsed.lookup_length)
-        if parsed.suffix_depth is not None:
-            return export_suffix(server, gamma=gamma, depth=parsed.suffix_depth)
+        if parsed.suffixes is not None:
+            return export_suffix(server, gamma=gamma, tree=parsed.suffixes)
         if parsed.served is None and gamma > 0:
             raise ValueError(f"--export needs a draft model, got a profile of {drafter}")
         draft = replace(draft, name=parsed.served or draft.name)
@@ -138,13 +139,13 @@ def export_lookup(server: str, *, gamma: int, longest: int) -> str:
     return lookup(gamma, longest)
 
 
-def export_suffix(server: str, *, gamma: int, depth: int) -> str:
+def export_suffix(server: str, *, gamma: int, tree: SuffixTree) -> str:
     """Returns what makes an engine draft at most gamma tokens by suffix decoding, ready to paste.
 
     Args:
       server: one of `exported_to`.
       gamma: drafted tokens per block; 0 gives a comment that says to draft nothing.
-      depth: of the tree.
+      tree: what suffixes are sought in.
 
     Raises:
       ValueError: if the engine has no suffix decoding; the message lists those that have.
@@ -155,4 +156,4 @@ def export_suffix(server: str, *, gamma: int, depth: int) -> str:
         raise ValueError(f"--export of suffix decoding must be one of {known}, got {server}")
     if gamma == 0:
         return "# gamma is 0: run the target without a draft"
-    return suffix(gamma, depth)
+    return suffix(gamma, tree.depth, tree.earlier)

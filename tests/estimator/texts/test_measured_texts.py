@@ -10,10 +10,15 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_llama
 
+from estimator.drafters.kind import Beside
+from estimator.drafters.registry import parse_drafter
+from estimator.logs import parts as log
+from estimator.logs.earlier import earlier_outputs
 from estimator.profiles.alphas import measured_alpha
+from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
 from estimator.runs.arms import Subject
-from estimator.texts import log
+from estimator.settings import ModelSettings
 from estimator.texts.journal import journal_path
 from estimator.texts.measure import TextsMeasurement, measure
 from estimator.texts.request import MeasureTexts
@@ -63,8 +68,30 @@ def many(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("name", DRAFTERS)
 def test_alpha_and_replay_are_those_that_the_greedy_model_tells(name: str, tmp_path: Path) -> None:
+    require_alike(name, DRAFTERS[name](), tmp_path)
+
+
+def test_drafts_from_earlier_outputs_are_those_that_the_greedy_model_tells(tmp_path: Path) -> None:
+    target = tiny_llama(seed=3)
+    output = decode(
+        target, PROMPTS[0], sampling=Sampling(0.0), stopping=Stopping(20),
+        generator=torch.Generator(),
+    ).tokens  # fmt: skip
+    earlier = written(
+        tmp_path / "earlier.jsonl",
+        [{"prompt": [7], "output": list(output[:9])}, {"prompt": [], "output": list(output[5:])}],
+    )
+    name = f"suffix:12:{earlier}"
+    made = parse_drafter(name).load(Beside(target, None, ModelSettings()))
+    found = require_alike(name, made(Sampling(0.0)), tmp_path)
+    own = measured(tmp_path / "log.jsonl", drafts=("suffix:12",)).profile
+    assert found.alpha.value > own.alpha.value
+
+
+def require_alike(name: str, drafter: Drafter, tmp_path: Path) -> Profile:
+    """Fails unless texts tell what the model that wrote them does; returns what they tell."""
     target, stopping = tiny_llama(seed=3), Stopping(TOKENS)
-    subject = Subject(target, DRAFTERS[name](), Sampling(0.0), stopping, STRICT)
+    subject = Subject(target, drafter, Sampling(0.0), stopping, STRICT)
     texts = [
         decode(
             target, prompt, sampling=Sampling(0.0), stopping=stopping, generator=torch.Generator()
@@ -83,6 +110,7 @@ def test_alpha_and_replay_are_those_that_the_greedy_model_tells(name: str, tmp_p
     assert 0 < found.alpha.value < 1
     assert found.alpha == measured_alpha(traces)
     assert found.drafting().blocks == replayed_blocks(traces, GAMMA)
+    return found
 
 
 def test_the_mean_over_sampled_texts_is_the_acceptance(tmp_path: Path) -> None:
@@ -187,7 +215,7 @@ GOOD = {"prompt": [1, 2], "output": [1, 2, 1, 2]}
         ('{"prompt": [1], "output": "\\ud800"}', "line 2: "),
         ('{"prompt": [1], "output": [2, -1]}', "line 2: output must be ids of at least 0, got -1"),
         ('{"prompt": [9999], "output": [2]}',
-         "line 2: prompt must be ids of the tokenizer embedded, below 2048, got 9999"),
+         "line 2: prompt must be ids of the tokenizer, below 2048, got 9999"),
     ],
 )  # fmt: skip
 def test_a_bad_line_is_refused_by_its_number_or_left_out(
@@ -239,6 +267,9 @@ def test_a_table_is_read_as_lines_are(many: Path, tmp_path: Path) -> None:
         ({"drafts": ("lookup", "suffix")}, "draft must be given once with texts, got 2"),
         ({"drafts": ("ngram",)}, "draft ngram needs the tokenizer of the texts, got none"),
         ({"drafts": ("suffix:1",)}, r"draft suffix:N needs an N in 2\.\.256, got 'suffix:1'"),
+        ({"drafts": ("suffix:-3",)}, r"draft suffix:N needs a positive integer N, got 'suffix:-3'"),
+        ({"drafts": ("suffix:8:",)}, "draft suffix:N: needs a file after the colon, got 'suffix:8"),
+        ({"drafts": ("suffix:none",)}, "draft suffix:FILE must be an existing file, got none"),
     ],
 )
 def test_what_cannot_be_measured_is_refused(
@@ -246,6 +277,29 @@ def test_what_cannot_be_measured_is_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         measured(written(tmp_path / "log.jsonl", [GOOD]), **given)
+
+
+def test_what_earlier_outputs_cannot_be_is_refused(tmp_path: Path) -> None:
+    path, earlier = written(tmp_path / "log.jsonl", [GOOD]), tmp_path / "earlier.jsonl"
+    for text, message in (
+        ("", "draft suffix:FILE must hold an output, got none in"),
+        ('{"prompt": [1], "output": [-1]}', "earlier.jsonl line 1: output must be ids of at least"),
+    ):
+        earlier.write_text(text)
+        with pytest.raises(ValueError, match=message):
+            measured(path, drafts=(f"suffix:{earlier}",))
+    with pytest.raises(ValueError, match="must not be read from the texts that it drafts for"):
+        measured(path, drafts=(f"suffix:{path}",))
+
+
+def test_the_last_outputs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("estimator.logs.earlier.MOST_TOKENS", 5)
+    lines = [{"prompt": [9], "output": [number] * 3} for number in range(4)]
+    path = written(tmp_path / "log.jsonl", [*lines, {"prompt": [], "output": [7, 8]}])
+    assert earlier_outputs(path, None) == [[3, 3, 3], [7, 8]]
+    assert earlier_outputs(written(path, [{"prompt": [], "output": list(range(9))}]), None) == [
+        [4, 5, 6, 7, 8]
+    ]
 
 
 def test_a_log_without_a_text_is_refused(tmp_path: Path) -> None:

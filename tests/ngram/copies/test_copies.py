@@ -83,6 +83,19 @@ def test_suffixes_are_those_of_the_drafter(seed: int) -> None:
         assert listed(found) == expected
 
 
+@pytest.mark.parametrize("seed", range(60))
+def test_suffixes_of_earlier_outputs_are_those_of_the_drafter(seed: int) -> None:
+    pairs, outputs = random_pairs(seed), [output for _, output in random_pairs(seed + 1)]
+    earlier = Texts.of([((), output) for output in outputs])
+    for depth in (2, 3, 5, 24):
+        found = suffixes(Texts.of(pairs), max_gamma=LONGEST, depth=depth, earlier=earlier)
+        before = Suffixes.of_outputs(outputs, depth)
+        expected = [
+            each for pair in pairs for each in by_place([pair], indexed(Suffixes(depth, before)))
+        ]
+        assert listed(found) == expected
+
+
 def test_ngrams_are_those_of_the_greedy_drafter() -> None:
     rows = Rows(trained_model(random_texts(1, words=3, texts=20), 3), Vocabulary(4, end=3))
     drafter = NgramDrafter(rows, Sampling(0.0), device=torch.device("cpu"), name="ngram")

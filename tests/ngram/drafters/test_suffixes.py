@@ -5,10 +5,18 @@ import pytest
 from ngram.drafters.suffixes import Suffixes
 
 
-def speculated(text: str, depth: int = 24) -> tuple[str, float]:
-    """Returns the speculation after a text whose tokens are its characters."""
-    index = Suffixes(depth)
-    index.update([ord(character) for character in text])
+def ids(text: str) -> list[int]:
+    return [ord(character) for character in text]
+
+
+def speculated(text: str, depth: int = 24, earlier: str = "") -> tuple[str, float]:
+    """Returns the speculation after a text whose tokens are its characters.
+
+    earlier: outputs, apart by spaces.
+    """
+    before = Suffixes.of_outputs([ids(output) for output in earlier.split()], depth)
+    index = Suffixes(depth, before if earlier else None)
+    index.update(ids(text))
     found = index.speculation()
     return "".join(map(chr, found.tokens)), found.expected
 
@@ -36,6 +44,32 @@ def speculated(text: str, depth: int = 24) -> tuple[str, float]:
 def test_the_likeliest_continuation_is_drafted(text: str, draft: str, expected: float) -> None:
     found = speculated(text)
     assert found == (draft, pytest.approx(expected))
+
+
+@pytest.mark.parametrize(
+    ("text", "earlier", "draft", "expected"),
+    [
+        # What is new in the text is known from before; what neither has is not.
+        ("ab", "abcd", "cd", 2),
+        ("abz", "abcd", "", 0),
+        # A suffix reaches into no other output, and a draft beyond none.
+        ("xab", "xa bcd", "c", 1),
+        ("ab", "abc def", "c", 1),
+        # An output that ends there is an occurrence without a continuation.
+        ("a", "xa ya ab", "b", 1 / 3),
+        ("a", "xa", "", 0),
+        # The text itself goes before where both promise as much, and else the surer one.
+        ("abcab", "abxy", "ca", 2),
+        ("abca", "abxy", "b", 1),
+        ("acabacxa", "xab xab", "b", 1),
+        # Among followers as frequent it is the one that was so first.
+        ("a", "ac ab ad ab ac", "b", 0.4),
+    ],
+)
+def test_outputs_written_before_draft_where_they_promise_more(
+    text: str, earlier: str, draft: str, expected: float
+) -> None:
+    assert speculated(text, earlier=earlier) == (draft, pytest.approx(expected))
 
 
 def test_suffix_and_continuation_are_no_longer_than_the_tree_is_deep() -> None:

@@ -14,6 +14,7 @@ import pytest
 
 from engines.kind import Drafted
 from engines.registry import exports_of, names_of
+from estimator.drafters.kind import SuffixTree
 from reference.models.embedded import weights_folder
 from simulator.choice.schedule import Range
 from simulator.cost.draft_shape import DraftKind
@@ -257,13 +258,17 @@ def test_vllm_itself_takes_what_is_exported(tmp_path: Path) -> None:
 
 
 def test_suffix_decoding_is_exported_where_it_is_served() -> None:
-    config = json.loads(shlex.split(export_suffix("vllm", gamma=8, depth=24))[1])
-    assert config == {
+    own = {
         "method": "suffix",
         "num_speculative_tokens": 8,
         "suffix_decoding_max_tree_depth": 24,
         "suffix_decoding_max_cached_requests": 0,
     }
-    assert export_suffix("vllm", gamma=0, depth=24).startswith("# gamma is 0")
+    # With outputs of other requests vLLM keeps as many as it does anyway.
+    shared = {key: value for key, value in own.items() if not key.endswith("requests")}
+    for earlier, config in ((False, own), (True, shared)):
+        flags = export_suffix("vllm", gamma=8, tree=SuffixTree(24, earlier=earlier))
+        assert json.loads(shlex.split(flags)[1]) == config
+    assert export_suffix("vllm", gamma=0, tree=SuffixTree(24)).startswith("# gamma is 0")
     with pytest.raises(ValueError, match="--export of suffix decoding must be one of vllm, got"):
-        export_suffix("sglang", gamma=8, depth=24)
+        export_suffix("sglang", gamma=8, tree=SuffixTree(24))
