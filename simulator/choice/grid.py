@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.plan import DEFAULT_MAX_GAMMA, DEFAULT_NEAR, Plan, plan
 from simulator.choice.schedule import Range, schedule
 from simulator.cost.pricing import Pricing
-from simulator.cost.read_again import ReadAgain
+from simulator.cost.read_again import reading_again
 
 if TYPE_CHECKING:
     from simulator.choice.in_doubt import DoubtfulPlan
@@ -28,7 +28,7 @@ class PlanRequest:
       draft's configuration states is evaluated where none is asked for.
     gain_certain: whether measured speed-ups say that speculation gains; None: they do not say.
     reads_again: whether the target, which has recurrent layers, reads what stands of a block again
-      after a rejection; no cost is then in doubt.
+      after a rejection.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -94,8 +94,7 @@ def _row(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Row:
     if price.load is not None:
         acceptance = acceptance.at_context(price.load.context)
     if request.reads_again:
-        cost = ReadAgain(price.cost, acceptance.rejected)
-        price = replace(price, cost=cost, posterior=None, point=None)
+        price = reading_again(price, acceptance.rejected)
     planned = _planned(request, acceptance, price)
     if price.posterior is None or price.point is None:
         return Row(planned, price, gain_certain=request.gain_certain)

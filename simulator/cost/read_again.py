@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.cost.altered import Altered
+from simulator.cost.machine import Drafting, LoadPoint, Machine
+from simulator.cost.parameters import Work
+from simulator.cost.parametric_cost import ParametricCost
+from simulator.cost.posterior import infer
+from simulator.cost.pricing import Pricing
 from simulator.numerics.arguments import integers
+
+# From γ to the chance that a block ends with a rejection behind 0, …, γ - 1 accepted tokens,
+# shape (γ,).
+Rejected = Callable[[int], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +28,10 @@ class ReadAgain(Altered):
         t(γ) = t_0(γ) + Σ_{a<γ} P(rejected behind a accepted tokens) · t_p(a + 1)
 
     alone: prices blocks of a target that is cut back at no cost, t_0, and its passes, t_p.
-    rejected: from γ to the chance that a block ends with a rejection behind 0, …, γ - 1 accepted
-      tokens, shape (γ,).
+    rejected: how often blocks are.
     """
 
-    rejected: Callable[[int], NDArray[np.float64]]
+    rejected: Rejected
 
     def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
         lengths = integers("gamma", gamma)
@@ -35,3 +43,48 @@ class ReadAgain(Altered):
             )
             again[lengths == length] = self.rejected(length) @ passes
         return np.asarray(self.alone.checking_seconds(lengths) + again)[()]
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingAgain(Machine):
+    """The same of a machine whose parameters are in doubt; its runs read again, too.
+
+    alone: a machine whose target is cut back at no cost.
+    rejected: how often blocks are.
+    """
+
+    alone: Machine
+    rejected: Rejected
+
+    def plain_work(self, load: LoadPoint) -> Work:
+        return self.alone.plain_work(load)
+
+    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+        return self.alone.drafting_work(load, drafting)
+
+    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+        found = self.alone.checking_work(load, drafting)
+        # A block that verifies its first token alone has drafted nothing that could be rejected.
+        chances = self.rejected(min(drafting.gamma, drafting.new_tokens - 1))
+        for accepted, chance in enumerate(chances):
+            found = found.plus(self._pass(load, accepted + 1), float(chance))
+        return found
+
+    def prompt_work(self, load: LoadPoint) -> Work:
+        return self.alone.prompt_work(load)
+
+    def _pass(self, load: LoadPoint, tokens: int) -> Work:
+        """Returns the work of a pass over some tokens of every sequence, without a block's own."""
+        block = self.alone.checking_work(load, Drafting(1, verified=tokens))
+        least = self.alone.checking_work(load, Drafting(1, verified=1))
+        return block.plus(least, -1).plus(self.alone.plain_work(load), 1)
+
+
+def reading_again(price: Pricing, rejected: Rejected) -> Pricing:
+    """Returns a pricing whose target reads what stands of a block once more."""
+    if price.posterior is None or price.point is None:
+        return replace(price, cost=ReadAgain(price.cost, rejected))
+    known = price.posterior
+    posterior = infer(ReadingAgain(known.machine, rejected), known.prior, known.runs)
+    cost = ParametricCost.of(posterior, price.point)
+    return replace(price, cost=cost, posterior=posterior)

@@ -1,15 +1,25 @@
 """Reading what stands again after a rejection: priced as drawing every block says."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from served_machines import SERVED
 
 from simulator.acceptance.by_position import ByPosition
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.recorded import Recorded
 from simulator.acceptance.replay import block_lengths
+from simulator.choice.grid import PlanRequest, plans
 from simulator.cost.curves import CostModel
+from simulator.cost.machine import Drafting, LoadPoint
+from simulator.cost.parametric_cost import ParametricCost
+from simulator.cost.posterior import infer
+from simulator.cost.pricing import Pricing
+from simulator.cost.published_prior import Traits, published_prior
 from simulator.cost.ratio import Ratio
-from simulator.cost.read_again import ReadAgain
+from simulator.cost.read_again import ReadAgain, ReadingAgain
+from simulator.cost.runs import Run
 
 TARGET = {1: 0.010, 2: 0.013, 4: 0.014, 8: 0.021}
 COST = CostModel(target_seconds=TARGET, draft_seconds=0.001, overhead_seconds=0.002)
@@ -39,3 +49,38 @@ def test_rejections_of_a_recorded_text_are_those_of_its_blocks() -> None:
     blocks = {g: tuple(block_lengths(rates, g) / len(rates)) for g in (1, 2, 3)}
     found = Recorded(0.6, blocks).rejected(3)
     np.testing.assert_allclose(found, [0.4, 0.24, 0.144], atol=2e-3)
+
+
+LOAD, PRIOR = LoadPoint(1000), published_prior(Traits("vllm", "EAGLE"))
+OFTEN = Iid(0.7)
+
+
+def test_a_machine_in_doubt_reads_again_as_its_cost_does() -> None:
+    again = ParametricCost(ReadingAgain(SERVED, OFTEN.rejected), LOAD, PRIOR.logs)
+    alone = ParametricCost(SERVED, LOAD, PRIOR.logs)
+    gammas = np.arange(6)
+    expected = ReadAgain(alone, OFTEN.rejected).block_seconds(gammas)
+    np.testing.assert_allclose(again.block_seconds(gammas), expected, rtol=1e-12)
+    assert expected[3] > alone.block_seconds(3)
+
+
+def test_what_is_in_doubt_stays_so_and_measured_runs_hold_their_second_readings() -> None:
+    length = float(OFTEN.tokens_per_call(3))
+    seconds = ReadingAgain(SERVED, OFTEN.rejected).token_work(LOAD, Drafting(3), length)
+    runs = [
+        Run(LOAD, SERVED.token_work(LOAD, None, 1).seconds(PRIOR.logs)),
+        Run(LOAD, seconds.seconds(PRIOR.logs), Drafting(3), length),
+    ]
+    request = PlanRequest(
+        (OFTEN,), (Pricing.of_doubt(infer(SERVED, PRIOR, runs), LOAD),), gamma=3, max_gamma=6
+    )
+    cut_back, again = (
+        plans(replace(request, reads_again=reads_again))[0] for reads_again in (False, True)
+    )
+    measured = runs[0].seconds_per_token / runs[1].seconds_per_token
+    for row in (cut_back, again):
+        assert row.doubt is not None
+        assert row.doubt.speed_up.low[2] < measured < row.doubt.speed_up.high[2]
+    # Of what the machine is known to do no run says otherwise.
+    assert again.doubt is not None
+    assert again.doubt.speed_up.middle[2] == pytest.approx(measured, rel=1e-6)
