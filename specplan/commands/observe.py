@@ -87,6 +87,8 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
         basis = Basis(counted=True, c_hat_is_c=row.price.c_hat is None)
         data["plan"] = plan_json(row, basis)
         text += "\n\n" + plan_text(row, basis)
+    elif reading.output is None:
+        text += "\n\nAdd --c C, or --target-ms MS --draft-ms MS, to plan every gamma with it."
     if run is not None:
         text += "\n" + folded(run_text(run))
     if reading.output is not None:
@@ -185,8 +187,8 @@ def _follow(reading: Followed, asking: Asked) -> None:
             click.echo(f"{clock}  no drafts")
             continue
         row = _planned(observation, asking)
-        best = "" if row is None else f"  best gamma {row.plan.optimal_gamma}"
-        click.echo(observation_line(observation, clock=clock) + best)
+        advised = "" if row is None else f"  advised gamma {row.advised_gamma}"
+        click.echo(observation_line(observation, clock=clock) + advised)
 
 
 def _written(observation: Observation, reading: Observed, asking: Asked) -> str:

@@ -105,6 +105,11 @@ def _flags_of_context(rows: Sequence[Row], asking: Asked, server: str) -> str:
         sampling=asking.stated.draft_sampling,
         verification=asking.stated.verification,
     )
+    if load is None and asking.drafter is None and gamma > 0:
+        warn(
+            "--export is for a draft model: these costs do not tell a head from one, which "
+            "--draft-config (with --target-config and --gpu) does"
+        )
     if row.plan.extrapolated_at(gamma):
         warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
     return flags

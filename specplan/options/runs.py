@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _SPEEDS = ("tpot", "tps", "total_tps")
 _ACCEPTED = ("length", "rates", "accepted")
+_ALIASES = {"K": "gamma", "k": "gamma"}
 _KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context")
 
 
@@ -44,9 +45,9 @@ def parse_runs(
 def parse_run(text: str) -> Run:
     """Returns the run of "KEY=VALUE,...".
 
-    gamma; one of tpot (ms a token), tps (tokens/s of one sequence) and total_tps (of all); beyond
-    gamma 0 one of length, rates (R/R/..., counting all drafts) and accepted (a share, or A/B of
-    drafted tokens); batch (default 1) and context. In place of time and length, file: what
+    gamma, or K; one of tpot (ms a token), tps (tokens/s of one sequence) and total_tps (of all);
+    beyond gamma 0 one of length, rates (R/R/..., counting all drafts) and accepted (a share, or
+    A/B of drafted tokens); batch (default 1) and context. In place of time and length, file: what
     `specplan observe` reads; gamma and batch, too, where it tells them.
 
     Raises:
@@ -74,6 +75,7 @@ def _pairs(text: str) -> dict[str, str]:
     stated: dict[str, str] = {}
     for part in text.split(","):
         key, equals, value = (each.strip() for each in part.partition("="))
+        key = _ALIASES.get(key, key)
         if not equals or key not in _KEYS:
             raise ValueError(f"must be KEY=VALUE,... with keys {', '.join(_KEYS)}, got {part!r}")
         if key in stated:

@@ -26,11 +26,8 @@ def advice(plan: Plan, *, gain_certain: bool | None = None) -> list[str]:
             "Do not speculate: no gain is certain. On average gamma "
             f"{plan.optimal_gamma} is best, with {best:.2f} times the speed of the target alone."
         ]
-    elif plan.gamma == plan.optimal_gamma:
-        lines = [*_recommendation(plan), *_tolerance(plan), *_observed(plan)]
     else:
-        best = plan.curve.improvement_factor[plan.optimal_gamma - 1]
-        lines = [f"The best gamma is {plan.optimal_gamma}, with {best:.2f} times the speed."]
+        lines = [*_recommendation(plan), *_tolerance(plan), *_observed(plan)]
     if plan.gamma != plan.optimal_gamma:
         lines.append(f"Gamma {plan.gamma} gives {_gain(plan)}")
     if plan.tokens_per_second is not None:
@@ -45,13 +42,16 @@ def advice(plan: Plan, *, gain_certain: bool | None = None) -> list[str]:
 
 def _recommendation(plan: Plan) -> list[str]:
     """Says what to draft: the smallest gamma near the best, and what that saves from."""
-    best = f"gamma {plan.optimal_gamma} ({plan.improvement_factor:.2f} times)"
+    factor = plan.curve.improvement_factor[plan.optimal_gamma - 1]
+    best = f"gamma {plan.optimal_gamma} ({factor:.2f} times)"
     share = f"{100 * plan.near:g} %"
     if plan.gamma_near == 0:
         return [f"Not worth a draft: the best is {best}, within {share} of none at all."]
     tokens = "1 token" if plan.gamma_near == 1 else f"{plan.gamma_near} tokens"
     if plan.gamma_near == plan.optimal_gamma:
-        return [f"Draft {tokens} per block: {_gain(plan)}"]
+        if plan.gamma == plan.optimal_gamma:
+            return [f"Draft {tokens} per block: {_gain(plan)}"]
+        return [f"Draft {tokens} per block: {factor:.2f} times the speed of the target alone."]
     near = plan.curve.improvement_factor[plan.gamma_near - 1]
     return [
         f"Draft {tokens} per block: {near:.2f} times the speed of the target alone,",

@@ -69,7 +69,7 @@ def test_a_live_server_is_read_and_planned_for() -> None:
     plan = data["plan"]
     assert plan["acceptance"]["observed_gamma"] == 3
     assert [row["extrapolated"] for row in plan["curve"][:4]] == [False, False, False, True]
-    assert f"The best gamma is {plan['optimal_gamma']}" in text
+    assert f"Draft {plan['gamma_near']} tokens per block" in text
     words = " ".join(text.split())
     assert "vLLM 0.32.0 with M: 1000 drafts, 3000 tokens drafted, 1500 accepted since" in words
     assert "positions differ by more than chance" in words
@@ -128,7 +128,7 @@ def test_following_prints_a_line_an_interval_and_says_of_restarts() -> None:
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
     assert "100 drafts  1.75 tokens a call  by position 0.500 0.250  alpha_iid 0.50 [" in lines[0]
-    assert "best gamma" in lines[0]
+    assert "advised gamma" in lines[0]
     assert "100 drafts" in lines[1]
     assert "40 drafts" in lines[2]
     assert "no drafts" in lines[3]

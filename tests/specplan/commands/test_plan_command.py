@@ -151,7 +151,7 @@ def test_what_verification_is_taken_to_cost_is_said(costs: str, verification: st
         (f"{EIGHT} --near 0", "Draft 8 tokens per block: 3.09 times the speed"),
         ("--alpha 0.1 --c 0.3 --gamma 2", "Do not speculate"),
         ("--alpha 0.1 --c 0.3 --gamma 2", "Gamma 2 gives 0.69 times the speed of the target alone"),
-        (f"--alpha 0.8 {MS} --gamma 2", "The best gamma is 6, with"),
+        (f"--alpha 0.8 {MS} --gamma 2", "Draft 6 tokens per block: "),
         (f"--alpha 0.8 {MS} --gamma 2", "Gamma 2 gives 2.09 times the speed"),
         (f"--alpha 0.8 {MS} --gamma 2", "without a draft 52.6."),
         (RISING, "Acceptances are not i.i.d.: with this alpha at every position tokens per"),

@@ -86,6 +86,7 @@ def test_acceptance_may_be_stated_beside_runs() -> None:
     ("text", "seconds", "length"),
     [
         ("gamma=3,tpot=4.1,length=2.85", 4.1e-3, 2.85),
+        ("K=3,tpot=4.1,length=2.85", 4.1e-3, 2.85),
         ("gamma=3,tps=250,rates=0.8/0.6/0.4", 4e-3, 2.8),
         ("gamma=4,total_tps=2000,batch=8,accepted=300/400", 4e-3, 4.0),
         ("gamma=2,tpot=5,accepted=50%", 5e-3, 2.0),
