@@ -151,6 +151,7 @@ def main() -> None:
         "--layers", type=int, help="Draft by so many of the target's own; else by the small model."
     )
     parser.add_argument("--bias", action="store_true", help="Short turns against whole texts.")
+    parser.add_argument("--turns-only", action="store_true", help="Not one after the other.")
     parser.add_argument("--seeds", type=int, default=3, help="How often both ways run.")
     parser.add_argument("--first-seed", type=int, default=0, help="Of those.")
     parser.add_argument("--prompts", type=int, default=4, help="How many.")
@@ -167,6 +168,8 @@ def main() -> None:
     ways = {"one after the other, fastest": one_after_the_other, IN_TURNS: in_turns}
     if given.bias:
         ways = {"whole texts, median": in_whole_texts, IN_TURNS: in_turns}
+    if given.turns_only:
+        ways = {IN_TURNS: in_turns}
     ratios = []
     found: dict[str, list[list[float]]] = {name: [] for name in ways}
     print(
@@ -185,13 +188,15 @@ def main() -> None:
                 after = f"  in {time.monotonic() - began:.0f} s"
                 after += f", precise to {precision_percent(runs):.1f} %"
                 print(line(f"seed {seed}, {name}", found[name][-1], after), flush=True)
-            ratios.append(100 * (measured[1] / measured[0] - 1))
-            print(line(f"seed {seed}, second / first", ratios[-1]), flush=True)
+            if len(measured) > 1:
+                ratios.append(100 * (measured[1] / measured[0] - 1))
+                print(line(f"seed {seed}, second / first", ratios[-1]), flush=True)
     for name, every in found.items():
         sizes = np.abs(every)
         mean = f"  {sizes.mean():.1f} % off on average, {sizes.max():.1f} % at most"
         print(line(f"mean, {name}", np.mean(every, axis=0), mean))
-    print(line("mean, second / first", np.mean(ratios, axis=0)))
+    if ratios:
+        print(line("mean, second / first", np.mean(ratios, axis=0)))
 
 
 if __name__ == "__main__":
