@@ -30,3 +30,16 @@ class Silent:
 
 
 SILENT = Silent()
+
+
+class Counted:
+    """Counts steps as it passes them on."""
+
+    def __init__(self, progress: Progress) -> None:
+        self.steps = 0
+        self._progress = progress
+
+    def step(self) -> None:
+        """Counts one."""
+        self.steps += 1
+        self._progress.step()

@@ -5,6 +5,7 @@ Each field has the name of its command-line option.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,9 @@ FIXED = "fixed"
 MAX_GAMMA = 16
 # To which a library source is cut, where nothing else is said.
 EMBEDDED_PROMPT_TOKENS = 64
+# How long runs of the embedded target may take, and how precise any must be, where nothing is said.
+EMBEDDED_SECONDS = 120.0
+PRECISION_PERCENT = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,6 +94,32 @@ class PromptSettings(PromptSource):
     @property
     def count(self) -> int:
         return self.num_prompts
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimingSettings:
+    """How often, how precisely and how long runs are timed.
+
+    repeats: of each run, at most.
+    precision: per cent that the clock may let speed-ups be off, where repeats end; None: 3.
+    time_limit: seconds after which no more runs begin; None: 120 of the embedded target, of others
+      as many as they take.
+    """
+
+    repeats: int = 3
+    precision: float | None = None
+    time_limit: float | None = None
+
+    @property
+    def percent(self) -> float:
+        """How precise is enough."""
+        return PRECISION_PERCENT if self.precision is None else self.precision
+
+    def seconds(self, target: str | None) -> float:
+        """Returns how long runs of a target, None: the embedded one, may take."""
+        if self.time_limit is not None:
+            return self.time_limit
+        return EMBEDDED_SECONDS if target in (None, "embedded") else math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ KIND = EngineKind(
     name="transformers",
     title="transformers",
     start=later("engines.servers.transformers:Transformers.of_models"),
+    takes=frozenset({"threads"}),
     # The assistant draws as the target does.
     draft_samplings=("sampled",),
     drafts_with_prompt=True,

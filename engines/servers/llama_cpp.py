@@ -16,7 +16,7 @@ from engines.counting.counts import Counts
 from engines.engine import Completion, Setting
 from engines.kind import Models
 from engines.observing.llama_cpp import TURNS_ON
-from engines.serving.child import free_port, serving
+from engines.serving.child import free_port, serving, thread_seconds
 from engines.serving.gguf_files import write_gguf
 from engines.serving.http import get_text, post_json
 from engines.settings import EngineSettings
@@ -32,15 +32,16 @@ class LlamaCpp:
     target, draft: GGUF files.
     positions: the longest prompt with its text, for one request.
     threads: of each model's passes.
-    unified: whether all requests share one cache; with one each, those whose slots are not next to
-      each other are decoded in passes of their own.
+    unified: whether all requests share one cache, as in its own server unless told how many there
+      are; with one each, those whose slots are not next to each other are decoded in passes of
+      their own.
     """
 
     target: Path
     draft: Path
     positions: int
     threads: int
-    unified: bool = False
+    unified: bool = True
 
     @classmethod
     def of_folders(cls, models: Models, settings: EngineSettings) -> LlamaCpp:
@@ -88,17 +89,24 @@ class LlamaCpp:
             name="llama.cpp",
             start_seconds=START_SECONDS,
             environment=environment,
-        ):
-            yield LlamaCppServer(url)
+        ) as process:
+            # Several threads wait for one another, and several requests share one.
+            alone = self.threads == 1 and setting.concurrency == 1
+            yield LlamaCppServer(url, process if alone else None)
 
 
 class LlamaCppServer:
-    """A llama.cpp server that is up, started here or elsewhere with `--metrics`."""
+    """A llama.cpp server that is up, started here or elsewhere with `--metrics`.
+
+    process: of this machine, whose one thread computes one request at a time, and then counts by
+      its own time, which stands still while another program has the processor; None: by the wall's.
+    """
 
     model = None
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, process: int | None = None) -> None:
         self.url = url.rstrip("/").removesuffix("/v1")
+        self._process = process
 
     @property
     def version(self) -> str:
@@ -112,6 +120,7 @@ class LlamaCppServer:
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
         """Returns a text of ids, drawn by temperature alone; see `engines.engine.Server`."""
+        before = thread_seconds(self._process)
         answer = post_json(
             f"{self.url}/completion",
             {
@@ -131,7 +140,13 @@ class LlamaCppServer:
                 f"llama.cpp must read {len(prompt)} ids and write {max_new_tokens}, got "
                 f"{answer['tokens_evaluated']} and {len(tokens)}"
             )
-        return Completion(tokens, 1, answer["timings"]["predicted_ms"] / 1e3)
+        timings = answer["timings"]
+        seconds = timings["predicted_ms"] / 1e3
+        after = thread_seconds(self._process)
+        computed = max((after[one] - before.get(one, 0.0) for one in after), default=0.0)
+        if computed > 0:
+            seconds *= computed / ((timings["prompt_ms"] + timings["predicted_ms"]) / 1e3)
+        return Completion(tokens, 1, seconds)
 
     def counts(self) -> Counts:
         """Returns its counters; see `engines.engine.Server`."""

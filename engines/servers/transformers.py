@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,6 +14,7 @@ from engines.engine import Completion, Setting
 from engines.kind import Models
 from engines.scores.local_models import load
 from engines.settings import EngineSettings
+from estimator.runs.threads import computing, free_threads
 
 
 @dataclass(slots=True)
@@ -20,21 +22,30 @@ class Transformers:
     """transformers' assisted generation with a fixed γ, in float32 on this machine's processors.
 
     target, draft: names or folders. Drafts are drawn as the target's tokens are.
+    threads: that compute; one counts by its own time, several by the wall's.
     """
 
     target: str
     draft: str
+    threads: int = 1
     _loaded: dict[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def of_models(cls, models: Models, _settings: EngineSettings) -> Transformers:
+    def of_models(cls, models: Models, settings: EngineSettings) -> Transformers:
         """Returns transformers with a pair."""
-        return cls(models.target, models.draft)
+        threads = settings.threads
+        if threads is None:
+            threads = free_threads(most=os.cpu_count() or 1).count
+        return cls(models.target, models.draft, threads)
 
     @property
     def flags(self) -> tuple[str, ...]:
         """How it is set, for the record."""
-        return ("num_assistant_tokens_schedule=constant", "assistant_confidence_threshold=0")
+        return (
+            f"threads={self.threads}",
+            "num_assistant_tokens_schedule=constant",
+            "assistant_confidence_threshold=0",
+        )
 
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[TransformersServer]:
@@ -49,7 +60,8 @@ class Transformers:
                 self._loaded[source] = load(source)
         target, draft = (self._loaded[source] for source in (self.target, self.draft))
         model = target if setting.model == "target" else draft
-        yield TransformersServer(model, draft if setting.gamma > 0 else None, setting.gamma)
+        with computing("cpu", self.threads):
+            yield TransformersServer(model, draft if setting.gamma > 0 else None, setting.gamma)
 
 
 class TransformersServer:
@@ -119,14 +131,20 @@ class _Blocks:
     """A streamer that keeps how many tokens came when; the prompt, which comes first, is none."""
 
     def __init__(self) -> None:
+        import torch
+
+        from estimator.runs.processor_time import processor_clock
+
         self.lengths: list[int] = []
         self.times: list[float] = []
         self._prompt_seen = False
+        own = processor_clock(torch.device("cpu"))
+        self._clock = time.perf_counter if own is None else own
 
     def put(self, value: Any) -> None:
         if self._prompt_seen:
             self.lengths.append(value.numel())
-            self.times.append(time.perf_counter())
+            self.times.append(self._clock())
         self._prompt_seen = True
 
     def end(self) -> None:

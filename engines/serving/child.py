@@ -20,6 +20,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 from typing import IO, NoReturn
 
@@ -38,8 +39,8 @@ def serving(
     name: str,
     start_seconds: float,
     environment: Mapping[str, str] | None = None,
-) -> Iterator[None]:
-    """Runs a server while the context lasts, entered once its health page answers.
+) -> Iterator[int]:
+    """Runs a server while the context lasts, entered with its process once its health page answers.
 
     Args:
       command: program and arguments.
@@ -61,7 +62,7 @@ def serving(
                 dead = f", got exit status {status} of '{shlex.join(command)}'"
                 fault = late if status is None else dead
                 raise ValueError(f"{name} must start{fault}; it said last: {_last(log)}")
-            yield
+            yield process.pid
         except (OSError, EOFError) as error:
             # A request that fails because the engine died: its log says why.
             if _ended(process):
@@ -71,6 +72,18 @@ def serving(
             raise
         finally:
             _stop(process)
+
+
+def thread_seconds(process: int | None) -> dict[str, float]:
+    """Returns how long each thread of a process has computed; nothing where no system tells."""
+    tasks = Path(f"/proc/{process}/task")
+    try:
+        return {
+            task.name: int((task / "schedstat").read_text().split()[0]) / 1e9
+            for task in tasks.iterdir()
+        }
+    except OSError:   # also where there is no process, or a thread ends meanwhile
+        return {}
 
 
 def free_port() -> int:

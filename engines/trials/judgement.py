@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 from msgspec.structs import replace
@@ -22,7 +21,7 @@ from engines.trials.scoring import Pair
 from engines.trials.timing import Timed
 from engines.trials.trial import Case, Measured, Trial
 from estimator.prompts import prompts_hash
-from estimator.validation.doubts import row_doubts, shrinking_steps
+from estimator.validation.doubts import row_doubts
 from simulator.acceptance.replay import expected_calls
 from simulator.choice.walltime import improvement_factor
 
@@ -115,19 +114,15 @@ def judge(
         baseline_tokens_per_second=concurrency / baseline,
         tokens_per_second=concurrency / seconds,
     )
-    return replace(row, doubts=_doubts(trial, timed, row))
+    return replace(row, doubts=_doubts(timed, row))
 
 
-def _doubts(trial: Trial, timed: Timed, row: EngineRow) -> tuple[str, ...]:
+def _doubts(timed: Timed, row: EngineRow) -> tuple[str, ...]:
     """Returns what a row says that cannot be."""
     found = dict.fromkeys(row_doubts(row, tokens_a_call=row.block_efficiency))
-    cells = [cell for cell in timed.levels if cell[1] > 0]
-    for use in dict.fromkeys(use for use, _ in cells):
-        seconds = {gamma: timed.levels[each, gamma] for each, gamma in cells if each == use}
-        shrinking = shrinking_steps(seconds, partial(timed.step_ratio, use))
-        # A line through prices is no better than any of them.
-        named = shrinking.values() if use == "priced" else [shrinking.get(row.gamma)]
-        found |= dict.fromkeys(sentence for sentence in named if sentence is not None)
+    # A line through prices is no better than any of them.
+    found |= dict.fromkeys(timed.shrinking("priced").values())
+    found |= dict.fromkeys(filter(None, [timed.shrinking("rows").get(row.gamma)]))
     return tuple(found)
 
 

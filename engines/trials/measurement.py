@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from importlib.metadata import version
 
@@ -78,15 +78,14 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasur
         require_place(kept)
     with engine_pair(request, longest=request.max_gamma) as pair:
         trial = _trial(request, pair)
-        alone = 0 if trial.priced_gammas else len(trial.other_prompts)
-        progress.expect(trial.texts + alone)
-        measured = run_trial(pair.engine, trial, progress=progress.step)
+        trial, measured = run_trial(pair.engine, trial, progress=progress)
         [case] = trial.cases
         timed, line_error = timed_steps(trial, measured, case), None
         if trial.priced_gammas:
             steps = timed.steps(trial.priced_gammas)
             cost, line_error = steps.cost, steps.line_error
         else:
+            progress.expect(len(trial.other_prompts))
             draft_seconds = _draft_alone(pair.engine, trial, progress.step)
             cost = CostModel({1: timed.levels["priced", 0]}, draft_seconds=draft_seconds)
         traced: tuple[TracePair, ...] = ()
@@ -105,6 +104,9 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasur
         }
     setup = _setup(pair.engine.flags, trial, measured.version, request.max_gamma)
     profile = _profile(draftings, cost, trial, setup, max_gamma=request.max_gamma)
+    doubts = tuple(dict.fromkeys(timed.shrinking("priced").values()))
+    if doubts:
+        profile = replace(profile, quiet=False, doubts=doubts)
     if output is not None:
         write_profile(profile, output)
     if kept is not None and traced:

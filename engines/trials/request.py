@@ -8,7 +8,7 @@ from pathlib import Path
 from engines.kind import EngineKind
 from engines.registry import engine_kinds, listed, names_of
 from engines.settings import EngineSettings
-from estimator.settings import PromptSettings
+from estimator.settings import PromptSettings, TimingSettings
 from estimator.traces.traces import DraftSampling
 
 
@@ -20,13 +20,13 @@ class OnEngine:
     text: the prompts; as many again are priced.
     target: embedded, a name or a folder; None: the embedded one.
     drafts: one of the same; none: the embedded one, beside the embedded target.
-    repeats: how often each text is written.
+    timing: how often, how precisely and how long texts are timed.
     seed: of texts and order.
     """
 
     engine: EngineSettings
     text: PromptSettings
-    repeats: int
+    timing: TimingSettings
     seed: int
     target: str | None = None
     drafts: tuple[str, ...] = ()
@@ -42,6 +42,11 @@ class OnEngine:
             raise ValueError(
                 f"draft-sampling must be {' or '.join(kind.draft_samplings)} with {kind.name}, "
                 f"got {engine.draft_sampling}"
+            )
+        if self.timing.precision is not None and not self.together:
+            raise ValueError(
+                f"precision needs {kind.name}'s servers together: in turn, no speed-up is known "
+                "before the last one has run"
             )
         if engine.laws == "engine" and not kind.scores_texts:
             raise ValueError(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ from engines.trials.steps import Steps
 from engines.trials.trial import Case, Cell, Measured, Trial, Use
 from estimator.intervals import Interval, ratio, student
 from estimator.runs.levels import SWEEPS, levels
+from estimator.runs.shrinking import shrinking_steps
 
 # By cell; each value is of one shape for all cells.
 Table = dict[Cell, NDArray[np.float64]]
@@ -54,6 +56,26 @@ class Timed:
         middle = self.levels[use, longer] / self.levels[use, shorter]
         quotients = self.resampled[use, longer] / self.resampled[use, shorter]
         return resampled_interval(middle, quotients, units=self.drawn.shape[1])
+
+    def shrinking(self, use: Use) -> dict[int, str]:
+        """Returns a sentence for each γ whose step is out of order; see `shrinking_steps`."""
+        seconds = {gamma: found for (own, gamma), found in self.levels.items() if own == use}
+        drafting = {gamma: found for gamma, found in seconds.items() if gamma > 0}
+        return shrinking_steps(drafting, partial(self.step_ratio, use))
+
+    @property
+    def precision_percent(self) -> float | None:
+        """How far 95 % of steps lie at most from what they take over the target's alone.
+
+        What acceptance adds to speed-ups is no part of it. None where nothing can be drawn from.
+        """
+        found = [
+            self.step_ratio(use, 0, gamma)
+            for use, gamma in self.levels
+            if gamma > 0 and (use, 0) in self.levels
+        ]
+        known = [high / low for low, high in found if low is not None and high is not None]
+        return 100 * (math.sqrt(max(known)) - 1) if known else None
 
     def steps(self, gammas: Sequence[int]) -> Steps:
         """Returns what steps cost at these γ, on the prompts that prices are taken from."""
@@ -108,6 +130,13 @@ def timed_steps(trial: Trial, measured: Measured, case: Case) -> Timed:
         for cell, row in table.items()
     }
     return Timed(found, drawn, _levels(trial, resamples, RESAMPLE_SWEEPS))
+
+
+def precision_percent(trial: Trial, measured: Measured) -> float | None:
+    """Returns how precise the runs of a trial are, in the least precise case; None: not known."""
+    every = [timed_steps(trial, measured, case).precision_percent for case in trial.cases]
+    known = [percent for percent in every if percent is not None]
+    return max(known) if len(known) == len(every) else None
 
 
 def unit_axis(case: Case) -> int:

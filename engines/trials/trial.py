@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from engines.engine import Setting
 from engines.kind import EngineKind
 from engines.trials.runs import Prompts, Run
+from estimator.runs.patience import LEAST_PROMPTS
 from estimator.traces.traces import DraftSampling
 
 # Temperature and concurrency.
@@ -29,6 +31,9 @@ class Trial:
     gammas: of the rows, at least 1 each, besides the target alone.
     priced_gammas: those that prices are taken at.
     temperatures, concurrencies: of the rows.
+    repeats: at most.
+    precision_percent: that is enough, of `Timed.precision_percent`.
+    seconds: after which no more turns begin.
     synthetic: acceptance rates by position to feign, for the largest gamma.
     together: whether the servers of all γ run at once, all but one of them idle, or in turn.
     """
@@ -46,6 +51,8 @@ class Trial:
     max_new_tokens: int
     repeats: int
     seed: int
+    precision_percent: float = 0.0
+    seconds: float = math.inf
     synthetic: tuple[float, ...] | None = None
     together: bool = False
 
@@ -109,24 +116,30 @@ class Trial:
         """Returns the prompts of a use."""
         return self.prompts if use == "rows" else self.other_prompts
 
-    def turns(self, case: Case) -> list[slice]:
-        """Returns which prompts run before it is another's turn.
+    @property
+    def turns(self) -> list[tuple[Case, slice]]:
+        """Case and prompts of every turn of a repeat, in their order: all cases get on together.
 
         A turn is one prompt, or all of them where some run at once.
         """
         longest = max(len(self.prompts), len(self.other_prompts))
-        size = 1 if case[1] == 1 else longest
-        return [slice(start, start + size) for start in range(0, longest, size)]
+        found = []
+        for case in self.cases:
+            size = 1 if case[1] == 1 else longest
+            found += [(case, slice(start, start + size)) for start in range(0, longest, size)]
+        return sorted(found, key=lambda each: each[1].start)
 
     @property
-    def all_turns(self) -> list[tuple[int, Case, slice]]:
-        """Repeat, case and prompts of every turn, in their order."""
-        return [
-            (repeat, case, turn)
-            for repeat in range(self.repeats)
-            for case in self.cases
-            for turn in self.turns(case)
-        ]
+    def least_prompts(self) -> int:
+        """How many prompts of each kind run however long they take."""
+        longest = max(len(self.prompts), len(self.other_prompts))
+        return LEAST_PROMPTS if max(self.concurrencies) == 1 else longest
+
+    def of_prompts(self, count: int) -> Trial:
+        """Returns the trial of the first prompts of each kind alone."""
+        return replace(
+            self, prompts=self.prompts[:count], other_prompts=self.other_prompts[:count]
+        )
 
     @property
     def texts(self) -> int:

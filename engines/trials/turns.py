@@ -2,77 +2,124 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from engines.engine import Engine, Server
 from engines.trials.runs import Prompts, Run, run
+from engines.trials.timing import precision_percent
 from engines.trials.trial import WARM_UP_PROMPTS, Case, Measured, Trial
+from estimator.progress import Counted, Progress
 
 # Seeds of texts that warm a server up come before all others.
 WARM_UP = 0
 
 
-def run_trial(engine: Engine, trial: Trial, *, progress: Callable[[], object]) -> Measured:
-    """Returns runs of an engine, each γ on a server of its own.
+def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> tuple[Trial, Measured]:
+    """Returns as much of a trial as there was time for, and its runs, each γ on its own server.
 
     Prompts that are predicted and prompts that are priced take turns, so that a machine that slows
     down slows both; where servers run together, so do the γ. Each turn has another order: a text
     may profit from the one before it on the same server.
+
+    Where servers run in turn, the first one's share of the time says how much all of them run.
 
     Raises:
       ValueError: if the engine does not start, or drafts at another γ than it is asked to.
     """
     measured = Measured()
     gammas = trial.served_gammas
+    groups = [gammas] if trial.together else [(gamma,) for gamma in gammas]
     order = np.random.default_rng(trial.seed)
-    for group in [gammas] if trial.together else [(gamma,) for gamma in gammas]:
+    counted = Counted(progress)
+    planned = trial.texts
+    progress.expect(planned)
+    trial = replace(trial, seconds=trial.seconds / len(groups))
+    for group in groups:
         with ExitStack() as stack:
             servers = {
                 gamma: stack.enter_context(engine.serve(trial.setting(gamma))) for gamma in group
             }
-            for gamma, server in servers.items():
-                measured.version = server.version
-                for case in trial.cases:
-                    warming = trial.other_prompts[:WARM_UP_PROMPTS]
-                    warm = _texts(server, trial, gamma, case, warming, WARM_UP, progress)
-                    if gamma > 0:
-                        warm.require_gamma(gamma, drafts_past_end=trial.kind.drafts_past_end)
-            cells = trial.cells(group)
-            for repeat, case, turn in trial.all_turns:
-                for number in order.permutation(len(cells)):
-                    use, gamma = cells[number]
-                    prompts = trial.prompts_of(use)
-                    if not prompts[turn]:
-                        continue
-                    first = turn.start + (repeat + 1) * len(prompts)
-                    own = _texts(
-                        servers[gamma], trial, gamma, case, prompts[turn], first, progress
-                    )
-                    measured.add(cells[number], case, repeat, own)
-    return measured
+            turns = _Turns(servers, trial, measured, order, counted)
+            turns.warm_up()
+            reached = turns.run(progress)
+        trial = replace(reached, seconds=float("inf"))
+    progress.expect(counted.steps - planned)   # turns that were not needed
+    return trial, measured
 
 
-def _texts(
-    server: Server,
-    trial: Trial,
-    gamma: int,
-    case: Case,
-    prompts: Prompts,
-    first: int,
-    progress: Callable[[], object],
-) -> Run:
-    """Returns a run of prompts, seeds counted from `first` on."""
-    temperature, concurrency = case
-    return run(
-        server,
-        prompts,
-        speculative=gamma > 0,
-        max_new_tokens=trial.max_new_tokens,
-        temperature=temperature,
-        concurrency=concurrency,
-        seed=trial.seed + first,
-        progress=progress,
-    )
+@dataclass(frozen=True, slots=True)
+class _Turns:
+    """The turns of servers that run together."""
+
+    servers: Mapping[int, Server]
+    trial: Trial
+    measured: Measured
+    order: np.random.Generator
+    counted: Counted
+
+    def warm_up(self) -> None:
+        """Has each server write a few texts; refuses one of another γ."""
+        trial = self.trial
+        for gamma, server in self.servers.items():
+            self.measured.version = server.version
+            for case in trial.cases:
+                warm = self._texts(gamma, case, trial.other_prompts[:WARM_UP_PROMPTS], WARM_UP)
+                if gamma > 0:
+                    warm.require_gamma(gamma, drafts_past_end=trial.kind.drafts_past_end)
+
+    def run(self, progress: Progress) -> Trial:
+        """Runs turns until they are precise enough or the time is up; returns what was run.
+
+        A repeat beyond the first is whole: it begins if it can end in as long as the last one took.
+        """
+        trial, began, took = self.trial, time.monotonic(), 0.0
+        for repeat in range(trial.repeats):
+            begun = time.monotonic()
+            if repeat > 0 and begun + took > began + trial.seconds:
+                return replace(trial, repeats=repeat)
+            for case, turn in trial.turns:
+                late = time.monotonic() > began + trial.seconds
+                if repeat == 0 and turn.start >= trial.least_prompts and late:
+                    trial = trial.of_prompts(turn.start)
+                    break
+                self._turn(repeat, case, turn)
+            took = time.monotonic() - begun
+            if trial.together and self._precise(replace(trial, repeats=repeat + 1), progress):
+                return replace(trial, repeats=repeat + 1)
+        return trial
+
+    def _turn(self, repeat: int, case: Case, turn: slice) -> None:
+        cells = self.trial.cells(tuple(self.servers))
+        for number in self.order.permutation(len(cells)):
+            use, gamma = cells[number]
+            prompts = self.trial.prompts_of(use)
+            if prompts[turn]:
+                first = turn.start + (repeat + 1) * len(prompts)
+                own = self._texts(gamma, case, prompts[turn], first)
+                self.measured.add(cells[number], case, repeat, own)
+
+    def _precise(self, ran: Trial, progress: Progress) -> bool:
+        reached = precision_percent(ran, self.measured)
+        if reached is None:
+            return False
+        progress.note(f"precise to {reached:.1f} %")
+        return reached <= ran.precision_percent
+
+    def _texts(self, gamma: int, case: Case, prompts: Prompts, first: int) -> Run:
+        """Returns a run of prompts, seeds counted from `first` on."""
+        temperature, concurrency = case
+        return run(
+            self.servers[gamma],
+            prompts,
+            speculative=gamma > 0,
+            max_new_tokens=self.trial.max_new_tokens,
+            temperature=temperature,
+            concurrency=concurrency,
+            seed=self.trial.seed + first,
+            progress=self.counted.step,
+        )

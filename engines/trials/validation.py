@@ -10,7 +10,7 @@ from engines.trials.request import ValidateEngine
 from engines.trials.row import EngineRow
 from engines.trials.scoring import Pair, Scorer, Text
 from engines.trials.steps import Steps
-from engines.trials.timing import timed_steps
+from engines.trials.timing import precision_percent, timed_steps
 from engines.trials.trial import Case, Measured, Trial, priced_gammas
 from engines.trials.turns import run_trial
 from estimator.progress import SILENT, Progress
@@ -18,12 +18,16 @@ from estimator.progress import SILENT, Progress
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """Errors of the predicted speed-ups, and of the time of a token, per cent, of all rows."""
+    """Errors of the predicted speed-ups, and of the time of a token, per cent, of all rows.
+
+    precision_percent: how far the clock lets speed-ups be off; None: not known.
+    """
 
     mean_abs_error_percent: float
     max_abs_error_percent: float
     mean_abs_time_error_percent: float
     max_abs_time_error_percent: float
+    precision_percent: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,7 @@ class EngineValidation:
 
     rows: at least one; steps: what they were priced with, by case.
     prompts, repeats: that were run.
+    precision_percent: how far the clock lets speed-ups be off; None: not known.
     flags: how the engine was set.
     """
 
@@ -39,6 +44,7 @@ class EngineValidation:
     steps: dict[Case, Steps]
     prompts: int
     repeats: int
+    precision_percent: float | None = None
     flags: tuple[str, ...] = ()
 
     @property
@@ -46,7 +52,13 @@ class EngineValidation:
         """How good the predictions of all rows are."""
         speed = [abs(row.error_percent or 0.0) for row in self.rows]
         time = [abs(row.time_error_percent) for row in self.rows]
-        return Summary(sum(speed) / len(speed), max(speed), sum(time) / len(time), max(time))
+        return Summary(
+            sum(speed) / len(speed),
+            max(speed),
+            sum(time) / len(time),
+            max(time),
+            self.precision_percent,
+        )
 
 
 def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineValidation:
@@ -62,9 +74,7 @@ def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineVali
     """
     longest = max(request.gammas)
     with engine_pair(request, longest=longest, server=request.server) as pair:
-        trial = _trial(request, pair)
-        progress.expect(trial.texts)
-        measured = run_trial(pair.engine, trial, progress=progress.step)
+        trial, measured = run_trial(pair.engine, _trial(request, pair), progress=progress)
         scores = _scores(trial, measured, pair.score)
     timed = {case: timed_steps(trial, measured, case) for case in trial.cases}
     rows = tuple(
@@ -73,7 +83,14 @@ def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineVali
         for gamma in trial.gammas
     )
     steps = {case: timed[case].steps(trial.priced_gammas) for case in trial.cases}
-    return EngineValidation(rows, steps, len(trial.prompts), trial.repeats, pair.engine.flags)
+    return EngineValidation(
+        rows,
+        steps,
+        len(trial.prompts),
+        trial.repeats,
+        precision_percent(trial, measured),
+        pair.engine.flags,
+    )
 
 
 def _trial(request: ValidateEngine, pair: EnginePair) -> Trial:

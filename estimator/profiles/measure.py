@@ -17,15 +17,17 @@ from estimator.profiles.measured_costs import (
     measure_costs,
     measured_gammas,
     replayed_gamma,
+    timed_runs,
 )
 from estimator.profiles.measurement import Measurements, make_profile
 from estimator.profiles.profile import Profile, Setup
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.request import Measure
-from estimator.progress import SILENT, Progress
+from estimator.progress import SILENT, Counted, Progress
 from estimator.rules.registry import acceptance_rule
 from estimator.runs.arms import Subject
 from estimator.runs.batched import batch_module
+from estimator.runs.precision import shares
 from estimator.runs.processes import Processes, these_processes
 from estimator.runs.room import require_room
 from estimator.runs.threads import computing
@@ -154,22 +156,27 @@ def _measured(
         trace(path=None, progress=lambda: None)
         return None
     traced.expect(len(prompts))
-    timed = len(request.loads) * request.repeats
-    progress.expect(len(prompts) * (1 + 3 * request.repeats) + timed)
+    repeats = request.timing.repeats
+    planned = timed_runs(prompts, max_gamma=request.max_gamma, repeats=repeats)
+    progress.expect(len(prompts) + planned + len(request.loads) * repeats)
 
     def prompt_traced() -> None:
         traced.step()
         progress.step()
 
     traces = trace(path=request.kept, progress=prompt_traced)
+    counted = Counted(progress)
+    [until] = shares(request.timing, request.models.target, 1, progress)
     runs = measure_costs(
         subject,
         prompts,
         max_gamma=request.max_gamma,
-        repeats=request.repeats,
+        repeats=repeats,
         seed=request.seed,
-        progress=progress.step,
+        progress=counted.step,
+        until=until,
     )
+    progress.expect(counted.steps - planned)   # repeats that were not needed
     under_load = [
         load_costs(
             loaded.target,
@@ -177,7 +184,7 @@ def _measured(
             batch=batch,
             context=request.tokens_in_cache,
             max_gamma=request.max_gamma,
-            repeats=request.repeats,
+            repeats=repeats,
             progress=progress.step,
         )
         for batch in request.loads

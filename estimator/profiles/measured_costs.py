@@ -3,7 +3,8 @@
 from collections.abc import Callable, Sequence
 
 from estimator.profiles.profile import LoadCosts
-from estimator.runs.arms import Runs, Subject, probing, run_arms
+from estimator.runs.arms import Runs, Subject, probed, probing, run_arms
+from estimator.runs.patience import ENDLESS, Patience
 from estimator.runs.under_load import load_times
 from reference.models.cached_model import CachedModel
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
@@ -29,11 +30,13 @@ def measure_costs(
     repeats: int,
     seed: int,
     progress: Callable[[], object],
+    until: Patience = ENDLESS,
 ) -> Runs:
     """Returns the interleaved baseline and probe runs over draft lengths up to max_gamma.
 
     Args:
-      repeats: how often each run is timed.
+      repeats: how often each run is timed, at most; once however long it takes.
+      until: when runs have been timed long enough.
     """
     return run_arms(
         subject,
@@ -42,7 +45,14 @@ def measure_costs(
         repeats=repeats,
         seed=seed,
         progress=progress,
+        until=until,
+        least=len(prompts),
     )
+
+
+def timed_runs(prompts: Sequence[Sequence[int]], *, max_gamma: int, repeats: int) -> int:
+    """Returns how often `measure_costs` calls progress, if all repeats are needed."""
+    return len(prompts) * repeats * (2 + len(probed(measured_gammas(max_gamma))))
 
 
 def load_costs(

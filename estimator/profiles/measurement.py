@@ -4,6 +4,7 @@ import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import date
+from functools import partial
 from importlib.metadata import version
 
 import numpy as np
@@ -29,7 +30,8 @@ from estimator.profiles.workloads import by_category, by_context, workload
 from estimator.prompts import prompts_hash
 from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject
 from estimator.runs.rates import noise
-from estimator.runs.repeats import priced, probes, timed
+from estimator.runs.repeats import priced, probes, step_ratio, timed
+from estimator.runs.shrinking import shrinking_steps
 from estimator.traces.measured_traces import LIBRARIES, TraceSettings
 from estimator.traces.scoring import LENIENCES, draft_sampling, verification_of
 from estimator.traces.traces import (
@@ -97,6 +99,10 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
         passes: 1e3 * float(np.median([text.prefill_seconds for text in rows]))
         for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))
     }
+    shrinking = shrinking_steps(
+        {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}, partial(step_ratio, texts)
+    )
+    doubts = tuple(dict.fromkeys(shrinking.values()))
     draftings = {
         way: _drafting([pair.under(way) for pair in pairs], replayed)
         for way in DRAFT_SAMPLINGS
@@ -148,8 +154,9 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
         },
         noise_percent=clock.percent,
         noise_within_percent=clock.within_percent,
-        quiet=clock.quiet,
-        repeats=len(measured.runs[BASELINE][0]),
+        quiet=clock.quiet and not doubts,
+        doubts=doubts,
+        repeats=len(measured.runs[BASELINE][-1]),
         load=tuple(measured.load),
         left_out=LeftOut(
             alpha=alpha_left_out(traces),

@@ -153,7 +153,8 @@ class Profile:
     noise_percent: the baseline against its own second run, as far as the two differ.
     noise_within_percent: how far 95 % of such differences reach.
     quiet: whether the machine was; None: not known.
-    repeats: how often each run was timed.
+    doubts: what in the times cannot be, so that none of them is to be trusted; a sentence each.
+    repeats: how often each run was timed, at least.
     left_out: what a comparison pairs by prompt; None where it was not kept.
     load: costs by batch; what is outside the passes was measured at batch 1 alone.
     """
@@ -183,6 +184,7 @@ class Profile:
     noise_percent: NotNegative | None = None
     noise_within_percent: NotNegative | None = None
     quiet: bool | None = None
+    doubts: tuple[str, ...] = ()
     repeats: Count | None = None
     left_out: LeftOut | None = None
     load: tuple[LoadCosts, ...] = ()

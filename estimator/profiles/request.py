@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from estimator.rules.registry import VERIFICATION
-from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
+from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
 from estimator.traces.trace_file import traces_path
 
 CONTEXT = 128
@@ -22,7 +22,7 @@ class Measure:
     verification: how drafts are judged.
     temperature: of the target.
     max_gamma: the longest draft that is priced.
-    repeats: how often each run is timed.
+    timing: how often, how precisely and how long runs are timed.
     batch_size: texts that the target writes at once for acceptance.
     batches: sequences over which passes are timed together, too; none: none.
     context: tokens in the cache of each of these; None: 128.
@@ -42,7 +42,7 @@ class Measure:
     verification: str = VERIFICATION
     temperature: float = 1.0
     max_gamma: int = 16
-    repeats: int = 3
+    timing: TimingSettings = field(default_factory=TimingSettings)
     batch_size: int = 1
     batches: tuple[int, ...] = ()
     context: int | None = None

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 import torch
 
-from estimator.runs.patience import ENDLESS, Patience
+from estimator.runs.patience import ENDLESS, LEAST_PROMPTS, Patience
 from estimator.runs.processor_time import processor_clock
 from estimator.runs.speeds import at_one_speed
 from estimator.runs.turns import InTurns, decode_in_turns, turn_tokens
@@ -24,8 +24,6 @@ from reference.rules.strict import STRICT
 from reference.stopping import Stopping
 
 BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
-# Of fewer there is no interval.
-LEAST_PROMPTS = 2
 WARM_UP_TOKENS = 8
 
 
@@ -59,6 +57,7 @@ def run_arms(
     seed: int,
     progress: Callable[[], object],
     until: Patience = ENDLESS,
+    least: int = LEAST_PROMPTS,
 ) -> Runs:
     """Returns the generations of every arm and of the target alone, by prompt and repeat.
 
@@ -75,8 +74,10 @@ def run_arms(
       repeats: the most, at least 1.
       seed: of texts and order.
       progress: called after each generation.
-      until: asked before each prompt, once two of them ran, whether the time is up, and after each
-        repeat of all prompts whether that was enough. Prompts that were not reached are left out.
+      until: asked before each prompt, once the least of them ran, whether the time is up, and after
+        each repeat of all prompts whether that was enough. Prompts that were not reached are left
+        out.
+      least: prompts that run however long they take.
     """
     decoders = {BASELINE: alone, AGAIN: alone, **speculative}
     arms = list(decoders)
@@ -98,7 +99,7 @@ def run_arms(
     ran: list[tuple[str, int, InTurns]] = []
     rounds = 0
     for done in range(repeats * len(prompts)):
-        if done >= LEAST_PROMPTS and until.late():
+        if done >= least and until.late():
             break
         prompt = done % len(prompts)
         first = rounds

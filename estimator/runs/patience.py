@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from estimator.runs.arms import Runs
 
+# Of fewer there is no interval.
+LEAST_PROMPTS = 2
+
 
 class Patience(Protocol):
     """Says when runs have been timed long enough."""

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from math import expm1, hypot, log
 
 from estimator.intervals import ratio_interval
-from estimator.runs.arms import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs
+from estimator.progress import Progress
+from estimator.runs.arms import AGAIN, BASELINE, PROBE, Runs
+from estimator.runs.patience import LEAST_PROMPTS
 from estimator.runs.repeats import Timed, timed
+from estimator.settings import TimingSettings
 from reference.records import Generation
 
 
@@ -89,3 +92,20 @@ class Until:
             return False
         self._tell(f"precise to {reached:.1f} %")
         return reached <= self._percent
+
+
+def shares(
+    timing: TimingSettings, target: str | None, count: int, progress: Progress
+) -> Iterator[Until]:
+    """Yields for each of several things to run, as it begins, its share of the time that is left.
+
+    Args:
+      timing: how precisely and how long.
+      target: as a user names it.
+      count: of the things.
+      progress: is told what precision has been reached.
+    """
+    end = time.monotonic() + timing.seconds(target)
+    for left in range(count, 0, -1):
+        seconds = (end - time.monotonic()) / left
+        yield Until(percent=timing.percent, seconds=seconds, tell=progress.note)

@@ -1,16 +1,12 @@
 """Numbers that cannot be, told from numbers that surprise.
 
 A step emits at most γ + 1 tokens and takes no less than the target's pass over one, so no speed-up
-is beyond what its steps emit. A longer draft takes longer. Where a clock says otherwise, it was
-held up, and whatever it says beside that is no better.
+is beyond what its steps emit. Where a clock says otherwise, it was held up, and whatever it says
+beside that is no better; nor where steps shrink (`estimator.runs.shrinking`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from itertools import pairwise
-
-from estimator.intervals import Interval
 from estimator.validation.row import ValidationRow
 
 # An interval whose ends are further apart says nothing of what lies between.
@@ -41,26 +37,3 @@ def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tup
     if low is not None and high is not None and not high <= MOST_SPREAD * low:
         found.append(f"the interval from {low:.3g} to {high:.3g} says nothing")
     return tuple(found)
-
-
-def shrinking_steps(
-    seconds: Mapping[int, float], ratio: Callable[[int, int], Interval]
-) -> dict[int, str]:
-    """Returns a sentence for each γ whose step is beyond chance out of order with its neighbour's.
-
-    Args:
-      seconds: of a step, by γ.
-      ratio: the interval of the second γ's step over the first's.
-    """
-    found: dict[int, str] = {}
-    for shorter, longer in pairwise(sorted(seconds)):
-        _, high = ratio(shorter, longer)
-        if high is None or high >= 1:
-            continue
-        sentence = (
-            f"a step takes {1e3 * seconds[longer]:.2f} ms at gamma {longer} and "
-            f"{1e3 * seconds[shorter]:.2f} at gamma {shorter}"
-        )
-        for gamma in (shorter, longer):
-            found.setdefault(gamma, sentence)
-    return found

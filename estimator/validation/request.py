@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from estimator.drafters.kind import EMBEDDED
 from estimator.loading.pairs import draft_names, load, require_rule
 from estimator.loading.policies import parse_policies
-from estimator.progress import SILENT, Progress
+from estimator.progress import SILENT, Counted, Progress
 from estimator.rules.registry import VERIFICATION, acceptance_rule
 from estimator.runs.arms import Subject
-from estimator.runs.precision import Until
+from estimator.runs.precision import shares
 from estimator.runs.processes import require_one_process
 from estimator.runs.room import require_room
 from estimator.runs.threads import computing
@@ -22,6 +20,7 @@ from estimator.settings import (
     ModelSettings,
     PromptSettings,
     SamplingSettings,
+    TimingSettings,
     draft_sampling,
     require_read_lengths,
 )
@@ -30,7 +29,6 @@ from reference.drafters.trees import TreeDrafter
 from reference.policies.policy import Fixed, Policy
 
 GAMMAS = (1, 2, 4, 8)
-EMBEDDED_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,10 +43,7 @@ class Validate:
     max_gamma: the longest draft of other policies; None: 16.
     verification, lenience: how drafts are judged; None: losslessly.
     temperatures: of the target.
-    repeats: how often each run is timed, at most.
-    precision: per cent that the clock may let speed-ups be off, where repeats end.
-    time_limit: seconds after which no more runs begin; None: 120 of the embedded target, of
-      others as many as they take.
+    timing: how often, how precisely and how long.
     threads: that compute; None: as many as cores are free.
     seed: of texts and order.
 
@@ -67,21 +62,12 @@ class Validate:
     verification: str = VERIFICATION
     lenience: float | None = None
     temperatures: tuple[float, ...] = (0.0, 1.0)
-    repeats: int = 3
-    precision: float = 3.0
-    time_limit: float | None = None
+    timing: TimingSettings = field(default_factory=TimingSettings)
     threads: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
         require_read_lengths(self.policy_names, self.gammas, self.max_gamma)
-
-    @property
-    def seconds(self) -> float:
-        """How long runs may take."""
-        if self.time_limit is not None:
-            return self.time_limit
-        return EMBEDDED_SECONDS if self.models.target in (None, EMBEDDED) else float("inf")
 
     @property
     def longest(self) -> int:
@@ -149,40 +135,23 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
         require_foretold(subject, list(policies.values()))
         require_room(subject, prompts)
     planned = generations(
-        prompts, policies, max_gamma=request.longest, repeats=request.repeats
+        prompts, policies, max_gamma=request.longest, repeats=request.timing.repeats
     )
     progress.expect(len(subjects) * planned)
-    end = time.monotonic() + request.seconds
-    for left, subject in zip(range(len(subjects), 0, -1), subjects, strict=True):
+    untils = shares(request.timing, request.models.target, len(subjects), progress)
+    for subject, until in zip(subjects, untils, strict=True):
         counted = Counted(progress)
         yield validate(
             subject,
             prompts,
             policies,
             max_gamma=request.longest,
-            repeats=request.repeats,
-            until=Until(
-                percent=request.precision,
-                seconds=(end - time.monotonic()) / left,
-                tell=progress.note,
-            ),
+            repeats=request.timing.repeats,
+            until=until,
             seed=request.seed,
             progress=counted.step,
         )
         progress.expect(counted.steps - planned)   # repeats that were not needed
-
-
-class Counted:
-    """Counts steps as it passes them on."""
-
-    def __init__(self, progress: Progress) -> None:
-        self.steps = 0
-        self._progress = progress
-
-    def step(self) -> None:
-        """Counts one."""
-        self.steps += 1
-        self._progress.step()
 
 
 def require_foretold(subject: Subject, policies: Sequence[Policy | None]) -> None:

@@ -12,9 +12,9 @@ from estimator.runs.planner import adaptive, planning_generations
 from estimator.runs.precision import precision_percent
 from estimator.runs.rates import Noise, noise
 from estimator.runs.repeats import priced, step_ratio, timed
+from estimator.runs.shrinking import shrinking_steps
 from estimator.runs.threads import Threads
 from estimator.traces.text_traces import TextTraces
-from estimator.validation.doubts import shrinking_steps
 from estimator.validation.rows import Evidence, row_of
 from estimator.validation.speculative_row import SpeculativeRow
 from reference.policies.policy import Fixed, Policy

@@ -12,6 +12,7 @@ from specplan.options.engine_options import engine_options
 from specplan.options.model_options import compile_option, model_options, verification_option
 from specplan.options.ranges import integers
 from specplan.options.requests import Command, run
+from specplan.options.timing import timing_options
 from specplan.reports.output import writable
 
 
@@ -32,7 +33,7 @@ from specplan.reports.output import writable
 @command_option(
     "--max-gamma", type=click.IntRange(1, MOST_GAMMA), default=16, help="Longest draft to price."
 )
-@command_option("--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run.")
+@timing_options
 @command_option(
     "--batch-size",
     type=click.IntRange(min=1),

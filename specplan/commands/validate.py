@@ -20,7 +20,7 @@ from specplan.options.model_options import (
 )
 from specplan.options.ranges import integers, numbers
 from specplan.options.requests import Command, run
-from specplan.options.timing import precision_option, repeats_option, time_limit_option
+from specplan.options.timing import timing_options
 from specplan.reports.output import writable
 
 
@@ -82,9 +82,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     "given, with speculative decoding beside it.",
 )
 @bild_options
-@repeats_option
-@precision_option
-@time_limit_option
+@timing_options
 @seed_option
 @command_option(
     "--figure",

@@ -23,13 +23,14 @@ def validate_bild(request: ValidateBild, form: Written) -> None:
         most=grid.most,
         summaries=[each.summary.data() for each in swept.sweeps],
         prompts=swept.prompts,
-        repeats=request.repeats,
+        repeats=swept.repeats,
+        precision_percent=swept.precision_percent,
         threads=swept.threads.count,
         free_cores=swept.threads.free,
         top_p=request.sampling.top_p,
     )
     answer(
         document,
-        lambda: report(swept, repeats=request.repeats),
+        lambda: report(swept),
         form=form,
     )

@@ -6,9 +6,8 @@ import math
 
 import click
 
-from specplan.options.declared import command_option
-
-DEFAULT_PRECISION = 3.0
+from estimator.settings import PRECISION_PERCENT
+from specplan.options.declared import command_option, together
 
 
 def _number(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
@@ -17,23 +16,26 @@ def _number(_ctx: click.Context, _param: click.Parameter, value: float | None) -
     return value
 
 
-repeats_option = command_option(
-    "--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run, at most."
-)
-precision_option = command_option(
-    "--precision",
-    metavar="PERCENT",
-    type=float,
-    default=DEFAULT_PRECISION,
-    callback=_number,
-    help="Time no more once the clock lets no speed-up be off by more, 95 % of the time.",
-)
-time_limit_option = command_option(
-    "--time-limit",
-    metavar="SECONDS",
-    type=float,
-    callback=_number,
-    help="Begin no more runs after this, all drafts and temperatures together; each has at least "
-    "two prompts.  [default: 120 of the embedded target, else none]",
-    advanced=True,
+timing_options = together(
+    command_option(
+        "--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run, at most."
+    ),
+    command_option(
+        "--precision",
+        metavar="PERCENT",
+        type=float,
+        default=PRECISION_PERCENT,
+        callback=_number,
+        help="Time no more once the clock lets no speed-up be off by more, 95 % of the time.",
+    ),
+    command_option(
+        "--time-limit",
+        metavar="SECONDS",
+        type=float,
+        callback=_number,
+        help="Begin no more runs after this, all drafts and temperatures together; two prompts, of "
+        "a profile and with BiLD all, run once in any case.  [default: 120 of the embedded target, "
+        "else none]",
+        advanced=True,
+    ),
 )

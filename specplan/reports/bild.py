@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from specplan.reports.output import folded
 from specplan.reports.table import MS, TOKENS, Column, ranged, shown, table
-from specplan.reports.validation import doubt_mark, shares
+from specplan.reports.validation import doubt_mark, precision_lines, shares
 
 if TYPE_CHECKING:
     from studies.bild.request import Swept
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 LOSSES = {"no_loss": "At most 0.1 points lost", "one_point": "At most 1 point lost"}
 
 
-def report(swept: Swept, *, repeats: int) -> str:
+def report(swept: Swept) -> str:
     """Returns a table for each draft and temperature, and what is best in it."""
     parts = ["\n".join(_sweep_lines(sweep)) for sweep in swept.sweeps]
     parts += [
@@ -26,9 +27,11 @@ def report(swept: Swept, *, repeats: int) -> str:
     ]
     parts.append(
         "Speed-ups are of decoding, per token, over the large model alone; "
-        f"{swept.prompts} prompts, the median of {repeats} timings, by {swept.threads.sentence} "
+        f"{swept.prompts} prompts, the median of {swept.repeats} timings, by "
+        f"{swept.threads.sentence} "
         "BiLD is lossy: it changes the large model's output distribution."
     )
+    parts += map(folded, precision_lines(swept.precision_percent))
     return "\n\n".join(parts)
 
 

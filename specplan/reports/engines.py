@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from specplan.reports.output import folded
 from specplan.reports.table import MS, TOKENS, Column, bounds, fastest, ranged, shown, table
-from specplan.reports.validation import TIMES_IN_DOUBT, doubt_mark
+from specplan.reports.validation import TIMES_IN_DOUBT, doubt_mark, precision_lines
 
 if TYPE_CHECKING:
     from engines.counting.rates import Rate
@@ -66,6 +66,7 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
         f"{summary.mean_abs_time_error_percent:.1f} % and "
         f"{summary.max_abs_time_error_percent:.1f} %.",
     ]
+    lines += precision_lines(summary.precision_percent)
     unexplained = [row for row in found.rows if not row.acceptance_explained]
     lines += [
         f"Audit, temperature {row.temperature:g}, {row.concurrency} at once, gamma {row.gamma}: "

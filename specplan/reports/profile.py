@@ -8,6 +8,7 @@ import click
 
 from specplan.reports.output import Form, folded, print_json
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
+from specplan.reports.validation import TIMES_IN_DOUBT
 from specplan.reports.workloads import workload_lines
 
 if TYPE_CHECKING:
@@ -119,6 +120,8 @@ def _advice(profile: Profile) -> str:
 def clock_lines(profile: Profile) -> list[str]:
     """Returns how far the times can be trusted, by what decides whether the machine was quiet."""
     percent, within = profile.noise_percent, profile.noise_within_percent
+    if profile.doubts:
+        return [f"In doubt: {'; '.join(profile.doubts)}. {TIMES_IN_DOUBT}"]
     if percent is None:
         known = profile.quiet is False
         return ["The machine was not quiet: trust none of these times, and measure anew."] * known

@@ -60,11 +60,7 @@ def summary_lines(summary: Summary, validations: Sequence[Validation]) -> str:
             f"itself: {summary.noise_percent:.1f} %, 95 % of the time within "
             f"{summary.noise_within_percent:.1f} %."
         )
-    if summary.precision_percent is not None:
-        lines.append(
-            f"The clock lets speed-ups be off by up to {summary.precision_percent:.1f} %, 95 % of "
-            "the time; --time-limit and --repeats allow it more."
-        )
+    lines += precision_lines(summary.precision_percent)
     doubtful = [row for row in rows if row.doubts]
     lines += [
         f"In doubt, {_short(row.draft)}, temperature {row.temperature:g}, {_policy(row)}: "
@@ -91,6 +87,16 @@ def summary_lines(summary: Summary, validations: Sequence[Validation]) -> str:
             f"at most {max(gaps):.3g} apart; verifying several tokens at once rounds differently."
         )
     return folded("\n".join([*lines, *_fastest(rows)]))
+
+
+def precision_lines(percent: float | None) -> list[str]:
+    """Returns how far the clock lets speed-ups be off, where that is known."""
+    if percent is None:
+        return []
+    return [
+        f"The clock lets speed-ups be off by up to {percent:.1f} %, 95 % of the time; --time-limit "
+        "and --repeats allow it more."
+    ]
 
 
 def _fastest(rows: Sequence[SpeculativeRow]) -> list[str]:

@@ -7,13 +7,14 @@ from dataclasses import dataclass, field
 from estimator.draft_model import draft_model, transformers_module
 from estimator.loading.pairs import Loaded, load
 from estimator.notices import notice
-from estimator.progress import SILENT, Progress
+from estimator.progress import SILENT, Counted, Progress
 from estimator.prompt_files import whole_references
 from estimator.runs.arms import Subject
+from estimator.runs.precision import shares
 from estimator.runs.processes import require_one_process
 from estimator.runs.room import require_room
 from estimator.runs.threads import Threads, computing
-from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
+from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
 from reference.drafters.model_drafter import ModelDrafter
 from studies.bild.distance import Rollback
 from studies.bild.fallback import PAPERS_MOST, Fallback
@@ -37,7 +38,7 @@ class ValidateBild:
     lenience: beside the strict rule; None or 1: 0.5.
     max_gamma: the most tokens that the small model writes in a row; None: the paper's 10.
     temperatures: of both models.
-    repeats, threads, seed: as of a validation.
+    timing, threads, seed: as of a validation.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -52,7 +53,7 @@ class ValidateBild:
     lenience: float | None = None
     max_gamma: int | None = None
     temperatures: tuple[float, ...] = (0.0,)
-    repeats: int = 3
+    timing: TimingSettings = field(default_factory=TimingSettings)
     threads: int | None = None
     seed: int = 0
 
@@ -90,6 +91,18 @@ class Swept:
     prompts: int
     threads: Threads
 
+    @property
+    def repeats(self) -> int:
+        """How often each run was timed, at least."""
+        return min(sweep.repeats for sweep in self.sweeps)
+
+    @property
+    def precision_percent(self) -> float | None:
+        """How far the clock lets speed-ups be off; None of a single prompt."""
+        every = [sweep.precision_percent for sweep in self.sweeps]
+        known = [percent for percent in every if percent is not None]
+        return max(known) if len(known) == len(every) else None
+
 
 def validate_thresholds(request: ValidateBild, progress: Progress = SILENT) -> Swept:
     """Returns a sweep for each draft at each temperature.
@@ -118,21 +131,26 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
         if isinstance(subject.drafter, ModelDrafter):
             tell_of_size(loaded, subject)
     arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
-    progress.expect(len(subjects) * arms * len(loaded.prompts) * request.repeats)
-    sweeps = tuple(
-        sweep(
+    planned = arms * len(loaded.prompts) * request.timing.repeats
+    progress.expect(len(subjects) * planned)
+    sweeps = []
+    untils = shares(request.timing, request.models.target, len(subjects), progress)
+    for subject, until in zip(subjects, untils, strict=True):
+        counted = Counted(progress)
+        found = sweep(
             subject,
             loaded.prompts,
             grid,
             texts_of=lambda ids: str(loaded.tokenizer.decode(ids, skip_special_tokens=True)),
             references=references,
-            repeats=request.repeats,
+            repeats=request.timing.repeats,
+            until=until,
             seed=request.seed,
-            progress=progress.step,
+            progress=counted.step,
         )
-        for subject in subjects
-    )
-    return sweeps, len(loaded.prompts)
+        sweeps.append(found)
+        progress.expect(counted.steps - planned)   # repeats that were not needed
+    return tuple(sweeps), len(loaded.prompts)
 
 
 def tell_of_size(loaded: Loaded, subject: Subject) -> None:

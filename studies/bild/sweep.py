@@ -10,6 +10,8 @@ from estimator.costs.blocks import fit_costs
 from estimator.prompts import prompts_hash
 from estimator.quality.metrics import own_metrics, reference_metrics
 from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
+from estimator.runs.patience import ENDLESS, Patience
+from estimator.runs.precision import precision_percent
 from estimator.runs.rates import decode_rate, measured_interval, noise
 from estimator.runs.repeats import Timed, probes, timed
 from estimator.seeding import seeded
@@ -39,6 +41,7 @@ def sweep(
     repeats: int,
     seed: int,
     progress: Callable[[], object],
+    until: Patience = ENDLESS,
 ) -> Sweep:
     """Returns quality and speed of every way to decode, all interleaved on the same prompts.
 
@@ -48,7 +51,7 @@ def sweep(
       grid: what is tried.
       texts_of: the text of ids, end of text left out.
       references: one for each prompt, or None.
-      repeats, seed, progress: as for `run_arms`.
+      repeats, seed, progress, until: as for `run_arms`; all prompts run once in any case.
 
     Raises:
       ValueError: if there are not as many references as prompts, or no model drafts.
@@ -68,6 +71,8 @@ def sweep(
         repeats=repeats,
         seed=seed,
         progress=progress,
+        until=until,
+        least=len(prompts),
     )
     texts = timed(runs)
     cost = fit_costs(texts[AGAIN], [read_part(text) for text in probes(texts)])
@@ -92,7 +97,14 @@ def sweep(
     rows = [
         structs.replace(row, **told, doubts=row_doubts(row)) for row in _with_front(rows, metric)
     ]
-    return Sweep(tuple(rows), metric, cost, noise(texts).percent)
+    return Sweep(
+        tuple(rows),
+        metric,
+        cost,
+        noise_percent=noise(texts).percent,
+        precision_percent=precision_percent(texts),
+        repeats=len(runs[BASELINE][-1]),
+    )
 
 
 def drafting_model(drafter: Drafter) -> ModelDrafter:

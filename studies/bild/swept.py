@@ -26,12 +26,16 @@ class Sweep:
     metric: the main one, which the Pareto front is of.
     cost: measured apart from the rows' runs.
     noise_percent: how far the baseline's speed, measured twice, differs from itself.
+    precision_percent: how far the clock lets speed-ups be off; None of a single prompt.
+    repeats: how often each run was timed, at least.
     """
 
     rows: tuple[BildRow, ...]
     metric: str
     cost: Cost
     noise_percent: float
+    precision_percent: float | None = None
+    repeats: int = 1
 
     def fastest(self, decoder: str, *, loss: float) -> BildRow | None:
         """Returns the decoder's fastest row that loses at most so many points of the metric."""
@@ -39,7 +43,9 @@ class Sweep:
         able = [
             row
             for row in self.rows
-            if row.decoder == decoder and row.quality[self.metric] >= least
+            if row.decoder == decoder
+            and row.quality[self.metric] >= least
+            and not row.doubts
         ]
         return max(able, key=lambda row: row.measured, default=None)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from made_trials import ENGINE, made_measured, made_run, made_trial
+from msgspec import structs
 from numpy.typing import NDArray
 
 from engines.counting.counts import NOTHING, Counts
@@ -14,8 +15,11 @@ from engines.scores.text_scores import TextScores
 from engines.trials.judgement import judge
 from engines.trials.row import EngineRow
 from engines.trials.runs import Run
+from engines.trials.steps import Steps
 from engines.trials.timing import timed_steps
 from engines.trials.trial import Measured
+from engines.trials.validation import EngineValidation
+from specplan.reports.engines import validation_text
 
 GAMMA, REPEATS, PROMPTS = 3, 2, 5
 ALONE, STEP = 2e-3, 5e-3
@@ -165,3 +169,19 @@ def test_a_speed_up_beyond_the_tokens_of_a_step_is_marked_in_the_row() -> None:
     row = judge(trial, measured, pairs, timed_steps(trial, measured, case), GAMMA, case)
     assert row.measured == pytest.approx(4.8)
     assert row.doubts == ("a speed-up of 4.80 is more than the 4 tokens of a step",)
+
+
+def test_a_row_in_doubt_never_ends_in_explained() -> None:
+    """As a busy machine once had it: far apart, and steps at γ 1 dearer than at γ 3."""
+    row = judged(1, np.ones((REPEATS, PROMPTS)), QUIET)
+    steps = {(row.temperature, row.concurrency): Steps(ALONE, {1: 2 * STEP, GAMMA: STEP})}
+
+    def told(*doubts: str) -> str:
+        found = EngineValidation((structs.replace(row, doubts=doubts),), steps, PROMPTS, REPEATS)
+        return " ".join(validation_text(found).split())
+
+    assert row.acceptance_explained
+    explained = "the engine accepts what its models' distributions imply"
+    assert explained in told()
+    assert explained not in told("the interval from 0.1 to 6.82e+08 says nothing")
+    assert "In doubt, temperature 0, 1 at once, gamma 3: the interval" in told("the interval")

@@ -2,7 +2,8 @@
 
 import pytest
 
-from estimator.validation.doubts import row_doubts, shrinking_steps
+from estimator.runs.shrinking import shrinking_steps
+from estimator.validation.doubts import row_doubts
 from estimator.validation.row import ValidationRow
 
 

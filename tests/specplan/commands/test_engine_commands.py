@@ -12,7 +12,7 @@ from vllm_server import vllm_server
 from engines.settings import EngineSettings
 from engines.trials.request import ValidateEngine
 from engines.trials.validation import validate
-from estimator.settings import PromptSettings
+from estimator.settings import PromptSettings, TimingSettings
 from specplan.main import main
 from specplan.reports.engines import validation_text
 
@@ -68,7 +68,7 @@ def test_a_request_needs_no_command_line() -> None:
         text=PromptSettings(num_prompts=1, prompt_tokens=8, max_new_tokens=6),
         gammas=(2,),
         temperatures=(1.0,),
-        repeats=1,
+        timing=TimingSettings(repeats=1),
         seed=0,
     )
     found = validate(request)
@@ -125,7 +125,14 @@ def test_running_servers_of_another_kind_are_refused(served: str, message: str) 
             ["--engine", "llama.cpp", "--engine-command", "x"],
             "engine-command must be vllm's, got llama.cpp",
         ),
-        (["--engine", "vllm", "--threads", "2"], "threads must be llama.cpp's, got vllm"),
+        (
+            ["--engine", "vllm", "--threads", "2"],
+            "threads must be llama.cpp's or transformers's, got vllm",
+        ),
+        (
+            ["--engine", "vllm", "--precision", "2"],
+            "precision needs vllm's servers together: in turn, no speed-up is known before",
+        ),
         (
             ["--engine", "vllm", "--engine-command", "no-such-program"],
             "engine-command of vllm must be a program, got no-such-program",

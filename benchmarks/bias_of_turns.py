@@ -1,0 +1,83 @@
+"""Whether texts in short turns take other times than whole texts, one arm after the other.
+
+    OMP_NUM_THREADS=1 python benchmarks/bias_of_turns.py --seconds 240
+
+The embedded target alone and with drafts of each gamma decodes the same short texts in pairs: once
+in turns of about 25 ms, once each arm's text as a whole, in random order. Of every pair the
+logarithm of what a speed-up is in turns over what it is as a whole says what turns do to it;
+printed are the medians over pairs with their standard errors (a bootstrap over pairs). The two of
+a pair run within a second, and one thread counts by its own time, so that little of the machine's
+changing speed is left.
+"""
+
+import argparse
+import time
+from functools import partial
+
+import numpy as np
+import torch
+from embedded_pair import embedded_pair
+
+from estimator.runs.arms import BASELINE, Subject, alone, under
+from estimator.runs.processor_time import processor_clock
+from estimator.runs.turns import decode_in_turns, turn_tokens
+from estimator.runs.twins import twins
+from estimator.seeding import seeded
+from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.sampling import Sampling
+from reference.policies.policy import Fixed
+from reference.stopping import Stopping
+
+GAMMAS = (1, 2, 4, 8)
+RESAMPLES = 2000
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--seconds", type=float, default=240.0, help="How long pairs run.")
+    parser.add_argument("--prompts", type=int, default=8, help="How many, in turn.")
+    parser.add_argument("--turns", type=int, default=4, help="Of each arm's text.")
+    parser.add_argument("--seed", type=int, default=0, help="Of the order.")
+    given = parser.parse_args()
+    pair = embedded_pair(given.prompts)
+    sampling = Sampling(0.0)
+    drafter = ModelDrafter(pair.draft, sampling, pair.target.vocabulary)
+    first = Subject(pair.target, drafter, sampling, Stopping(32))
+    tokens = turn_tokens(alone(first, pair.prompts[0], seeded(pair.target.device, 0)).finished())
+    whole = given.turns * tokens
+    ways = {BASELINE: alone} | {f"gamma {gamma}": under(Fixed(gamma)) for gamma in GAMMAS}
+    subjects = [
+        Subject(target, own, sampling, Stopping(whole))
+        for target, own in twins((pair.target, drafter), len(ways), longer=2.0)
+    ]
+    clock = processor_clock(pair.target.device)
+    order = np.random.default_rng(given.seed)
+    logarithms = []
+    end = time.monotonic() + given.seconds
+    while time.monotonic() < end:
+        prompt = pair.prompts[len(logarithms) % given.prompts]
+        starts = [
+            partial(way, own, prompt, seeded(own.target.device, 0))
+            for way, own in zip(ways.values(), subjects, strict=True)
+        ]
+        seconds = {}
+        for each in order.permutation([tokens, whole]).tolist():
+            texts = decode_in_turns(starts, tokens=each, order=order, clock=clock)
+            seconds[each] = np.array([run.text.decode_seconds for run in texts])
+        logarithms.append(np.log(seconds[tokens] / seconds[whole]))
+    arms = np.array(logarithms)
+    found = np.column_stack([arms[:, 0], arms[:, :1] - arms[:, 1:]])
+    drawn = order.integers(0, len(found), (RESAMPLES, len(found)))
+    errors = np.median(found[drawn], axis=1).std(axis=0)
+    print(
+        f"{len(found)} pairs, texts of {whole} tokens in {given.turns} turns of {tokens}, "
+        f"{torch.get_num_threads()} threads; per cent, in turns over whole"
+    )
+    names = ["seconds of the baseline", *(f"speed-up at {name}" for name in list(ways)[1:])]
+    for name, value, error in zip(names, np.median(found, axis=0), errors, strict=True):
+        print(f"{name:24} {100 * value:+6.2f} [{100 * (value - 1.96 * error):+.2f}, "
+              f"{100 * (value + 1.96 * error):+.2f}]")
+
+
+if __name__ == "__main__":
+    main()
