@@ -58,7 +58,7 @@ def _positions(profile: Profile) -> list[str]:
     rates = profile.drafting().accepted_by_position[:SHOWN_POSITIONS]
     if not rates:
         return []
-    listed = " ".join(f"{rate.value:.3f}" for rate in rates)
+    listed = " ".join(f"{rate.value:.2f}" for rate in rates)
     return [f"accepts {listed} at positions 1 to {len(rates)} of a block"]
 
 

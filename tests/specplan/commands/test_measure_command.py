@@ -179,11 +179,14 @@ def test_gains_are_told_by_category_and_by_context(
     for number in (code["alpha"], code["tokens_per_call"]["2"], code["improvement_factor"]["2"]):
         assert number["low"] < number["value"] < number["high"]
     assert set(code["tokens_per_call"]) == set(profile["improvement_factor"])
+    timed, drafting = max(map(int, code["tokens_per_call"])), profile["draft_sampling"]
+    everywhere = profile["draftings"][drafting]["accepted_by_position"]
+    assert min(len(code["accepted_by_position"]), len(everywhere)) > timed
     octaves = profile["by_context"]
     assert len(octaves) > 1
     assert sum(each["alpha"]["prompts"] for each in octaves.values()) == 3
     table = run(*arguments).stdout
-    for words in ("by category:", "by prompt tokens:", *octaves):
+    for words in ("by category:", "by prompt tokens:", "of a block", *octaves):
         assert words in table
     assert all(len(line) <= 80 for line in table.splitlines())
 
