@@ -4,19 +4,33 @@ import json
 import os
 import shlex
 from collections.abc import Iterator
+from contextlib import contextmanager
+from itertools import accumulate
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 from click.testing import CliRunner
+from decoding import speculate
 from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
+from safetensors.torch import load_file, save_file
 
+from engines.counting.counts import Counts
 from engines.engine import Setting
+from engines.observing.vllm import TURNS_ON
 from engines.scores.text_scores import acceptance
 from engines.servers.vllm import Vllm, VllmServer
 from engines.sources import observe
 from engines.trials.runs import Run
 from engines.trials.scoring import EngineScorer, LocalScorer
+from reference.drafters.state_head import StateHeadDrafter
+from reference.laws.sampling import Sampling
+from reference.models.embedded import weights_folder
+from reference.models.huggingface import load_model
+from reference.policies.policy import Fixed
+from reference.state_heads.eagle3_folder import load_eagle3
+from reference.stopping import Stopping
 from simulator.acceptance.replay import expected_calls
 from specplan.main import main
 
@@ -26,6 +40,16 @@ pytestmark = pytest.mark.skipif(
 PROMPTS = embedded_ids(count=2)
 TOKENS, GAMMA = 24, 2
 
+SERVER = (os.environ.get("SPECPLAN_VLLM", ""), "-m", "vllm.entrypoints.openai.api_server")
+
+
+@contextmanager
+def serving_variables() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+        patch.setenv("HF_HUB_OFFLINE", "1")
+        yield
+
 
 @pytest.fixture(scope="module")
 def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vllm]:
@@ -33,12 +57,9 @@ def vllm(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Vllm]:
     draft = tmp_path_factory.mktemp("draft")
     for path in [*Path(DRAFT).iterdir(), *Path(TARGET).glob("tokenizer*.json")]:
         (draft / path.name).symlink_to(path.resolve())
-    server = [os.environ["SPECPLAN_VLLM"], "-m", "vllm.entrypoints.openai.api_server"]
     flags = ["--dtype", "float32", "--enforce-eager", "--max-model-len", "128"]
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
-        patch.setenv("HF_HUB_OFFLINE", "1")
-        yield Vllm(TARGET, str(draft), (*server, *flags))
+    with serving_variables():
+        yield Vllm(TARGET, str(draft), (*SERVER, *flags))
 
 
 def texts(server: VllmServer, *, speculative: bool) -> Run:
@@ -68,6 +89,55 @@ def test_vllm_writes_the_targets_text_in_the_steps_that_replay_expects(vllm: Vll
     assert (found.gamma, found.drafts, found.drafted) == (GAMMA, counts.drafts, counts.drafted)
     assert found.hits == counts.by_position == own.total.by_position
     assert found.version == server.version
+
+
+def every_other_id(folder: Path, head: Path) -> Path:
+    """Returns a head that drafts half of a head's ids, with a map of them."""
+    tensors = load_file(head / "model.safetensors")
+    rows = tensors["lm_head.weight"]
+    ids = torch.arange(0, len(rows), 2)
+    tensors |= {
+        "lm_head.weight": rows[ids].contiguous(),
+        "d2t": ids - torch.arange(len(ids)),
+        "t2d": torch.zeros(len(rows), dtype=torch.bool).index_fill(0, ids, True),
+    }
+    save_file(tensors, folder / "model.safetensors")
+    sizes = json.loads((head / "config.json").read_text()) | {"draft_vocab_size": len(ids)}
+    (folder / "config.json").write_text(json.dumps(sizes))
+    return folder
+
+
+def own_counts(head: Path, text: tuple[int, ...], *, before: int, gamma: int) -> Counts:
+    """Returns what this project's decoder counts in greedy text that goes on after `before` ids."""
+    target, greedy = load_model(TARGET, device=torch.device("cpu"), dtype="float32"), Sampling(0.0)
+    drafter = StateHeadDrafter(
+        target, load_eagle3(head, target.module, name="target"), greedy, name="eagle3"
+    )
+    # A server drafts past a text's end.
+    stopping = Stopping(len(text) - before + 2 * gamma)
+    made = speculate(target, drafter, text[:before], greedy, Fixed(gamma), stopping)
+    assert made.tokens[: len(text) - before] == text[before:]
+    begins = accumulate((len(block.tokens) for block in made.blocks), initial=before)
+    counted = [b.accepted for b, at in zip(made.blocks, begins, strict=False) if at < len(text)]
+    by_position = [sum(count > place for count in counted) for place in range(gamma)]
+    return Counts.of(len(counted), gamma * len(counted), by_position)
+
+
+@pytest.mark.parametrize("ids", ["all", "every other"])
+def test_vllm_accepts_of_an_eagle_3_head_what_this_decoder_does(ids: str, tmp_path: Path) -> None:
+    head = weights_folder("eagle3")
+    if ids != "all":
+        head = every_other_id(tmp_path, head)
+    drafting = {"method": "eagle3", "model": str(head), "num_speculative_tokens": 4}
+    flags = ["--dtype", "float32", "--enforce-eager", "--max-model-len", "128"]
+    command = (*SERVER, *flags, TURNS_ON, json.dumps(drafting))
+    with serving_variables(), Vllm(TARGET, str(head), command).serve(Setting(0)) as server:
+        served = run_of(server, embedded_ids(count=6), tokens=48)
+    for prompt, text, counts in zip(
+        embedded_ids(count=6), served.completions, served.counts, strict=True
+    ):
+        # Its pass over the prompt gives the first token.
+        assert counts == own_counts(head, (*prompt, *text.tokens), before=len(prompt) + 1, gamma=4)
 
 
 def test_what_vllm_observed_before_a_restart_is_not_subtracted(vllm: Vllm) -> None:
