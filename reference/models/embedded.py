@@ -1,6 +1,7 @@
 """The embedded pair: where its files are, and which library files it never saw."""
 
 import hashlib
+import os
 import sysconfig
 from pathlib import Path
 
@@ -28,9 +29,10 @@ def held_out(relative_path: str) -> bool:
 def library_files(held: bool) -> list[Path]:
     """Returns this Python's standard-library sources, sorted: the held-out ones or the others."""
     library = Path(sysconfig.get_path("stdlib"))
-    relative_paths = (path.relative_to(library) for path in library.rglob("*.py"))
+    paths: list[Path] = []
+    for folder, inside, names in os.walk(library):
+        inside[:] = set(inside) - LEFT_OUT
+        paths += [Path(folder, name) for name in names if name.endswith(".py")]
     return [
-        library / path
-        for path in sorted(relative_paths)
-        if not LEFT_OUT & set(path.parts) and held_out(path.as_posix()) == held
+        path for path in sorted(paths) if held_out(path.relative_to(library).as_posix()) == held
     ]
