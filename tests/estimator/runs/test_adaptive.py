@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 
 from estimator.prompts import embedded_prompts
 from estimator.runs.arms import Subject
+from estimator.runs.batched import decode_batch
 from estimator.runs.planner import planner
 from estimator.traces.scoring import trace
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, decode_speculatively
+from reference.generation import decode_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.embedded import weights_folder
@@ -50,14 +51,15 @@ def acceptances(sampling: Sampling) -> list[NDArray[np.float64]]:
     """Returns the acceptance probability at each position of texts of the target."""
     target, drafter = embedded_pair(sampling)
     stopping = Stopping(NEW_TOKENS)
-    vectors = []
-    for seed, prompt in enumerate(prompts()):
-        generator = torch.Generator().manual_seed(seed)
-        own = decode(target, prompt, sampling=sampling, stopping=stopping, generator=generator)
-        subject = Subject(target, drafter, sampling, stopping)
-        traced = trace(subject, prompt, own.tokens, max_gamma=16)
-        vectors.append(traced.acceptance)
-    return vectors
+    generators = [torch.Generator().manual_seed(seed) for seed in range(PROMPTS)]
+    texts = decode_batch(
+        target, prompts(), sampling=sampling, stopping=stopping, generators=generators
+    )
+    subject = Subject(target, drafter, sampling, stopping)
+    return [
+        trace(subject, prompt, text, max_gamma=16).acceptance
+        for prompt, text in zip(prompts(), texts, strict=True)
+    ]
 
 
 def replayed(
