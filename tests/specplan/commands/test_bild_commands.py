@@ -37,7 +37,8 @@ def test_a_sweep_prints_quality_and_latency(
 
 
 def test_a_sweep_reads_as_a_table(run: Run, small: list[str]) -> None:
-    result = run("validate", *small, *BILD, *THRESHOLDS, "--gamma", "2")
+    thresholds = ("--fallback", "0.6", "--rollback", "1", "--gamma", "2")
+    result = run("validate", *small, *BILD, *thresholds)
     assert result.exit_code == 0, result.output
     assert "<- front" in result.stdout
     assert "At most 0.1 points lost: bild" in result.stdout
@@ -50,7 +51,8 @@ def test_references_are_judged_and_must_be_whole(
     path = tmp_path / "prompts.jsonl"
     path.write_text("\n".join(json.dumps(row) for row in rows))
     pair = ("--target", "encdec", "--draft", "encdec-draft", "--max-new-tokens", "8")
-    result = run_json("validate", *pair, "--prompts", str(path), *BILD, *THRESHOLDS, "--gamma", "2")
+    one = ("--fallback", "0.6", "--rollback", "1", "--gamma", "2")
+    result = run_json("validate", *pair, "--prompts", str(path), *BILD, *one)
     assert result["summaries"][0]["metric"] == "bleu"
     del rows[1]["reference"]
     path.write_text("\n".join(json.dumps(row) for row in rows))
@@ -159,7 +161,8 @@ def test_an_aligned_draft_is_a_folder_that_draft_takes(
     assert [path.name for path in tmp_path.iterdir()] == ["aligned"]
     assert json.loads((output / "training.json").read_text())["steps"] == 6
     options = [str(output) if option == "draft" else option for option in small]
-    assert run_json("measure", *options)["alpha"]["value"] > 0
+    least = ("--max-gamma", "1", "--repeats", "1")
+    assert run_json("measure", *options, *least)["alpha"]["value"] > 0
 
 
 def test_an_exit_is_trained_with_its_target(
