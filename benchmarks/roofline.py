@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from estimator.shapes.kept_counts import count_once
 from estimator.shapes.shape import shape_of
 from simulator.cost.catalogue import find_hardware
 from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
@@ -66,8 +67,8 @@ class Row:
 def shape(model: str, dtype: str, activations: str | None) -> ModelShape:
     config = dict(PUBLISHED["models"][model], dtype="bfloat16")
     if dtype == "int4-32":
-        return shape_of(config | {"quantization_config": GROUPS_OF_32})
-    return shape_of(config, dtype=dtype, activations=activations)
+        return shape_of(config | {"quantization_config": GROUPS_OF_32}, count=count_once)
+    return shape_of(config, dtype=dtype, activations=activations, count=count_once)
 
 
 def compare(measured: dict[str, Any]) -> Row:

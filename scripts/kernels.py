@@ -114,11 +114,15 @@ def main() -> int:
     chosen = [processor for processor, _ in zip(playable(), range(KERNELS), strict=False)]
     if len(chosen) < KERNELS:
         print(f"only {len(chosen)} of {KERNELS} kernels: NumPy has no more that run here")
-    passed = []
-    for turn, threads in enumerate(THREADS):
-        played = chosen if asked.every else chosen[turn :: len(THREADS)]
-        with ThreadPoolExecutor(max(1, (os.cpu_count() or 1) // threads)) as pool:
-            passed += pool.map(lambda p, n=threads: tested(p, n, asked.tests), played)
+    plays = [
+        (processor, threads)
+        for place, processor in enumerate(chosen)
+        for turn, threads in enumerate(THREADS)
+        if asked.every or place % len(THREADS) == turn
+    ]
+    # A second thread finds little to do in arrays as small as those of tests.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        passed = list(pool.map(lambda play: tested(*play, asked.tests), plays))
     return 0 if all(passed) else 1
 
 

@@ -59,6 +59,9 @@ def test_every_figure_is_written_in_all_formats(
     heading, *rows = csv.reader(io.StringIO(table.decode()))
     assert len(rows) >= 4
     assert all(len(row) == len(heading) for row in rows)
+    assert len(set(heading)) == len(heading)
+    assert entry.source == "ours" or "20" in entry.source
+    assert entry.shows
 
 
 @pytest.mark.parametrize(("entry", "results"), SHOWN)

@@ -14,10 +14,10 @@ SCRIPT = Path(__file__).parents[2] / "scripts" / "killed.py"
 
 def test_killed_measurements_end_as_whole_ones() -> None:
     run = subprocess.run(
-        [sys.executable, SCRIPT, "measure", "--runs", "2"], capture_output=True, text=True
+        [sys.executable, SCRIPT, "measure", "--runs", "1"], capture_output=True, text=True
     )
     assert run.returncode == 0, run.stdout + run.stderr
-    assert run.stdout.endswith("2 of 2 ended as the whole run\n")
+    assert run.stdout.endswith("1 of 1 ended as the whole run\n")
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from simulator.acceptance.replay import expected_seconds
 from simulator.cost.curves import CostModel
 from simulator.schemes.trees import tree_calls
 
-TOKENS = 40
+TOKENS = 24
 LOOKUP = PromptLookupDrafter(device=torch.device("cpu"))
 
 
