@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from estimator.shapes.drafts import draft_of
+from estimator.shapes.kept_counts import count_once
 from estimator.shapes.shape import shape_of
 from figures.drawing.load import Load
 from figures.drawing.table import Rows
@@ -84,8 +85,8 @@ def default_load() -> Load:
     conditions = Conditions(
         efficiency=DEFAULT_EFFICIENCY, layer_overhead_seconds=DEFAULT_LAYER_SECONDS
     )
-    target = shape_of(TARGET)
-    draft = draft_of(DRAFT, target=TARGET, target_shape=target)
+    target = shape_of(TARGET, count=count_once)
+    draft = draft_of(DRAFT, target=TARGET, target_shape=target, count=count_once)
     return Load(
         deployment=Deployment(target, draft, find_hardware(GPU), conditions),
         caption=f"Llama 3.1 8B drafted by Llama 3.2 1B on one {GPU}",
