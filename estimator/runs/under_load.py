@@ -21,6 +21,7 @@ from estimator.runs.levels import polish
 from estimator.runs.processor_time import processor_clock
 from reference.models.cached_model import CachedModel
 from reference.models.model import Model
+from reference.models.recurrent_model import RecurrentModel
 
 # Blocks of each γ in a turn, the first of which is not counted: it meets the last γ's memory.
 BLOCKS_A_TURN = 4
@@ -149,6 +150,11 @@ def require_load(
         if batch < 1:
             raise ValueError(f"batch must be at least 1, got {batch}")
     for model in (target, draft):
+        if isinstance(model, RecurrentModel):
+            raise ValueError(
+                "batch must be of models without recurrent layers, whose second readings are not "
+                f"timed over a batch, got {model.name}"
+            )
         limit, needed = model.max_length, context + max_gamma + 1
         if limit is not None and needed > limit:
             raise ValueError(

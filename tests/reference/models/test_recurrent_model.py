@@ -6,80 +6,16 @@ import pytest
 import torch
 from decoding import alone, speculate
 from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, walk_choices
-from transformers import AutoConfig, AutoModelForCausalLM
+from recurrent_models import FAMILIES, PROMPT, VOCABULARY, model, near
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
-from reference.models.huggingface import adapter_of
-from reference.models.recurrent_model import RecurrentModel
 from reference.models.tree_mask import require_branching
 from reference.policies.policy import Fixed
 from reference.stopping import Stopping
 
-VOCABULARY = 40
-PROMPT = [5, 9, 7, 3, 22, 31, 8]
 GREEDY = Sampling(0.0)
-SIZES: dict[str, Any] = {
-    "vocab_size": VOCABULARY, "hidden_size": 16, "intermediate_size": 24, "num_hidden_layers": 2,
-    "num_attention_heads": 2, "num_key_value_heads": 2, "head_dim": 8,
-    "max_position_embeddings": 64, "bos_token_id": 1, "eos_token_id": None, "pad_token_id": 0,
-}  # fmt: skip
-BOTH = {"layer_types": ["linear_attention", "full_attention"]}
-DELTA = BOTH | {
-    "linear_num_key_heads": 2, "linear_num_value_heads": 2, "linear_key_head_dim": 8,
-    "linear_value_head_dim": 8,
-}  # fmt: skip
-MAMBA = {
-    "mamba_n_heads": 2, "mamba_d_state": 4, "mamba_d_head": 16, "mamba_d_ssm": 32,
-    "mamba_chunk_size": 4, "mamba_expand": 2,
-}  # fmt: skip
-EXPERTS = {
-    "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 8, "num_local_experts": 4,
-    "shared_expert_intermediate_size": 8, "n_routed_experts": 4,
-}  # fmt: skip
-FAMILIES: dict[str, dict[str, Any]] = {
-    "qwen3_next": DELTA | EXPERTS,
-    "qwen3_5_text": DELTA,
-    "qwen3_5_moe_text": DELTA | EXPERTS,
-    "granitemoehybrid": BOTH | MAMBA | EXPERTS,
-    "lfm2": {"layer_types": ["conv", "full_attention"]},
-    "lfm2_moe": EXPERTS | {"layer_types": ["conv", "full_attention"], "num_dense_layers": 1},
-    "nemotron_h": EXPERTS | {
-        "layer_types": ["linear_attention", "moe", "full_attention", "mlp"],
-        "num_hidden_layers": 4, "n_groups": 1, "mamba_num_heads": 2, "mamba_head_dim": 16,
-        "ssm_state_size": 4, "chunk_size": 4,
-    },
-    "falcon_h1": MAMBA,
-    "bamba": MAMBA | {"attn_layer_indices": [1]},
-    "olmo_hybrid": DELTA,
-}
-JAMBA = {
-    "attn_layer_period": 2, "attn_layer_offset": 1, "num_experts": 2, "num_experts_per_tok": 1,
-}  # fmt: skip
-
-
-def tiny(family: str, *, seed: int = 0, vocabulary: int = VOCABULARY) -> Any:
-    """Returns a random module whose layers do something, in float64 but for experts."""
-    plain = AutoConfig.for_model(family)
-    wanted = SIZES | FAMILIES.get(family, JAMBA) | {"vocab_size": vocabulary}
-    known = {name: value for name, value in wanted.items() if hasattr(plain, name)}
-    torch.manual_seed(seed)
-    module = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **known))
-    if "num_experts_per_tok" not in wanted:
-        module = module.double()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.dim() > 1:
-                parameter.copy_(0.3 * torch.randn_like(parameter))
-    return module
-
-
-def model(family: str, **given: Any) -> RecurrentModel:
-    module = tiny(family, **given)
-    found = adapter_of(module)(module, family)
-    assert isinstance(found, RecurrentModel)
-    return found
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -92,12 +28,8 @@ def test_greedy_ids_are_those_of_generate_whatever_is_rolled_back(family: str) -
     stopping = Stopping(14)
     assert list(alone(target, PROMPT, GREEDY, stopping).tokens) == expected[0, 7:].tolist()
     before = target.read_again
-    near = model(family)
-    with torch.no_grad():
-        for parameter in near.module.parameters():
-            parameter.add_(0.05 * parameter.std() * torch.randn_like(parameter))
     for drafter in (
-        ModelDrafter(near, GREEDY, VOCABULARY), RandomDrafter(VOCABULARY, target.device)
+        ModelDrafter(near(family), GREEDY, VOCABULARY), RandomDrafter(VOCABULARY, target.device)
     ):
         found = speculate(target, drafter, PROMPT, GREEDY, Fixed(3), stopping)
         assert list(found.tokens) == expected[0, 7:].tolist()
