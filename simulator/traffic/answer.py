@@ -104,17 +104,17 @@ def answer(request: TrafficRequest) -> Traffic:
     """Returns what becomes of the server.
 
     Raises:
-      ValueError: if a rate is no positive number or beyond what the server bears in either way, if
+      ValueError: if a rate is no positive number or the server bears none of them either way, if
         its cache does not hold a request, or if not even an idle server keeps the promise.
     """
     pair = request.pair
     most, without = pair.most, pair.most_without
-    for rate in request.rates:
-        if not 0 < rate < max(most, without):
-            raise ValueError(
-                f"rate must lie between 0 and {max(most, without):.4g} requests a second, "
-                f"the most that the server bears, got {rate:g}"
-            )
+    least = min(request.rates)
+    if not 0 < least < max(most, without):
+        raise ValueError(
+            f"rate must lie between 0 and {max(most, without):.4g} requests a second, "
+            f"the most that the server bears, got {least:g}"
+        )
     break_even = pair.break_even()
     kept = None if request.promise is None else pair.keeping(request.promise)
     drawn = _Drawn.of(request.doubt, pair)

@@ -111,6 +111,8 @@ def _borne(value: Callable[[Row], str]) -> Callable[[Row], str]:
 
 
 def _token_ms(row: Row) -> str:
+    if not row.stable:
+        return f"too many (bears {row.state.most:.3g})"
     ends = None if row.token_seconds is None else [1e3 * each for each in row.token_seconds]
     interval = "" if ends is None else f" {bounds(ends[0], ends[1], '.1f')}"
     return f"{1e3 * row.state.token_seconds[0]:.2f}{interval}"
@@ -120,7 +122,7 @@ _COLUMNS: list[Column[Row]] = [
     Column("requests/s", lambda row: f"{row.rate:g}"),
     Column("gamma", lambda row: str(row.gamma) if row.gamma > 0 else "none"),
     Column("batch", _borne(lambda row: f"{row.state.batch[0]:.1f}")),
-    Column("ms/token", _borne(_token_ms)),
+    Column("ms/token", _token_ms),
     Column("TTFT ms", _borne(lambda row: f"{1e3 * row.state.first_seconds[0]:.0f}")),
     Column("tokens/s", _borne(lambda row: f"{row.tokens_per_second:.0f}")),
 ]

@@ -148,6 +148,17 @@ def test_a_trace_gives_its_own_rate_and_lengths(gpu: str, tmp_path: Path) -> Non
     assert run_json(f"--trace {path} {gpu} --rate 3", "traffic")["rows"][0]["rate"] == 3
 
 
+def test_a_rate_beyond_what_the_server_bears_says_so_beside_the_others(gpu: str) -> None:
+    words = f"--rate 1,900 {LENGTHS} {gpu} --engine vllm"
+    borne, _, beyond, _ = run_json(words, "traffic")["rows"]
+    assert (borne["stable"], beyond["stable"]) == (True, False)
+    assert beyond["tpot_ms"] is None
+    assert beyond["tokens_per_second"] < 900 * 200
+    text = run(words, "traffic").stdout
+    assert "too many (bears " in text
+    assert borne == run_json(f"--rate 1 {LENGTHS} {gpu} --engine vllm", "traffic")["rows"][0]
+
+
 def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
     path = tmp_path / "traffic.png"
     assert run(f"--rate 1 {LENGTHS} {gpu} --gamma 4 --figure {path}", "traffic").exit_code == 0
@@ -157,7 +168,7 @@ def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (f"--rate 1,900 {LENGTHS} GPU", "the most that the server bears, got 900"),
+        (f"--rate 900,800 {LENGTHS} GPU", "the most that the server bears, got 800"),
         (f"--rate 0 {LENGTHS} GPU", "rate must lie between 0 and"),
         (f"--rate -1 {LENGTHS} GPU", "rate must lie between 0 and"),
         (f"--rate 1 {LENGTHS} GPU --slo tpot=0.1", "slo tpot must be at least"),
