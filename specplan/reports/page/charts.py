@@ -10,6 +10,7 @@ from estimator.profiles.best import added_by_position
 from estimator.validation.file import Validated
 from figures.drawing.short_name import short_name
 from specplan.reports.page.drafts import Draft
+from specplan.reports.page.traffic import TrafficFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +53,15 @@ class Chart:
     diagonal: bool = False
 
 
-def charts(drafts: Sequence[Draft], validations: Sequence[Validated]) -> list[Chart]:
+def charts(
+    drafts: Sequence[Draft],
+    validations: Sequence[Validated],
+    traffic: Sequence[TrafficFile] = (),
+) -> list[Chart]:
     """Returns the charts that the data have points for, in the page's order."""
     made = [
         _speed_up(drafts), _acceptance(drafts), _along_texts(drafts), _costs(drafts),
-        _predicted(validations),
+        _predicted(validations), _traffic(traffic),
     ]   # fmt: skip
     return [chart for chart in made if chart.series]
 
@@ -171,4 +176,31 @@ def _predicted(validations: Sequence[Validated]) -> Chart:
         "measured",
         tuple(series),
         diagonal=True,
+    )
+
+
+def _traffic(files: Sequence[TrafficFile]) -> Chart:
+    ways = [(file, way) for file in files for way in (True, False)]
+    series = [
+        Series(
+            ("with speculation" if way else "without")
+            + (f", {file.name}" if len(files) > 1 else ""),
+            colour,
+            "line",
+            tuple(
+                Point(row.rate, row.tpot_ms, row.tpot_ms_low, row.tpot_ms_high)
+                for row in file.rows
+                if row.speculation == way and row.tpot_ms is not None
+            ),
+        )
+        for colour, (file, way) in enumerate(ways)
+    ]
+    return Chart(
+        "traffic",
+        "Time per token under traffic",
+        "Predicted where requests arrive at random, at the rates that the server bears; "
+        "90 % intervals.",
+        "requests a second",
+        "milliseconds a token",
+        tuple(each for each in series if each.points),
     )

@@ -1,4 +1,4 @@
-"""The files that a page is made of: profiles and validations, told apart by what they hold."""
+"""The files of a page: profiles, validations, answers of `traffic`, told apart by content."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from estimator.comparison.measured_file import read_measured
 from estimator.profiles.profile import Profile
 from estimator.validation.file import Validated
 from figures.drawing.short_name import short_name
+from specplan.reports.page.traffic import TrafficFile, read_traffic
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,10 +24,11 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Profiles, at least one, and validations, each in the order given."""
+    """Profiles, at least one, validations, and what `traffic` found, each in the order given."""
 
     profiles: tuple[Named, ...]
     validations: tuple[Validated, ...]
+    traffic: tuple[TrafficFile, ...] = ()
 
 
 def read_inputs(paths: Sequence[Path]) -> Inputs:
@@ -34,11 +36,16 @@ def read_inputs(paths: Sequence[Path]) -> Inputs:
 
     Raises:
       OSError: if a file cannot be read.
-      ValueError: if a file is neither, is of another schema version, or none is a profile.
+      ValueError: if a file is none of these, is of another schema version, or none is a profile.
     """
     profiles: list[tuple[Path, Profile]] = []
     validations: list[Validated] = []
+    traffic: list[TrafficFile] = []
     for path in paths:
+        served = read_traffic(path)
+        if served is not None:
+            traffic.append(served)
+            continue
         measured = read_measured(path)
         if isinstance(measured, Profile):
             profiles.append((path, measured))
@@ -56,4 +63,5 @@ def read_inputs(paths: Sequence[Path]) -> Inputs:
             for draft, (path, profile) in zip(drafts, profiles, strict=True)
         ),
         tuple(validations),
+        tuple(traffic),
     )

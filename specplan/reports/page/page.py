@@ -15,6 +15,7 @@ from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from specplan.reports.page.charts import charts
 from specplan.reports.page.drafts import Draft, answer, ranked
 from specplan.reports.page.inputs import Inputs
+from specplan.reports.page.traffic import quickest
 
 HERE = Path(__file__).parent
 
@@ -56,7 +57,7 @@ def page(inputs: Inputs, *, title: str) -> str:
         lstrip_blocks=True,
     )
     drafts = ranked(inputs.profiles)
-    drawn = charts(drafts, inputs.validations)
+    drawn = charts(drafts, inputs.validations, inputs.traffic)
     return environment.get_template("page.html").render(
         title=title,
         answer=answer(drafts),
@@ -65,6 +66,8 @@ def page(inputs: Inputs, *, title: str) -> str:
         charts=drawn,
         shares=_shares(drafts, inputs.validations),
         validations=inputs.validations,
+        traffic=inputs.traffic,
+        quickest=quickest(inputs.traffic),
         data={
             "charts": {chart.key: asdict(chart) for chart in drawn},
             "start": [_start(draft) for draft in drafts],

@@ -66,6 +66,52 @@ def test_without_a_certain_gain_the_page_advises_none(tmp_path: Path) -> None:
     assert "Best: gamma" in profile_text(replace(profile, recommended_gamma=1))
 
 
+def test_what_a_server_under_traffic_does_is_a_table_and_a_chart(tmp_path: Path) -> None:
+    profile, traffic = tmp_path / "p.json", tmp_path / "t.json"
+    write_profile(made_profile("d", alpha=0.8, c=0.1), profile)
+    asked = (
+        "traffic --rate 0.5,2,9 --prompt-tokens 9 --output-tokens 50 --prompt-ms 20 --slots 4 "
+        "--run gamma=0,tpot=10,batch=1 --run gamma=0,tpot=20,batch=4 "
+        "--run gamma=2,tpot=6,length=2,batch=1 --run gamma=2,tpot=30,length=2,batch=4"
+    )
+    answered = CliRunner().invoke(main, [*asked.split(), "-o", str(traffic)])
+    assert answered.exit_code == 0, answered.output
+    page_file = tmp_path / "page.html"
+    assert run(str(profile), str(traffic), "-o", str(page_file)).exit_code == 0
+    page = page_file.read_text(encoding="utf-8")
+    found = json.loads(traffic.read_text(encoding="utf-8"))
+    assert f"bears {found['most_requests_per_second']:.3g} requests/s with" in page
+    table = page[page.index("Under traffic") :]
+    for row in found["rows"]:
+        borne = f"<td>{row['tpot_ms']:.2f} [" if row["stable"] else "too many (bears "
+        assert borne in table
+    assert not found["rows"][-1]["stable"]
+    assert "Time per token under traffic" in page
+    assert "Best draft under traffic" not in page
+
+
+def test_of_several_servers_under_traffic_the_page_names_the_quickest_at_each_rate(
+    tmp_path: Path,
+) -> None:
+    profile, files = tmp_path / "p.json", [tmp_path / name for name in ("idle.json", "busy.json")]
+    write_profile(made_profile("d", alpha=0.8, c=0.1), profile)
+    for file, times in zip(files, ((6, 40), (9, 12)), strict=True):
+        rows = [
+            {"rate": rate, "speculation": way, "gamma": 2 * way, "tokens_per_second": 1.0,
+             "stable": True, "tpot_ms": ms, "ttft_ms": 1.0, "request_ms": 100 * ms}
+            for rate, drafted in zip((1.0, 8.0), times, strict=True)
+            for way, ms in ((False, 15.0), (True, drafted))
+        ]  # fmt: skip
+        of_all = {"most_requests_per_second": 9, "most_requests_per_second_without": 9}
+        lengths = {"prompt_tokens": 9, "output_tokens": 9, "break_even_rate": None}
+        file.write_text(json.dumps({"rows": rows, **of_all, **lengths}), encoding="utf-8")
+    page_file = tmp_path / "page.html"
+    assert run(str(profile), *map(str, files), "-o", str(page_file)).exit_code == 0
+    page = page_file.read_text(encoding="utf-8")
+    best = re.findall(r"<td>(\w+\.json)</td><td>2</td><td>(\d+)</td>", page)
+    assert best == [("idle.json", "600"), ("busy.json", "1200")]
+
+
 @pytest.mark.parametrize(
     ("draft", "flags"),
     [
