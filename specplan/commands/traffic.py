@@ -15,11 +15,17 @@ from specplan.options.traffic import Answer, Load, Simulation
 from specplan.reports.output import answer as give
 from specplan.reports.traffic import traffic_json, traffic_text
 
+# Each has a plainer option beside it here, or a default that fits what arrives.
+_RARE = (
+    "c", "context", "batch", "bench_paths", "tp", "typical", "accepted_fraction", "at_gamma",
+    "block_efficiency",
+)  # fmt: skip
+
 
 @click.command("traffic", cls=Command)
 @takes(Load, heading="Requests")
-@takes(*settings_of(acceptance_kinds()), heading="Acceptance (one of)")
-@takes(*settings_of(cost_kinds()), heading="Cost (one of)")
+@takes(*settings_of(acceptance_kinds()), heading="Acceptance (one of)", rare=_RARE)
+@takes(*settings_of(cost_kinds()), heading="Cost (one of)", rare=_RARE)
 @takes(Batching, heading="Server")
 @takes(Simulation, Answer, heading="Answer")
 @click.pass_context

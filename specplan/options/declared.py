@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import Field, field, fields
 from typing import Any
 
@@ -42,12 +42,15 @@ def option(*names: str, default: Any = None, **settings: Any) -> Any:
     return field(default=default, metadata={"names": names, "settings": settings})
 
 
-def takes(*records: type[Any], heading: str | None = None) -> Decorator:
+def takes(
+    *records: type[Any], heading: str | None = None, rare: Collection[str] = ()
+) -> Decorator:
     """Returns the decorator that gives a command the options of records, each of them once.
 
     Args:
       records: dataclasses, whose fields are options.
       heading: what their part of the help is called; None: none of its own.
+      rare: fields that --help-all alone shows for this command.
     """
     options: dict[str, Decorator] = {}
     for each in (each for record in records for each in _own_first(record)):
@@ -55,6 +58,8 @@ def takes(*records: type[Any], heading: str | None = None) -> Decorator:
             settings = dict(each.metadata["settings"])
             if each.default is not None:
                 settings["default"] = each.default
+            if each.name in rare:
+                settings["advanced"] = True
             options[each.name] = command_option(*each.metadata["names"], each.name, **settings)
     return together(*options.values(), heading=heading)
 

@@ -73,7 +73,9 @@ class Simulation:
         "--requests", type=int, metavar="N", help="How many to simulate.  [default: 20000]",
         advanced=True,
     )
-    seed: int | None = option("--seed", type=int, metavar="S", help="Of these.  [default: 0]")
+    seed: int | None = option(
+        "--seed", type=int, metavar="S", help="Of these.  [default: 0]", advanced=True
+    )
 
 
 @dataclass(frozen=True)
