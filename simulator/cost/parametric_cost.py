@@ -78,7 +78,7 @@ class ParametricCost(Cost):
         return self.machine.drafting_work(self.load, Drafting(gamma)).seconds(self.logs)
 
     def _checking(self, gamma: int) -> float:
-        block = Drafting(max(gamma, 1), verified=gamma + 1)
+        block = Drafting(gamma) if gamma > 0 else Drafting(1, verified=1)
         return self.machine.checking_work(self.load, block).seconds(self.logs)
 
     def _by_gamma(self, gamma: ArrayLike, seconds: Callable[[int], float]) -> NDArray[np.float64]:

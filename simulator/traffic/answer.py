@@ -119,7 +119,7 @@ def answer(request: TrafficRequest) -> Traffic:
     kept = None if request.promise is None else pair.keeping(request.promise)
     drawn = _Drawn.of(request.doubt, pair)
     return Traffic(
-        rows=tuple(row for rate in request.rates for row in _rows(pair, drawn, rate)),
+        rows=_rows(pair, drawn, request.rates),
         most=most,
         most_without=without,
         break_even=break_even,
@@ -155,21 +155,23 @@ class _Drawn:
         return low, high
 
 
-def _rows(pair: Pair, drawn: _Drawn, rate: float) -> list[Row]:
-    gamma = pair.best(rate)
-    times = [float(each.under(gamma, rate).token_seconds[0]) for each in drawn.pairs]
-    alone = [float(each.without(rate).token_seconds[0]) for each in drawn.pairs]
-    states = {0: (pair.without(rate), alone), gamma: (pair.under(gamma, rate), times)}
-    return [
+def _rows(pair: Pair, drawn: _Drawn, rates: tuple[float, ...]) -> tuple[Row, ...]:
+    gammas = [pair.best(rate) for rate in rates]
+    times = {
+        gamma: [each.under(gamma, rates).token_seconds.tolist() for each in drawn.pairs]
+        for gamma in {0, *gammas}
+    }
+    return tuple(
         Row(
             rate,
             drafted,
             state,
             min(rate, state.most) * pair.demand.output_tokens,
-            drawn.interval(values),
+            drawn.interval([each[place] for each in times[drafted]]),
         )
-        for drafted, (state, values) in states.items()
-    ]
+        for place, (rate, gamma) in enumerate(zip(rates, gammas, strict=True))
+        for drafted, state in ((0, pair.under(0, rate)), (gamma, pair.under(gamma, rate)))
+    )
 
 
 def _break_even_interval(

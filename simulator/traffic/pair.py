@@ -35,11 +35,12 @@ class Pair:
 
     def without(self, rate: ArrayLike) -> Steady:
         """Returns the steady states of the target alone."""
-        return steady(self.alone, self.demand, 0, rate)
+        return self.under(0, rate)
 
     def under(self, gamma: int, rate: ArrayLike) -> Steady:
-        """Returns the steady states at one γ."""
-        return steady(self.drafting, self.demand, gamma, rate)
+        """Returns the steady states at one γ; 0: without speculation."""
+        server = self.alone if gamma == 0 else self.drafting
+        return steady(server, self.demand, gamma, rate)
 
     def best(self, rate: float) -> int:
         """Returns the γ of the shortest time to a request's last token.
