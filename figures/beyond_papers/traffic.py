@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,12 @@ import numpy as np
 from figures.beyond_papers.batch_size import MAX_BATCH, default_load
 from figures.drawing.table import Rows
 from simulator.acceptance.iid import Iid
+from simulator.cost.machine import LoadPoint, Remembered
+from simulator.cost.posterior import infer
+from simulator.cost.pricing import Pricing
+from simulator.cost.published_prior import DRAFT_OF_KIND, Traits, published_prior
 from simulator.cost.roofline_cost import prompt_seconds, roofline_cost
+from simulator.cost.served import Served
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 from simulator.traffic.pair import Pair
@@ -55,15 +61,23 @@ class TrafficCurve(Rows[Point]):
 
 
 def default_pair() -> Pair:
-    """Returns an 8B model drafted by a 1B one with γ = 4 on an H100 at its roofs."""
+    """Returns an 8B model drafted by a 1B one with γ = 4 on an H100, as published rows have it."""
     load, gammas = default_load(), np.arange(1, GAMMA + 1)
-    acceptance, times = Iid(load.alpha), []
+    deployment, acceptance, times = load.deployment, Iid(load.alpha), []
+    posterior = infer(
+        Remembered(Served(deployment)),
+        published_prior(Traits(None, DRAFT_OF_KIND[deployment.draft.kind])),
+        (),
+    )
+    context = round(DEMAND.context)
     for batch in _BATCHES:
-        cost = roofline_cost(
-            load.deployment, context=round(DEMAND.context), batch=batch, max_gamma=GAMMA
-        )
-        times.append([cost.baseline_seconds, *cost.block_seconds(gammas)])
-    reading = {n: prompt_seconds(load.deployment, n) for n in (1, 64, 128, 256, 512)}
+        price = Pricing(
+            roofline_cost(deployment, context=context, batch=batch, max_gamma=GAMMA),
+            prompt_seconds=partial(prompt_seconds, deployment),
+        ).in_doubt(posterior, LoadPoint(context, batch))
+        times.append([price.cost.baseline_seconds, *price.cost.block_seconds(gammas)])
+    assert price.prompt_seconds is not None
+    reading = {n: price.prompt_seconds(n) for n in (1, 64, 128, 256, 512)}
     alone, both = (
         Prompts({n: each[way] for n, each in reading.items()}, CHUNK) for way in (0, 1)
     )
@@ -76,7 +90,8 @@ def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
     """Returns what requests meet; without a pair, at that of default_pair."""
     if pair is None:
         pair = default_pair()
-        caption = f"roofline of {default_load().caption}, γ = {GAMMA}, α = {default_load().alpha:g}"
+        load = default_load()
+        caption = f"{load.caption} by public measurements, γ = {GAMMA}, α = {load.alpha:g}"
     most, without = pair.most, pair.most_without
     rates = _SHARES * max(most, without)
     alone = pair.without(rates)
@@ -140,20 +155,22 @@ def _panel(axes: Axes, data: TrafficCurve, name: str) -> None:
         borne = np.isfinite(values)
         axes.plot(rates[borne], values[borne], color=colour, linewidth=2, label=label)
         axes.axvline(most, color=colour, linewidth=1, linestyle=":")
+    right = 1.03 * max(data.most, data.most_without)
     if data.break_even:
         axes.axvline(data.break_even, color=style.INK, linewidth=1)
+        early = data.break_even < right / 2
         axes.annotate(
             "break-even",
-            (data.break_even, 0.96),
+            (data.break_even, 0.04),
             xycoords=("data", "axes fraction"),
-            xytext=(-4, 0),
+            xytext=(4 if early else -4, 0),
             textcoords="offset points",
-            ha="right",
-            va="top",
+            ha="left" if early else "right",
+            va="bottom",
             fontsize=style.TEXT_SIZE,
             color=style.INK,
         )
     for ticks in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         ticks(LogFormatter(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
-    axes.set_xlim(0, 1.03 * max(data.most, data.most_without))
-    style.key(axes, anchor=(0.02, 0.72))
+    axes.set_xlim(0, right)
+    style.key(axes, anchor=(0.3, 0.72))
