@@ -1,9 +1,11 @@
-"""What steps and prompts take a server, by how many requests are there."""
+"""What steps and prompts take a server, by how many requests are there, from its own streams."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
-from traffic_client import Client, window
+from numpy.typing import NDArray
+from traffic_client import Answer, Client
 
 from simulator.acceptance.conversions import alpha_from_block_efficiency
 from simulator.acceptance.iid import Iid
@@ -11,81 +13,115 @@ from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 from simulator.traffic.server import Prompts, Server, by_batch
 
-# What llama.cpp reads of prompts in one pass: its n_batch.
+# What both engines read of prompts in one pass unless told otherwise.
 CHUNK = 2048
+# Tokens of a request that are timed together, so that steps and prompts can be told apart.
+WINDOW = 16
+# Tokens of one step come to different clients at slightly different times.
+JITTER_SECONDS = 0.002
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What one turn of pricing brought.
+
+    answers: of clients that ask again when they are answered, by how many clients there were.
+    drafts, accepted: blocks that drafted, and their tokens that were accepted.
+    """
+
+    answers: dict[int, list[Answer]]
+    drafts: int
+    accepted: int
 
 
 @dataclass(frozen=True)
 class Priced:
     """A server as it was priced.
 
+    gamma: drafted tokens a block.
     by_batch: seconds a step, by batch.
     length: tokens a step, 1 without speculation.
     prompt: seconds to the first token of a prompt by itself.
-    prompt_added: seconds of the server that each of several prompts takes.
+    prompt_added: seconds that a prompt adds to a step of others.
     """
 
+    gamma: int
     by_batch: dict[int, float]
     length: float
     prompt: float
     prompt_added: float
 
     def server(self, slots: int, demand: Demand) -> Server:
-        """Returns it for the simulator, at the γ that the length needs at least."""
+        """Returns it for the simulator."""
         steps = by_batch(list(self.by_batch), [[each] for each in self.by_batch.values()], slots)
-        gamma = int(np.ceil(self.length - 1))
-        seconds = np.repeat(steps, gamma + 1, axis=1)
-        alpha = float(alpha_from_block_efficiency(self.length, gamma)) if gamma > 0 else 0.0
-        blocks = Blocks.of(Iid(alpha), gamma) if gamma > 0 else Blocks(np.ones((1, 1)))
+        blocks = Blocks(np.ones((1, 1)))
+        if self.gamma > 0:
+            alpha = float(alpha_from_block_efficiency(self.length, self.gamma))
+            blocks = Blocks.of(Iid(alpha), self.gamma)
         # What a prompt spares where it shares a step stands as the time of a prompt of one token.
-        points = {1: self.prompt - self.prompt_added, round(demand.prompt_tokens): self.prompt}
-        return Server(seconds, blocks, Prompts(points, CHUNK))
+        spared, tokens = self.prompt - self.prompt_added, round(demand.prompt_tokens)
+        points = {1: spared} | {
+            n * tokens: spared + n * self.prompt_added for n in range(1, slots + 1)
+        }
+        return Server(np.repeat(steps, self.gamma + 1, axis=1), blocks, Prompts(points, CHUNK))
 
 
-@dataclass(frozen=True)
-class Turn:
-    """What one turn took of one server.
-
-    steps: seconds a token of all sequences over their number, by batch.
-    prompts: seconds to the last first token, by batch.
-    drafts, accepted: blocks that drafted, and their tokens that were accepted.
-    """
-
-    steps: dict[int, float]
-    prompts: dict[int, float]
-    drafts: int
-    accepted: int
-
-
-def turn(client: Client, batches: list[int]) -> Turn:
-    """Prices a server once at each batch."""
-    before = client.server.counts()
-    steps, prompts = {}, {}
-    for batch in batches:
-        answers = client.together(np.zeros(batch))
-        seconds, came = window(answers)
-        steps[batch] = seconds / came
-        prompts[batch] = max(each.tokens[0] for each in answers) - answers[0].sent
+def turn(client: Client, batches: list[int], seconds: float) -> Turn:
+    """Prices a server, so many seconds at each batch."""
+    speculates = client.gamma > 0
+    before = client.server.counts() if speculates else None
+    answers = {batch: client.in_turn(batch, seconds) for batch in batches}
+    if before is None:
+        return Turn(answers, 0, 0)
     after = client.server.counts()
-    return Turn(
-        steps, prompts, after.drafts - before.drafts, after.accepted - before.accepted
-    )
+    return Turn(answers, after.drafts - before.drafts, after.accepted - before.accepted)
 
 
-def priced(turns: list[Turn]) -> Priced:
-    """Returns what turns say together: the median of each batch."""
+def priced(turns: list[Turn], gamma: int) -> Priced:
+    """Returns what turns say together.
+
+    The time in which a request gets so many tokens is a sum of steps, whose time depends on the
+    batch, and of other requests' prompts that were read meanwhile: least squares tell them apart.
+    """
     drafts = sum(each.drafts for each in turns)
-    accepted = sum(each.accepted for each in turns)
-    length = 1 + accepted / drafts if drafts > 0 else 1.0
-    batches = list(turns[0].steps)
-    steps = {batch: float(np.median([each.steps[batch] for each in turns])) for batch in batches}
-    prompts = {
-        batch: float(np.median([each.prompts[batch] for each in turns])) for batch in batches
-    }
-    slots = max(prompts)
+    length = 1 + sum(each.accepted for each in turns) / drafts if drafts > 0 else 1.0
+    batches = list(turns[0].answers)
+    parts = [
+        _windows(each.answers[batch], batches, batch) for each in turns for batch in batches
+    ]
+    features, seconds = (np.concatenate(each) for each in zip(*parts, strict=True))
+    *steps, added = np.linalg.lstsq(features, seconds)[0].tolist()
+    # The first of the requests came to an idle server, as all of a single client do.
+    alone = [answer.first for each in turns for answer in each.answers[1]]
+    prompt = float(np.mean(alone))
     return Priced(
-        {batch: length * seconds for batch, seconds in steps.items()},
+        gamma,
+        {batch: length * step for batch, step in zip(batches, steps, strict=True)},
         length,
-        prompts[1],
-        min(prompts[1], (prompts[slots] - prompts[1]) / (slots - 1)),
+        prompt,
+        float(np.clip(added, 0.0, prompt)),
     )
+
+
+def _windows(
+    answers: list[Answer], batches: list[int], most: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns what happened in each window, shape (windows, batches + 1), and its seconds.
+
+    Columns: tokens at each batch, those between two counting for both by their nearness; prompts.
+    """
+    firsts = np.array([each.tokens[0] for each in answers])
+    lasts = np.array([each.tokens[-1] for each in answers])
+    rows, seconds = [], []
+    for answer in answers:
+        times = np.array(answer.tokens)
+        edges = np.linspace(0, len(times) - 1, max(2, len(times) // WINDOW + 1)).astype(int)
+        for start, end in pairwise(edges):
+            low, high = times[start], times[end]
+            both = np.clip(np.minimum(lasts, high) - np.maximum(firsts, low), 0, None).sum()
+            batch = np.clip(both / (high - low), 1, most)
+            near = [np.interp(batch, batches, row) for row in np.eye(len(batches))]
+            read = ((firsts > low + JITTER_SECONDS) & (firsts <= high + JITTER_SECONDS)).sum()
+            rows.append([*((end - start) * np.array(near)), read])
+            seconds.append(high - low)
+    return np.array(rows), np.array(seconds)

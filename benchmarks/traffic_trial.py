@@ -1,0 +1,133 @@
+"""What was measured of a server at a rate of requests, and what was predicted of it."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+from traffic_client import Answer
+from traffic_prices import Priced, Turn, priced
+
+from simulator.traffic.demand import Demand, Requests
+from simulator.traffic.events import serve
+from simulator.traffic.policy import Policy
+from simulator.traffic.served import Served
+from simulator.traffic.steady import Steady, most_rate, steady
+
+
+@dataclass
+class Arm:
+    """A server of one γ in one segment.
+
+    turns: of pricing, before and after.
+    starts: when requests were sent; empty: as many clients as saturate it.
+    """
+
+    gamma: int
+    turns: list[Turn]
+    starts: list[float]
+    answers: list[Answer]
+
+    @property
+    def prices(self) -> Priced:
+        """What its steps took, by the turns around it."""
+        return priced(self.turns, self.gamma)
+
+    @property
+    def rate(self) -> float:
+        """Requests a second, of those that arrived."""
+        return len(self.starts) / self.starts[-1]
+
+    @property
+    def borne(self) -> float:
+        """Requests a second, by the tokens that came while all clients were busy."""
+        times = np.array([each.tokens for each in self.answers])
+        # All ask at once at first, which is no steady state.
+        start, end = times[:, -1].min(), max(each.sent for each in self.answers)
+        return float(((start < times) & (times <= end)).sum() / (end - start) / times.shape[1])
+
+
+@dataclass
+class Segment:
+    """The same arrivals at each server. share: of the most requests a second; 0: saturated."""
+
+    share: float
+    arms: list[Arm]
+
+
+@dataclass
+class Trial:
+    """A run, which may be taken up again.
+
+    most: requests a second that the lesser of both servers was at first predicted to bear.
+    """
+
+    engine: str
+    slots: int
+    prompt_tokens: int
+    output_tokens: int
+    most: float = 0.0
+    segments: list[Segment] = field(default_factory=list)
+
+    @property
+    def demand(self) -> Demand:
+        """What each request asks."""
+        return Demand(self.prompt_tokens, self.output_tokens)
+
+    def predicted_most(self, arm: Arm) -> float:
+        """Returns the requests a second that the server of an arm bears by its prices."""
+        return most_rate(arm.prices.server(self.slots, self.demand), self.demand, arm.gamma)
+
+    def row(self, arm: Arm) -> "Row":
+        """Returns what was measured and predicted of one server at one rate."""
+        server, demand, starts = arm.prices.server(self.slots, self.demand), self.demand, arm.starts
+        lengths = (np.full(len(starts), n) for n in (self.prompt_tokens, self.output_tokens))
+        same = Requests(np.array(starts), *lengths)
+        simulated = [
+            serve(server, same, Policy.fixed(server, arm.gamma), seed=seed) for seed in range(20)
+        ]
+        return Row(arm, steady(server, demand, arm.gamma, arm.rate), simulated)
+
+
+@dataclass
+class Row:
+    """A rate at one server: what was measured, and what was predicted, in milliseconds."""
+
+    arm: Arm
+    state: Steady
+    simulated: list[Served]
+
+    @property
+    def token_ms(self) -> tuple[float, float, float]:
+        """Between two tokens: measured, simulated, in closed form."""
+        return self._of(
+            [each.token for each in self.arm.answers],
+            [each.token_seconds for each in self.simulated],
+            self.state.token_seconds,
+        )
+
+    @property
+    def first_ms(self) -> tuple[float, float, float]:
+        """To the first token, likewise."""
+        return self._of(
+            [each.first for each in self.arm.answers],
+            [each.first_seconds for each in self.simulated],
+            self.state.first_seconds,
+        )
+
+    @property
+    def tokens_per_second(self) -> tuple[float, float]:
+        """Of all requests: measured, simulated."""
+        answers = self.arm.answers
+        span = max(each.tokens[-1] for each in answers) - min(each.sent for each in answers)
+        tokens = sum(len(each.tokens) for each in answers)
+        return tokens / span, float(np.mean([each.tokens_per_second for each in self.simulated]))
+
+    def _of(
+        self,
+        measured: list[float],
+        simulated: list[NDArray[np.float64]],
+        closed: NDArray[np.float64],
+    ) -> tuple[float, float, float]:
+        # The simulation leaves the first requests out, which found the server empty.
+        counting = measured[len(measured) - len(simulated[0]) :]
+        return 1e3 * float(np.mean(counting)), 1e3 * float(np.mean(simulated)), 1e3 * closed[0]
