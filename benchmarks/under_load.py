@@ -5,10 +5,9 @@
 The embedded target and a draft decode the same texts both ways, one way after the other: each arm's
 text as a whole, each block counted by the fastest of its repeats; and all arms in turns, the speed
 of each round divided out, each block counted by the median (`estimator.runs`). Predicted is the
-replay of each text at measured costs. With --bias the first way is that of turns, too, but a turn
-is a whole text: "second / first" is by how many per cent more the measured speed-ups are in short
-turns. The busy processes are this program's own: they end by themselves after --limit seconds, and
-are ended when it is done.
+replay of each text at measured costs; "second / first" is by how many per cent more the measured
+speed-ups are in turns. The busy processes are this program's own: they end by themselves after
+--limit seconds, and are ended when it is done.
 """
 
 import argparse
@@ -17,7 +16,6 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
-from unittest.mock import patch
 
 import numpy as np
 import torch
@@ -113,14 +111,6 @@ def in_turns(
     )
 
 
-def in_whole_texts(
-    subject: Subject, prompts: Sequence[Sequence[int]], arms: Mapping[str, Decoder], *, seed: int
-) -> Timed:
-    """Returns each arm's texts, whole ones a turn, as a validation does where memory is short."""
-    with patch("estimator.runs.twins.free_bytes", return_value=0.0):
-        return in_turns(subject, prompts, arms, seed=seed)
-
-
 def speed_ups(runs: Timed) -> NDArray[np.float64]:
     """Returns the measured speed-up at each of GAMMAS."""
     found = []
@@ -150,7 +140,6 @@ def main() -> None:
     parser.add_argument(
         "--layers", type=int, help="Draft by so many of the target's own; else by the small model."
     )
-    parser.add_argument("--bias", action="store_true", help="Short turns against whole texts.")
     parser.add_argument("--turns-only", action="store_true", help="Not one after the other.")
     parser.add_argument("--seeds", type=int, default=3, help="How often both ways run.")
     parser.add_argument("--first-seed", type=int, default=0, help="Of those.")
@@ -166,8 +155,6 @@ def main() -> None:
     subject = Subject(pair.target, drafter, sampling, Stopping(given.tokens))
     arms = probing(GAMMAS) | {f"gamma {gamma}": under(Fixed(gamma)) for gamma in GAMMAS}
     ways = {"one after the other, fastest": one_after_the_other, IN_TURNS: in_turns}
-    if given.bias:
-        ways = {"whole texts, median": in_whole_texts, IN_TURNS: in_turns}
     if given.turns_only:
         ways = {IN_TURNS: in_turns}
     ratios = []
