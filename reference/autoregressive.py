@@ -39,8 +39,8 @@ def autoregressive_blocks(
         clock = Clock(None, target)
         logits = target.extend(torch.tensor(text[-1:], device=target.device))
         law = sampling.laws(logits, text)
-        token, finite = torch.cat([law.draw(generator), law.finite]).tolist()
-        require_finite([finite], target.name, len(text))
-        emitted, ending = stopping.cut(text, [token], emitted=len(text) - prefix)
+        token, witness = torch.cat([law.draw(generator), law.witness.double()]).tolist()
+        require_finite([witness], target.name, len(text))
+        emitted, ending = stopping.cut(text, [int(token)], emitted=len(text) - prefix)
         text += emitted
         yield Block(0, (), tuple(emitted), 0, *clock.seconds(), ending=ending)

@@ -56,7 +56,7 @@ def walk(
     before = len(unseen)
     parents = [*range(-1, before - 1), *(before + parent for parent in draft.parents)]
     logits = target.extend(torch.cat([unseen, draft.tokens]), parents)[before - 1 :]
-    require_finite(peaks(logits).isfinite().tolist(), target.name, len(text))
+    require_finite(peaks(logits).tolist(), target.name, len(text))
     tokens = draft.tokens.tolist()
     children: list[list[int]] = [[] for _ in range(len(tokens) + 1)]
     for place, parent in enumerate(draft.parents):

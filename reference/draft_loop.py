@@ -36,12 +36,12 @@ def draft_tokens(
         tokens.append(laws[-1].draw(generator))
         if len(tokens) < limit and not policy.goes_on(tokens[-1], laws[-1]):
             break
-    none = torch.empty(0, dtype=torch.int64, device=generator.device)
+    if not tokens:
+        tokens = [torch.empty(0, dtype=torch.int64, device=generator.device)]
     if not laws:
-        return Draft(none, OneHot(none))
-    computed = concatenate(laws)
-    drafted = torch.cat([none, *tokens])
-    return Draft(drafted, computed.first(len(drafted)), computed.finite)
+        return Draft(tokens[0], OneHot(tokens[0]))
+    drafted, computed = torch.cat(tokens), concatenate(laws)
+    return Draft(drafted, computed.first(len(drafted)), computed.witness)
 
 
 def draft_from(

@@ -19,8 +19,8 @@ class Draft:
 
     tokens: shape (gamma,), int64, on the target's device; gamma may be 0.
     q: row i is the law that tokens[i] was drawn from, over the target's vocabulary.
-    finite: whether the logits of each law computed were finite, bool, shape (gamma,), or
-      (gamma + 1,) where the policy refused to draw from the last; None where no model computed
+    witness: of each law computed, finite where its logits were (`OneHot.witness`), shape (gamma,),
+      or (gamma + 1,) where the policy refused to draw from the last; None where no model computed
       them. Read with the block's results, so that drafting need not wait.
     parents: of a draft that branches, which token each one follows, an earlier one, or -1: the
       text; None: each follows the one before it. In a draft that branches the children of one
@@ -30,7 +30,7 @@ class Draft:
 
     tokens: Tensor
     q: Laws
-    finite: Tensor | None = None
+    witness: Tensor | None = None
     parents: tuple[int, ...] | None = None
 
 

@@ -53,14 +53,13 @@ def verify_draft(
     p = sampling.laws(logits, text, [draft.tokens])
     count, own = verify(p, draft, rule=rule, generator=generator)
 
-    # The block's one wait for the device.
-    q_finite = draft.tokens.new_ones(0) if draft.finite is None else draft.finite
-    outcome = [draft.tokens, count, own, p.finite, q_finite]
-    results = torch.cat(outcome).tolist()
-    drafted, results = results[: len(draft.tokens)], results[len(draft.tokens) :]
-    require_finite(results[2 + len(logits) :], drafter_name, len(text))
-    require_finite(results[2 : 2 + len(logits)], target.name, len(text))
-    accepted, token = results[:2]
+    # The block's one wait for the device; ids are exact in double precision.
+    q_witness = draft.tokens[:0] if draft.witness is None else draft.witness
+    results = torch.cat([draft.tokens, count, own, p.witness.double(), q_witness]).tolist()
+    ids, witness = results[: len(draft.tokens) + 2], results[len(draft.tokens) + 2 :]
+    require_finite(witness[len(logits) :], drafter_name, len(text))
+    require_finite(witness[: len(logits)], target.name, len(text))
+    *drafted, accepted, token = map(int, ids)
     target.rollback(len(text) + accepted)
     return Verified(tuple(drafted), accepted, token, p)
 

@@ -53,16 +53,13 @@ def verify(
     gamma = len(draft.tokens)
     if gamma == 0:
         return draft.tokens.new_zeros(1), p.draw(generator)
-    drafted = p.first(gamma)
-    if isinstance(p, OneHot) and isinstance(draft.q, OneHot):
-        uniform = torch.zeros(gamma, device=draft.tokens.device)   # all ratios are 0 or 1
-    else:
-        uniform = torch.rand(gamma, generator=generator, device=draft.tokens.device)
-    accepts = rule.accepts(drafted, draft.q, draft.tokens, uniform)
-    accepted = accepts.long().cumprod(dim=0).sum(dim=0, keepdim=True)
+    draws = 0 if isinstance(p, OneHot) else gamma
+    uniform = torch.rand(draws, generator=generator, device=draft.tokens.device)
+    accepts = rule.accepts(p.first(gamma), draft.q, draft.tokens, uniform)
+    accepted = accepts.cumprod(dim=0).sum(dim=0, keepdim=True)
     if isinstance(p, OneHot):
         # A token rejected under a one-hot p is not p's, so max(0, p - q) is p's token alone.
-        return accepted, p.tokens[accepted]
+        return accepted, p.tokens.gather(0, accepted)
     place = accepted.clamp(max=gamma - 1)
     replacement = rule.replacement(p.first(gamma), draft.q, draft.tokens, place).probabilities
     weights = torch.where(accepted[:, None] < gamma, replacement, p.probabilities[gamma:])

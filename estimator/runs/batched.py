@@ -59,12 +59,12 @@ def decode_batch(
                 for row in going
             ]
         ).tolist()
-        finite = peaks(logits).isfinite().tolist()
+        largest = peaks(logits).tolist()
         # A row that has ended is fed on, and what it gives is left aside.
         feed = torch.zeros_like(feed[:, :1])
         mask = torch.ones_like(feed)
         for row, token in zip(list(going), own, strict=True):
-            require_finite([finite[row]], target.name, len(texts[row]))
+            require_finite([largest[row]], target.name, len(texts[row]))
             emitted = len(texts[row]) - given[row]
             kept, ending = stopping.cut(texts[row], [token], emitted=emitted)
             texts[row] += kept

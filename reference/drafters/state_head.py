@@ -211,7 +211,7 @@ class StateHeadDrafter:
         """Enters what a step of each block drafted, the last of them the stretch's last token."""
         first = len(stretch.tokens) - len(logits)
         before = [*stretch.text, *stretch.tokens[:first]]
-        require_finite(peaks(logits).isfinite().tolist(), self.name, len(before))
+        require_finite(peaks(logits).tolist(), self.name, len(before))
         places = torch.arange(first, len(stretch.tokens), device=logits.device)
         here = Stretch(before, stretch.tokens[first:], stretch.p.at(places))
         after = torch.tensor(stretch.tokens[first:-1], dtype=torch.int64, device=logits.device)

@@ -134,8 +134,8 @@ class TreeDrafter:
         # Of the tree's shape, by where its nodes stand in the draft; -1 is the text.
         level = {-1: -1}
         for depth in range(1, depths + 1):
-            finite = bool(peaks(logits).isfinite().all())
-            require_finite([finite], self.name, len(text) + depth - 1)
+            for largest in peaks(logits).tolist():
+                require_finite([largest], self.name, len(text) + depth - 1)
             grown: dict[int, int] = {}
             for row, (node, place) in enumerate(level.items()):
                 path = [] if place < 0 else paths[place]

@@ -34,6 +34,16 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
     return tokens.clamp_(max=weights.shape[-1] - 1)
 
 
+def likeliest(logits: Tensor) -> Tensor:
+    """Returns the id of each row's largest logit, the smallest of equals, shape (positions,).
+
+    On a CPU NumPy compares many numbers at once where `torch.argmax` takes one by one.
+    """
+    if logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64):
+        return torch.from_numpy(logits.numpy().argmax(axis=-1))
+    return logits.argmax(dim=-1)
+
+
 def precise(logits: Tensor) -> Tensor:
     """Returns logits in at least single precision; half would round the laws that are compared."""
     return logits if logits.dtype == torch.float64 else logits.float()
@@ -54,12 +64,12 @@ class Dense:
         return self.probabilities.device
 
     @property
-    def finite(self) -> Tensor:
-        """Whether a law could be made of each row's logits, bool, shape (positions,).
+    def witness(self) -> Tensor:
+        """A number of each row, finite where a law could be made of its logits, (positions,).
 
         Of a row of NaN, +inf or nothing but -inf a softmax makes nothing but NaN.
         """
-        return ~self.probabilities[:, 0].isnan()
+        return self.probabilities[:, 0]
 
     def of(self, tokens: Tensor) -> Tensor:
         """Returns each position's probability of its token, shape (positions,)."""
@@ -100,14 +110,14 @@ class OneHot:
         return self.tokens.device
 
     @property
-    def finite(self) -> Tensor:
-        """Whether a law could be made of each row's logits, bool, shape (positions,).
+    def witness(self) -> Tensor:
+        """A number of each row, finite where a law could be made of its logits, (positions,).
 
         The largest of a row that has NaN is NaN.
         """
         if self.logits is None:
-            return torch.ones_like(self.tokens, dtype=torch.bool)
-        return self.logits.gather(-1, self.tokens[:, None])[:, 0].abs() < torch.inf
+            return torch.zeros_like(self.tokens, dtype=torch.float32)
+        return self.logits.gather(-1, self.tokens[:, None])[:, 0]
 
     def of(self, tokens: Tensor) -> Tensor:
         """Returns 1 where a position's token is its law's, else 0; shape (positions,)."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from reference.laws.laws import Dense, Laws, OneHot, precise
+from reference.laws.laws import Dense, Laws, OneHot, likeliest, precise
 
 LEAST_TEMPERATURE = 1e-6
 
@@ -74,7 +74,7 @@ class Sampling:
         if self.repetition_penalty != 1:
             logits = self._penalised(precise(logits), text, drafted)
         if self.greedy:
-            return OneHot(logits.argmax(dim=-1), logits)
+            return OneHot(likeliest(logits), logits)
         logits = precise(logits)
         if self.temperature != 1:
             logits = logits / self.temperature

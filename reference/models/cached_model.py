@@ -107,8 +107,10 @@ class CachedModel(ABC):
     def forward_seconds(self) -> float:
         return self._stopwatch.seconds
 
-    @torch.inference_mode()
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
+        if not torch.is_inference_mode_enabled():   # to enter it anew takes longer than a law
+            with torch.inference_mode():
+                return self.extend(tokens, parents)
         with self._stopwatch:
             logits = self._logits(tokens, parents)
         self._grow(len(tokens))

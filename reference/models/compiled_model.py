@@ -166,13 +166,16 @@ def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, An
 
     A program is called with tokens of one width alone and otherwise reads what never changes, so
     it looks at nothing before it runs. To ask of every layer whether it is still the one that was
-    compiled, and first of programs of other widths, is a good part of a small model's pass.
+    compiled, of every tensor whether it has its size, and first of programs of other widths, is a
+    good part of a small model's pass.
 
     Args:
       backend: that makes the program.
       graphs: whether it is recorded as a CUDA graph.
     """
     options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe}
+    if backend == "inductor":
+        options |= {"size_asserts": False, "alignment_asserts": False}
     if graphs:
         options["triton.cudagraphs"] = True
     return {

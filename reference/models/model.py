@@ -1,5 +1,6 @@
 """The model protocol: what decoding needs of a language model, and nothing else."""
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -122,19 +123,19 @@ def peaks(logits: Tensor) -> Tensor:
     return logits.amax(dim=-1)   # propagates NaN
 
 
-def require_finite(finite: Sequence[int], name: str, first_position: int) -> None:
+def require_finite(witness: Sequence[float], name: str, first_position: int) -> None:
     """Stops a run whose model returns logits that no law can be made of.
 
     Args:
-      finite: whether the `peaks` of consecutive positions are finite.
+      witness: the `peaks` of consecutive positions, or what else is finite exactly where they are.
       name: whose logits they are.
       first_position: index in the text of the token that the first row predicts.
 
     Raises:
       FloatingPointError: naming model and position.
     """
-    for offset, is_finite in enumerate(finite):
-        if not is_finite:
+    for offset, number in enumerate(witness):
+        if not math.isfinite(number):
             raise FloatingPointError(
                 f"{name} returned NaN or infinite logits at position {first_position + offset}"
             )

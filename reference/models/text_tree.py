@@ -56,8 +56,8 @@ class TextTree:
         unseen = text[kept:]
         logits = (self._tree if self.branches else self._paths)(unseen, shared, continuations)
         found = {path: logits[path] for path in continuations}
-        finite = peaks(torch.stack(list(found.values()))).isfinite()
-        require_finite(finite.tolist(), self.model.name, len(text))
+        largest = peaks(torch.stack(list(found.values())))
+        require_finite(largest.tolist(), self.model.name, len(text))
         return {path: row.float().log_softmax(dim=-1) for path, row in found.items()}
 
     def _tree(

@@ -48,7 +48,7 @@ class BlockVerification:
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         if isinstance(p, OneHot):
             # Shares are 0 or 1, and no draw decides.
-            return (uniform * q.of(tokens) < p.of(tokens)).long().cumprod(dim=0).bool()
+            return (p.tokens == tokens).cumprod(dim=0).bool()
         share = shares(p, q, tokens)
         left = _left(p, q, share[:-1, None])[1:].sum(dim=-1)
         among = left + 1 - share[1:-1]

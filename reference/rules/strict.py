@@ -21,6 +21,8 @@ class Strict:
         return True
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
+        if isinstance(p, OneHot):
+            return p.tokens == tokens
         # r < p/q without the division; strict, so that r = 0 never accepts where p = 0.
         return uniform * q.of(tokens) < p.of(tokens)
 

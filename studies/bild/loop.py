@@ -66,8 +66,8 @@ def unread_ending(
     _, ending = stopping.cut(text, drafted, emitted=emitted)
     if ending is None:
         return ()
-    if draft.finite is not None:
-        require_finite(draft.finite.tolist(), drafter_name, len(text))
+    if draft.witness is not None:
+        require_finite(draft.witness.tolist(), drafter_name, len(text))
     return tuple(drafted)
 
 
@@ -127,7 +127,7 @@ def bild_blocks(
                 min(accepted, len(emitted)),
                 *clock.seconds(),
                 ending=ending,
-                asked=len(draft.tokens if draft.finite is None else draft.finite),
+                asked=len(draft.tokens if draft.witness is None else draft.witness),
                 read=read,
             )
         )

@@ -96,7 +96,7 @@ class HeadsDrafter:
             logits = self.logits(whole[:start], reach)
             if logits is None:
                 continue
-            require_finite(peaks(logits).isfinite().tolist(), self.name, start)
+            require_finite(peaks(logits).tolist(), self.name, start)
             offsets = torch.arange(
                 max(first - start, 0), min(reach, len(whole) - start), device=logits.device
             )

@@ -88,10 +88,11 @@ def test_a_law_tells_whether_logits_were_what_laws_are_made_of(
     for fault in (torch.nan, torch.inf):
         logits = random_logits(VOCABULARY + 1, 3, dtype)
         logits[range(VOCABULARY), range(VOCABULARY)] = fault
-        finite = sampling.laws(logits, TEXT).finite
+        finite = sampling.laws(logits, TEXT).witness.isfinite()
         assert finite.tolist() == [False] * VOCABULARY + [True]
         assert torch.equal(finite, peaks(logits).isfinite())
-    assert not sampling.laws(torch.full((1, VOCABULARY), -torch.inf, dtype=dtype), TEXT).finite
+    impossible = sampling.laws(torch.full((1, VOCABULARY), -torch.inf, dtype=dtype), TEXT)
+    assert not impossible.witness.isfinite()
 
 
 @pytest.mark.parametrize("sampling", SETTINGS, ids=str)

@@ -21,9 +21,8 @@ from reference.stopping import Stopping
 VOCABULARY = 8
 STEP_SECONDS = 0.002
 # What makes the processor wait until a CUDA device has computed the value that it reads.
-WAITS = (
-    "tolist", "item", "cpu", "numpy", "nonzero", "__bool__", "__int__", "__float__", "__index__"
-)
+# `numpy` is none of them: it refuses what lies on a device, and on a CPU there is no wait.
+WAITS = ("tolist", "item", "cpu", "nonzero", "__bool__", "__int__", "__float__", "__index__")
 
 
 class Clocked:

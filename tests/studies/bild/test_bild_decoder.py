@@ -313,14 +313,14 @@ def test_unknown_measures_and_distances_are_refused() -> None:
 def test_an_unread_draft_ends_a_text_by_a_string_that_began_before_it() -> None:
     strings = StopStrings(("ab",), lambda ids: "".join("abc"[token] for token in ids))
     stopping = Stopping(30, stop_strings=strings)
-    draft = Draft(torch.tensor([1, 2]), OneHot(torch.tensor([1, 2])), torch.tensor([True, True]))
+    draft = Draft(torch.tensor([1, 2]), OneHot(torch.tensor([1, 2])), torch.zeros(2))
     for text, ending in (([2, 0], (1, 2)), ([2, 2], ())):
         found = unread_ending(draft, text, drafter_name="small", stopping=stopping, emitted=2)
         assert found == ending
 
 
 def test_an_unread_draft_of_nan_is_named_with_its_place() -> None:
-    draft = Draft(torch.tensor([1, 2]), OneHot(torch.tensor([1, 2])), torch.tensor([True, False]))
+    draft = Draft(torch.tensor([1, 2]), OneHot(torch.tensor([1, 2])), torch.tensor([0, torch.nan]))
     with pytest.raises(FloatingPointError, match=r"^small returned .* at position 4$"):
         unread_ending(
             draft, [2, 0, 1], drafter_name="small", stopping=Stopping(4), emitted=2

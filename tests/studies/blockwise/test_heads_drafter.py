@@ -83,8 +83,8 @@ def test_a_block_is_drafted_from_the_state_that_gave_the_texts_last_token() -> N
     expected = drafter.embedding(drafter.heads(state[None]))[:, 0].argmax(dim=-1)
     draft = drafter.propose(text, 8, Fixed(8), torch.Generator())
     assert draft.tokens.tolist() == expected.tolist()
-    assert draft.finite is not None
-    assert draft.finite.tolist() == [True] * 3
+    assert draft.witness is not None
+    assert draft.witness.isfinite().tolist() == [True] * 3
 
 
 def test_a_text_of_one_token_has_no_state_to_draft_from() -> None:
