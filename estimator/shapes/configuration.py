@@ -28,6 +28,18 @@ def read_config(path: Path) -> dict[str, Any]:
     return config
 
 
+def architecture(config: Mapping[str, Any]) -> str:
+    """Returns the name of a model's architecture.
+
+    Raises:
+      ValueError: if the file has none.
+    """
+    kind = config.get("model_type")
+    if not isinstance(kind, str) or not kind:
+        raise ValueError("config.json must name its architecture, got no model_type")
+    return kind
+
+
 def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
     """Returns the configuration of the causal language model: of several parts, the text's.
 
@@ -38,9 +50,7 @@ def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
     from transformers import CONFIG_MAPPING
     from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES as CAUSAL
 
-    kind = config.get("model_type")
-    if not isinstance(kind, str) or not kind:
-        raise ValueError("config.json must name its architecture, got no model_type")
+    kind = architecture(config)
     if kind not in CONFIG_MAPPING:
         raise ValueError(f"model_type must be one that transformers knows, got {kind}")
     if config.get("is_encoder_decoder") is True:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from estimator.shapes.configuration import architecture
 from estimator.shapes.counted import Count, CountedWeights, count
 from estimator.shapes.storage import Storage, storage
 from simulator.cost.model_shape import ModelShape, WeightKind, Weights
@@ -33,6 +34,7 @@ def shape_of(
     Raises:
       ValueError: if the configuration cannot be built or counted; the message names it.
     """
+    architecture(config)
     stored = storage(config, dtype=dtype, activations=activations)
     counted = count(config, stored.kept, "whole")
     return ModelShape(

@@ -22,12 +22,12 @@ def flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
     Raises:
       ValueError: if its type is not known, or what describes its layers is missing.
     """
-    kind = config.get(MARK)
-    if kind is None:
+    if MARK not in config:
         return config
-    known = {each.speculators for each in head_kinds()} - {None}
+    kind = config[MARK]
+    known = sorted(each.speculators for each in head_kinds() if each.speculators is not None)
     if kind not in known:
-        raise ValueError(f"{MARK} must be one of {', '.join(sorted(map(str, known)))}, got {kind}")
+        raise ValueError(f"{MARK} must be one of {', '.join(known)}, got {kind}")
     layers = config.get(_LAYERS)
     if not isinstance(layers, Mapping):
         raise ValueError(

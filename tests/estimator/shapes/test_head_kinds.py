@@ -138,6 +138,10 @@ _E3 = speculators("eagle3", 3, draft_vocab_size=32000)
     [
         (_E3 | {"speculators_model_type": "hydra"}, LLAMA_8B,
          "speculators_model_type must be one of dflash, dspark, eagle3, mtp, peagle, got hydra"),
+        (_E3 | {"speculators_model_type": None}, LLAMA_8B, "must be one of dflash, .*, got None"),
+        (_E3 | {"speculators_model_type": ["eagle3"]}, LLAMA_8B, r"must be one .*, got \['eagle3"),
+        ({"architectures": ["HydraForCausalLM"], "hydra_num_heads": 4}, LLAMA_8B,
+         "config.json must name its architecture, got no model_type"),
         (without(_E3, "transformer_layer_config"), LLAMA_8B,
          "transformer_layer_config in config.json of speculators_model_type eagle3 must .* None"),
         (_E3 | {"transformer_layer_config": {"vocab_size": 9}}, LLAMA_8B,
