@@ -24,7 +24,7 @@ def validated(
     subject: Subject,
     policies: Mapping[str, Policy | None] = POLICIES,
     *,
-    prompts: Sequence[Sequence[int]] = PROMPTS,
+    prompts: Sequence[Sequence[int]] = PROMPTS[1:3],
     max_gamma: int = 3,
     repeats: int = 1,
 ) -> Validation:
@@ -49,7 +49,7 @@ def test_a_greedy_validation_counts_what_it_predicts() -> None:
         assert row.identical_to_target is True
         assert row.predicted_target_calls == row.target_calls
         assert row.predicted_ahead == pytest.approx(row.predicted_calibrated, rel=1e-12)
-        assert row.tokens == 12 * len(PROMPTS)
+        assert row.tokens == 12 * 2
         assert row.block_efficiency == row.tokens / row.target_calls
         assert row.measured_low <= row.measured <= row.measured_high
         assert row.predicted_ahead_low < row.predicted_ahead < row.predicted_ahead_high

@@ -79,12 +79,12 @@ def test_exact_runs_are_reproduced() -> None:
 
 
 def test_ninety_percent_intervals_hold_on_simulated_deployments() -> None:
-    """300 deployments drawn from a prior; false alarm 1 in 10,000 at 3.9 deviations."""
+    """150 deployments drawn from a prior; false alarm 1 in 10,000 at 3.9 deviations."""
     generator = np.random.default_rng(20)
     # Narrower than the published one, of whose draws some contradict physics.
     prior = replace(PRIOR, covariance=PRIOR.covariance / 9)
     inside = np.zeros(3)
-    for _ in range(300):
+    for _ in range(150):
         truth = generator.multivariate_normal(prior.logs, prior.covariance)
         runs = simulated(truth, [2, 5], generator)
         wrong = np.exp(PRIOR.ratio_error * generator.standard_normal())
@@ -92,8 +92,8 @@ def test_ninety_percent_intervals_hold_on_simulated_deployments() -> None:
         for index, known in enumerate((runs[:0], runs[:2], runs)):
             law = infer(MACHINE, prior, known).speed_ups(LOAD, [Drafting(7)], [length(7)])
             inside[index] += law.quantile(0.05)[0] <= measured <= law.quantile(0.95)[0]
-    allowed = 3.9 * np.sqrt(0.9 * 0.1 / 300)
-    assert np.abs(inside / 300 - 0.9).max() < allowed
+    allowed = 3.9 * np.sqrt(0.9 * 0.1 / 150)
+    assert np.abs(inside / 150 - 0.9).max() < allowed
 
 
 def test_each_run_narrows_the_interval() -> None:
