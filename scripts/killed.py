@@ -69,7 +69,7 @@ def _aligned(folder: Path) -> dict[str, Any]:
 
 JOBS = {
     "measure": Job(
-        ("measure", "--num-prompts", "3", "--max-gamma", "2", "--repeats", "1", *COMMON), _profile
+        ("measure", "--num-prompts", "3", "--max-gamma", "1", "--repeats", "1", *COMMON), _profile
     ),
     "align": Job(
         ("align", "--num-prompts", "6", "--held-out", "2", "--steps", "4", "--batch", "2", *COMMON),
