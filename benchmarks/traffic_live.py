@@ -11,8 +11,9 @@ are answered, and from the times of their tokens follow the times of steps by ba
 What is predicted of a rate rests on the turns right before and after it, so that the machine's
 changing speed meets both alike: the steady state in closed form, and the simulation of the very
 arrivals. Rates are shares of the most requests a second that the lesser of both servers is at first
-predicted to bear; what it bears is measured with twice as many clients as it has slots. A run that
-ends early (--stop-after) is taken up by the next with the same output.
+predicted to bear; what it bears is measured with twice as many clients as it has slots. How much
+slower the machine was at a rate than when it was priced is told, too, by the steps themselves. A
+run that ends early (--stop-after) is taken up by the next with the same output.
 """
 
 import argparse
@@ -144,7 +145,8 @@ def measure(given: argparse.Namespace, trial: Trial, save: Path) -> None:
 def report(trial: Trial) -> None:
     """Prints what was measured and predicted."""
     print(trial.engine)
-    errors: dict[str, list[float]] = {"simulated": [], "closed form": []}
+    names = ("simulated", "closed form", "simulated at its pace", "closed form at its pace")
+    errors: dict[str, list[float]] = {name: [] for name in names}
     for segment in trial.segments:
         for arm in segment.arms:
             prices = arm.prices
@@ -161,13 +163,15 @@ def report(trial: Trial) -> None:
                     f"({100 * (predicted / measured - 1):+.1f} %)"
                 )
                 continue
-            row = trial.row(arm)
+            row, pace = trial.row(arm), prices.pace(arm.answers, trial.slots)
+            paced = trial.row(arm, pace).token_ms
             token, first, rates = row.token_ms, row.first_ms, row.tokens_per_second
-            for name, value in zip(errors, token[1:], strict=True):
+            for name, value in zip(errors, (*token[1:], *paced[1:]), strict=True):
                 errors[name].append(100 * abs(value / token[0] - 1))
             print(
                 f"    {arm.rate:.2f}/s, {len(arm.starts)} times: ms/token {_three(token)}; "
-                f"TTFT ms {_three(first)}; tokens/s {rates[0]:.0f}, simulated {rates[1]:.0f}"
+                f"TTFT ms {_three(first)}; tokens/s {rates[0]:.0f}, simulated {rates[1]:.0f}; "
+                f"steps took {pace:.2f} of their price, with which ms/token {_three(paced)}"
             )
     for name, values in errors.items():
         print(f"ms/token, {name}: {np.mean(values):.1f} % off on average of {len(values)}")

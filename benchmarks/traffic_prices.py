@@ -1,6 +1,6 @@
 """What steps and prompts take a server, by how many requests are there, from its own streams."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -51,6 +51,22 @@ class Priced:
     prompt: float
     prompt_added: float
 
+    def slower(self, factor: float) -> "Priced":
+        """Returns the same server on a machine that takes a factor of the time."""
+        return replace(
+            self,
+            by_batch={batch: factor * seconds for batch, seconds in self.by_batch.items()},
+            prompt=factor * self.prompt,
+            prompt_added=factor * self.prompt_added,
+        )
+
+    def pace(self, answers: list[Answer], slots: int) -> float:
+        """Returns what steps and prompts of these answers took over what they were priced at."""
+        batches = list(self.by_batch)
+        features, seconds = _windows(answers, batches, slots)
+        steps = [self.by_batch[batch] / self.length for batch in batches]
+        return float(seconds.sum() / (features @ [*steps, self.prompt_added]).sum())
+
     def server(self, slots: int, demand: Demand) -> Server:
         """Returns it for the simulator."""
         steps = by_batch(list(self.by_batch), [[each] for each in self.by_batch.values()], slots)
@@ -80,8 +96,9 @@ def turn(client: Client, batches: list[int], seconds: float) -> Turn:
 def priced(turns: list[Turn], gamma: int) -> Priced:
     """Returns what turns say together.
 
-    The time in which a request gets so many tokens is a sum of steps, whose time depends on the
-    batch, and of other requests' prompts that were read meanwhile: least squares tell them apart.
+    What a prompt adds follows from clients that ask at once: the time to their first tokens grows
+    by it with each more. The time in which a request gets so many tokens, less the prompts that
+    were read meanwhile, is a sum of steps, whose time depends on the batch: by least squares.
     """
     drafts = sum(each.drafts for each in turns)
     length = 1 + sum(each.accepted for each in turns) / drafts if drafts > 0 else 1.0
@@ -90,10 +107,13 @@ def priced(turns: list[Turn], gamma: int) -> Priced:
         _windows(each.answers[batch], batches, batch) for each in turns for batch in batches
     ]
     features, seconds = (np.concatenate(each) for each in zip(*parts, strict=True))
-    *steps, added = np.linalg.lstsq(features, seconds)[0].tolist()
-    # The first of the requests came to an idle server, as all of a single client do.
-    alone = [answer.first for each in turns for answer in each.answers[1]]
-    prompt = float(np.mean(alone))
+    # All requests of a single client come to an idle server.
+    prompt = float(np.median([answer.first for each in turns for answer in each.answers[1]]))
+    added = np.median(
+        [(_together(each.answers[n], n) - prompt) / (n - 1) for each in turns for n in batches[1:]]
+    )
+    decoding = seconds - added * features[:, -1]
+    steps = np.linalg.lstsq(features[:, :-1], decoding)[0].tolist()
     return Priced(
         gamma,
         {batch: length * step for batch, step in zip(batches, steps, strict=True)},
@@ -101,6 +121,12 @@ def priced(turns: list[Turn], gamma: int) -> Priced:
         prompt,
         float(np.clip(added, 0.0, prompt)),
     )
+
+
+def _together(answers: list[Answer], clients: int) -> float:
+    """Returns the mean time to the first token of what all clients asked first, at once."""
+    first = sorted(answers, key=lambda answer: answer.sent)[:clients]
+    return float(np.mean([answer.first for answer in first]))
 
 
 def _windows(

@@ -77,9 +77,13 @@ class Trial:
         """Returns the requests a second that the server of an arm bears by its prices."""
         return most_rate(arm.prices.server(self.slots, self.demand), self.demand, arm.gamma)
 
-    def row(self, arm: Arm) -> "Row":
-        """Returns what was measured and predicted of one server at one rate."""
-        server, demand, starts = arm.prices.server(self.slots, self.demand), self.demand, arm.starts
+    def row(self, arm: Arm, pace: float = 1.0) -> "Row":
+        """Returns what was measured and predicted of one server at one rate.
+
+        pace: by what factor the machine was slower than when it was priced.
+        """
+        demand, starts = self.demand, arm.starts
+        server = arm.prices.slower(pace).server(self.slots, demand)
         lengths = (np.full(len(starts), n) for n in (self.prompt_tokens, self.output_tokens))
         same = Requests(np.array(starts), *lengths)
         simulated = [
