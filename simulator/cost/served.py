@@ -100,7 +100,9 @@ def _roof(
 
 
 def _agreement(shape: ModelShape, hardware: Hardware, *, tokens: int, tp: int) -> float:
-    """Returns the seconds of a pass's all-reduces, two a layer."""
+    """Returns the seconds of a pass's all-reduces, two a layer; of one GPU none."""
+    if tp == 1:
+        return 0.0
     return float(
         2 * shape.layers * all_reduce_seconds(hardware, values=tokens * shape.hidden, gpus=tp)
     )

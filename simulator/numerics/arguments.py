@@ -59,6 +59,8 @@ def integer(name: str, value: ArrayLike, *, at_least: int = 0) -> int:
     Raises:
       ValueError: if it is an array, not whole, or below `at_least`.
     """
+    if type(value) is int and at_least <= value <= _LARGEST_INTEGER:
+        return value   # The usual case, thousands of times: without an array.
     array = integers(name, value, at_least=at_least)
     if array.ndim > 0:
         raise ValueError(f"{name} must be a single integer, got shape {array.shape}")
