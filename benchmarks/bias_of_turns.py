@@ -3,11 +3,11 @@
     OMP_NUM_THREADS=1 python benchmarks/bias_of_turns.py --seconds 240
 
 The embedded target alone and with drafts of each gamma decodes the same short texts in pairs: once
-in turns of about 25 ms, once each arm's text as a whole, in random order. Of every pair the
+in turns of a few tokens, once each arm's text as a whole, in random order. Of every pair the
 logarithm of what a speed-up is in turns over what it is as a whole says what turns do to it;
-printed are the medians over pairs with their standard errors (a bootstrap over pairs). The two of
-a pair run within a second, and one thread counts by its own time, so that little of the machine's
-changing speed is left.
+printed are the medians over pairs with 95 % intervals, of a bootstrap over pairs. The two of a pair
+run within a second, and one thread counts by its own time, so that little of the machine's changing
+speed is left.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from embedded_pair import embedded_pair
 
 from estimator.runs.arms import BASELINE, Subject, alone, under
 from estimator.runs.processor_time import processor_clock
-from estimator.runs.turns import decode_in_turns, turn_tokens
+from estimator.runs.turns import decode_in_turns
 from estimator.runs.twins import twins
 from estimator.seeding import seeded
 from reference.drafters.model_drafter import ModelDrafter
@@ -36,15 +36,18 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--seconds", type=float, default=240.0, help="How long pairs run.")
     parser.add_argument("--prompts", type=int, default=8, help="How many, in turn.")
+    parser.add_argument("--prompt-tokens", type=int, default=16, help="Of each, which none times.")
+    parser.add_argument("--tokens", type=int, default=5, help="Of a turn: some 25 ms.")
     parser.add_argument("--turns", type=int, default=4, help="Of each arm's text.")
     parser.add_argument("--seed", type=int, default=0, help="Of the order.")
     given = parser.parse_args()
     pair = embedded_pair(given.prompts)
     sampling = Sampling(0.0)
     drafter = ModelDrafter(pair.draft, sampling, pair.target.vocabulary)
-    first = Subject(pair.target, drafter, sampling, Stopping(32))
-    tokens = turn_tokens(alone(first, pair.prompts[0], seeded(pair.target.device, 0)).finished())
-    whole = given.turns * tokens
+    whole = given.turns * given.tokens
+    # A text, so that twins know what caches take.
+    first = Subject(pair.target, drafter, sampling, Stopping(whole))
+    under(Fixed(max(GAMMAS)))(first, pair.prompts[0], seeded(pair.target.device, 0)).finished()
     ways = {BASELINE: alone} | {f"gamma {gamma}": under(Fixed(gamma)) for gamma in GAMMAS}
     subjects = [
         Subject(target, own, sampling, Stopping(whole))
@@ -55,25 +58,26 @@ def main() -> None:
     logarithms = []
     end = time.monotonic() + given.seconds
     while time.monotonic() < end:
-        prompt = pair.prompts[len(logarithms) % given.prompts]
+        prompt = pair.prompts[len(logarithms) % given.prompts][: given.prompt_tokens]
         starts = [
             partial(way, own, prompt, seeded(own.target.device, 0))
             for way, own in zip(ways.values(), subjects, strict=True)
         ]
         seconds = {}
-        for each in order.permutation([tokens, whole]).tolist():
+        for each in order.permutation([given.tokens, whole]).tolist():
             texts = decode_in_turns(starts, tokens=each, order=order, clock=clock)
             seconds[each] = np.array([run.text.decode_seconds for run in texts])
-        logarithms.append(np.log(seconds[tokens] / seconds[whole]))
+        logarithms.append(np.log(seconds[given.tokens] / seconds[whole]))
     arms = np.array(logarithms)
-    found = np.column_stack([arms[:, 0], arms[:, :1] - arms[:, 1:]])
+    gained = arms[:, :1] - arms[:, 1:]
+    found = np.column_stack([arms[:, 0], gained, gained.mean(axis=1)])
     drawn = order.integers(0, len(found), (RESAMPLES, len(found)))
     errors = np.median(found[drawn], axis=1).std(axis=0)
     print(
-        f"{len(found)} pairs, texts of {whole} tokens in {given.turns} turns of {tokens}, "
+        f"{len(found)} pairs, texts of {whole} tokens in {given.turns} turns of {given.tokens}, "
         f"{torch.get_num_threads()} threads; per cent, in turns over whole"
     )
-    names = ["seconds of the baseline", *(f"speed-up at {name}" for name in list(ways)[1:])]
+    names = ["seconds of the baseline", *(f"speed-up at {name}" for name in list(ways)[1:]), "mean"]
     for name, value, error in zip(names, np.median(found, axis=0), errors, strict=True):
         print(f"{name:24} {100 * value:+6.2f} [{100 * (value - 1.96 * error):+.2f}, "
               f"{100 * (value + 1.96 * error):+.2f}]")
