@@ -6,13 +6,13 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from engines.serving.child import free_port, serving
+from engines.serving.child import free_port, serving, thread_seconds
 
 SERVER = """\
 import http.server, os, pathlib, sys
@@ -120,3 +120,17 @@ def test_what_was_started_ends_with_its_starter(number: int, tmp_path: Path) -> 
             break
         time.sleep(0.05)
     assert not lives(process)
+
+
+def test_a_thread_counts_while_it_computes_and_not_while_it_waits() -> None:
+    here = os.getpid()
+
+    def computed(work: Callable[[], object]) -> float:
+        before = thread_seconds(here)
+        work()
+        return max(time - before.get(name, 0.0) for name, time in thread_seconds(here).items())
+
+    if not thread_seconds(here):
+        pytest.skip("this system tells no thread's time")
+    assert computed(lambda: time.sleep(0.1)) < computed(lambda: sum(range(3_000_000)))
+    assert thread_seconds(None) == {}

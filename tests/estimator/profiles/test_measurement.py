@@ -1,5 +1,6 @@
 """A whole measurement of a tiny pair."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from estimator.profiles.measured_costs import measure_costs, measured_gammas, re
 from estimator.profiles.measurement import Measurements, make_profile
 from estimator.profiles.profile import AlphaBin, Setup
 from estimator.profiles.profile_file import read_profile, write_profile
+from estimator.runs.precision import Until
 from estimator.traces.ahead import replay_factor
 from estimator.traces.measured_traces import TraceSettings, measure_traces
 from estimator.traces.traces import (
@@ -19,10 +21,12 @@ from estimator.traces.traces import (
     block_efficiency,
     replayed_blocks,
 )
+from reference.records import Generation
 from simulator.acceptance.recorded import Recorded
 from simulator.choice.gain import speed_up
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.cost.curves import CostModel
+from specplan.reports.profile import clock_lines
 
 MAX_GAMMA = 3
 SETTINGS = TraceSettings(replayed_gamma(MAX_GAMMA), seed=0)
@@ -75,6 +79,44 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     assert (profile.setup.max_gamma, profile.setup.seed) == (MAX_GAMMA, 0)
     write_profile(profile, tmp_path / "p.json")
     assert read_profile(tmp_path / "p.json") == profile
+
+
+def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
+    pair = tiny_subject()
+    pairs = measure_traces(pair, PROMPTS, SETTINGS, path=None, progress=lambda: None)
+    # There is no time; every prompt is timed once all the same.
+    runs = measure_costs(
+        pair,
+        PROMPTS,
+        max_gamma=MAX_GAMMA,
+        repeats=3,
+        seed=0,
+        progress=lambda: None,
+        until=Until(seconds=0.0),
+    )
+    assert {len(repeats) for rows in runs.values() for repeats in rows} == {1}
+    runs = {arm: [[shrinking(text) for text in texts] for texts in runs[arm]] for arm in runs}
+    profile = make_profile(
+        Measurements(pair, PROMPTS, SETTINGS, MAX_GAMMA, pairs, runs),
+        c_hat=1.0,
+        setup=Setup(target="t", draft="d"),
+    )
+    [doubt] = profile.doubts
+    assert doubt == "a step takes 1000.00 ms at gamma 2 and 2000.00 at gamma 1"
+    assert profile.quiet is False
+    assert clock_lines(profile)[0].startswith(f"In doubt: {doubt}. Trust no times in doubt")
+
+
+def shrinking(text: Generation) -> Generation:
+    """Returns a text in which drafts of one token take longer than those of two."""
+    seconds = (0.5, 2.0, 1.0, 3.0)
+    blocks = tuple(
+        replace(
+            block, draft_seconds=0.0, verify_seconds=seconds[len(block.drafted)], other_seconds=0.0
+        )
+        for block in text.blocks
+    )
+    return replace(text, blocks=blocks)
 
 
 @pytest.mark.parametrize("way", DRAFT_SAMPLINGS)
