@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from reference.laws.laws import Dense, OneHot, concatenate, draw, precise
+from reference.laws.laws import Dense, OneHot, concatenate, draw, likeliest, precise
 
 
 def draw_at(share: float, weights: Tensor, monkeypatch: pytest.MonkeyPatch) -> list[int]:
@@ -65,6 +65,19 @@ def test_double_precision_stays_and_half_becomes_single() -> None:
         (torch.bfloat16, torch.float32),
     ):
         assert precise(torch.zeros(2, dtype=given)).dtype == found
+
+
+@pytest.mark.parametrize("width", [8, 4096])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64])
+def test_the_likeliest_is_the_first_of_the_largest_and_nan_is_larger_still(
+    dtype: torch.dtype, width: int
+) -> None:
+    logits = torch.zeros(5, width, dtype=dtype)
+    logits[1, 3:] = 2
+    logits[2, 4:6] = torch.inf
+    logits[3, [1, 5]] = torch.nan
+    logits[4, :7] = -torch.inf
+    assert likeliest(logits).tolist() == [0, 3, 4, 1, 7]
 
 
 def test_a_certain_law_without_logits_hides_none() -> None:
