@@ -20,7 +20,7 @@ from studies.bild.distance import Rollback
 from studies.bild.fallback import PAPERS_MOST, Fallback
 from studies.bild.grid import Grid
 from studies.bild.settings import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
-from studies.bild.sweep import sweep
+from studies.bild.sweep import References, sweep
 from studies.bild.swept import Sweep
 
 GAMMAS = (1, 2, 4, 8)
@@ -120,7 +120,10 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
     grid = request.grid
     samplings = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
     loaded = load(request.models, request.text, sampling=request.sampling)
-    references = whole_references(loaded.references[: len(loaded.prompts)])
+    whole = whole_references(loaded.references[: len(loaded.prompts)])
+    references = None if whole is None else References(
+        whole, lambda ids: str(loaded.tokenizer.decode(ids, skip_special_tokens=True))
+    )
     subjects = [
         Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
         for drafter_of in loaded.drafters.values()
@@ -141,7 +144,6 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
             subject,
             loaded.prompts,
             grid,
-            texts_of=lambda ids: str(loaded.tokenizer.decode(ids, skip_special_tokens=True)),
             references=references,
             repeats=request.timing.repeats,
             until=until,

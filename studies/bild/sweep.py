@@ -1,7 +1,7 @@
 """A sweep over BiLD's thresholds, with speculative decoding and both models alone beside it."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from msgspec import structs
@@ -31,13 +31,24 @@ from studies.bild.row import BildRow
 from studies.bild.swept import Sweep
 
 
+@dataclass(frozen=True, slots=True)
+class References:
+    """What texts are held against.
+
+    texts: one for each prompt.
+    text_of: the text of ids, end of text left out.
+    """
+
+    texts: Sequence[str]
+    text_of: Callable[[Sequence[int]], str]
+
+
 def sweep(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
     grid: Grid,
     *,
-    texts_of: Callable[[Sequence[int]], str],
-    references: Sequence[str] | None,
+    references: References | None,
     repeats: int,
     seed: int,
     progress: Callable[[], object],
@@ -49,16 +60,16 @@ def sweep(
       subject: the pair, its drafter a model's; the rule is not looked at.
       prompts: ids.
       grid: what is tried.
-      texts_of: the text of ids, end of text left out.
-      references: one for each prompt, or None.
+      references: what texts are held against, or None.
       repeats, seed, progress, until: as for `run_arms`; all prompts run once in any case.
 
     Raises:
       ValueError: if there are not as many references as prompts, or no model drafts.
     """
-    if references is not None and len(references) != len(prompts):
+    if references is not None and len(references.texts) != len(prompts):
         raise ValueError(
-            f"references must be as many as the prompts, {len(prompts)}, got {len(references)}"
+            f"references must be as many as the prompts, {len(prompts)}, got "
+            f"{len(references.texts)}"
         )
     drafter = drafting_model(subject.drafter)
     stopping = subject.stopping
@@ -84,8 +95,8 @@ def sweep(
         metrics = own_metrics(subject.target, prompts, texts[arm], own)
         if references is None:
             return metrics
-        written = [texts_of(text.tokens) for text in texts[arm]]
-        return reference_metrics(written, references) | metrics
+        written = [references.text_of(text.tokens) for text in texts[arm]]
+        return reference_metrics(written, references.texts) | metrics
 
     rows = [_row(subject, texts, BASELINE, None, quality(BASELINE), None)]
     rows += [

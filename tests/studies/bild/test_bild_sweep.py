@@ -20,7 +20,7 @@ from studies.bild.fallback import Fallback
 from studies.bild.grid import LARGE, SMALL, Grid
 from studies.bild.prediction import predict, record, spliced
 from studies.bild.row import BildRow
-from studies.bild.sweep import sweep
+from studies.bild.sweep import References, sweep
 from studies.bild.swept import Sweep
 from studies.bild.traces import NEVER, BildTrace, bild_trace
 
@@ -43,8 +43,9 @@ def swept(temperature: float, references: list[str] | None = None) -> Sweep:
         Subject(target, drafter, sampling, Stopping(12)),
         PROMPTS,
         GRID,
-        texts_of=lambda ids: " ".join(map(str, ids)),
-        references=references,
+        references=None
+        if references is None
+        else References(references, lambda ids: " ".join(map(str, ids))),
         repeats=1,
         seed=0,
         progress=lambda: done.append(None),
