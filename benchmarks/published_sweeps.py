@@ -22,7 +22,6 @@ LEAST_GAMMAS = 3
 # Where people start, as engines' documents do.
 FIRST_GAMMA = 3
 FURTHER_RUNS = 2
-WITHIN = 0.02
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,12 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_profile(made_profile(draft, alpha=0.7, c=0.1), folder / f"{name}.json")
     write_profile(complete(), folder / "profile.json")
     (folder / "validation.json").write_text(json.dumps(made_validation("D")))
+    for name in ("traffic", "small-traffic", "eagle-traffic"):
+        words = (
+            "traffic --rate 1 --prompt-tokens 9 --output-tokens 50 --prompt-ms 20 --alpha 0.7 "
+            f"--target-ms 10 --draft-ms 1 -o {folder / name}.json"
+        )
+        assert CliRunner().invoke(main, words.split()).exit_code == 0
     (folder / "model.arpa").write_text(ARPA)
     for name, model in (("T", "llama-3.1-8b"), ("D", "llama-3.2-1b")):
         (folder / name).mkdir()

@@ -22,7 +22,6 @@ NOISES = (0.5, 1.0, 2.0)
 PAIRS, VOCABULARY, BLOCKS, SEED = 400, 20, 20_000, 0
 # The abstract: "wall-clock speedups ... of 5%-8% in a range of tasks and datasets", at γ = 8.
 PUBLISHED_PERCENT = (5.0, 8.0)
-PUBLISHED_GAMMA = 8
 
 
 @dataclass(frozen=True, slots=True)
