@@ -90,7 +90,7 @@ def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
         lossless = True
 
         def accepts(self, p, q, tokens, uniform):   # type: ignore[no-untyped-def]
-            return uniform >= 0
+            return torch.ones_like(tokens, dtype=torch.bool)
 
         def replacement(self, p, q):   # type: ignore[no-untyped-def]
             return p
