@@ -19,8 +19,7 @@ import torch
 from embedded_pair import embedded_pair
 
 from estimator.runs.arms import BASELINE, Subject, alone, under
-from estimator.runs.processor_time import processor_clock
-from estimator.runs.turns import decode_in_turns
+from estimator.runs.turns import decode_in_turns, processor_clock
 from estimator.runs.twins import twins
 from estimator.seeding import seeded
 from reference.drafters.model_drafter import ModelDrafter

@@ -15,7 +15,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 
 
 def named_file(text: str) -> tuple[str, Path]:

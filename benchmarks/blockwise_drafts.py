@@ -24,7 +24,7 @@ from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import vocabulary_of
 from ngram.training.corpus import encode_texts, read_texts
 from ngram.training.train import train
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 from reference.laws.sampling import Sampling
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device

@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from transformers import GPT2Config, GPT2LMHeadModel, PreTrainedTokenizerFast
 
 from reference.training.loop import Trained, Training, train
-from reference.training.optimizers import muon_and_adamw
-from reference.training.schedule import Schedule
+from reference.training.schedule import Schedule, muon_and_adamw
 
 END = "<|endoftext|>"
 

@@ -25,8 +25,7 @@ from ngram.rows.vocabulary import vocabulary_of
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
 from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.best_paths import best_paths
-from studies.blockwise.lattice.lattice import Lattice, lattice_of
+from studies.blockwise.lattice.best_paths import Lattice, best_paths, lattice_of
 
 # (steps, arcs, paths): their Tables 12 and 13.
 CELLS = [

@@ -20,9 +20,8 @@ import numpy as np
 
 from simulator.acceptance.replay import expected_calls, expected_seconds
 from simulator.acceptance.tokens import expected_tokens
-from simulator.choice.operations import operations_factor
 from simulator.choice.optimum import optimal_gamma
-from simulator.choice.walltime import improvement_factor
+from simulator.choice.walltime import improvement_factor, operations_factor
 from simulator.cost.curves import CostModel
 from simulator.monte_carlo.blocks import simulate_blocks
 

@@ -34,8 +34,7 @@ from estimator.runs.arms import (
     under,
 )
 from estimator.runs.precision import precision_percent
-from estimator.runs.rates import decode_rate
-from estimator.runs.repeats import Timed, priced, timed
+from estimator.runs.rates import Timed, decode_rate, priced, timed
 from estimator.seeding import seeded
 from estimator.traces.ahead import replay_factor
 from estimator.traces.text_traces import TextTraces

@@ -8,8 +8,7 @@ from typing import Any
 
 from estimator.drafters.kind import EMBEDDED
 from estimator.loading.corpora import load_named_tokenizer, read_corpus
-from estimator.notices import notice
-from estimator.progress import SILENT, Progress
+from estimator.progress import SILENT, Progress, notice
 from ngram.formats.cache import load_model
 from ngram.formats.description import (
     Description,

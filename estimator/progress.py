@@ -1,5 +1,6 @@
-"""Whom a long run tells how far it is."""
+"""What a long run tells whoever started it: how far it is, and what they should know."""
 
+import warnings
 from typing import Protocol
 
 
@@ -43,3 +44,12 @@ class Counted:
         """Counts one."""
         self.steps += 1
         self._progress.step()
+
+
+class Notice(UserWarning):
+    """Something that was left out, cut or replaced; the command line prints it as a warning."""
+
+
+def notice(message: str) -> None:
+    """Tells a user something, by Python's own warnings."""
+    warnings.warn(message, Notice, stacklevel=2)

@@ -5,7 +5,7 @@ from typing import Any
 
 import msgspec
 
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 
 
 def builtins(value: Any) -> Any:

@@ -12,8 +12,7 @@ from reference.laws.sampling import Sampling
 from reference.models.model import Model, positions_of, text_limit
 from reference.policies.policy import Policy
 from reference.records import Block, Generation
-from reference.rules.rule import Rule
-from reference.rules.strict import STRICT
+from reference.rules.strict import STRICT, Rule
 from reference.speculative import speculative_blocks
 from reference.stopping import Stopping
 

@@ -11,8 +11,7 @@ from reference.laws.sampling import Sampling
 from reference.models.model import Model, require_finite
 from reference.policies.policy import Policy
 from reference.records import Block
-from reference.rules.rule import Rule
-from reference.rules.strict import STRICT, Strict
+from reference.rules.strict import STRICT, Rule, Strict
 from reference.stopping import Stopping
 from reference.verifier import Verified, verify
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from reference.drafter import Draft
 from reference.laws.laws import Laws, OneHot, draw
-from reference.rules.rule import Rule
+from reference.rules.strict import Rule
 
 
 @dataclass(frozen=True, slots=True)

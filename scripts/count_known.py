@@ -12,7 +12,7 @@ import msgspec
 
 from estimator.shapes.counted import Counted, Part, count
 from estimator.shapes.drafts import draft_of
-from estimator.shapes.known import FILE, Known, sizes
+from estimator.shapes.kept_counts import FILE, Known, sizes
 from estimator.shapes.shape import shape_of
 
 ROOT = Path(__file__).parent.parent

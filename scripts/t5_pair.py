@@ -18,7 +18,7 @@ from transformers import (
     T5ForConditionalGeneration,
 )
 
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 from reference.training.loop import Training, train
 from reference.training.publish import publish
 from reference.training.schedule import Schedule

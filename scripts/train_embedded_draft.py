@@ -42,8 +42,8 @@ from training import (
 )
 from transformers import LlamaForCausalLM, StaticCache
 
-from reference.atomic.whole_file import whole_file
-from reference.training.losses import LOSSES
+from reference.atomic import whole_file
+from reference.training.alignment import LOSSES
 
 WIDTH, FEEDFORWARD, HEADS = 256, 704, 4
 STEPS = 4000

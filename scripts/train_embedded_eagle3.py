@@ -29,7 +29,7 @@ from training import (
     write_note,
 )
 
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.state_heads.eagle3_folder import save_eagle3
 from reference.training.loop import Training

@@ -25,7 +25,7 @@ from ngram.training.corpus import Corpus, encode_texts, read_texts
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate
 from ngram.training.kneser_ney import KneserNey
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
 

@@ -39,7 +39,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, 
 from torch import Tensor
 from transformers import PreTrainedTokenizerFast, T5ForConditionalGeneration
 
-from reference.training.optimizers import muon_and_adamw
+from reference.training.schedule import muon_and_adamw
 
 VOCABULARY = 3000
 PAD, END, UNKNOWN = "<pad>", "</s>", "<unk>"

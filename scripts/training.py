@@ -13,11 +13,10 @@ import torch
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 from reference.models.embedded import library_files, weights_folder
 from reference.training.loop import Training, train
-from reference.training.optimizers import muon_and_adamw
-from reference.training.schedule import Schedule
+from reference.training.schedule import Schedule, muon_and_adamw
 
 VOCABULARY = 2048
 POSITIONS = 512

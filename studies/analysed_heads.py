@@ -8,14 +8,13 @@ from estimator.drafters.kind import EMBEDDED, Beside, ModelKind, Needs
 from estimator.drafters.ngram import Ngram
 from estimator.drafters.registry import parse_drafter
 from estimator.loading.pairs import Loaded, load
-from estimator.notices import notice
-from estimator.progress import SILENT, Progress
+from estimator.progress import SILENT, Progress, notice
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from reference.models.tree_mask import require_branching
 from studies.blockwise.analysis import Rescorers, analyse
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.lattice import require_arcs
+from studies.blockwise.lattice.best_paths import require_arcs
 from studies.blockwise.records import Analysis
 from studies.blockwise.texts import BlockText, block_text
 from studies.drafters.heads import Heads, lattice_k

@@ -31,9 +31,9 @@ ROOMS: dict[str, list[str]] = {
     ],
     "ngram": ["rows", "formats", "training", "drafters", "copies"],
     "estimator": [
-        "notices", "progress", "writing", "seeding", "intervals", "draft_model", "prompt_files",
+        "progress", "writing", "seeding", "intervals", "draft_model", "prompt_files",
         "prompt_datasets", "prompts", "logs", "kinds", "settings", "drafters", "rules", "loading",
-        "ngrams", "head_training", "eagle3_training", "shapes", "costs", "runs", "traces",
+        "ngrams", "head_training", "shapes", "costs", "runs", "traces",
         "profiles", "texts", "quality", "validation", "generation", "comparison",
     ],
     "engines": [

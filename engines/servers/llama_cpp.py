@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from engines.counting.counters import counters
-from engines.counting.counts import Counts
+from engines.counting.counts import Counts, counters
 from engines.engine import Completion, Setting
 from engines.kind import Models
 from engines.observing.llama_cpp import TURNS_ON

@@ -133,7 +133,7 @@ class _Blocks:
     def __init__(self) -> None:
         import torch
 
-        from estimator.runs.processor_time import processor_clock
+        from estimator.runs.turns import processor_clock
 
         self.lengths: list[int] = []
         self.times: list[float] = []

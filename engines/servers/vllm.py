@@ -10,8 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from engines.counting.counters import counters
-from engines.counting.counts import Counts
+from engines.counting.counts import Counts, counters
 from engines.engine import Completion, Setting
 from engines.kind import Models
 from engines.observing.vllm import TURNS_ON

@@ -14,14 +14,13 @@ from engines.counting.counts import NOTHING
 from engines.scores.text_gap import greedy_text_gap, text_gap
 from engines.scores.text_scores import acceptance
 from engines.trials.audit import Predicted, audit, feigned, predict
-from engines.trials.resampling import speed_up_interval
 from engines.trials.row import EngineRow
 from engines.trials.runs import Run
 from engines.trials.scoring import Pair
-from engines.trials.timing import Timed
+from engines.trials.timing import Timed, speed_up_interval
 from engines.trials.trial import Case, Measured, Trial
 from estimator.prompts import prompts_hash
-from estimator.validation.doubts import row_doubts
+from estimator.validation.row import row_doubts
 from simulator.acceptance.replay import expected_calls
 from simulator.choice.walltime import improvement_factor
 

@@ -1,4 +1,4 @@
-"""Two files of one kind, profiles or validations, as the numbers that can be compared."""
+"""Two profiles or two validations of the same prompts, and how far their numbers differ."""
 
 from __future__ import annotations
 
@@ -6,11 +6,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator.comparison.measured_file import read_measured
+import msgspec
+
 from estimator.comparison.paired import Difference, paired
-from estimator.profiles.profile import LeftOut, Profile
-from estimator.validation.file import Validated
+from estimator.profiles.profile import SCHEMA, LeftOut, Profile
+from estimator.profiles.profile_file import read_profile
+from estimator.validation.file import Validated, parse_validation
 from estimator.validation.row import ValidationRow
+
+
+def read_measured(path: Path) -> Profile | Validated:
+    """Returns what `specplan measure` wrote, or what `specplan validate --json` printed.
+
+    Raises:
+      OSError: if the file cannot be read.
+      ValueError: if it is neither, or one of its fields does not fit.
+    """
+    try:
+        document = msgspec.json.decode(path.read_bytes())
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ValueError(f"{path} must be JSON, got: {error}") from None
+    if isinstance(document, dict) and document.get("schema") == SCHEMA:
+        return read_profile(path)
+    if isinstance(document, dict) and "rows" in document:
+        return parse_validation(document, name=path.name)
+    raise ValueError(
+        f"{path} must be a profile of 'specplan measure' or the JSON of 'specplan validate', got "
+        "another"
+    )
+
 
 # What two rows of validations must share to be one setting.
 SETTING = ("draft", "temperature", "draft_temperature", "policy", "gamma", "rule")

@@ -32,7 +32,7 @@ class Mtp(DrafterKind):
 
     def load(self, beside: Beside) -> DrafterOf:
         from reference.drafters.state_head import StateHeadDrafter
-        from reference.state_heads.mtp_folder import load_mtp
+        from reference.state_heads.mtp import load_mtp
 
         target = beside.target
         folder = Path(str(target.module.config._name_or_path))

@@ -95,7 +95,7 @@ class Suffix(DrafterKind):
 
     def _outputs(self, tokenizer: Any) -> list[Sequence[int]]:
         """Returns what was written before."""
-        from estimator.logs.earlier import earlier_outputs
+        from estimator.logs import earlier_outputs
 
         self._require_file()
         return [each for file in self.own_files for each in earlier_outputs(file, tokenizer)]

@@ -9,7 +9,7 @@ from typing import Any
 from estimator.loading.pairs import Loaded
 from estimator.settings import PromptSource
 from reference.generation import Begun
-from reference.rules.rule import Rule
+from reference.rules.strict import Rule
 from reference.stopping import Stopping, StopStrings
 
 # Where prompts come from; a prompt of its own takes the place of all.

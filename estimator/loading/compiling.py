@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from estimator.notices import notice
+from estimator.progress import notice
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.compiled_model import CompiledModel, CompileError

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from estimator.loading.sources import target_source
-from estimator.notices import notice
-from estimator.progress import SILENT, Progress
+from estimator.loading.origins import target_source
+from estimator.progress import SILENT, Progress, notice
 from ngram.training.corpus import Corpus, corpus_files, encode_texts, read_texts
 from reference.models.huggingface import load_tokenizer
 

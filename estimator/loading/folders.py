@@ -8,8 +8,8 @@ from pathlib import Path
 
 from estimator.drafters.kind import EMBEDDED
 from estimator.drafters.registry import parse_drafter
+from estimator.loading.origins import target_source
 from estimator.loading.prompts import prompt_ids
-from estimator.loading.sources import target_source
 from estimator.settings import PromptSettings
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer, require_same_tokenizer

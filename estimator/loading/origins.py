@@ -1,13 +1,18 @@
-"""What tells models of one name apart: the files that they are loaded from."""
+"""What models are loaded from, and what tells those of one name apart: their files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
 
-from estimator.drafters.kind import DrafterKind, walk
-from estimator.loading.sources import target_source
+from estimator.drafters.kind import EMBEDDED, DrafterKind, walk
 from ngram.formats.content_hash import content_hash
+from reference.models.embedded import weights_folder
+
+
+def target_source(name: str) -> str:
+    """Returns what to load a target or its tokenizer from; `embedded` stands for its folder."""
+    return str(weights_folder("target")) if name == EMBEDDED else name
 
 
 def file_stamps(name: str) -> list[str]:

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any
 from estimator.drafters.kind import EMBEDDED, Beside, DrafterKind, Needs, walk
 from estimator.drafters.registry import parse_drafter
 from estimator.loading.compiling import DRAFT_WIDTHS, with_passes
-from estimator.loading.origins import model_files
+from estimator.loading.origins import model_files, target_source
 from estimator.loading.prompts import encoded_prompts, given_prompt, wanted_prompts
-from estimator.loading.sources import target_source
-from estimator.notices import notice
+from estimator.progress import notice
 from estimator.settings import ModelSettings, PromptSource, SamplingSettings, TargetSettings
 from reference.models.cached_model import CachedModel
 from reference.models.device_map import DeviceMap, parse_device_map
 from reference.models.families import unapplied_settings
 from reference.models.huggingface import end_ids, load_model, load_tokenizer, resolve_device
-from reference.rules.rule import Rule
-from reference.rules.strict import Strict
+from reference.rules.strict import Rule, Strict
 from reference.stopping import Stopping
 
 if TYPE_CHECKING:

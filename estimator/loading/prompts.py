@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from estimator.notices import notice
+from estimator.progress import notice
 from estimator.prompt_datasets import read_dataset
 from estimator.prompt_files import Prompt, read_prompts, require_characters
 from estimator.prompts import embedded_prompts, encode_prompts

@@ -36,7 +36,7 @@ from estimator.settings import draft_sampling
 from estimator.traces.agreement import described, require_agreement
 from estimator.traces.measured_traces import TraceSettings, measure_traces
 from estimator.traces.trace_file import require_place
-from reference.atomic.held import held
+from reference.atomic import held
 from reference.models.cached_model import CachedModel
 
 Refusing = Callable[[Processes], AbstractContextManager[object]]

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from estimator.profiles.profile import LoadCosts
-from estimator.runs.arms import Runs, Subject, probed, probing, run_arms
-from estimator.runs.patience import ENDLESS, Patience
+from estimator.runs.arms import ENDLESS, Patience, Runs, Subject, probed, probing, run_arms
 from estimator.runs.under_load import load_times
 from reference.models.cached_model import CachedModel
 from simulator.choice.plan import DEFAULT_MAX_GAMMA

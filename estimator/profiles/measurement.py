@@ -29,8 +29,7 @@ from estimator.profiles.speed_ups import speed_ups
 from estimator.profiles.workloads import by_category, by_context, workload
 from estimator.prompts import prompts_hash
 from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject
-from estimator.runs.rates import noise
-from estimator.runs.repeats import priced, probes, step_ratio, timed
+from estimator.runs.rates import noise, priced, probes, step_ratio, timed
 from estimator.runs.shrinking import shrinking_steps
 from estimator.traces.measured_traces import LIBRARIES, TraceSettings
 from estimator.traces.scoring import LENIENCES, draft_sampling, verification_of

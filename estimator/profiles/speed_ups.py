@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.intervals import Interval, jackknife_interval, left_out, ratio
-from estimator.runs.repeats import Timed, priced, without
+from estimator.runs.rates import Timed, priced, without
 from estimator.traces.traces import Trace
 from simulator.acceptance.replay import block_lengths
 

@@ -7,7 +7,7 @@ from estimator.profiles.alphas import accepted_by_position, measured_alpha
 from estimator.profiles.drafting import Estimate
 from estimator.profiles.profile import Workload
 from estimator.profiles.speed_ups import speed_ups
-from estimator.runs.repeats import Timed, of_prompts
+from estimator.runs.rates import Timed, of_prompts
 from estimator.traces.traces import Trace, replayed_calls
 
 

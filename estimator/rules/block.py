@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from estimator.rules.kind import RuleKind
 
 if TYPE_CHECKING:
-    from reference.rules.rule import Rule
+    from reference.rules.strict import Rule
 
 
 class WholeBlock(RuleKind):

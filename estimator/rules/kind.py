@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
-    from reference.rules.rule import Rule
+    from reference.rules.strict import Rule
 
 
 class RuleKind(ABC):

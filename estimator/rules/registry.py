@@ -10,7 +10,7 @@ from estimator.kinds import kinds_in
 from estimator.rules.kind import RuleKind
 
 if TYPE_CHECKING:
-    from reference.rules.rule import Rule
+    from reference.rules.strict import Rule
 
 # How drafts are judged unless it is said.
 VERIFICATION = "token"

@@ -1,16 +1,17 @@
-"""The runs of a validation, in turns: baseline, baseline again, cost probes, and each policy."""
+"""What runs ask of whoever says when they have been timed long enough."""
+
+from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import Protocol
 
 import numpy as np
 import torch
 
-from estimator.runs.patience import ENDLESS, LEAST_PROMPTS, Patience
-from estimator.runs.processor_time import processor_clock
 from estimator.runs.speeds import at_one_speed
-from estimator.runs.turns import InTurns, decode_in_turns, turn_tokens
+from estimator.runs.turns import InTurns, decode_in_turns, processor_clock, turn_tokens
 from estimator.runs.twins import twins
 from estimator.seeding import seeded
 from reference.drafter import Drafter
@@ -19,9 +20,37 @@ from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from reference.policies.policy import Fixed, Policy
 from reference.records import Generation
-from reference.rules.rule import Rule
-from reference.rules.strict import STRICT
+from reference.rules.strict import STRICT, Rule
 from reference.stopping import Stopping
+
+# Of fewer there is no interval.
+LEAST_PROMPTS = 2
+
+
+class Patience(Protocol):
+    """Says when runs have been timed long enough."""
+
+    def late(self) -> bool:
+        """Returns whether the time is up."""
+
+    def precise(self, runs: Runs) -> bool:
+        """Returns whether the runs so far, of all prompts, say enough."""
+
+
+class Endless:
+    """Lets all repeats of all prompts run."""
+
+    def late(self) -> bool:
+        """Returns False."""
+        return False
+
+    def precise(self, runs: Runs) -> bool:
+        """Returns False."""
+        return False
+
+
+ENDLESS = Endless()
+
 
 BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
 WARM_UP_TOKENS = 8

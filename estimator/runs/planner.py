@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from estimator.runs.arms import Subject, probed, probing, run_arms
-from estimator.runs.repeats import priced, timed
+from estimator.runs.rates import priced, timed
 from reference.policies.policy import Adaptive
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma

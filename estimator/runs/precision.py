@@ -14,9 +14,8 @@ from math import expm1, hypot, log
 
 from estimator.intervals import ratio_interval
 from estimator.progress import Progress
-from estimator.runs.arms import AGAIN, BASELINE, PROBE, Runs
-from estimator.runs.patience import LEAST_PROMPTS
-from estimator.runs.repeats import Timed, timed
+from estimator.runs.arms import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs
+from estimator.runs.rates import Timed, timed
 from estimator.settings import TimingSettings
 from reference.records import Generation
 

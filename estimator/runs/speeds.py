@@ -16,8 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from estimator.runs.levels import polish
-from estimator.runs.processor_time import scaled
-from estimator.runs.turns import InTurns
+from estimator.runs.turns import InTurns, scaled
 from reference.records import Generation
 
 # A kind met in fewer rounds tells nothing: its level would be made of their speeds.

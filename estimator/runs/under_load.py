@@ -18,7 +18,7 @@ from torch import Tensor
 from transformers import DynamicCache
 
 from estimator.runs.levels import polish
-from estimator.runs.processor_time import processor_clock
+from estimator.runs.turns import processor_clock
 from reference.models.cached_model import CachedModel
 from reference.models.model import Model
 from reference.models.recurrent_model import RecurrentModel

@@ -108,8 +108,7 @@ def without_storage(config: Mapping[str, Any]) -> dict[str, Any]:
 @lru_cache(maxsize=8)
 def _built(config: str) -> tuple[Any, PreTrainedModel, MetaPass]:
     """Returns the text's configuration, its model and a pass of it; the JSON is of a file."""
-    from estimator.shapes.configuration import build, decoder_config
-    from estimator.shapes.meta_pass import meta_pass
+    from estimator.shapes.meta_pass import build, decoder_config, meta_pass
 
     parsed = json.loads(config)
     decoder = decoder_config(parsed)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from estimator.shapes.configuration import architecture
 from estimator.shapes.counted import Count, CountedWeights, count
+from estimator.shapes.meta_pass import architecture
 from estimator.shapes.storage import Storage, storage
 from simulator.cost.model_shape import ModelShape, WeightKind, Weights
 from simulator.cost.number_formats import NumberFormat

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import msgspec
 
-from estimator.texts.totals import Totals
+from estimator.texts.counting import Totals
 from estimator.writing import write_whole
-from reference.atomic.uninterrupted import uninterrupted
+from reference.atomic import uninterrupted
 
 SCHEMA = "specplan texts 1"
 

@@ -19,16 +19,15 @@ from pathlib import Path
 from estimator.drafters.registry import parse_drafter
 from estimator.intervals import CONFIDENCE, rate, ratio_interval
 from estimator.loading.origins import file_stamps
-from estimator.logs.parts import Part, parts
+from estimator.logs import Part, parts
 from estimator.profiles.drafting import Alpha, Drafting
 from estimator.profiles.profile import SCHEMA, VERSION, Profile, Setup
 from estimator.profiles.profile_file import write_profile
 from estimator.progress import SILENT, Progress
-from estimator.texts.counting import Counter
+from estimator.texts.counting import Counter, Totals, nothing
 from estimator.texts.journal import Journal, journal_path
 from estimator.texts.request import MeasureTexts
-from estimator.texts.totals import Totals, nothing
-from reference.atomic.held import held
+from reference.atomic import held
 
 # Parts that wait for each process, so that none waits for the log.
 _AHEAD = 3

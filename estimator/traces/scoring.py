@@ -12,7 +12,7 @@ from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores
 from reference.rules.block_verification import BlockVerification
-from reference.rules.rule import Rule
+from reference.rules.strict import Rule
 from reference.scoring import score_text
 
 LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)

@@ -1,4 +1,4 @@
-"""What models think of a given text: from one parallel pass each."""
+"""What models think of given texts, in one parallel pass each."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ import torch
 from numpy.typing import NDArray
 
 from reference.drafters.model_drafter import text_laws
-from reference.laws.laws import overlap
+from reference.laws.laws import OneHot, overlap
 from reference.laws.sampling import Sampling
 from reference.models.model import Model
 
@@ -48,3 +48,35 @@ def overlaps(
         text_laws(model, model.start(prompt), continuation, [sampling]) for model in (large, small)
     )
     return np.asarray(overlap(p, q).double().clamp(max=1.0).cpu().numpy())
+
+
+def tie_gap(
+    target: Model,
+    prompt: Sequence[int],
+    own: Sequence[int],
+    other: Sequence[int],
+    *,
+    repetition_penalty: float,
+) -> float:
+    """Returns how near to a tie two greedy texts parted: the target's logit gap there.
+
+    Verifying several tokens at once differs from one-token steps in the last bits, and in half
+    precision that may turn the greedy choice between nearly equal logits.
+
+    Args:
+      target: scores their common beginning in one pass.
+      prompt: ids.
+      own: the target's greedy continuation.
+      other: another continuation that parts from it.
+      repetition_penalty: of the settings that both were decoded with.
+    """
+    common = next(at for at, (a, b) in enumerate(zip(own, other, strict=False)) if a != b)
+    text = target.start(prompt)
+    feed = torch.tensor([text[-1], *own[:common]], device=target.device)
+    logits = target.extend(feed)[-1:].double()
+    plain = Sampling(temperature=0, repetition_penalty=repetition_penalty)
+    law = plain.laws(logits, [*text, *own[:common]])
+    assert isinstance(law, OneHot)
+    assert law.logits is not None
+    pair = law.logits[0, [own[common], other[common]]]
+    return abs(float(pair[0] - pair[1]))

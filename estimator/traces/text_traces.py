@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from estimator.runs.arms import BASELINE, Runs, Subject
 from estimator.traces.scoring import trace, verification_of
-from estimator.traces.ties import tie_gap
+from estimator.traces.text_laws import tie_gap
 from estimator.traces.traces import Trace, alpha, lenient_alpha
 from reference.records import Generation
 from reference.rules.lenience import Lenient

@@ -9,13 +9,18 @@ from msgspec.structs import replace
 from estimator.costs.blocks import priced_ratio
 from estimator.prompts import prompts_hash
 from estimator.runs.arms import AGAIN, BASELINE, Runs
-from estimator.runs.rates import Noise, decode_rate, measured_interval, measured_left_out
-from estimator.runs.repeats import Timed, probes
+from estimator.runs.rates import (
+    Noise,
+    Timed,
+    decode_rate,
+    measured_interval,
+    measured_left_out,
+    probes,
+)
 from estimator.traces.ahead import ahead_interval, baseline_seconds, replay_factor, replay_seconds
 from estimator.traces.text_traces import TextTraces
 from estimator.traces.traces import replayed_calls
-from estimator.validation.doubts import row_doubts
-from estimator.validation.speculative_row import SpeculativeRow
+from estimator.validation.row import SpeculativeRow, row_doubts
 from reference.policies.policy import Fixed, Policy
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.cost import Cost

@@ -6,17 +6,24 @@ from functools import partial
 
 import numpy as np
 
-from estimator.runs.arms import BASELINE, Subject, probed, probing, run_arms, under
-from estimator.runs.patience import ENDLESS, Patience
+from estimator.runs.arms import (
+    BASELINE,
+    ENDLESS,
+    Patience,
+    Subject,
+    probed,
+    probing,
+    run_arms,
+    under,
+)
 from estimator.runs.planner import adaptive, planning_generations
 from estimator.runs.precision import precision_percent
-from estimator.runs.rates import Noise, noise
-from estimator.runs.repeats import priced, step_ratio, timed
+from estimator.runs.rates import Noise, noise, priced, step_ratio, timed
 from estimator.runs.shrinking import shrinking_steps
 from estimator.runs.threads import Threads
 from estimator.traces.text_traces import TextTraces
+from estimator.validation.row import SpeculativeRow
 from estimator.validation.rows import Evidence, row_of
-from estimator.validation.speculative_row import SpeculativeRow
 from reference.policies.policy import Fixed, Policy
 from simulator.cost.curves import CostModel
 

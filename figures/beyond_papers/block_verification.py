@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from figures.drawing.table import Rows
 from simulator.acceptance.divergence import alpha_of_laws
 from simulator.acceptance.tokens import expected_tokens
-from simulator.monte_carlo.block_verification import simulate_block_verification
+from simulator.monte_carlo.blocks import simulate_block_verification
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

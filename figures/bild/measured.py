@@ -9,7 +9,7 @@ from importlib.resources import files
 import msgspec
 
 from estimator.validation.file import parse_rows
-from studies.bild.row import BildRow
+from studies.bild.swept import BildRow
 
 NO_LOSS = 0.1
 """Points of the metric that "no loss" may lose: what Table 1 of Kim et al. 2023 lets it lose."""

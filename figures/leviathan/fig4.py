@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from figures.drawing.table import Curves, curves
-from simulator.choice.operations import operations_factor
-from simulator.choice.walltime import improvement_factor
+from simulator.choice.walltime import improvement_factor, operations_factor
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

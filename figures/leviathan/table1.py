@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 from figures.drawing.paper_table import Layout
 from figures.published import LeviathanTable1, published
-from simulator.choice.operations import operations_factor
-from simulator.choice.walltime import improvement_factor
+from simulator.choice.walltime import improvement_factor, operations_factor
 
 
 @dataclass(frozen=True, slots=True)

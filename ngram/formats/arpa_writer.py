@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ngram.rows.grams import Grams
 from ngram.rows.words import NAMES, UNKNOWN, word_name
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 
 LINES_AT_ONCE = 1 << 16
 

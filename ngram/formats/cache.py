@@ -10,7 +10,7 @@ from ngram.formats.arrays import pack, unpack
 from ngram.formats.content_hash import content_hash
 from ngram.formats.sealed_arrays import sealed, unsealed
 from ngram.rows.backoff import BackoffModel, build
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 
 # Part of the key: arrays of another layout are not read.
 LAYOUT = "specplan n-gram arrays 2"

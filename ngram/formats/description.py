@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ngram.formats.content_hash import content_hash
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 
 Smoothing = Literal["kneser-ney", "katz"]
 FORMAT = "specplan n-gram description 1"

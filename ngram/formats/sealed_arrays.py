@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reference.atomic.uninterrupted import uninterrupted
+from reference.atomic import uninterrupted
 
 DIGITS = 64
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ngram.rows.words import END
 from ngram.training.kneser_ney import FALLBACK_DISCOUNTS
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 
 MEMORY = "1G"  # it sorts on disk what does not fit
 TOKENS_AT_ONCE = 1 << 20

@@ -7,7 +7,7 @@ from torch import nn
 
 from reference.models.cached_model import CachedModel
 from reference.models.device_map import is_spread
-from reference.models.layer_stack import layer_stack
+from reference.models.states import layer_stack
 
 
 def early_exit(target: CachedModel, layers: int) -> CachedModel:

@@ -17,12 +17,11 @@ from reference.models.families import (
     require_fit,
     turning_length,
 )
-from reference.models.states import Heard, States
+from reference.models.states import Heard, States, Taps
 from reference.models.stopwatch import Stopwatch
-from reference.models.taps import Taps
 
 Boundaries = tuple[int | None, ...]
-"""Of a model's layers, as `reference.models.taps` counts them."""
+"""Of a model's layers, as `reference.models.states` counts them."""
 
 
 class CachedModel(ABC):
@@ -125,7 +124,7 @@ class CachedModel(ABC):
         """Keeps the hidden states at some boundaries of the layers, from the next text on.
 
         Args:
-          boundaries: as `reference.models.taps.Taps` counts them.
+          boundaries: as `reference.models.states.Taps` counts them.
 
         Raises:
           ValueError: if the layers are no single stack, or it has not so many.

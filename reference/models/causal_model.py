@@ -9,8 +9,8 @@ from torch import Tensor
 from transformers import Cache, DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from reference.models.cache_layers import RoomyLayer
 from reference.models.cached_model import CachedModel
-from reference.models.roomy_layer import RoomyLayer
 from reference.models.tree_mask import tree_mask
 
 

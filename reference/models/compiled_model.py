@@ -15,8 +15,8 @@ from torch import Tensor
 from transformers import Cache, StaticCache
 from transformers.cache_utils import DummyLayer, StaticLayer
 
+from reference.models.cache_layers import FixedLayer
 from reference.models.causal_model import CausalModel
-from reference.models.fixed_layer import FixedLayer
 
 # Each width is a program of its own, and two models share the code that they are made of.
 MOST_PROGRAMS = 256

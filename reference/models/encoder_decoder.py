@@ -7,9 +7,9 @@ import torch
 from torch import Tensor
 from transformers import Cache, DynamicCache, EncoderDecoderCache
 
+from reference.models.cache_layers import RoomyLayer
 from reference.models.cached_model import CachedModel
 from reference.models.families import ENCODER_POSITIONS, position_limit
-from reference.models.roomy_layer import RoomyLayer
 
 
 class EncoderDecoderModel(CachedModel):

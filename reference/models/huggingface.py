@@ -9,8 +9,7 @@ from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.device_map import DeviceMap, require_modules
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.models.hub import quiet, require_reachable
-from reference.models.model_folder import UNLOADABLE, unloadable
+from reference.models.hub import UNLOADABLE, quiet, require_reachable, unloadable
 from reference.models.recurrent_model import RecurrentModel, is_recurrent_model
 
 DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch.float16}

@@ -13,9 +13,9 @@ from torch import Tensor
 from transformers import Cache, DynamicCache
 from transformers.cache_utils import DynamicLayer, DynamicSlidingWindowLayer
 
+from reference.models.cache_layers import RoomyLayer
 from reference.models.causal_model import CausalModel
 from reference.models.recurrent_states import RecurrentAndRoomyLayer, Snapshot, is_recurrent
-from reference.models.roomy_layer import RoomyLayer
 
 # Their layers keep states in themselves, besides what the cache holds.
 IN_THEMSELVES = frozenset({"recurrent_gemma"})

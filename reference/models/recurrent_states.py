@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import LinearAttentionCacheLayerMixin, LinearAttentionLayer
 
-from reference.models.roomy_layer import RoomyLayer
+from reference.models.cache_layers import RoomyLayer
 
 
 class RecurrentAndRoomyLayer(LinearAttentionLayer, RoomyLayer):   # type: ignore[misc]

@@ -14,7 +14,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from transformers import LlamaConfig
 
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 from reference.state_heads.eagle3 import Eagle3, Eagle3Shape
 from reference.state_heads.eagle3_tensors import WEIGHTS, midlayer_name, read_tensors
 

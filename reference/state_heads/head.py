@@ -13,14 +13,14 @@ import torch
 from torch import Tensor, nn
 from transformers import Cache, DynamicCache
 
-from reference.models.roomy_layer import RoomyLayer
+from reference.models.cache_layers import RoomyLayer
 
 
 class StateHead(nn.Module, ABC):
     """A head on a target's states.
 
     taps: the boundaries of the target's layers at which it reads the target's states, side by side
-      (`reference.models.taps`).
+      (`reference.models.states`).
     depth: layers of its own, that keep keys and values.
     """
 

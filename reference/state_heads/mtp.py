@@ -6,13 +6,16 @@ h is what the target's output embedding reads, e the embedding of the next token
 more of the target's own, embedding and head are the target's. The next step reads s' in place of h.
 """
 
+import re
+from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import safe_open
 from torch import Tensor, nn
 from transformers import Cache
 
-from reference.models.layer_stack import layer_stack
+from reference.models.states import layer_stack
 from reference.state_heads.head import StateHead
 
 
@@ -75,3 +78,84 @@ class Mtp(StateHead):
     def logits(self, states: Tensor) -> Tensor:
         rows: Tensor = self._of_target[1](self.norm(states))
         return rows
+
+
+# Copies of the target's own.
+SHARED = ("embed_tokens.weight", "shared_head.head.weight")
+OWN = ("enorm.", "hnorm.", "eh_proj.")
+EXPERT = re.compile(r"layer\.mlp\.experts\.(\d+)\.(gate|up|down)_proj\.weight")
+
+
+def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
+    """Returns the layer of multi-token prediction that stands behind a target's own layers.
+
+    Args:
+      folder: the target's, with safetensors.
+      target: the `PreTrainedModel` that was loaded from there.
+      name: of the target, for messages.
+
+    Raises:
+      ValueError: if there is no such layer, there are several, or tensors are missing.
+    """
+    config = target.config.get_text_config(decoder=True)
+    first = config.num_hidden_layers
+    tensors = _stored(folder, first)
+    if not tensors:
+        raise ValueError(
+            f"{name} must have a layer of multi-token prediction in safetensors, got none for "
+            f"model.layers.{first} in {folder}"
+        )
+    if _stored(folder, first + 1):
+        raise ValueError(
+            f"{name} must have one layer of multi-token prediction to draft with, got several"
+        )
+    head = Mtp(target, name=name)
+    expected = head.state_dict()
+    missing = [key for key in expected if key not in tensors]
+    if missing:
+        raise ValueError(
+            f"the layer of multi-token prediction of {name} must have all of its tensors, got none "
+            f"for {missing[0]}"
+        )
+    head.load_state_dict({key: tensors[key] for key in expected})
+    like = target.get_input_embeddings().weight
+    return head.to(like.device, like.dtype).eval().requires_grad_(False)
+
+
+def _stored(folder: Path, layer: int) -> dict[str, Tensor]:
+    """Returns a layer's tensors by the head's names, the experts' in one."""
+    prefix = f"model.layers.{layer}."
+    found: dict[str, Tensor] = {}
+    for path in sorted(folder.glob("*.safetensors")):
+        with safe_open(path, framework="pt") as file:
+            for key in file.keys():  # noqa: SIM118
+                name = key.removeprefix(prefix)
+                if key.startswith(prefix) and name not in SHARED:
+                    found[_named(name)] = file.get_tensor(key)
+    return _fused(found)
+
+
+def _named(name: str) -> str:
+    if name.startswith("shared_head.norm."):
+        return name.removeprefix("shared_head.")
+    return name if name.startswith(OWN) else f"layer.{name}"
+
+
+def _fused(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Returns tensors with those of single experts in one, as transformers' layers hold them."""
+    experts: dict[str, dict[int, Tensor]] = {"gate": {}, "up": {}, "down": {}}
+    others = {}
+    for name, value in tensors.items():
+        expert = EXPERT.fullmatch(name)
+        if expert is None:
+            others[name] = value
+        else:
+            experts[expert[2]][int(expert[1])] = value
+    if experts["gate"]:
+        gate, up, down = (
+            torch.stack([of_kind[number] for number in sorted(of_kind)])
+            for of_kind in experts.values()
+        )
+        others["layer.mlp.experts.gate_up_proj"] = torch.cat([gate, up], dim=1)
+        others["layer.mlp.experts.down_proj"] = down
+    return others

@@ -9,7 +9,7 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 
 
 def save_checkpoint(

@@ -4,7 +4,7 @@
 
 Li et al. 2025 (EAGLE-3), section 3.2: "training-time test"; the weights are those of their code.
 What is learnt is the target's law, first by cross-entropy, then by 1 - alpha itself
-(`reference.training.losses`).
+(`reference.training.alignment`).
 """
 
 from collections.abc import Sequence
@@ -16,11 +16,11 @@ import torch
 from torch import Tensor
 from transformers import DynamicCache
 
-from reference.models.taps import Taps
+from reference.models.states import Taps
 from reference.state_heads.head import StateHead, unrolled
+from reference.training.alignment import LOSSES
 from reference.training.loop import Trained, Training, train
-from reference.training.losses import LOSSES
-from reference.training.optimizers import muon_and_adamw
+from reference.training.schedule import muon_and_adamw
 
 STEP_WEIGHT = 0.8
 # Of a training's steps, the first ones.

@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.tokens import accepted_formula
 from simulator.numerics.arguments import integers, non_negative, probability, same_shape
-from simulator.numerics.bisection import bisect
-from simulator.numerics.elementwise import elementwise
+from simulator.numerics.elementwise import bisect, elementwise
 
 
 def accepted_fraction(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:

@@ -19,7 +19,7 @@ from simulator.choice.gain import (
     near_gamma,
     speed_up,
 )
-from simulator.choice.oracle import oracle_improvement_factor
+from simulator.choice.walltime import oracle_improvement_factor
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer, non_negative
 

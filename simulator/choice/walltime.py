@@ -1,4 +1,4 @@
-"""Walltime when verification is free: Theorem 8 and Corollary 9 of Leviathan et al. 2023."""
+"""Walltime, arithmetic and memory traffic in closed form: Leviathan et al. 2023, section 3."""
 
 from __future__ import annotations
 
@@ -61,3 +61,74 @@ def improvement_formula(
 ) -> NDArray[np.float64]:
     """Returns Theorem 8 for arrays already checked."""
     return tokens_formula(alpha, gamma) / (1 + gamma * c)
+
+
+def operations_factor(
+    alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike
+) -> NDArray[np.float64]:
+    """Returns by what factor the number of arithmetic operations grows.
+
+        (1 - α)(γĉ + γ + 1) / (1 - α^(γ+1))   (Leviathan et al. 2023, Theorem 10)
+
+    Args:
+      alpha: acceptance rate in [0, 1], shape (...).
+      gamma: drafted tokens per block, an integer >= 0; all three broadcast.
+      c_hat: operations of one draft step over those of one target step, at least 0.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
+    """
+    return elementwise(
+        lambda alpha, gamma, c_hat: (gamma * c_hat + gamma + 1) / tokens_formula(alpha, gamma),
+        {
+            "alpha": probability("alpha", alpha),
+            "gamma": integers("gamma", gamma),
+            "c_hat": non_negative("c_hat", c_hat),
+        },
+    )
+
+
+def memory_access_factor(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
+    """Returns by what factor reads of the target's weights and cache shrink.
+
+        1 / E[τ] = (1 - α) / (1 - α^(γ+1))    (Leviathan et al. 2023, §3.4)
+
+    Args:
+      alpha: acceptance rate in [0, 1], shape (...).
+      gamma: drafted tokens per block, an integer >= 0; broadcasts with alpha.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
+    """
+    return elementwise(
+        lambda alpha, gamma: 1 / tokens_formula(alpha, gamma),
+        {"alpha": probability("alpha", alpha), "gamma": integers("gamma", gamma)},
+    )
+
+
+def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
+    """Returns the speed-up when each block drafts just what will be accepted.
+
+        1/(1 - α) / (1 + c α/(1 - α)) = 1 / (1 - α + αc)
+
+    A block yields 1/(1 - α) tokens (Leviathan et al. 2023, §3.5), all but one of them drafted at c
+    each; one target call verifies them. Where c ≥ 1 the oracle, too, does not speculate: 1. It
+    gains less than 1/(1 - 1/e), 58 %, over the best fixed γ, whatever α < 1 and c.
+
+    Args:
+      alpha: acceptance rate in [0, 1], shape (...).
+      c: time of one draft step over time of one target step, at least 0; broadcasts with alpha.
+
+    Returns:
+      shape (...); infinite at α = 1, c = 0.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
+    """
+    arguments = {"alpha": probability("alpha", alpha), "c": non_negative("c", c)}
+    return elementwise(_oracle, arguments)
+
+
+def _oracle(alpha: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(divide="ignore"):
+        return np.maximum(1 / (1 - alpha + alpha * c), 1.0)

@@ -11,8 +11,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from simulator.acceptance.divergence import checked_laws
 from simulator.numerics.arguments import integer
 
 # Blocks simulated at a time: their arrays stay in the processor's cache.
@@ -81,3 +82,51 @@ def simulate_blocks(
             alive = accepted
         counts[length] += alive
     return BlockCounts(counts)
+
+
+def simulate_block_verification(
+    p: ArrayLike,
+    q: ArrayLike,
+    gamma: int,
+    *,
+    blocks: int,
+    generator: np.random.Generator,
+) -> BlockCounts:
+    """Returns what blocks yield whose positions are drawn independently from given pairs of laws.
+
+    α alone does not say what block verification gains, nor does the law of β: what a token's
+    ratio above 1 restores depends on both laws. So where no text was recorded it is drawn.
+
+    Args:
+      p, q: the target's and the draft's laws, shape (pairs, vocabulary); each position of each
+        block has one pair of rows, all equally likely.
+      gamma: drafted tokens per block, at least 0.
+      blocks: how many to simulate, at least 1.
+      generator: source of randomness; it is advanced.
+
+    Raises:
+      ValueError: if a row is not a law, shapes differ, or a number is out of range.
+    """
+    target, draft = checked_laws(p, q)
+    if target.ndim != 2 or target.shape != draft.shape:
+        raise ValueError(
+            f"p and q must have one shape (pairs, vocabulary), got {target.shape} and {draft.shape}"
+        )
+    length = integer("gamma", gamma)
+    size = integer("blocks", blocks, at_least=1)
+    drawn_by = np.cumsum(draft, axis=1)
+    share = np.ones(size)
+    accepted = np.zeros(size, dtype=np.int64)
+    for position in range(length + 1):
+        pair = generator.integers(len(target), size=size)
+        if position == length:
+            stands = generator.random(size) < share
+        else:
+            left = np.maximum(share[:, None] * target[pair] - draft[pair], 0.0).sum(axis=1)
+            stands = generator.random(size) * (left + 1 - share) < left
+        accepted[stands] = position
+        if position < length:
+            uniform = generator.random(size) * drawn_by[pair, -1]
+            token = (drawn_by[pair] <= uniform[:, None]).sum(axis=1)
+            share = np.minimum(1.0, share * target[pair, token] / draft[pair, token])
+    return BlockCounts(np.bincount(accepted, minlength=length + 1))

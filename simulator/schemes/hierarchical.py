@@ -10,8 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from simulator.acceptance.replay import expected_seconds
+from simulator.cost.altered import Redrafted
 from simulator.cost.cost import Cost
-from simulator.cost.redrafted import Redrafted
 from simulator.numerics.arguments import integer, probability
 
 

@@ -18,9 +18,9 @@ from numpy.typing import ArrayLike
 
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
+from simulator.cost.altered import Redrafted
 from simulator.cost.cost import Cost
 from simulator.cost.curves import pass_points, pass_seconds
-from simulator.cost.redrafted import Redrafted
 from simulator.numerics.arguments import integer
 from simulator.schemes.best_trees import BestTrees, best_trees
 from simulator.schemes.trees import Shapes, TreeAcceptance, chain, draft_passes, nodes_of

@@ -22,7 +22,7 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
       click.BadParameter: as writable.
     """
     if (value / "training.json").is_file():
-        from reference.atomic.held import held
+        from reference.atomic import held
         from studies.bild.alignment import unfinished_files
 
         with held(value):

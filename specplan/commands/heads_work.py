@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 from msgspec import to_builtins
 
-from estimator.eagle3_training import TrainEagle3, train_eagle3
+from estimator.head_training import TrainEagle3, train_eagle3
 from specplan.options.shown import Printed
 from specplan.reports.bar import Bar
 from specplan.reports.blockwise import eagle3_trained, report, trained

@@ -10,8 +10,7 @@ from specplan.reports.validation import doubt_mark, precision_lines, shares
 
 if TYPE_CHECKING:
     from studies.bild.request import Swept
-    from studies.bild.row import BildRow
-    from studies.bild.swept import Summary, Sweep
+    from studies.bild.swept import BildRow, Summary, Sweep
 
 LOSSES = {"no_loss": "At most 0.1 points lost", "one_point": "At most 1 point lost"}
 

@@ -12,7 +12,7 @@ from specplan.reports.detokenizing import Decode, TextStream, piece
 
 if TYPE_CHECKING:
     from reference.records import Block, Generation
-    from reference.rules.rule import Rule
+    from reference.rules.strict import Rule
 
 _TOLD = (
     "target_calls", "drafted", "accepted", "accepted_fraction", "block_efficiency",

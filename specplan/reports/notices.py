@@ -1,4 +1,4 @@
-"""What runs tell by `estimator.notices`, printed as warnings."""
+"""What runs tell by `estimator.progress`, printed as warnings."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specplan.reports.output import warn
 @contextmanager
 def notices_printed() -> Iterator[None]:
     """Prints notices as they come; Python's other warnings go where they would."""
-    from estimator.notices import Notice
+    from estimator.progress import Notice
 
     with warnings.catch_warnings():
         others = warnings.showwarning

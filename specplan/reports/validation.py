@@ -9,8 +9,7 @@ from specplan.reports.output import folded
 from specplan.reports.table import MS, TOKENS, Column, fastest, ranged, shown, table
 
 if TYPE_CHECKING:
-    from estimator.validation.row import ValidationRow
-    from estimator.validation.speculative_row import SpeculativeRow
+    from estimator.validation.row import SpeculativeRow, ValidationRow
     from estimator.validation.summary import Summary
     from estimator.validation.validation import Validation
 

@@ -15,7 +15,7 @@ from estimator.loading.pairs import Loaded, load, one_draft
 from estimator.progress import SILENT, Progress
 from estimator.runs.arms import Subject
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
-from reference.atomic.held import held
+from reference.atomic import held
 from reference.models.cached_model import CachedModel
 from reference.models.fitted_model import FittedModel
 from reference.models.model import Model

@@ -10,8 +10,7 @@ from estimator.runs.arms import PROBE, Subject, under
 from reference.generation import Begun
 from reference.policies.policy import Fixed
 from reference.rules.lenience import Lenient
-from reference.rules.rule import Rule
-from reference.rules.strict import STRICT
+from reference.rules.strict import STRICT, Rule
 from studies.bild.distance import Rollback
 from studies.bild.fallback import Fallback
 from studies.bild.loop import begun_bild

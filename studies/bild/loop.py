@@ -17,7 +17,7 @@ from reference.laws.sampling import Sampling
 from reference.models.model import Model, require_finite
 from reference.policies.policy import Policy
 from reference.records import Block, Generation
-from reference.rules.rule import Rule
+from reference.rules.strict import Rule
 from reference.speculative import verify_draft
 from reference.stopping import Stopping
 

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 
 from estimator.draft_model import draft_model, transformers_module
 from estimator.loading.pairs import Loaded, load
-from estimator.notices import notice
-from estimator.progress import SILENT, Counted, Progress
+from estimator.progress import SILENT, Counted, Progress, notice
 from estimator.prompt_files import whole_references
 from estimator.runs.arms import Subject
 from estimator.runs.precision import shares

@@ -9,13 +9,11 @@ from msgspec import structs
 from estimator.costs.blocks import fit_costs
 from estimator.prompts import prompts_hash
 from estimator.quality.metrics import own_metrics, reference_metrics
-from estimator.runs.arms import AGAIN, BASELINE, Subject, run_arms
-from estimator.runs.patience import ENDLESS, Patience
+from estimator.runs.arms import AGAIN, BASELINE, ENDLESS, Patience, Subject, run_arms
 from estimator.runs.precision import precision_percent
-from estimator.runs.rates import decode_rate, measured_interval, noise
-from estimator.runs.repeats import Timed, probes, timed
+from estimator.runs.rates import Timed, decode_rate, measured_interval, noise, probes, timed
 from estimator.seeding import seeded
-from estimator.validation.doubts import row_doubts
+from estimator.validation.row import row_doubts
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode
@@ -27,8 +25,7 @@ from studies.bild.fallback import Fallback
 from studies.bild.grid import BILD, LARGE, SMALL, WINDOW, Arm, Grid
 from studies.bild.loop import read_part
 from studies.bild.prediction import Predicted, predict, record
-from studies.bild.row import BildRow
-from studies.bild.swept import Sweep
+from studies.bild.swept import BildRow, Sweep
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 from studies.blockwise.heads import Heads
 
 FORMAT = "specplan blockwise heads 1"

@@ -18,7 +18,7 @@ from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
-from studies.blockwise.lattice.lattice import Lattice, lattice_of
+from studies.blockwise.lattice.best_paths import Lattice, lattice_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from tqdm import tqdm
 
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 from reference.training.loop import Trained, Training, train
 from studies.blockwise.heads import Heads
 

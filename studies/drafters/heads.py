@@ -18,7 +18,7 @@ from estimator.drafters.kind import (
 )
 from estimator.drafters.ngram import Ngram
 from estimator.drafters.registry import drafter_kinds, parse_drafter
-from estimator.notices import notice
+from estimator.progress import notice
 
 if TYPE_CHECKING:
     from estimator.drafters.kind import DrafterOf
@@ -106,8 +106,8 @@ class Heads(DrafterKind):
     def load(self, beside: Beside) -> DrafterOf:
         from studies.blockwise.drafter import HeadsDrafter
         from studies.blockwise.folder import load_heads
+        from studies.blockwise.lattice.best_paths import require_arcs
         from studies.blockwise.lattice.drafter import LatticeDrafter
-        from studies.blockwise.lattice.lattice import require_arcs
 
         target = beside.target
         [folder] = self.own_files

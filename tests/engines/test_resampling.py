@@ -6,8 +6,7 @@ import scipy.stats
 from made_trials import ENGINE, made_measured, made_run, made_trial
 from numpy.typing import NDArray
 
-from engines.trials.resampling import speed_up_interval
-from engines.trials.timing import Timed, timed_steps
+from engines.trials.timing import Timed, speed_up_interval, timed_steps
 
 GAMMA, ALONE, STEP = 3, 2e-3, 5e-3
 # A first token, and two blocks in which every draft stands.

@@ -17,8 +17,7 @@ from reference.models.causal_model import CausalModel
 from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.records import Generation
-from reference.rules.rule import Rule
-from reference.rules.strict import STRICT
+from reference.rules.strict import STRICT, Rule
 from reference.stopping import Stopping
 
 VOCABULARY = 40

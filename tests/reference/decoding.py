@@ -10,8 +10,7 @@ from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from reference.policies.policy import Policy
 from reference.records import Generation
-from reference.rules.rule import Rule
-from reference.rules.strict import STRICT
+from reference.rules.strict import STRICT, Rule
 from reference.stopping import Stopping
 
 

@@ -17,8 +17,7 @@ from torch import Tensor
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
 from reference.models.tabular import Table
-from reference.rules.rule import Rule
-from reference.rules.strict import Strict
+from reference.rules.strict import Rule, Strict
 
 Text = tuple[int, ...]
 Acceptance = Callable[[float, float], float]

@@ -14,8 +14,7 @@ from reference.laws.laws import Dense, Laws, OneHot, draw, overlap
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Stretch, score_laws
 from reference.rules.lenience import Lenient
-from reference.rules.rule import Rule
-from reference.rules.strict import Strict, residual
+from reference.rules.strict import Rule, Strict, residual
 from reference.verifier import verify
 
 LOGITS = torch.randn(4, 6, generator=torch.Generator().manual_seed(0))

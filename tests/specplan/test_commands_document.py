@@ -11,10 +11,9 @@ from metrics_pages import vllm_page
 
 from engines.trials.row import EngineRow
 from estimator.profiles.profile import LoadCosts, Profile, Workload
-from estimator.validation.row import ValidationRow
-from estimator.validation.speculative_row import SpeculativeRow
+from estimator.validation.row import SpeculativeRow, ValidationRow
 from specplan.main import main
-from studies.bild.row import BildRow
+from studies.bild.swept import BildRow
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "commands.md"
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from programs import Run
 
-from reference.atomic.held import held
+from reference.atomic import held
 
 SCRIPT = Path(__file__).parents[2] / "scripts" / "killed.py"
 

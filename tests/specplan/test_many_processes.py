@@ -18,7 +18,7 @@ from programs import Run
 
 import estimator.traces.measured_traces
 from estimator.traces.trace_file import JOURNAL, journal_path, traces_path
-from reference.atomic.held import held
+from reference.atomic import held
 from specplan.main import main
 
 ROOT = Path(__file__).parents[2]

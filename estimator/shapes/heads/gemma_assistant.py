@@ -56,7 +56,7 @@ def gemma_assistant(head: Head) -> DraftShape:
 
 def _layers(head: Head) -> tuple[Any, PreTrainedModel]:
     """Returns the text's configuration, and its layers without what makes keys and values."""
-    from estimator.shapes.configuration import build, decoder_config
+    from estimator.shapes.meta_pass import build, decoder_config
 
     described = head.config.get("text_config")
     if not isinstance(described, Mapping):

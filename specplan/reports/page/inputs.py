@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator.comparison.measured_file import read_measured
+from estimator.comparison.files import read_measured
 from estimator.profiles.profile import Profile
 from estimator.validation.file import Validated
 from figures.drawing.short_name import short_name

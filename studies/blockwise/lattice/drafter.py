@@ -21,7 +21,7 @@ from reference.laws.scoring import Asked, Scores, Stretch, nothing_drafted, scor
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
 from studies.blockwise.drafter import HeadsDrafter
-from studies.blockwise.lattice.lattice import Lattice, lattice_of, require_arcs
+from studies.blockwise.lattice.best_paths import Lattice, lattice_of, require_arcs
 
 
 class Rescoring(Protocol):

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from reference.models.fitted_model import fitted
 from reference.models.model import Model
 from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.best_paths import best_paths, require_search
-from studies.blockwise.lattice.lattice import Lattice
+from studies.blockwise.lattice.best_paths import Lattice, best_paths, require_search
 
 
 class LocalRescoring:

@@ -9,7 +9,7 @@ from estimator.profiles.alphas import accepted_by_position, measured_alpha
 from estimator.profiles.speed_ups import speed_ups
 from estimator.profiles.workloads import by_category, by_context, workload
 from estimator.runs.arms import AGAIN, BASELINE, PROBE
-from estimator.runs.repeats import Timed, of_prompts
+from estimator.runs.rates import Timed, of_prompts
 from estimator.traces.traces import Trace, block_efficiency
 from reference.records import Block, Generation
 

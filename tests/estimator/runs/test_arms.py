@@ -17,7 +17,7 @@ from estimator.runs.arms import (
     run_arms,
     under,
 )
-from estimator.runs.repeats import probes, timed, without
+from estimator.runs.rates import probes, timed, without
 from reference.generation import Begun
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from estimator.runs.processor_time import next_block, processor_clock
+from estimator.runs.turns import next_block, processor_clock
 from reference.records import Block
 
 BLOCK = Block(1, (5,), (5, 7), 1, 0.1, 0.3, 0.1, None)

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from estimator.runs.arms import AGAIN, BASELINE
 from estimator.runs.precision import precision_percent
-from estimator.runs.rates import decode_rate, measured_interval, noise
-from estimator.runs.repeats import Timed
+from estimator.runs.rates import Timed, decode_rate, measured_interval, noise
 from estimator.runs.speeds import at_one_speed
 from estimator.runs.turns import decode_in_turns
 from reference.generation import Begun

@@ -5,8 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from estimator.runs.rates import Noise, noise
-from estimator.runs.repeats import median
+from estimator.runs.rates import Noise, median, noise
 from reference.records import Block, Generation
 
 BLOCK = Block(2, (5, 6), (5, 7), 1, 0.1, 0.2, 0.05, None)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from estimator.runs.arms import AGAIN, BASELINE, Subject, probing, run_arms, under
-from estimator.runs.repeats import Timed, timed
+from estimator.runs.rates import Timed, timed
 from estimator.runs.speeds import at_one_speed
 from estimator.runs.turns import InTurns
 from reference.drafters.model_drafter import ModelDrafter

@@ -15,7 +15,7 @@ from torch.utils.flop_counter import FlopCounterMode
 from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 from transformers.models.auto.modeling_auto import MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
 
-from estimator.shapes.configuration import decoder_config
+from estimator.shapes.meta_pass import decoder_config
 from estimator.shapes.shape import shape_of
 from simulator.cost.model_shape import ModelShape
 from simulator.cost.roofline import forward_flops

@@ -12,8 +12,15 @@ from click.testing import CliRunner
 
 from estimator.shapes import kept_counts
 from estimator.shapes.counted import Counted, count
-from estimator.shapes.kept_counts import count_once
-from estimator.shapes.known import DEFAULTS, WITHOUT_SIZE, Known, known_count, read_known, sizes
+from estimator.shapes.kept_counts import (
+    DEFAULTS,
+    WITHOUT_SIZE,
+    Known,
+    count_once,
+    known_count,
+    read_known,
+    sizes,
+)
 from specplan.main import main
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"

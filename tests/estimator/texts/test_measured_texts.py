@@ -12,17 +12,17 @@ from pairs import PROMPTS, tiny_llama
 
 from estimator.drafters.kind import Beside
 from estimator.drafters.registry import parse_drafter
+from estimator.logs import earlier_outputs
 from estimator.logs import parts as log
-from estimator.logs.earlier import earlier_outputs
 from estimator.profiles.alphas import measured_alpha
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
 from estimator.runs.arms import Subject
 from estimator.settings import ModelSettings
+from estimator.texts.counting import MOST_GROUPS, Totals
 from estimator.texts.journal import journal_path
 from estimator.texts.measure import TextsMeasurement, measure
 from estimator.texts.request import MeasureTexts
-from estimator.texts.totals import MOST_GROUPS, Totals
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks
 from ngram.drafters.copying import CopyingDrafter
@@ -293,7 +293,7 @@ def test_what_earlier_outputs_cannot_be_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_last_outputs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estimator.logs.earlier.MOST_TOKENS", 5)
+    monkeypatch.setattr("estimator.logs.MOST_TOKENS", 5)
     lines = [{"prompt": [9], "output": [number] * 3} for number in range(4)]
     path = written(tmp_path / "log.jsonl", [*lines, {"prompt": [], "output": [7, 8]}])
     assert earlier_outputs(path, None) == [[3, 3, 3], [7, 8]]

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from estimator.traces.ties import tie_gap
+from estimator.traces.text_laws import tie_gap
 from reference.models.tabular import TabularModel
 
 

@@ -3,8 +3,7 @@
 import pytest
 
 from estimator.runs.shrinking import shrinking_steps
-from estimator.validation.doubts import row_doubts
-from estimator.validation.row import ValidationRow
+from estimator.validation.row import ValidationRow, row_doubts
 
 
 def row(measured: float, low: float | None, high: float | None, **more: float) -> ValidationRow:

@@ -9,13 +9,12 @@ from pairs import PROMPTS, tiny_subject
 
 from estimator.runs.arms import AGAIN, BASELINE, Subject, probing, run_arms, under
 from estimator.seeding import seeded
-from estimator.validation.speculative_row import SpeculativeRow
+from estimator.validation.row import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters.lookup import PromptLookupDrafter
 from reference.policies.policy import Confidence, Fixed, Policy
 from reference.rules.lenience import Lenient
-from reference.rules.rule import Rule
-from reference.rules.strict import STRICT
+from reference.rules.strict import STRICT, Rule
 
 POLICIES = {"one": Fixed(1), "three": Fixed(3)}
 

@@ -16,8 +16,7 @@ from estimator.validation.file import (
     read_validation,
     validation_json,
 )
-from estimator.validation.row import ValidationRow
-from estimator.validation.speculative_row import SpeculativeRow
+from estimator.validation.row import SpeculativeRow, ValidationRow
 
 # Rows as versions wrote them before decoders shared their names.
 SPECULATIVE_ROW: dict[str, Any] = {

@@ -20,8 +20,7 @@ from figures.beyond_papers import (
 from figures.drawing.load import ALPHA, load_of
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
-from simulator.choice.operations import operations_factor
-from simulator.choice.walltime import lower_bound
+from simulator.choice.walltime import lower_bound, operations_factor
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from simulator.cost.roofline_cost import fits, roofline_cost
 from specplan.main import main

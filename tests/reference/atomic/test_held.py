@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from reference.atomic.held import held
+from reference.atomic import held
 
 HOLD = """
 import sys, time
 from pathlib import Path
-from reference.atomic.held import held
+from reference.atomic import held
 with held(Path(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)

@@ -5,7 +5,7 @@ import threading
 
 import pytest
 
-from reference.atomic.uninterrupted import uninterrupted
+from reference.atomic import uninterrupted
 
 
 def test_an_interrupt_comes_at_the_end_of_the_work() -> None:

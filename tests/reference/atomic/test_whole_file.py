@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from reference.atomic.whole_file import whole_file
+from reference.atomic import whole_file
 
 
 def test_the_file_is_replaced_when_its_writing_ends(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_standard_output_that_is_a_file_is_written_into(tmp_path: Path) -> None:
     """A replaced file would be another than the one that the shell has open."""
     program = (
         "from pathlib import Path\n"
-        "from reference.atomic.whole_file import whole_file\n"
+        "from reference.atomic import whole_file\n"
         "with whole_file(Path('/dev/stdout')) as partial: partial.write_text('first ')\n"
         "print('second')\n"
     )

@@ -23,8 +23,7 @@ from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.rules.lenience import Lenient
-from reference.rules.rule import Rule
-from reference.rules.strict import STRICT, Strict
+from reference.rules.strict import STRICT, Rule, Strict
 from reference.scoring import score_text
 from reference.stopping import Stopping
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 import torch
 
+from reference.models.hub import ADVICE, unloadable
 from reference.models.huggingface import load_model, load_tokenizer
-from reference.models.model_folder import ADVICE, unloadable
 
 CPU = torch.device("cpu")
 

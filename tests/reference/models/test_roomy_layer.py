@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicLayer
 
-from reference.models.roomy_layer import ROOM, RoomyLayer
+from reference.models.cache_layers import ROOM, RoomyLayer
 
 
 def states(tokens: int) -> tuple[Tensor, Tensor]:

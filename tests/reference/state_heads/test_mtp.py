@@ -15,7 +15,7 @@ from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
 from reference.policies.policy import Fixed
 from reference.state_heads.head import causal_mask
-from reference.state_heads.mtp_folder import load_mtp
+from reference.state_heads.mtp import load_mtp
 from reference.stopping import Stopping
 
 LAYERS, WIDTH, EXPERTS, INNER = 2, 16, 4, 8

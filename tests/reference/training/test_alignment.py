@@ -12,9 +12,8 @@ from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.training.alignment import Course, align, train_exits
+from reference.training.alignment import LOSSES, Course, align, train_exits
 from reference.training.lessons import Lesson, logits_along
-from reference.training.losses import LOSSES
 from reference.training.schedule import Schedule
 
 VOCABULARY = 24

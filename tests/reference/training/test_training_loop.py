@@ -9,8 +9,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from reference.training.loop import Trained, Training, train
-from reference.training.optimizers import muon_and_adamw
-from reference.training.schedule import Schedule
+from reference.training.schedule import Schedule, muon_and_adamw
 
 
 class KilledError(Exception):

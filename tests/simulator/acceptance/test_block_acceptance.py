@@ -8,7 +8,7 @@ import pytest
 
 from simulator.acceptance.block_verification import block_acceptance
 from simulator.acceptance.replay import expected_calls
-from simulator.monte_carlo.block_verification import simulate_block_verification
+from simulator.monte_carlo.blocks import simulate_block_verification
 
 SOURCE = np.random.default_rng(0)
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simulator.acceptance.tokens import expected_tokens
-from simulator.choice.operations import memory_access_factor, operations_factor
+from simulator.choice.walltime import memory_access_factor, operations_factor
 
 
 def test_operations_are_counted_one_by_one() -> None:

@@ -5,8 +5,7 @@ import pytest
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.choice.optimum import optimal_gamma
-from simulator.choice.oracle import oracle_improvement_factor
-from simulator.choice.walltime import improvement_factor
+from simulator.choice.walltime import improvement_factor, oracle_improvement_factor
 
 # The gain stays below it and comes as near as one likes: for α → 1 with c = (1 - α)/(e - 2), where
 # the best γ is 1/(1 - α).

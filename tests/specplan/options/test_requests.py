@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from estimator.notices import notice
+from estimator.progress import notice
 from specplan.options.requests import Command, fill, run
 
 HERE = __name__

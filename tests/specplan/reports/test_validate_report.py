@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from estimator.runs.rates import Noise
 from estimator.runs.threads import Threads
-from estimator.validation.speculative_row import SpeculativeRow
+from estimator.validation.row import SpeculativeRow
 from estimator.validation.summary import Summary, summary
 from estimator.validation.validation import Validation
 from simulator.cost.curves import CostModel

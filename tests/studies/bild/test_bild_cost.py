@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from simulator.acceptance.tokens import expected_tokens
-from simulator.choice.operations import memory_access_factor, operations_factor
-from simulator.choice.walltime import improvement_factor
+from simulator.choice.walltime import improvement_factor, memory_access_factor, operations_factor
 from simulator.cost.curves import CostModel
 from studies.bild.cost import (
     BildCalls,

@@ -18,11 +18,9 @@ from simulator.cost.curves import CostModel
 from studies.bild.distance import Rollback
 from studies.bild.fallback import Fallback
 from studies.bild.grid import LARGE, SMALL, Grid
-from studies.bild.prediction import predict, record, spliced
-from studies.bild.row import BildRow
+from studies.bild.prediction import NEVER, BildTrace, bild_trace, predict, record, spliced
 from studies.bild.sweep import References, sweep
-from studies.bild.swept import Sweep
-from studies.bild.traces import NEVER, BildTrace, bild_trace
+from studies.bild.swept import BildRow, Sweep
 
 GRID = Grid(
     fallbacks=(0.0, 0.3, 1.1),

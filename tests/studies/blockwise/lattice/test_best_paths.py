@@ -11,8 +11,7 @@ from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import Vocabulary
 from ngram.rows.words import BEGIN, END, UNKNOWN
 from studies.blockwise.lattice.automaton import LEAST_LOG_PROBABILITY, Automaton
-from studies.blockwise.lattice.best_paths import GRID, best_paths
-from studies.blockwise.lattice.lattice import Lattice, lattice_of
+from studies.blockwise.lattice.best_paths import GRID, Lattice, best_paths, lattice_of
 
 WORDS = 12
 TOKENS = 14   # two more than the models know

@@ -12,7 +12,7 @@ from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import Vocabulary
 from ngram.rows.words import BEGIN
 from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.lattice import lattice_of
+from studies.blockwise.lattice.best_paths import lattice_of
 
 
 def test_a_lattice_holds_each_heads_likeliest_tokens() -> None:

@@ -24,9 +24,8 @@ from reference.scoring import score_text
 from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.best_paths import best_paths
+from studies.blockwise.lattice.best_paths import Lattice, best_paths, lattice_of
 from studies.blockwise.lattice.drafter import LatticeDrafter
-from studies.blockwise.lattice.lattice import Lattice, lattice_of
 from studies.blockwise.lattice.rescoring import GlobalRescoring, LocalRescoring
 
 GREEDY = Sampling(0.0)

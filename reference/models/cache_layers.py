@@ -1,13 +1,10 @@
-"""A layer's keys and values with room ahead: a rollback sets a number, and a step copies one token.
-
-transformers' own growing layers copy all that they hold at every pass, and make two new views in
-every layer at every rollback; in small models that is more than the attention itself.
-"""
+"""A layer's keys and values with room ahead, or of the fixed size that programs need."""
 
 from typing import Any
 
+import torch
 from torch import Tensor
-from transformers.cache_utils import DynamicLayer
+from transformers.cache_utils import DynamicLayer, StaticLayer
 
 # Positions by which a layer grows, which all layers of a model then copy once.
 ROOM = 256
@@ -15,6 +12,9 @@ ROOM = 256
 
 class RoomyLayer(DynamicLayer):   # type: ignore[misc]
     """What a layer saw of a text, at the front of tensors that have room for more.
+
+    A rollback sets a number, and a step copies one token. transformers' own growing layers copy all
+    that they hold at every pass: in small models that is more than the attention itself.
 
     keys, values: shape (batch, heads, room, width). Positions from `length` on hold nothing: what
       was rolled back is left there and overwritten.
@@ -65,3 +65,31 @@ def grown(held: Tensor, length: int) -> Tensor:
     roomier = held.new_empty(*rows, -(-length // ROOM) * ROOM, width)
     roomier[..., :room, :] = held
     return roomier
+
+
+class FixedLayer(StaticLayer):   # type: ignore[misc]
+    """Keys and values in tensors that never move; where a pass writes is the model's to say.
+
+    transformers' own fixed layers each count their tokens, so that every pass and every rollback
+    writes a number into each of them. Attention reads the whole of them under a mask.
+    """
+
+    def __init__(self, capacity: int, length: Tensor) -> None:
+        """Makes a layer that holds nothing yet.
+
+        Args:
+          capacity: the most tokens that it can hold.
+          length: tokens of the text before a pass, shape (), int64; one tensor for all layers.
+        """
+        super().__init__(capacity)
+        self.cumulative_length = length
+
+    def update(
+        self, key_states: Tensor, value_states: Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[Tensor, Tensor]:
+        if not self.is_initialized:
+            self.lazy_initialization(key_states, value_states)
+        positions = torch.arange(key_states.shape[-2], device=self.device) + self.cumulative_length
+        self.keys.index_copy_(2, positions, key_states)
+        self.values.index_copy_(2, positions, value_states)
+        return self.keys, self.values

@@ -1,1 +1,0 @@
-"""Logs of texts that a server has written: read in parts, encoded, kept to draft from."""

@@ -1,1 +1,0 @@
-"""Files that are either as they were or complete."""
