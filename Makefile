@@ -10,6 +10,9 @@ SITE := $(VENV)/.site
 NUMERIC := tests/simulator tests/ngram/rows tests/ngram/training \
 	tests/reference/test_decoder_sampling.py tests/reference/test_decoder_acceptance.py
 
+# Each worker, player and program that tests start would compile all anew.
+export PYTHONDONTWRITEBYTECODE =
+
 .PHONY: demo test lint suite kernels docs clean
 
 demo: $(PACKAGE)
