@@ -92,18 +92,19 @@ def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
         pair = default_pair()
         load = default_load()
         caption = f"{load.caption} by public measurements, γ = {GAMMA}, α = {load.alpha:g}"
-    most, without = pair.most, pair.most_without
+    most, without = float(pair.most), float(pair.most_without)
     rates = _SHARES * max(most, without)
-    alone = pair.without(rates)
+    alone, gammas = pair.without(rates), pair.best(rates).tolist()
     points = []
-    for place, rate in enumerate(rates.tolist()):
-        gamma = pair.best(rate)
+    for place, (rate, gamma) in enumerate(zip(rates.tolist(), gammas, strict=True)):
         state = pair.under(gamma, rate)
         times = (state.token_seconds, alone.token_seconds[place:])
         firsts = (state.first_seconds, alone.first_seconds[place:])
         values = [1e3 * float(each[0]) for each in (*times, *firsts)]
         points.append(Point(rate, gamma, *values))
-    return TrafficCurve(tuple(points), pair.demand, most, without, pair.break_even(), caption)
+    crossing = float(pair.break_even())
+    break_even = None if np.isinf(crossing) else crossing
+    return TrafficCurve(tuple(points), pair.demand, most, without, break_even, caption)
 
 
 def title(data: TrafficCurve) -> str:

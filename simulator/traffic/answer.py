@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from simulator.choice.schedule import Range
 from simulator.traffic.demand import Requests
@@ -92,12 +93,12 @@ class Traffic:
     most: float
     most_without: float
     break_even: float | None
-    most_interval: Interval | None
-    most_without_interval: Interval | None
-    break_even_interval: Interval | None
     kept: tuple[float, float] | None
     schedule: tuple[Range, ...]
     simulated: tuple[Simulated, ...] = ()
+    most_interval: Interval | None = None
+    most_without_interval: Interval | None = None
+    break_even_interval: Interval | None = None
 
 
 def answer(request: TrafficRequest) -> Traffic:
@@ -107,83 +108,62 @@ def answer(request: TrafficRequest) -> Traffic:
       ValueError: if a rate is no positive number or the server bears none of them either way, if
         its cache does not hold a request, or if not even an idle server keeps the promise.
     """
-    pair = request.pair
-    most, without = pair.most, pair.most_without
-    least = min(request.rates)
-    if not 0 < least < max(most, without):
+    pair, rates = request.pair, np.array(request.rates)
+    most, without = float(pair.most), float(pair.most_without)
+    if not 0 < rates.min() < max(most, without):
         raise ValueError(
             f"rate must lie between 0 and {max(most, without):.4g} requests a second, "
-            f"the most that the server bears, got {least:g}"
+            f"the most that the server bears, got {rates.min():g}"
         )
-    break_even = pair.break_even()
+    crossing = float(pair.break_even())
     kept = None if request.promise is None else pair.keeping(request.promise)
-    drawn = _Drawn.of(request.doubt, pair)
-    return Traffic(
-        rows=_rows(pair, drawn, request.rates),
+    near = min(crossing, 0.999 * most) or 1e-3 * most
+    *gammas, at_crossing = pair.best([*rates, near]).tolist()
+    rows = [
+        Row(rate, gamma, state, min(rate, float(state.most)) * pair.demand.output_tokens)
+        for rate, best in zip(request.rates, gammas, strict=True)
+        for gamma in (0, best)
+        for state in [pair.under(gamma, rate)]
+    ]
+    certain = Traffic(
+        rows=tuple(rows),
         most=most,
         most_without=without,
-        break_even=break_even,
-        most_interval=drawn.interval([each.most for each in drawn.pairs]),
-        most_without_interval=drawn.interval([each.most_without for each in drawn.pairs]),
-        break_even_interval=_break_even_interval(pair, drawn, break_even),
+        break_even=None if np.isinf(crossing) else crossing,
         kept=kept,
         schedule=Policy.scheduled(pair.drafting, pair.demand).ranges,
         simulated=tuple(each for rate in request.rates for each in _simulated(request, rate)),
     )
+    return certain if request.doubt is None else _doubted(request, certain, at_crossing)
 
 
-@dataclass(frozen=True, slots=True)
-class _Drawn:
-    """What the pair may be; none where it is certain."""
-
-    pairs: tuple[Pair, ...]
-
-    @classmethod
-    def of(cls, doubt: Doubt | None, pair: Pair) -> _Drawn:
-        if doubt is None:
-            return cls(())
-        servers = zip(doubt.servers(pair.drafting), doubt.servers(pair.alone), strict=True)
-        # Which γ bears most hardly depends on the draw.
-        gammas = (pair.most_gamma,)
-        return cls(tuple(Pair(*each, pair.demand, gammas) for each in servers))
-
-    def interval(self, values: list[float]) -> Interval | None:
-        """Returns the ends of 90 % of the values; None where there is none, or it is not borne."""
-        if not values:
-            return None
-        low, high = np.quantile(values, _ENDS, method="nearest").tolist()
-        return low, high
-
-
-def _rows(pair: Pair, drawn: _Drawn, rates: tuple[float, ...]) -> tuple[Row, ...]:
-    gammas = [pair.best(rate) for rate in rates]
-    times = {
-        gamma: [each.under(gamma, rates).token_seconds.tolist() for each in drawn.pairs]
-        for gamma in {0, *gammas}
-    }
-    return tuple(
-        Row(
-            rate,
-            drafted,
-            state,
-            min(rate, state.most) * pair.demand.output_tokens,
-            drawn.interval([each[place] for each in times[drafted]]),
-        )
-        for place, (rate, gamma) in enumerate(zip(rates, gammas, strict=True))
-        for drafted, state in ((0, pair.under(0, rate)), (gamma, pair.under(gamma, rate)))
+def _doubted(request: TrafficRequest, certain: Traffic, at_crossing: int) -> Traffic:
+    """Returns the answer with intervals: every draw serves with and without, at all batches."""
+    pair, doubt = request.pair, request.doubt
+    assert doubt is not None
+    drafting, alone = doubt.of(pair.drafting), doubt.of(pair.alone)
+    # Which γ bears most, or is best, hardly depends on the draw.
+    drawn = Pair(drafting, alone, pair.demand, (int(pair.most_gamma),))
+    rates = sorted({row.rate for row in certain.rows})
+    times = {gamma: drawn.under(gamma, rates) for gamma in {row.gamma for row in certain.rows}}
+    rows = [
+        replace(row, token_seconds=_interval(found.token_seconds[:, rates.index(row.rate)]))
+        for row in certain.rows
+        for found in [times[row.gamma]]
+    ]
+    crossing = replace(drawn, gammas=(at_crossing,)).break_even()
+    return replace(
+        certain,
+        rows=tuple(rows),
+        most_interval=_interval(drawn.most),
+        most_without_interval=_interval(drawn.most_without),
+        break_even_interval=None if certain.break_even is None else _interval(crossing),
     )
 
 
-def _break_even_interval(
-    pair: Pair, drawn: _Drawn, break_even: float | None
-) -> Interval | None:
-    """Returns the interval of the crossing at the γ that is best there; infinite: never."""
-    if break_even is None:
-        return None
-    near = min(break_even, 0.999 * pair.most) or 1e-3 * pair.most
-    gamma = pair.best(near)
-    found = [each.break_even([gamma]) for each in drawn.pairs]
-    return drawn.interval([np.inf if each is None else each for each in found])
+def _interval(values: NDArray[np.float64]) -> Interval:
+    low, high = np.quantile(values, _ENDS, method="nearest").tolist()
+    return low, high
 
 
 def _simulated(request: TrafficRequest, rate: float) -> list[Simulated]:
@@ -193,7 +173,7 @@ def _simulated(request: TrafficRequest, rate: float) -> list[Simulated]:
     requests = request.arrivals(rate)
     ways = {"none": (pair.alone, Policy.fixed(pair.alone, 0))}
     if rate < pair.most:
-        server, gamma = pair.drafting, pair.best(rate)
+        server, gamma = pair.drafting, int(pair.best([rate])[0])
         ways["fixed"] = (server, Policy.fixed(server, gamma))
         ways["schedule"] = (server, Policy.scheduled(server, pair.demand))
         if server.blocks.kinds > 1:

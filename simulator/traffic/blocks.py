@@ -20,7 +20,7 @@ class Blocks:
     """How many drafted tokens of a block stand, by kind of request; all kinds are equally frequent.
 
     stands: probability that the first i drafted tokens stand, i = 0, 1, …, column 0 all ones, shape
-      (kinds, longest + 1).
+      (kinds, longest + 1); where it is in doubt (draws, kinds, longest + 1).
     """
 
     stands: NDArray[np.float64]
@@ -45,26 +45,28 @@ class Blocks:
         if spread == 0:
             return alike
         alphas = _beta_medians(acceptance.alpha, spread)
-        shifts = (_logit(alphas) - _logit(acceptance.alpha)).tolist()
-        return cls(np.concatenate([alike.moved(shift).stands for shift in shifts]))
+        return alike.moved((_logit(alphas) - _logit(acceptance.alpha))[:, None])
 
-    def moved(self, logit: float, change: float = 0.0) -> Blocks:
-        """Returns blocks of other rates: position i's logit is `logit` + `change` · log i more."""
-        rates = self.stands[:, 1:] / np.maximum(self.stands[:, :-1], _LEAST)
-        positions = np.log(np.arange(1, self.stands.shape[1]))
-        logits = _logit(rates) + logit + change * positions
-        stands = np.cumprod(1 / (1 + np.exp(-logits)), axis=1)
-        return Blocks(np.concatenate([np.ones((len(stands), 1)), stands], axis=1))
+    def moved(self, logit: ArrayLike, change: ArrayLike = 0.0) -> Blocks:
+        """Returns blocks of other rates: position i's logit is `logit` + `change` · log i more.
+
+        Both broadcast with (kinds, longest).
+        """
+        rates = self.stands[..., 1:] / np.maximum(self.stands[..., :-1], _LEAST)
+        positions = np.log(np.arange(1, self.stands.shape[-1]))
+        logits = _logit(rates) + np.asarray(logit) + np.asarray(change) * positions
+        stands = np.cumprod(1 / (1 + np.exp(-logits)), axis=-1)
+        return Blocks(np.concatenate([np.ones((*stands.shape[:-1], 1)), stands], axis=-1))
 
     @property
     def kinds(self) -> int:
         """How many kinds of request there are."""
-        return len(self.stands)
+        return int(self.stands.shape[-2])
 
     @property
     def tokens(self) -> NDArray[np.float64]:
-        """E[τ] by kind and γ, shape (kinds, longest + 1)."""
-        return np.cumsum(self.stands, axis=1)
+        """E[τ] by kind and γ, in the shape of stands."""
+        return np.cumsum(self.stands, axis=-1)
 
     def needed(self, tokens: float) -> NDArray[np.float64]:
         """Returns the expected number of blocks that emit so many tokens, by kind and γ.
@@ -86,17 +88,17 @@ class Blocks:
           spread: of their number, standard deviation over mean.
         """
         if tokens <= 0:
-            return np.zeros(self.stands.shape[1])
+            return np.zeros_like(self.stands[..., 0, :])
         needed, mean = self.needed(tokens), self.tokens
         within = (self._squares / mean**2 - 1) * mean / tokens
-        second = ((1 + within) * needed**2).mean(axis=0) / needed.mean(axis=0) ** 2
+        second = ((1 + within) * needed**2).mean(axis=-2) / needed.mean(axis=-2) ** 2
         return np.asarray(second * (1 + spread**2) - 1)
 
     @property
     def _squares(self) -> NDArray[np.float64]:
         """E[τ²], since τ is 1 more than the number of tokens that stand."""
-        odd = 2 * np.arange(self.stands.shape[1]) + 1
-        return np.asarray(np.cumsum(odd * self.stands, axis=1))
+        odd = 2 * np.arange(self.stands.shape[-1]) + 1
+        return np.asarray(np.cumsum(odd * self.stands, axis=-1))
 
 
 def _beta_medians(mean: float, spread: float) -> NDArray[np.float64]:

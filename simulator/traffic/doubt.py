@@ -33,25 +33,23 @@ class Doubt:
     seconds: NDArray[np.float64]
     logits: NDArray[np.float64]
 
-    def servers(self, server: Server) -> list[Server]:
-        """Returns the servers that it may be; prompts take longer as steps without drafts do."""
-        return [
-            replace(
-                server,
-                seconds=server.seconds * factors[:, : server.longest + 1],
-                blocks=server.blocks.moved(float(shift), float(change)),
-                prompts=server.prompts.slower(float(factors[0, 0])),
-            )
-            for factors, (shift, change) in zip(self.seconds, self.logits, strict=True)
-        ]
+    def of(self, server: Server) -> Server:
+        """Returns what a server may be; prompts take longer as steps without drafts do."""
+        factors = self.seconds[..., : server.seconds.shape[-1]]
+        logit, change = self.logits.T[:, :, None, None]
+        return replace(
+            server,
+            seconds=server.seconds * factors,
+            blocks=server.blocks.moved(logit, change),
+            prompts=replace(server.prompts, pace=factors[:, 0, 0]),
+        )
 
 
 def doubt_of(
     prices: Sequence[Pricing],
     acceptance: Acceptance,
+    server: Server,
     *,
-    slots: int,
-    longest: int,
     alpha_error: float = 0.0,
 ) -> Doubt | None:
     """Returns what is not known; None where acceptance and cost are taken as certain.
@@ -59,7 +57,7 @@ def doubt_of(
     Args:
       prices: of ascending batches.
       acceptance: how often drafts stand.
-      slots, longest: of the server.
+      server: as it most probably is.
       alpha_error: standard deviation of the logit of α, where the acceptance does not tell it.
     """
     generator = np.random.default_rng(_SEED)
@@ -71,10 +69,11 @@ def doubt_of(
     doubtful = [price for price in prices if price.posterior is not None]
     if not doubtful and not logits.any():
         return None
-    seconds = np.ones((DRAWS, slots, longest + 1))
+    slots, columns = server.seconds.shape
+    seconds = np.ones((DRAWS, slots, columns))
     if doubtful:
         lots = generator.standard_normal((DRAWS, COUNT + 2))
-        factors = np.stack([_factors(price, longest, lots) for price in doubtful], axis=1)
+        factors = np.stack([_factors(price, columns - 1, lots) for price in doubtful], axis=1)
         batches = [price.batch for price in doubtful]
         seconds = np.stack([by_batch(batches, each, slots) for each in factors])
     return Doubt(seconds, logits)

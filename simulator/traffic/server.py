@@ -20,10 +20,12 @@ class Prompts:
     seconds: of a pass over n prompt tokens of one sequence, by n; 1 is required.
     chunk: most prompt tokens that ride along with a decoding step; None: prompts are read apart,
       decoding stands still meanwhile.
+    pace: factor of all times, of several draws of a server shape (draws,).
     """
 
     seconds: Mapping[int, float]
     chunk: int | None = None
+    pace: ArrayLike = 1.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "seconds", pass_points("prompt_seconds", self.seconds))
@@ -38,27 +40,23 @@ class Prompts:
         places, seconds = (np.array(list(each)) for each in zip(*self.seconds.items(), strict=True))
         wanted = np.asarray(tokens, dtype=np.float64)
         beyond = np.maximum(wanted / places[-1], 1.0)
-        return np.asarray(np.interp(wanted, places, seconds) * beyond)
+        return np.asarray(self.pace * np.interp(wanted, places, seconds) * beyond)
 
     def added(self, tokens: ArrayLike) -> NDArray[np.float64]:
         """Returns what so many tokens add to a server's work: less, where they share its steps."""
         alone = self.alone(tokens)
-        return alone if self.chunk is None else np.maximum(alone - self.seconds[1], 0.0)
-
-    def slower(self, factor: float) -> Prompts:
-        """Returns prompts of which every pass takes a factor of the time."""
-        return Prompts({n: factor * each for n, each in self.seconds.items()}, self.chunk)
+        return alone if self.chunk is None else np.maximum(alone - self.alone(1), 0.0)
 
     def steps(self, tokens: float) -> int:
         """Returns in how many decoding steps a prompt takes part; 0 where it is read apart."""
         return 0 if self.chunk is None else int(np.ceil(tokens / self.chunk))
 
-    def idle(self, tokens: float) -> float:
+    def idle(self, tokens: float) -> NDArray[np.float64]:
         """Returns the time of reading a prompt while nothing is decoded, chunk by chunk."""
         if self.chunk is None:
-            return float(self.alone(tokens))
+            return self.alone(tokens)
         whole, rest = divmod(tokens, self.chunk)
-        return float(whole * self.alone(self.chunk) + (self.alone(rest) if rest > 0 else 0.0))
+        return np.asarray(whole * self.alone(self.chunk) + (rest > 0) * self.alone(rest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +64,8 @@ class Server:
     """What one server does.
 
     seconds: of a step that decodes 1, 2, … sequences (row) and drafts γ = 0, 1, … tokens of each
-      (column; 0: the target alone), shape (slots, longest + 1).
+      (column; 0: the target alone), shape (slots, longest + 1); where it is in doubt (draws, slots,
+      longest + 1).
     blocks: what a step yields to a sequence.
     prompts: what reading prompts takes.
     cache_tokens: tokens that all caches hold together; None: as many as come.
@@ -80,17 +79,12 @@ class Server:
     @property
     def slots(self) -> int:
         """Most sequences that are decoded together."""
-        return len(self.seconds)
-
-    @property
-    def longest(self) -> int:
-        """The largest γ."""
-        return int(self.seconds.shape[1]) - 1
+        return int(self.seconds.shape[-2])
 
     def without(self, prompts: Prompts) -> Server:
         """Returns the server of the target alone, which reads prompts so."""
-        alone = Blocks(self.blocks.stands[:, :1])
-        return Server(self.seconds[:, :1], alone, prompts, self.cache_tokens)
+        alone = Blocks(self.blocks.stands[..., :1])
+        return Server(self.seconds[..., :1], alone, prompts, self.cache_tokens)
 
     def most(self, demand: Demand) -> int:
         """Returns how many sequences it decodes together at most, its memory considered.

@@ -83,8 +83,7 @@ def asked(ctx: click.Context) -> Asked:
             doubt_of(
                 priced,
                 accepted_here,
-                slots=batching.slots,
-                longest=pair.drafting.longest,
+                pair.drafting,
                 alpha_error=0.0 if known is None else _alpha_error(known),
             ),
             _promise(load.slo),
