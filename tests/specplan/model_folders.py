@@ -22,13 +22,14 @@ def llama(
     noise: float = 0.0,
     positions: int = POSITIONS,
     layers: int = 2,
+    width: int = 32,
 ) -> LlamaForCausalLM:
     """Returns a random model; the same seed with noise gives one that is close to it."""
     torch.manual_seed(seed)
     module = LlamaForCausalLM(
         LlamaConfig(
             vocab_size=vocabulary,
-            hidden_size=32,
+            hidden_size=width,
             intermediate_size=48,
             num_hidden_layers=layers,
             num_attention_heads=2,

@@ -92,26 +92,6 @@ def test_the_traceback_is_there_for_who_asks(
     assert result.exit_code == 1
 
 
-@pytest.mark.parametrize(
-    ("arguments", "line"),
-    [
-        (["plam"], "No such command 'plam'. Did you mean 'plan'?"),
-        (["zzz"], "No such command 'zzz'. See 'specplan --help'."),
-        (["--alpha", "0.8"], "No such option '--alpha'."),
-        (["plan", "--alpah", "0.8"], "No such option '--alpah'."),
-        (["plan", "0.8"], "Got unexpected extra argument (0.8)"),
-        (["plan", "--alpha"], "Option '--alpha' requires an argument."),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_a_mistyped_command_line_is_one_line_too(arguments: list[str], line: str) -> None:
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 2
-    assert result.stderr.startswith(f"Error: {line}")  # click adds what it takes to be meant
-    assert result.stderr.count("\n") == 1
-    assert result.stdout == ""
-
-
 @pytest.mark.parametrize("arguments", [[], ["--help"], ["-h"]], ids=str)
 def test_help_lists_each_command_with_its_summary(arguments: list[str]) -> None:
     result = CliRunner().invoke(main, arguments)

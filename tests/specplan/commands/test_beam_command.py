@@ -38,26 +38,3 @@ def test_text_has_a_line_a_beam_and_says_how_often_the_draft_sufficed(run: Run) 
     assert result.exit_code == 0, result.output
     assert len([line for line in result.stdout.splitlines() if line]) == 3
     assert "the draft's 6 beams held the target's 3 at" in " ".join(result.stderr.split())
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        (("--beams", "4", "--draft-beams", "2"), "draft_beams must be at least beams, 4, got 2"),
-        (("--draft", "lookup"), "draft must be given once, got draft, lookup"),
-        (("--max-new-tokens", "90"), "prompt and new tokens must fit the"),
-    ],
-)
-def test_bad_input_is_one_line(run: Run, more: tuple[str, ...], message: str) -> None:
-    result = run(*ASKED, *BRIEF, *more)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
-def test_a_draft_that_is_no_model_is_refused(run: Run) -> None:
-    result = run(
-        "generate", "--target", "target", "--draft", "lookup", "--prompt", "import", *BRIEF
-    )
-    assert result.exit_code == 2
-    assert "draft must be a model for --decoder beam, got lookup" in result.stderr

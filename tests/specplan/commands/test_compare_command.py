@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -99,42 +98,3 @@ def test_what_was_measured_is_paired(
     same = run_json("compare", a, a)["differences"]
     assert {each["difference"] for each in same} == {0}
     assert not any(each["told_apart"] for each in same)
-
-
-def test_what_cannot_be_compared_is_one_line(tmp_path: Path) -> None:
-    profile = made_profile("d", alpha=0.7, c=0.1)
-    paths = {name: tmp_path / f"{name}.json" for name in ("p", "elsewhere", "old", "bare", "v")}
-    write_profile(profile, paths["p"])
-    write_profile(
-        replace(profile, setup=replace(profile.setup, prompts_hash="ffff")), paths["elsewhere"]
-    )
-    write_profile(replace(profile, left_out=None), paths["bare"])
-    paths["old"].write_text(json.dumps({**json.loads(paths["p"].read_text()), "version": 1}))
-    paths["v"].write_text(json.dumps(made_validation("d")))
-    rows = made_validation("d")
-    for row in rows["rows"]:
-        row["measured_left_out"] = ()
-    (tmp_path / "engine.json").write_text(json.dumps(rows))
-    apart = made_validation("d")
-    for row in apart["rows"]:
-        row["gamma"] += 100
-    (tmp_path / "apart.json").write_text(json.dumps(apart))
-    (tmp_path / "text").write_text("no JSON")
-    (tmp_path / "other.json").write_text('{"a": 1}')
-    (tmp_path / "empty.json").write_text('{"rows": []}')
-    for a, b, message in [
-        ("p", "elsewhere", "must be of the same prompts to be compared, got prompts_hash a1b2 and"),
-        ("p", "bare", "bare.json must hold left_out to be compared, got none: measure anew"),
-        ("p", "old", "must have version 2, got 1: measure anew"),
-        ("p", "v", "must be two profiles or two validations, got one of each"),
-        ("v", "engine", "engine.json must hold measured_left_out in every row"),
-        ("v", "apart", "must have a setting in common (temperature, "),
-        ("p", "other", "other.json must be a profile of 'specplan measure' or the JSON of"),
-        ("p", "empty", "empty.json has no rows: it is not the output of validate --json"),
-    ]:
-        refused = run(str(tmp_path / f"{a}.json"), str(tmp_path / f"{b}.json"))
-        assert refused.exit_code == 2, refused.output
-        assert (refused.stdout, refused.stderr.count("\n")) == ("", 1)
-        assert message in refused.stderr
-    assert "text must be JSON, got:" in run(str(paths["p"]), str(tmp_path / "text")).stderr
-    assert run(str(paths["p"]), str(tmp_path / "absent")).exit_code == 2

@@ -82,16 +82,3 @@ def test_a_compile_that_fails_says_so_and_goes_on_only_if_asked(
     tried = run(*command, "--compile", "try")
     assert tried.exit_code == 0, tried.output
     assert " ".join(tried.stderr.split()).count("it runs uncompiled") == 2
-
-
-def test_what_cannot_be_compiled_is_one_line(run: Run, small: list[str]) -> None:
-    pair = {"target": "encdec", "draft": "encdec-draft"}
-    refused = run("measure", *(pair.get(word, word) for word in small), "--compile")
-    assert refused.exit_code == 2
-    assert "compile needs a decoder-only model, got encdec-draft (encoder-decoder)" in (
-        refused.stderr
-    )
-    assert "compile cannot be given with draft heads" in (
-        run("measure", "--draft", "heads", "--compile").stderr
-    )
-    assert "'maybe' is not one of" in run("measure", *small, "--compile", "maybe").stderr

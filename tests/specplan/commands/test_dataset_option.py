@@ -62,23 +62,3 @@ def test_what_a_data_set_does_not_go_with_is_one_line(
     refused = run(command, *PAIR, "--dataset", bench, *arguments)
     assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
     assert message in refused.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("measure", "--dataset-split", "test"),
-         "dataset-split must come with a dataset, got test"),
-        (("measure", "--dataset-config", "a"), "dataset-config must come with a dataset, got a"),
-        (("generate", "--dataset", "any", "--prompt", "x"),
-         "prompt and dataset cannot both be given"),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_what_needs_or_excludes_a_data_set_is_one_line(
-    run: Run, arguments: tuple[str, ...], message: str
-) -> None:
-    command, *rest = arguments
-    refused = run(command, *PAIR, *rest)
-    assert (refused.exit_code, refused.stdout, refused.stderr.count("\n")) == (2, "", 1)
-    assert message in refused.stderr

@@ -18,7 +18,6 @@ from specplan.reports.engines import validation_text
 
 SMALL = ["--num-prompts", "2", "--prompt-tokens", "16", "--max-new-tokens", "12", "--repeats", "1"]
 TINY = ["--num-prompts", "1", "--prompt-tokens", "4", "--max-new-tokens", "2", "--repeats", "1"]
-NOWHERE = "http://127.0.0.1:1"
 
 
 def invoke(*arguments: str, size: Sequence[str] = SMALL) -> Result:
@@ -99,97 +98,3 @@ def test_running_servers_of_another_kind_are_refused(served: str, message: str) 
         result = invoke("--engine", "vllm", *asked, size=TINY)
     assert result.exit_code == 2, result.output
     assert f"Error: {message}" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--server", NOWHERE], "--server needs --engine"),
-        (["--concurrency", "4"], "--concurrency needs --engine"),
-        (
-            ["--engine", "vllm", "--server", NOWHERE],
-            "server and target-url must be given together, got one of them",
-        ),
-        (
-            [
-                *("--engine", "vllm", "--server", NOWHERE, "--laws", "local"),
-                *("--baseline-server", NOWHERE, "--gamma", "2"),
-            ],
-            f"target-url must be up, got no answer of {NOWHERE}",
-        ),
-        (
-            ["--engine", "transformers", "--server", NOWHERE, "--target-url", NOWHERE],
-            "a running server must be llama.cpp's or vllm's, got transformers",
-        ),
-        (
-            ["--engine", "llama.cpp", "--engine-command", "x"],
-            "engine-command must be vllm's, got llama.cpp",
-        ),
-        (
-            ["--engine", "vllm", "--threads", "2"],
-            "threads must be llama.cpp's or transformers's, got vllm",
-        ),
-        (
-            ["--engine", "vllm", "--precision", "2"],
-            "precision needs vllm's servers together: in turn, no speed-up is known before",
-        ),
-        (
-            ["--engine", "vllm", "--engine-command", "no-such-program"],
-            "engine-command of vllm must be a program, got no-such-program",
-        ),
-        (
-            ["--engine", "vllm", "--engine-command", "false"],
-            "vllm must start, got exit status 1 of",
-        ),
-        (
-            ["--engine", "transformers", "--concurrency", "2"],
-            "concurrency must be 1 with transformers",
-        ),
-        (
-            # Before anything starts, as its command would show.
-            ["--engine", "vllm", "--engine-command", "no-such-program", "--concurrency", "1,8"],
-            "concurrency must be at most the number of prompts, 2 here, of those that are "
-            "predicted and of those that are priced, got 8",
-        ),
-        (
-            ["--engine", "transformers", "--draft-sampling", "argmax"],
-            "draft-sampling must be sampled with transformers, got argmax",
-        ),
-        (
-            ["--engine", "llama.cpp", "--synthetic", "0.5", "--gamma", "1"],
-            "synthetic must be vllm's, got llama.cpp",
-        ),
-        (
-            ["--engine", "llama.cpp", "--laws", "engine"],
-            "laws must be local with llama.cpp, whose server scores no given text",
-        ),
-        (
-            ["--engine", "llama.cpp", "--draft", "lookup"],
-            "draft must be a model with --engine, got lookup",
-        ),
-        (["--engine", "llama.cpp", "--gamma", "0,2"], "gamma must be at least 1 with --engine"),
-        (
-            ["--engine", "vllm", "--gamma", "2", "--synthetic", "0.5"],
-            "synthetic must have a rate for each of 2 positions, got 1",
-        ),
-        (
-            ["--engine", "vllm", "--gamma", "2", "--synthetic", "0.5,0.6"],
-            "synthetic must be rates in [0, 1] of which none is above the one before it, "
-            "got 0.5, 0.6",
-        ),
-        *(
-            (["--engine", "llama.cpp", *stated], f"{stated[0]} cannot be given with --engine")
-            for stated in (
-                ("--top-k", "5"), ("--policy", "adaptive"), ("--verification", "block"),
-                ("--max-gamma", "8"), ("--device", "cpu"), ("--dtype", "float32"),
-                ("--draft-temperature", "0"), ("--trust-remote-code",), ("--force",),
-                ("--lattice-k", "4"), ("--rescoring-weight", "1"),
-            )
-        ),
-    ],
-)  # fmt: skip
-def test_refuses(arguments: list[str], message: str) -> None:
-    result = invoke(*arguments)
-    assert result.exit_code == 2, result.output
-    assert f"Error: {message}" in result.stderr
-    assert len(result.stderr.splitlines()) == 1

@@ -3,9 +3,7 @@
 import json
 from pathlib import Path
 
-import pytest
 from click.testing import CliRunner, Result
-from refusals import assert_refused
 
 from figures.registry import FIGURES
 from specplan.main import main
@@ -71,37 +69,6 @@ def test_results_reach_the_figures_that_take_them(tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["leviathan-fg3"], "unknown figure 'leviathan-fg3'; did you mean 'leviathan-fig3'?"),
-        (["leviathan-fig3", "--format", "pdf"], "format must be one of png, svg, csv, got pdf"),
-        (["leviathan-fig3", "--results", "missing.json"], "missing.json: No such file"),
-        (["--format"], "Option '--format' requires an argument"),
-        (["batch-size", "--alpha", "0.7"],
-         "--alpha needs --target-config, --draft-config and --gpu"),
-        (["--list", "--format", "csv"], "--format cannot be given with --list"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_one_line_and_status_2(
-    arguments: list[str], message: str, tmp_path: Path
-) -> None:
-    drawn = [] if arguments[0].startswith("--") else ["-o", str(tmp_path)]
-    assert_refused(run(*arguments, *drawn), message)
-
-
-def test_results_for_a_figure_without_measurements_are_refused(tmp_path: Path) -> None:
-    path = tmp_path / "validation.json"
-    path.write_text('{"rows": [{"draft": "d", "temperature": 0, "measured": 1.1, "tokens": 1}]}')
-    result = run("leviathan-fig2", "--results", str(path), "-o", str(tmp_path))
-    assert_refused(result, "--results is of no use to leviathan-fig2")
-
-
-def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    assert_refused(run("leviathan-table1", "-o", str(tmp_path / "file")), "file: File exists")
-
-
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
 
 
@@ -113,5 +80,3 @@ def test_batch_size_draws_the_deployment_that_is_named(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.output
     drawn = (tmp_path / "batch-size.svg").read_text(encoding="utf-8")
     assert "on 2 × h100-sxm, 256 tokens of context" in drawn
-    other = run("leviathan-fig2", *deployed, "-o", str(tmp_path))
-    assert_refused(other, "--target-config is of no use to leviathan-fig2")

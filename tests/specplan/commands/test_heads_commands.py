@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from model_folders import llama
 from programs import TEXT, Run, bpe_tokenizer
-from refusals import assert_refused
+from refusals import assert_refused, refused
 
 from reference.training import loop
 
@@ -162,50 +163,16 @@ def test_a_killed_training_resumes_as_if_it_had_not_been(
     assert [path.name for path in tmp_path.iterdir()] == ["killed"]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--target", "draft", "--draft", "heads:lab-heads"),
-         "heads in lab-heads must be trained on the states of draft, got those of a model with "
-         "other weights ("),
-        (("--target", "wide", "--draft", "heads:lab-heads"),
-         "heads in lab-heads must be as wide as the states of wide, 16, got 32"),
-        (("--target", "target", "--draft", "heads"),
-         "draft heads needs the embedded target, got target; train its own with: specplan heads"),
-        (("--target", "target", "--draft", "heads:lab-heads*2", "--verification", "block"),
-         "draft heads:lab-heads*2 branches and must be verified by the strict rule, got block"),
-        (("--target", "target", "--draft", "heads:target"),
-         "heads must be a folder that specplan heads train wrote, got target without heads.json"),
-        (("--target", "target", "--draft", "heads:lab-heads*2", "--lattice-k", "301"),
-         "k must lie in [1, 300], the tokens of the vocabulary, got 301"),
-        (("--target", "target", "--draft", "heads:lab-heads+ngram:lab-other.arpa"),
-         "lab-other.arpa must be of the tokenizer of target, got one "),
-        (("--target", "target", "--draft", "heads:lab-heads+ngram:none.arpa"),
-         "draft ngram:FILE must be an existing file, got none.arpa"),
-        (("--target", "target", "--draft", "heads:lab-heads+hf:other"),
-         "share one tokenizer, got target with 300 tokens and other with 290"),
-        (("--target", "target", "--draft", "heads:lab-heads+ngram:lab-target.arpa",
-          "--rescoring-weight", "-1"), "weight must be finite and at least 0, got -1.0"),
-        (("--target", "target", "--draft", "heads:lab-heads+hf:draft",
-          "--rescoring-weight", "nan"), "weight must be finite and at least 0, got nan"),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_unusable_heads_are_one_line(
-    trained: Path, folders: Path, run: Run, arguments: tuple[str, ...], message: str
+@pytest.mark.parametrize(("words", "message"), refused("heads"))
+def test_what_heads_cannot_be_asked_is_refused(
+    trained: Path, folders: Path, run: Run, words: list[str], message: str
 ) -> None:
     if not (folders / "wide").exists():
-        from transformers import LlamaConfig, LlamaForCausalLM
-
-        LlamaForCausalLM(
-            LlamaConfig(
-                vocab_size=300, hidden_size=16, intermediate_size=24, num_hidden_layers=1,
-                num_attention_heads=2, max_position_embeddings=96, bos_token_id=None,
-                eos_token_id=0,
-            )
-        ).save_pretrained(folders / "wide")  # fmt: skip
+        llama(seed=0, vocabulary=300, width=16).save_pretrained(folders / "wide")
         bpe_tokenizer(tokens=300).save_pretrained(folders / "wide")
-    assert_refused(run("validate", *arguments, *BRIEF), message)
+        (folders / "short.txt").write_text("x = 1")
+    assert_refused(run(*words), message)
+    assert not (folders / "made").exists()
 
 
 def test_more_drafts_than_paths_are_all_paths_and_said_once(
@@ -217,51 +184,3 @@ def test_more_drafts_than_paths_are_all_paths_and_said_once(
     )
     assert result.exit_code == 0, result.output
     assert result.stderr.count("9 paths") == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--corpus", "short.txt"),
-         "a training text must have more tokens than there are heads, 9, got "),
-        (("--corpus", "none.txt"), "corpus must be an existing file or folder, got none.txt"),
-        (("--corpus", "lab-corpus.txt", "--window", "9"),
-         "a window must be longer than there are heads, 9, got 9"),
-        (("--corpus", "lab-corpus.txt", "--window", "97"),
-         "window must fit the 96 positions of target, got 97"),
-        (("--corpus", "lab-corpus.txt", "--rate", "0"), "peak must be finite and above 0, got 0.0"),
-        (("--corpus", "lab-corpus.txt", "--target", "encdec"),
-         "heads are trained for decoder-only models, got encdec (encoder-decoder)"),
-        (("--corpus", "lab-corpus.txt", "-o", "target"), "target is a folder"),
-    ],
-    ids=str,
-)  # fmt: skip
-def test_what_heads_cannot_be_trained_on_is_one_line(
-    trained: Path, folders: Path, run: Run, tmp_path: Path, arguments: tuple[str, ...], message: str
-) -> None:
-    (folders / "short.txt").write_text("x = 1")
-    target = () if "--target" in arguments else ("--target", "target")
-    output = () if "-o" in arguments else ("-o", str(tmp_path / "made"))
-    result = run("heads", "train", *target, *output, *arguments)
-    assert result.exit_code == 2, result.output
-    assert message in result.stderr
-    assert not (tmp_path / "made").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--draft", "draft"), "draft must be heads or heads:FOLDER, got draft"),
-        (("--draft", "heads:lab-heads*2"), "heads:FOLDER without rescorer, got heads:lab-heads*2"),
-        (("--draft", "heads:lab-heads", "--neural", "lookup"), "neural must name a model, got"),
-        (("--draft", "heads:lab-heads", "--ngram", "lab-other.arpa"),
-         "lab-other.arpa must be of the tokenizer of target, got one "),
-        (("--draft", "heads:lab-heads", "--num-prompts", "1"), "needs at least 2 prompts"),
-        (("--draft", "heads:lab-heads", "--lattice-k", "400"), "k must lie in [1, 300]"),
-    ],
-    ids=str,
-)
-def test_what_cannot_be_analysed_is_one_line(
-    trained: Path, run: Run, arguments: tuple[str, ...], message: str
-) -> None:
-    assert_refused(run("heads", "analyse", "--target", "target", *BRIEF, *arguments), message)

@@ -143,31 +143,3 @@ def test_a_draft_of_another_tokenizer_is_refused(tmp_path: Path) -> None:
     assert result.exit_code == 2, result.output
     assert "tokenizer" in result.stderr
     assert len(result.stderr.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        *(
-            ([option, value], f"{option} cannot be given with --engine")
-            for option, value in (
-                ("--verification", "block"), ("--batch-size", "2"), ("--context", "64"),
-                ("--batch", "1,2"), ("--compile", "on"),
-            )
-        ),
-        (["--concurrency", "1,4"], "concurrency must be one number with measure"),
-        (["--concurrency", "99"], "concurrency must be at most the number of prompts, "),
-        (
-            ["--target-url", "http://127.0.0.1:1"],
-            "target-url and draft-url must be given together, got one of them",
-        ),
-        (
-            ["--target-url", "http://127.0.0.1:1", "--draft-url", "http://127.0.0.1:1"],
-            "target-url must be up, got no answer of http://127.0.0.1:1",
-        ),
-    ],
-)
-def test_refuses(arguments: list[str], message: str) -> None:
-    result = measure("--engine", "vllm", *arguments)
-    assert result.exit_code == 2, result.output
-    assert f"Error: {message}" in result.stderr

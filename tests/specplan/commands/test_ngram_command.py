@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
+from refusals import assert_refused, refused
 from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import PreTrainedTokenizerFast
 
@@ -41,6 +42,9 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for number in range(12):
         content = "def x ( ) : return x " + "+ y " * (number % 4) + "( y ) " * (number % 3)
         (tmp_path / "text" / f"{number}.txt").write_text(content)
+    (tmp_path / "empty.txt").touch()
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("def x")
     return tmp_path
 
 
@@ -202,45 +206,13 @@ def test_the_embedded_tokenizer_is_taken_by_name(place: Path) -> None:
     assert "got one trained with embedded; --force takes it all the same" in other.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["--order", "0"], "order must lie in [1, 6], got 0"),
-        (["--order", "7"], "order must lie in [1, 6], got 7"),
-        (["--prune", "1,0"], "prune counts must not decrease with the order, got [1, 0]"),
-        (["--prune", "1;0"], "prune must be counts separated by commas, got '1;0'"),
-        (["--prune", "0,0,0,1"], "prune must have at most 3 counts, one an order, got 4"),
-        (["--corpus", "missing"], "corpus must be an existing file or folder, got missing"),
-        (["--glob", "*.md"], "corpus must have at least one file named *.md, got none"),
-        (["--tokenizer", "./missing"], "tokenizer './missing' could not be loaded"),
-        (["--estimator", "lmplz"], "lmplz must be on PATH or given by --lmplz, got neither"),
-        (["--lmplz", "missing"], "lmplz must be a program that can be run, got missing"),
-        (["--lmplz", "x", "--estimator", "own"], "lmplz cannot be given with --estimator own"),
-        (["--smoothing", "katz", "--lmplz", "x"], "smoothing must be kneser-ney with lmplz, got"),
-        (["--smoothing", "katz", "--estimator", "lmplz"], "smoothing must be kneser-ney with lm"),
-        (["-o", "missing/model.arpa"], "folder missing does not exist"),
-    ],
-)
-def test_bad_input_to_train_is_one_line(
-    arguments: list[str], message: str, place: Path
+@pytest.mark.parametrize(("words", "message"), refused("ngram"))
+def test_what_cannot_be_trained_on_is_refused(
+    words: list[str], message: str, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    given = {"--corpus": place / "text", "--tokenizer": place / "tok", "-o": place / "model.arpa"}
-    for option in arguments[::2]:
-        given.pop(option, None)
-    result = run("train", *[part for pair in given.items() for part in pair], *arguments)
-    assert result.exit_code == 2
-    assert message in " ".join(result.stderr.split())
+    monkeypatch.chdir(place)
+    assert_refused(run(*words[1:]), message)
     assert not (place / "model.arpa").exists()
-
-
-def test_an_empty_corpus_is_refused(place: Path) -> None:
-    (place / "empty.txt").touch()
-    result = run(
-        "train", "--corpus", place / "empty.txt", "--tokenizer", place / "tok",
-        "-o", place / "model.arpa",
-    )  # fmt: skip
-    assert result.exit_code == 2
-    assert result.stderr == "Error: a corpus must have at least one token, got none\n"
 
 
 def test_a_bad_arpa_file_is_one_line(place: Path) -> None:
@@ -250,17 +222,6 @@ def test_a_bad_arpa_file_is_one_line(place: Path) -> None:
     assert result.exit_code == 2
     assert "\\2-grams: should be here" in result.stderr
     assert len(result.stderr.splitlines()) == 1
-
-
-def test_a_folder_of_other_files_is_told_of_glob(place: Path) -> None:
-    (place / "notes").mkdir()
-    (place / "notes" / "a.md").write_text("def x")
-    result = run(
-        "train", "--corpus", place / "notes", "--tokenizer", place / "tok",
-        "-o", place / "model.arpa",
-    )  # fmt: skip
-    assert result.exit_code == 2
-    assert ".jsonl.gz or by --glob, got none" in result.stderr
 
 
 def test_help_lists_whole_summaries() -> None:

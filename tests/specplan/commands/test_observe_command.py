@@ -222,31 +222,3 @@ def test_what_servers_count_is_refused_in_one_line(
 def test_a_page_that_a_server_lacks_is_refused() -> None:
     with server("") as url:
         assert_refused(observe(f"{url}/nowhere"), "must answer, got status 404")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("page page --since page", "--since must be given once for each source, got 1 for 2"),
-        ("page --since page --interval 1", "--interval cannot be combined with --since"),
-        ("http://127.0.0.1:1", "nothing answers at http://127.0.0.1:1/metrics"),
-        ("no-such-file", "no-such-file: No such file or directory"),
-        ("http://127.0.0.1:1 --follow --json", "--json cannot be given with --follow"),
-        ("http://127.0.0.1:1 --follow -o p.json", "--output cannot be given with --follow"),
-        ("log --c 0.05,0.1", "observe takes one cost, got 2: state one c, one load"),
-        ("log --c 0.05 --draft-ms 1", "--c cannot be combined with --draft-ms, which needs"),
-        ("http://127.0.0.1:1 --follow --max-gamma 8", "--max-gamma needs a cost, such as --c"),
-        ("log --max-gamma 8", "--max-gamma needs a cost, such as --c: nothing is planned"),
-        ("log --draft-sampling sampled", "--draft-sampling needs --output"),
-        ("log --interval 1", "--interval and --follow need a server's URL, got log"),
-        ("log other", "sources must be of one engine, got vllm and sglang"),
-    ],
-)
-def test_bad_input_is_refused_in_one_line(
-    arguments: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    Path("page").write_text(vllm_page(9, (4,)))
-    Path("log").write_text(LOG)
-    Path("other").write_text(sglang_page(calls=9, generated=20, requests=1))
-    assert_refused(observe(*arguments.split()), message)

@@ -237,3 +237,14 @@ def test_help_shows_defaults_and_examples() -> None:
     words = " ".join(run("--help-all").stdout.split())
     assert "specplan plan --alpha 0.8 --c 0.05" in words
     assert "[default: c]" in words
+
+
+@pytest.mark.parametrize("more", ["--verify-ms 4=10 --force", "--verify-ms 4=19"])
+def test_a_pass_over_more_tokens_that_costs_less_must_be_forced(more: str) -> None:
+    assert run(f"--alpha 0.8 {MS} {more}").exit_code == 0
+
+
+def test_lists_may_come_as_json_has_them() -> None:
+    assert run_json("--acceptance-by-position [0.82,0.61] --c 0.1") == run_json(
+        "--acceptance-by-position 0.82,0.61 --c 0.1"
+    )

@@ -155,8 +155,6 @@ def test_lenience_raises_alpha_and_says_that_it_is_not_lossless(stated: str) -> 
         asked = f"{stated} --lenience {lenience}"
         assert run_json(asked)["alpha"] == pytest.approx(alpha)
         assert ("not lossless" in run(asked).stdout) is (lenience < 1)
-    for beyond in ("0.2", "1.5", "nan", "0"):
-        assert_refused(run(f"{stated} --lenience {beyond}"), "lenience must lie in [0.5, 1]")
 
 
 def test_block_verification_is_planned_by_its_own_replay_and_exported(stated: str) -> None:
@@ -175,48 +173,6 @@ def test_a_profile_of_block_verification_is_planned_as_it_was_measured(tmp_path:
     for export, verification in (("", "block"), ("vllm", "block"), ("llama.cpp", "token")):
         more = f" --export {export}" if export else ""
         assert run_json(asked + more)["verification"] == verification
-
-
-@pytest.mark.parametrize(
-    ("more", "message"),
-    [
-        ("--export sglang", "verification must be token for sglang, got block"),
-        ("--lenience 0.5", "lenience must be 1 under block verification, got 0.5"),
-        ("--draft-sampling argmax", "must hold blocks_jointly to plan block verification"),
-        ("--alpha 0.8", "--alpha cannot be combined with --profile"),
-    ],
-)
-def test_block_verification_is_refused_where_it_cannot_be(
-    stated: str, more: str, message: str
-) -> None:
-    assert_refused(run(f"{stated} --verification block {more}"), message)
-
-
-def test_a_profile_of_acceptance_alone_needs_a_cost(tmp_path: Path) -> None:
-    bare = written(tmp_path, target_ms={}, draft_ms=None)
-    assert_refused(run(bare), "must hold costs, got acceptance alone; give them by --c, or by")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (b"not json", "must be JSON"),
-        (b"\xff\xfe\x00", "must be JSON"),
-        (b"[]", "must be written by 'specplan measure'"),
-        (b"{}", "must be written by 'specplan measure'"),
-        (b'{"schema": "specplan-profile", "version": 1}', "must have version 2, got 1"),
-        (b'{"schema": "specplan-profile", "version": 2}', "is damaged: "),
-    ],
-    ids=["text", "bytes", "list", "empty", "old", "no keys"],
-)
-def test_a_file_that_is_no_profile_is_refused(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
-    path = tmp_path / "profile.json"
-    path.write_bytes(content)
-    result = run(f"--profile {path}")
-    assert_refused(result, message)
-    assert str(path) in result.stderr
 
 
 def test_where_no_gain_is_certain_nothing_is_advised(tmp_path: Path) -> None:

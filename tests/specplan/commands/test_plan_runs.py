@@ -99,36 +99,6 @@ def test_runs_are_read_in_every_form(text: str, seconds: float, length: float) -
     assert parsed.length == pytest.approx(length)
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("--run gamma=0,tpot=7100", "is its unit right?), got 7100"),
-        ("--run gamma=0,tpot=0", "tpot must be above 0, got 0"),
-        ("--run gamma=3,tpot=4,length=4.2", "length must lie in [1, 4], gamma + 1, at gamma 3"),
-        ("--run gamma=3,tpot=4", "one of length, rates, accepted must be given"),
-        ("--run gamma=3,length=2", "one of tpot, tps, total_tps must be given"),
-        ("--run gamma=0,tpot=4,length=1", "length must not be given at gamma 0"),
-        ("--run tpot=4,length=2", "gamma must be given"),
-        ("--run gamma=x,tpot=4,length=2", "gamma must be an integer, got x"),
-        ("--run gamma=3,tpot=4,rates=0.5/0.4", "rates must be 3, one for each position"),
-        ("--run gamma=3,speed=4", "must be KEY=VALUE,... with keys file, gamma, tpot"),
-        ("--run gamma=3,gamma=4,tpot=4,length=2", "gamma is given twice"),
-        ("--run gamma=1,tpot=4,length=2 --run gamma=3,tpot=1,length=2",
-         "a step (tpot times length) of gamma 3 must take at least about that of gamma 1"),
-        ("--run gamma=0,tpot=4", "give the acceptance: a --run beyond gamma 0 with its length"),
-        ("--run gamma=1,tpot=4,length=2 --run gamma=1,tpot=9,length=2,batch=8",
-         "--run of several batches or contexts needs --target-config"),
-        ("--engine vllm --alpha 0.7 --c 0.1", "--c cannot be combined with --engine"),
-        ("--engine vlm --alpha 0.7", "'vlm' is not one of 'llama.cpp', 'sglang'"),
-    ],
-)  # fmt: skip
-def test_runs_that_cannot_be_are_refused_in_one_line(text: str, message: str) -> None:
-    result = run(text)
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
 FILES = {
     "vllm.json": BENCH,
     "off.json": BENCH.replace("spec_decode", "decode"),
@@ -178,40 +148,6 @@ def test_a_file_plans_as_its_numbers_do() -> None:
     files = planned("--run file=off.json,gamma=0 --run file=vllm.json")
     assert files["optimal_gamma"] == numbers["optimal_gamma"]
     assert files["improvement_factor"] == pytest.approx(numbers["improvement_factor"])
-
-
-@pytest.mark.usefixtures("files")
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("file=none.json", "none.json: No such file or directory"),
-        ("file=vllm.json,tpot=3", "tpot must not be given with file, which contains it"),
-        ("file=vllm.json,length=3", "length must not be given with file, which contains it"),
-        ("file=vllm.json,gamma=4", "gamma must be the 3 of vllm.json, got 4"),
-        ("file=vllm.json,gamma=0", "gamma must be the 3 of vllm.json, got 0"),
-        ("file=off.json", "off.json: vllm bench serve must tell spec_decode_num_drafts, got none"),
-        ("file=off.json,gamma=3", "must tell spec_decode_num_drafts, got none"),
-        ("file=sglang.json", "gamma must be given as at least 1 beside accept_length, got None"),
-        ("file=sglang.json,gamma=0", "given as at least 1 beside accept_length, got 0"),
-        ("file=sglang.json,gamma=1", "accept_length must be at most 2, gamma + 1, got 2.5"),
-        ("file=llama.json", "gamma must be given beside llama.json, which does not tell it"),
-        ("file=llama.json,gamma=0", "gamma must be at least the 3 tokens that blocks drafted"),
-        ("file=untimed.json", "untimed.json must tell the time of a token, got none"),
-        ("file=silent.json", "silent.json must count drafts, got none"),
-        ("vllm.json", "must be KEY=VALUE,... with keys file, gamma"),
-    ],
-)
-def test_files_that_tell_no_run_are_refused_in_one_line(text: str, message: str) -> None:
-    result = run(f"--run {text}")
-    assert result.exit_code == 2
-    assert message in result.stderr
-    assert result.stderr.count("\n") == 1
-
-
-def test_trees_are_not_planned_from_runs_alone() -> None:
-    result = run(f"{APERTUS} --acceptance-by-rank 0.7,0.1", command="tree")
-    assert result.exit_code == 2
-    assert "--run alone does not tell what verifying a tree costs" in result.stderr
 
 
 def test_a_loss_is_shown_with_its_interval() -> None:

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from plan_inputs import LLAMA, PROFILE, run, run_json
-from refusals import assert_refused
 
 from estimator.profiles.profile import LeftOut, LoadCosts
 from estimator.profiles.profile_file import write_profile
@@ -164,62 +163,3 @@ def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
     path = tmp_path / "traffic.png"
     assert run(f"--rate 1 {LENGTHS} {gpu} --gamma 4 --figure {path}", "traffic").exit_code == 0
     assert path.read_bytes().startswith(b"\x89PNG")
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (f"--rate 900,800 {LENGTHS} GPU", "the most that the server bears, got 800"),
-        (f"--rate 0 {LENGTHS} GPU", "rate must lie between 0 and"),
-        (f"--rate -1 {LENGTHS} GPU", "rate must lie between 0 and"),
-        (f"--rate 1 {LENGTHS} GPU --slo tpot=0.1", "slo tpot must be at least"),
-        (f"--rate 1 {LENGTHS} GPU --slo ttft=0.1", "ms, what an idle server takes, got 0.1"),
-        (f"--rate 1 {LENGTHS} GPU --slo tpot=0", "must be ttft=MS, tpot=MS or both, above 0"),
-        (f"--rate 1 {LENGTHS} GPU --slo speed=9", "must be ttft=MS, tpot=MS or both, above 0"),
-        (f"--rate 1 {LENGTHS} GPU --cache-tokens 100", "cache must hold a request of 700 tokens"),
-        (f"--rate 1 {LENGTHS} GPU --slots 0", "--slots must be at least 1, got 0"),
-        (f"--rate 1 {LENGTHS} GPU --gamma 0", "gamma must be at least 1, got 0"),
-        (f"--rate 1 {LENGTHS} GPU --chunk-tokens -1", "chunk must be at least 1, got -1"),
-        (f"--rate 1 {LENGTHS} GPU --alpha-spread 0.6", "alpha-spread must lie in [0, 0.458)"),
-        (f"--rate 1 {LENGTHS} GPU --requests 5", "--requests needs --simulate"),
-        (f"--rate 1 {LENGTHS} GPU --simulate --requests 0", "requests must be at least 1, got 0"),
-        (f"--rate 1 {LENGTHS} GPU --context 100,200", "traffic needs a single cost and context"),
-        (
-            f"--rate 1 {LENGTHS} --run gamma=0,tpot=7 --run gamma=1,tpot=5,length=1.6,context=9",
-            "--run of several contexts needs --target-config",
-        ),
-        (f"--rate 1 {LENGTHS} --alpha 0.7 --c 0.1", "--c has no times"),
-        (f"--rate 1 {LENGTHS} --alpha 0.6,0.7 --target-ms 9 --draft-ms 1", "single acceptance"),
-        (f"--rate 1 {LENGTHS} --slots 1 --alpha 0.7 --target-ms 9 --draft-ms 1", "--prompt-ms"),
-        (f"{LENGTHS} GPU", "give --rate, or --trace"),
-        ("--rate 1 --output-tokens 5 GPU", "give --prompt-tokens, or --trace"),
-        ("--rate 1 --prompt-tokens 0 --output-tokens 5 GPU", "prompt_tokens must be at least 1"),
-        (f"--rate 1 {LENGTHS}", "give the acceptance"),
-    ],
-)
-def test_what_cannot_be_is_refused(words: str, message: str, gpu: str) -> None:
-    assert_refused(run(words.replace("GPU", gpu), "traffic"), message)
-
-
-@pytest.mark.parametrize(
-    ("rows", "message"),
-    [
-        ("", "trace must have at least one request, got none"),
-        ("5,9,9\n4,9,9\n", "trace must be sorted by time, got 4 after 5"),
-        ("0,-9,9\n1,9,9\n", "prompt_tokens of a request must be at least 1, got -9"),
-        ("7,9,9\n", "trace must last longer than 0 seconds, or --rate be given"),
-    ],
-)
-def test_traces_that_cannot_be_are_refused(
-    rows: str, message: str, gpu: str, tmp_path: Path
-) -> None:
-    path = tmp_path / "trace.csv"
-    path.write_text("time,prompt_tokens,output_tokens\n" + rows, encoding="utf-8")
-    assert_refused(run(f"--trace {path} {gpu}", "traffic"), message)
-
-
-def test_lengths_beside_a_trace_are_refused(gpu: str, tmp_path: Path) -> None:
-    path = tmp_path / "trace.csv"
-    path.write_text("time,prompt_tokens,output_tokens\n0,5,5\n1,5,5\n", encoding="utf-8")
-    refused = run(f"--trace {path} --output-tokens 9 {gpu}", "traffic")
-    assert_refused(refused, "--output-tokens cannot be combined with --trace")

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 from plan_inputs import LLAMA, PROFILE, run, run_json
-from refusals import assert_refused
 
 from estimator.profiles.drafting import Alpha, Drafting
 from estimator.profiles.profile import Profile
@@ -158,30 +157,3 @@ def test_a_load_has_a_row_for_each_batch_size(tmp_path: Path) -> None:
             pytest.approx((0.7 * speed, 1.3 * speed)) if row["batch"] == 1 else (None, None)
         )
     assert "Batch 256:" in run(asked, "tree").stdout
-    refused = run(f"{asked} --export sglang", "tree")
-    assert_refused(refused, "--export needs a single batch size")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ("--c 0.1", "give --acceptance-by-rank or --profile, got neither"),
-        ("--acceptance-by-rank 0.7,0.5 --c 0.1",
-         "acceptance must be rates by rank whose sum is at most 1, got 2 of sum 1.2"),
-        ("--acceptance-by-rank 1.2 --c 0.1",
-         "Invalid value for '--acceptance-by-rank': must lie in [0, 1], got 1.2"),
-        (RANKS, "give the cost: --c, or --target-ms"),
-        (f"{RANKS} --c 0.1,0.2", "trees take one c and one context, got 2 costs"),
-        (f"{RANKS} --c 0.1 --draft-pass-ms 1,2",
-         "--draft-pass-ms needs times, such as --target-ms"),
-        (f"{RANKS} --c 0.1 --max-nodes 0", "Invalid value for '--max-nodes'"),
-        (f"{RANKS} --c 0.1 --max-nodes 1000", "1000 is not in the range 1<=x<=256"),
-        (f"{RANKS} --c 0.1 --max-depth 0", "Invalid value for '--max-depth'"),
-        ("{}", "the profile must hold acceptance_by_rank, got none"),
-        (f"{RANKS} --c 0.1 {{}}", "--profile cannot be combined with both --acceptance-by-rank"),
-    ],
-)  # fmt: skip
-def test_bad_input_is_one_line_and_status_2(
-    arguments: str, message: str, tmp_path: Path
-) -> None:
-    assert_refused(run(arguments.format(written(PROFILE, tmp_path)), "tree"), message)

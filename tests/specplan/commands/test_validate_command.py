@@ -310,18 +310,6 @@ def test_of_prompts_that_there_is_no_time_for_no_row_tells(
         assert row["prompts_hash"] != whole["prompts_hash"]
 
 
-@pytest.mark.parametrize("value", ["-1", "nan", "inf"])
-def test_a_precision_that_is_none_is_refused(
-    run: Run, validate: list[str], value: str
-) -> None:
-    result = run(*validate, "--precision", value)
-    assert result.exit_code == 2
-    assert result.stdout == ""
-    [line] = result.stderr.splitlines()
-    assert "--precision" in line
-    assert f"must be finite and at least 0, got {value}" in line
-
-
 def test_the_json_goes_into_a_file_too(
     run: Run, validate: list[str], tmp_path: Path
 ) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from made_profiles import made_profile, made_validation
+from made_profiles import made_profile
 
 from estimator.profiles.drafting import Alpha, Drafting, Estimate
 from estimator.profiles.profile import Profile, Workload
@@ -211,31 +211,6 @@ def test_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:
     links = re.findall(r"""(?:src|href)=["']([^"']*)|url\(|@import|https?://[^"'<]*""", page)
     assert set(links) == {"data:,", ""}   # the icon, and SVG's namespace
     assert re.findall(r"https?://[^\"'<]*", page) == ["http://www.w3.org/2000/svg"]
-
-
-def test_what_is_no_report_is_one_line(tmp_path: Path) -> None:
-    profile, validation, other, old = (tmp_path / f"{name}.json" for name in "pvoz")
-    write_profile(made_profile("d", alpha=0.8, c=0.1), profile)
-    validation.write_text(json.dumps(made_validation("d")))
-    other.write_text('{"a": 1}')
-    old.write_text(json.dumps({**json.loads(profile.read_text()), "version": 1}))
-    (tmp_path / "text").write_text("no JSON")
-    (tmp_path / "empty.json").write_text('{"rows": []}')
-    output = ("-o", str(tmp_path / "page.html"))
-    for arguments, message in [
-        ((str(validation),), f"a report must have at least one profile, got {validation}"),
-        ((str(other),), f"{other} must be a profile of 'specplan measure' or the JSON of"),
-        ((str(old),), "must have version 2, got 1: measure anew"),
-        ((str(tmp_path / "text"),), "text must be JSON, got:"),
-        ((str(profile), str(tmp_path / "empty.json")), "empty.json has no rows"),
-        ((str(tmp_path / "absent"),), "absent: No such file"),
-        ((), "Missing argument 'FILE...'"),
-    ]:
-        refused = run(*arguments, *output)
-        assert refused.exit_code == 2, refused.output
-        assert message in refused.stderr
-        assert not (tmp_path / "page.html").exists()
-    assert "folder" in run(str(profile), "-o", str(tmp_path / "no" / "page.html")).stderr
 
 
 def test_without_jinja2_the_extra_is_named(

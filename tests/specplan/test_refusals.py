@@ -1,0 +1,138 @@
+"""Command lines that are refused in one line, before anything runs; `refused/` has the cases."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from click.testing import CliRunner
+from made_profiles import made_profile, made_validation
+from metrics_pages import ANSWER, BENCH, LOG, SGLANG_BENCH, sglang_page, vllm_page
+from plan_inputs import LLAMA, PROFILE
+from refusals import assert_refused, refused
+from safetensors.torch import load_file, save_file
+
+from estimator.profiles.profile_file import write_profile
+from specplan.main import main
+
+TRACE = "time,prompt_tokens,output_tokens\n"
+FILES = {
+    # What benches save, with and without drafts, times and counts.
+    "vllm.json": BENCH,
+    "off.json": BENCH.replace("spec_decode", "decode"),
+    "sglang.json": SGLANG_BENCH,
+    "llama.json": ANSWER,
+    "untimed.json": BENCH.replace("_tpot_", "_ttft_"),
+    "silent.json": BENCH.replace("200", "0").replace("600", "0").replace("0.6, 0.3, 0.1", "0, 0"),
+    # What servers count.
+    "page": vllm_page(9, (4,)),
+    "log": LOG,
+    "other": sglang_page(calls=9, generated=20, requests=1),
+    # Requests.
+    "trace.csv": f"{TRACE}0,5,5\n1,5,5\n",
+    "trace-empty.csv": TRACE,
+    "trace-back.csv": f"{TRACE}5,9,9\n4,9,9\n",
+    "trace-below.csv": f"{TRACE}0,-9,9\n1,9,9\n",
+    "trace-short.csv": f"{TRACE}7,9,9\n",
+    # No profiles and no reports.
+    "text": "no JSON",
+    "list.json": "[]",
+    "empty.json": "{}",
+    "first.json": '{"schema": "specplan-profile", "version": 1}',
+    "damaged.json": '{"schema": "specplan-profile", "version": 2}',
+    "a.json": '{"a": 1}',
+    "rowless.json": '{"rows": []}',
+    "unmeasurable.json": '{"rows": [{"draft": "d", "temperature": 0, "measured": 1, "tokens": 1}]}',
+}
+CONFIGS: dict[str, dict[str, Any]] = {
+    "target.json": {},
+    "draft.json": {"num_hidden_layers": 2},
+    "config-unknown.json": {"hidden_size": None},
+    "config-negative.json": {"num_hidden_layers": -1},
+    "config-nameless.json": {"model_type": None},
+    "config-vision.json": {"model_type": "siglip_vision_model"},
+    "config-narrow.json": {"draft_vocab_size": 500, "hidden_size": 64},
+}
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns a folder of FILES, CONFIGS, profiles and validations."""
+    folder = tmp_path_factory.mktemp("files")
+    for name, text in FILES.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    (folder / "bytes").write_bytes(b"\xff\xfe\x00")
+    for name, changes in CONFIGS.items():
+        (folder / name).write_text(json.dumps(LLAMA | changes), encoding="utf-8")
+    made = made_profile("d", alpha=0.7, c=0.1)
+    for name, profile in {
+        "profile": PROFILE,
+        "costless": replace(PROFILE, target_ms={}, draft_ms=None),
+        "made": made,
+        "elsewhere": replace(made, setup=replace(made.setup, prompts_hash="ffff")),
+        "bare": replace(made, left_out=None),
+    }.items():
+        write_profile(profile, folder / f"{name}.json")
+    old = {**json.loads((folder / "made.json").read_text()), "version": 1}
+    (folder / "old.json").write_text(json.dumps(old))
+    for name, changes in {
+        "validation": {}, "of-engine": {"measured_left_out": ()}, "apart": {"gamma": 100},
+    }.items():
+        rows = [row | changes for row in made_validation("d")["rows"]]
+        (folder / f"{name}.json").write_text(json.dumps({"rows": rows, "summary": {}}))
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [each for name in ("plan", "tree", "traffic", "observe", "reports") for each in refused(name)],
+)
+def test_what_cannot_be_planned_or_told_is_refused(
+    files: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(files)
+    before = sorted(files.iterdir())
+    assert_refused(CliRunner().invoke(main, words), message)
+    assert sorted(files.iterdir()) == before
+
+
+@pytest.fixture(scope="module")
+def models(folders: Path) -> Path:
+    """Returns the folder of models, with prompts and models that cannot be used."""
+    for name, content in {
+        "empty.txt": b"", "blank.jsonl": b'{"prompt": " "}\n', "bytes.txt": b"\xff\xfe\xfd",
+        "half.jsonl": b'{"prompt": ',
+    }.items():
+        (folders / name).write_bytes(content)
+    (folders / "empty").mkdir()
+    for name in ("damaged-config", "damaged-weights", "weightless", "incomplete"):
+        shutil.copytree(folders / "target", folders / name)
+    (folders / "damaged-config" / "config.json").write_text("{")
+    (folders / "damaged-weights" / "model.safetensors").write_text("{")
+    (folders / "weightless" / "model.safetensors").unlink()
+    incomplete = folders / "incomplete" / "model.safetensors"
+    weights = load_file(incomplete)
+    del weights["model.layers.1.mlp.up_proj.weight"]
+    save_file(weights, incomplete, metadata={"format": "pt"})
+    return folders
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [each for name in ("models", "bild", "engines") for each in refused(name)],
+)
+def test_what_models_cannot_be_asked_is_refused_before_they_decode(
+    models: Path, words: list[str], message: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(models)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for decoding in (
+        "estimator.runs.arms.begun", "estimator.traces.measured_traces.decode",
+        "reference.generation.speculative_blocks",
+    ):
+        monkeypatch.setattr(decoding, lambda *_, **__: pytest.fail("found too late"))
+    assert_refused(CliRunner().invoke(main, words), message)
