@@ -29,19 +29,12 @@ def write_figure(
     load: Load | None = None,
     dots_per_inch: int = 150,
 ) -> list[Path]:
-    """Computes and draws one figure and returns the files written, named after it.
-
-    Args:
-      entry: the figure.
-      folder: where to write; made if it is not there.
-      formats: of FORMATS.
-      results: of a validation, for the figures that take them.
-      load: what is deployed, for the figures that take it.
-      dots_per_inch: of the PNG.
+    """Computes and draws one figure and returns the files written, named after it, of these
+    formats.
 
     Raises:
       ValueError: if a format is unknown.
-      OSError: if the folder or a file cannot be written.
+      OSError: if the folder, which is made if it is not there, or a file cannot be written.
     """
     for name in formats:
         if name not in FORMATS:

@@ -58,11 +58,9 @@ class LeviathanTable5:
 
 
 def published(table: str, record: type[Record]) -> tuple[Record, ...]:
-    """Returns the rows of one table of a paper, as printed.
+    """Returns the rows of one table of a paper, as printed, by the name of its file.
 
-    Args:
-      table: name of its file, "leviathan-table1".
-      record: class of a row, whose fields are the file's columns; an empty cell takes the default.
+    record: class of a row, whose fields are the file's columns; an empty cell takes the default.
     """
     return tuple(
         msgspec.convert({name: cell for name, cell in row.items() if cell}, record, strict=False)

@@ -9,16 +9,9 @@ from types import MappingProxyType
 from figures.bild import measured as bild
 from figures.bild.tables import by_calls, by_loss, by_method, by_nucleus, lay_lines, lines_of
 from figures.blockwise import traffic
-from figures.blockwise.grid import (
-    Cell,
-    efficiencies,
-    lay_grid,
-    own,
-    repetition,
-    weights,
-    wins,
-)
+from figures.blockwise.grid import Cell, efficiencies, lay_grid, own, repetition, weights, wins
 from figures.blockwise.measured import PAPER, analysis, said
+from figures.blockwise.times import TimesTable, draw_by_paths, draw_by_size
 from figures.drawing.paper_table import PaperTable
 from figures.leviathan.table1 import factors, lay_factors
 
@@ -51,7 +44,7 @@ def _tuning_source() -> str:
     )
 
 
-TABLES: Mapping[str, PaperTable] = MappingProxyType(
+TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
     {
         "leviathan-table1": PaperTable(
             factors,
@@ -152,6 +145,8 @@ TABLES: Mapping[str, PaperTable] = MappingProxyType(
             f"autoregressive); h = {traffic.HEADS} heads; for neural-61M weights and kv include "
             "the rescorer's",
         ),
+        "blockwise-table12": TimesTable("blockwise-table12", draw_by_paths),
+        "blockwise-table13": TimesTable("blockwise-table13", draw_by_size),
         "blockwise-traffic": PaperTable(
             traffic.own_traffic,
             traffic.lay_own_traffic,

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from estimator.shapes.drafts import draft_of
 from estimator.shapes.kept_counts import count_once
 from estimator.shapes.shape import shape_of
+from figures.drawing import style
 from figures.drawing.load import Load
 from figures.drawing.table import Rows
 from simulator.acceptance.iid import Iid
@@ -19,33 +20,20 @@ from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
 from simulator.cost.roofline import Conditions
 from simulator.cost.roofline_cost import Deployment, fits, roofline_cost
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 # The config.json of Llama 3.1 8B and Llama 3.2 1B (Meta, 2024).
 TARGET: Mapping[str, Any] = MappingProxyType(
     {
-        "model_type": "llama",
-        "num_hidden_layers": 32,
-        "hidden_size": 4096,
-        "intermediate_size": 14336,
-        "num_attention_heads": 32,
-        "num_key_value_heads": 8,
-        "vocab_size": 128256,
-        "tie_word_embeddings": False,
-        "dtype": "bfloat16",
+        "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+        "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "vocab_size": 128256, "tie_word_embeddings": False, "dtype": "bfloat16",
     }
-)
+)   # fmt: skip
 DRAFT: Mapping[str, Any] = MappingProxyType(
     {
-        **TARGET,
-        "num_hidden_layers": 16,
-        "hidden_size": 2048,
-        "intermediate_size": 8192,
-        "head_dim": 64,
-        "tie_word_embeddings": True,
+        **TARGET, "num_hidden_layers": 16, "hidden_size": 2048, "intermediate_size": 8192,
+        "head_dim": 64, "tie_word_embeddings": True,
     }
-)
+)   # fmt: skip
 GPU = "h100-sxm"
 FIXED_GAMMAS = (2, 4, 8)
 MAX_GAMMA = 16
@@ -167,10 +155,8 @@ def _gains(data: BatchSize, gamma: int) -> str:
     return f"loses beyond {last} sequences"
 
 
-def draw(data: BatchSize) -> Figure:
+def draw(data: BatchSize) -> style.Figure:
     """Returns the drawing: speed-up on top, the best γ below, against the batch size."""
-    from figures.drawing import style
-
     figure, (top, bottom) = style.canvas(
         title(data),
         source=f"Ours: roofline of {data.load.caption}, "
@@ -180,13 +166,10 @@ def draw(data: BatchSize) -> Figure:
         sharex=True,
     )
     batches = [point.batch for point in data.rows]
-    lines = [
-        ("best γ", [point.best_speedup for point in data.rows]),
-        *(
-            (f"γ = {gamma}", [getattr(point, f"speedup_gamma_{gamma}") for point in data.rows])
-            for gamma in FIXED_GAMMAS
-        ),
-    ]
+    lines = [("best γ", [point.best_speedup for point in data.rows])]
+    for gamma in FIXED_GAMMAS:
+        own = [getattr(point, f"speedup_gamma_{gamma}") for point in data.rows]
+        lines.append((f"γ = {gamma}", own))
     labels = style.plot_lines(top, batches, lines)
     top.axhline(1, color=style.INK, linewidth=1)
     highest = max(point.best_speedup for point in data.rows)
@@ -195,22 +178,13 @@ def draw(data: BatchSize) -> Figure:
     top.set_xlim(1, batches[-1])
     style.label_right(top, labels)
     style.name_axes(top, x="", y="speed-up", panel="speed-up over no speculation")
-    bottom.plot(
-        batches,
-        [point.best_gamma for point in data.rows],
-        color=style.CYCLE[0],
-        linewidth=2,
-        drawstyle="steps-post",
-    )
+    style.plot_lines(bottom, batches, [("", [point.best_gamma for point in data.rows])])
     bottom.set_ylim(0, None)
     style.count_on_y(bottom)
     style.octaves_on_x(bottom, [2**i for i in range(10) if 2**i <= batches[-1]])
     bottom.minorticks_off()
-    style.name_axes(
-        bottom,
-        x="batch size (sequences decoded together, log scale)"
-        + ("" if data.largest == MAX_BATCH else f"; no more than {data.largest} fit into memory"),
-        y="drafted tokens per block",
-        panel="best γ; 0: do not speculate",
-    )
+    x = "batch size (sequences decoded together, log scale)"
+    x += "" if data.largest == MAX_BATCH else f"; no more than {data.largest} fit into memory"
+    panel = "best γ; 0: do not speculate"
+    style.name_axes(bottom, x=x, y="drafted tokens per block", panel=panel)
     return figure

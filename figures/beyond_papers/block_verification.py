@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
+from scipy.special import softmax
 
+from figures.drawing import style
 from figures.drawing.table import Rows
 from simulator.acceptance.divergence import alpha_of_laws
 from simulator.acceptance.tokens import expected_tokens
 from simulator.monte_carlo.blocks import simulate_block_verification
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 GAMMAS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Standard deviations of the noise on the target's logits that makes the draft's.
@@ -52,27 +49,18 @@ def compute() -> Rows[Point]:
     points = []
     for noise in NOISES:
         logits = 2 * generator.normal(size=(PAIRS, VOCABULARY))
-        p = _softmax(logits)
-        q = _softmax(logits + noise * generator.normal(size=logits.shape))
+        p = softmax(logits, axis=1)
+        q = softmax(logits + noise * generator.normal(size=logits.shape), axis=1)
         alpha = float(alpha_of_laws(p, q))
         for gamma in GAMMAS:
             drawn = simulate_block_verification(p, q, gamma, blocks=BLOCKS, generator=generator)
-            by_token = float(expected_tokens(alpha, gamma))
-            points.append(
-                Point(alpha, gamma, by_token, drawn.mean_tokens, drawn.mean_tokens_error)
-            )
+            tokens = (drawn.mean_tokens, drawn.mean_tokens_error)
+            points.append(Point(alpha, gamma, float(expected_tokens(alpha, gamma)), *tokens))
     return Rows(tuple(points))
 
 
-def _softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
-
-
-def draw(data: Rows[Point]) -> Figure:
+def draw(data: Rows[Point]) -> style.Figure:
     """Returns the drawing: a line for each α, two standard errors as bars, the paper's range."""
-    from figures.drawing import style
-
     figure, (axes,) = style.canvas(
         "Judged as a whole, more of a draft stands: the more, the longer the draft",
         source="Ours: Monte Carlo over random pairs of laws (draft = target's logits and noise), "
@@ -81,31 +69,21 @@ def draw(data: Rows[Point]) -> Figure:
     )
     low, high = PUBLISHED_PERCENT
     axes.axhspan(low, high, color=style.PALE, linewidth=0)
-    axes.annotate(
-        "Sun et al. 2024: 5 to 8 % of time",
-        (0.98, (low + high) / 2),
-        xycoords=("axes fraction", "data"),
-        ha="right",
-        va="center",
-        fontsize=style.TEXT_SIZE - 1,
-        color=style.SMALL_PRINT,
-    )
+    style.note(
+        axes, "Sun et al. 2024: 5 to 8 % of time", (0.98, (low + high) / 2),
+        within=("axes fraction", "data"), align="right center", colour=style.SMALL_PRINT,
+        size=style.TEXT_SIZE - 1,
+    )   # fmt: skip
     labels = []
-    for alpha, colour in zip(
-        dict.fromkeys(point.alpha for point in data.rows), style.CYCLE, strict=False
-    ):
+    alphas = dict.fromkeys(point.alpha for point in data.rows)
+    for alpha, colour in zip(alphas, style.CYCLE, strict=False):
         line = [point for point in data.rows if point.alpha == alpha]
         gains = [point.gain_percent for point in line]
+        errors = [200 * point.error / point.by_token for point in line]
         axes.errorbar(
-            [point.gamma for point in line],
-            gains,
-            yerr=[200 * point.error / point.by_token for point in line],
-            color=colour,
-            linewidth=2,
-            elinewidth=1,
-            marker="o",
+            GAMMAS, gains, yerr=errors, color=colour, linewidth=2, elinewidth=1, marker="o",
             markersize=4,
-        )
+        )   # fmt: skip
         labels.append((gains[-1], f"α = {alpha:.2f}", colour))
     axes.axhline(0, color=style.INK, linewidth=1)
     style.name_axes(axes, x="drafted tokens per block, γ", y="more tokens per call, %")

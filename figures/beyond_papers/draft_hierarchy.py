@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from figures.drawing import style
 from figures.drawing.table import Rows
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.cost import Cost
 from simulator.cost.ratio import Ratio
 from simulator.schemes.hierarchical import hierarchical_cost
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 ALPHA, MAX_GAMMA = 0.8, 16
 # How often the draft model accepts the cheap drafter's tokens; the time of such a token over that
@@ -57,10 +54,8 @@ def _point(c: float, cost: Cost, inner_alpha: float) -> Point:
     return Point(inner_alpha, c, gamma, float(speed_up(acceptance, cost, gamma)))
 
 
-def draw(data: Rows[Point]) -> Figure:
+def draw(data: Rows[Point]) -> style.Figure:
     """Returns the drawing: a line for the draft model alone, and one for each cheap drafter."""
-    from figures.drawing import style
-
     alone = {point.c: point.speedup for point in data.rows if point.inner_alpha == 0}
     most = max(point.speedup / alone[point.c] for point in data.rows) - 1
     figure, (axes,) = style.canvas(

@@ -5,16 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import cycle
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from estimator.validation.file import Validated
+from figures.drawing import style
 from figures.drawing.short_name import short_name
 from figures.drawing.table import Rows
 from figures.files import save_image
 from figures.published import LeviathanTable4, published
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 BAND = 0.05
 
@@ -45,44 +42,29 @@ class PredictedMeasured(Rows[Point]):
 
 
 def compute(results: Validated | None = None) -> PredictedMeasured:
-    """Returns the validated settings, or without results the published ones.
-
-    Args:
-      results: of a validation; rows without a prediction are left out.
+    """Returns the validated settings that have a prediction, or without results the published ones.
 
     Raises:
       ValueError: if no row of the results has a prediction.
     """
     if results is None:
-        return PredictedMeasured(
-            rows=tuple(
-                Point(
-                    setting=f"{row.task} {row.draft}",
-                    draft=row.draft,
-                    temperature=float(row.temperature),
-                    predicted=row.expected,
-                    measured=row.empirical,
-                    low=None,
-                    high=None,
-                )
-                for row in published("leviathan-table4", LeviathanTable4)
-            ),
-            results=None,
-        )
+        printed = tuple(
+            Point(
+                f"{row.task} {row.draft}", row.draft, float(row.temperature), row.expected,
+                row.empirical, None, None,
+            )
+            for row in published("leviathan-table4", LeviathanTable4)
+        )   # fmt: skip
+        return PredictedMeasured(printed, None)
     points = tuple(
         Point(
-            setting=f"{short_name(row.draft)}, "
-            + (row.policy if row.gamma is None else f"γ = {row.gamma}"),
-            draft=row.draft,
-            temperature=row.temperature,
-            predicted=row.predicted,
-            measured=row.measured,
-            low=row.measured_low,
-            high=row.measured_high,
+            f"{short_name(row.draft)}, {row.policy if row.gamma is None else f'γ = {row.gamma}'}",
+            row.draft, row.temperature, row.predicted, row.measured, row.measured_low,
+            row.measured_high,
         )
         for row in results.rows
         if row.predicted is not None
-    )
+    )   # fmt: skip
     if not points:
         raise ValueError(f"{results.name} has no row with a prediction")
     return PredictedMeasured(points, results.name)
@@ -98,10 +80,8 @@ def save(results: Validated, path: Path) -> None:
     save_image(draw(compute(results)), path)
 
 
-def draw(data: PredictedMeasured) -> Figure:
+def draw(data: PredictedMeasured) -> style.Figure:
     """Returns the drawing: a mark by temperature and a colour by draft, with the diagonal."""
-    from figures.drawing import style
-
     inside = sum(point.within_band for point in data.rows)
     drafts = list(dict.fromkeys(point.draft for point in data.rows))
     longest = max(len("temperature 0"), *(len(short_name(draft)) for draft in drafts))
@@ -122,13 +102,9 @@ def draw(data: PredictedMeasured) -> Figure:
         if value is not None
     ]
     low, high = 0.94 * min(*values, 1.0), 1.06 * max(values)
+    below, above_it = ([low * side, high * side] for side in (1 - BAND, 1 + BAND))
     axes.fill_between(
-        [low, high],
-        [low * (1 - BAND), high * (1 - BAND)],
-        [low * (1 + BAND), high * (1 + BAND)],
-        color=style.PALE,
-        linewidth=0,
-        label="5 % band",
+        [low, high], below, above_it, color=style.PALE, linewidth=0, label="5 % band"
     )
     axes.plot([low, high], [low, high], color=style.GREY, linewidth=1)
     colours = dict(zip(drafts, cycle((*style.CYCLE, style.GREY)), strict=False))
@@ -139,20 +115,11 @@ def draw(data: PredictedMeasured) -> Figure:
     for temperature, mark in marks.items():
         axes.plot([], [], mark, color=style.INK, label=f"temperature {temperature:g}")
     for point in data.rows:
+        colour, mark = colours[point.draft], marks[point.temperature]
         if point.low is not None and point.high is not None:
-            axes.plot(
-                [point.low, point.high],
-                [point.predicted, point.predicted],
-                color=colours[point.draft],
-                linewidth=1.2,
-            )
-        axes.plot(
-            point.measured,
-            point.predicted,
-            marks[point.temperature],
-            color=colours[point.draft],
-            markersize=6.5,
-        )
+            ends, level = [point.low, point.high], [point.predicted, point.predicted]
+            axes.plot(ends, level, color=colour, linewidth=1.2)
+        axes.plot(point.measured, point.predicted, mark, color=colour, markersize=6.5)
     worst = max(data.rows, key=lambda point: abs(point.predicted / point.measured - 1))
     # In the corner that lies on its side of the diagonal, away from the other points.
     above = worst.predicted > worst.measured
@@ -160,15 +127,12 @@ def draw(data: PredictedMeasured) -> Figure:
         f"worst: {worst.setting}\ntemperature {worst.temperature:g}: "
         f"{100 * (worst.predicted / worst.measured - 1):+.0f} %",
         (worst.measured, worst.predicted),
-        xytext=(0.02, 0.98) if above else (0.98, 0.02),
-        textcoords="axes fraction",
-        ha="left" if above else "right",
-        va="top" if above else "bottom",
-        fontsize=style.TEXT_SIZE - 1,
-        color=style.INK,
+        xytext=(0.02, 0.98) if above else (0.98, 0.02), textcoords="axes fraction",
+        ha="left" if above else "right", va="top" if above else "bottom",
+        fontsize=style.TEXT_SIZE - 1, color=style.INK,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 2},
         arrowprops={"arrowstyle": "-", "color": style.INK, "linewidth": 0.7, "shrinkB": 4},
-    )
+    )   # fmt: skip
     axes.set_xlim(low, high)
     axes.set_ylim(low, high)
     axes.set_aspect("equal")

@@ -6,14 +6,11 @@ import json
 from dataclasses import dataclass
 from importlib.resources import files
 from itertools import cycle
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from figures.drawing.table import Table, table_of
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from figures.drawing import style
+from figures.drawing.table import Rows
 
 SOURCE = (
     "Ours, benchmarks/published_speculation.py: accepted lengths given, each row predicted without "
@@ -32,17 +29,12 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class PublicMeasurements:
+class PublicMeasurements(Rows[Dot]):
     """The measurements whose accepted length is known."""
-
-    dots: tuple[Dot, ...]
-
-    def table(self) -> Table:
-        return table_of(self.dots)
 
     def errors(self, name: str) -> tuple[float, float]:
         """Returns mean size and bias of the relative errors of "before" or "predicted"."""
-        errors = np.array([getattr(dot, name) / dot.measured - 1 for dot in self.dots])
+        errors = np.array([getattr(dot, name) / dot.measured - 1 for dot in self.rows])
         return float(np.abs(errors).mean()), float(errors.mean())
 
 
@@ -50,28 +42,24 @@ def compute() -> PublicMeasurements:
     """Returns what the benchmark found."""
     path = files("figures") / "results" / "published_speculation.json"
     found = json.loads(path.read_text(encoding="utf-8"))
-    names = ("draft", "measured", "before", "predicted")
-    return PublicMeasurements(
-        tuple(Dot(*row) for row in zip(*(found[name] for name in names), strict=True))
-    )
+    columns = (found[name] for name in ("draft", "measured", "before", "predicted"))
+    return PublicMeasurements(tuple(Dot(*row) for row in zip(*columns, strict=True)))
 
 
-def draw(data: PublicMeasurements) -> Figure:
+def draw(data: PublicMeasurements) -> style.Figure:
     """Returns the drawing: predicted against measured, before and now, a colour by draft."""
-    from figures.drawing import style
-
     (before, _), (now, _) = data.errors("before"), data.errors("predicted")
     figure, panels = style.canvas(
-        f"{len(data.dots)} public measurements: off by {before:.0%} by the roofline alone, "
+        f"{len(data.rows)} public measurements: off by {before:.0%} by the roofline alone, "
         f"by {now:.0%} with a prior from other sources",
         source=SOURCE,
         columns=2,
         width=10.0,
         height=5.4,
     )
-    values = [value for dot in data.dots for value in (dot.measured, dot.before, dot.predicted)]
+    values = [value for dot in data.rows for value in (dot.measured, dot.before, dot.predicted)]
     low, high = 0.9 * min(values), 1.1 * max(values)
-    drafts = sorted({dot.draft for dot in data.dots})
+    drafts = sorted({dot.draft for dot in data.rows})
     marks = dict(zip(drafts, zip(cycle(style.CYCLE), cycle(style.MARKS[1:])), strict=False))
     titles = {"before": "the roofline alone", "predicted": "prior of other sources"}
     for panel, (name, title) in zip(panels, titles.items(), strict=True):
@@ -79,24 +67,16 @@ def draw(data: PublicMeasurements) -> Figure:
         panel.axhline(1, color=style.PALE, linewidth=1)
         panel.axvline(1, color=style.PALE, linewidth=1)
         for draft, (colour, mark) in marks.items():
-            dots = [dot for dot in data.dots if dot.draft == draft]
+            dots = [dot for dot in data.rows if dot.draft == draft]
+            measured, said = [dot.measured for dot in dots], [getattr(dot, name) for dot in dots]
             panel.plot(
-                [dot.measured for dot in dots],
-                [getattr(dot, name) for dot in dots],
-                mark,
-                color=colour,
-                markersize=3.2,
-                alpha=0.6,
-                linestyle="none",
+                measured, said, mark, color=colour, markersize=3.2, alpha=0.6, linestyle="none",
                 label=draft,
-            )
-        panel.set_xscale("log")
-        panel.set_yscale("log")
-        panel.set_xlim(low, high)
-        panel.set_ylim(low, high)
+            )   # fmt: skip
+        panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
         ticks = [tick for tick in (0.25, 0.5, 1, 2, 4) if low < tick < high]
-        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-        panel.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        for put in (panel.set_xticks, panel.set_yticks):
+            put(ticks, [f"{tick:g}" for tick in ticks])
         panel.minorticks_off()
         panel.set_aspect("equal")
         style.name_axes(panel, x="measured speed-up", y="predicted speed-up", panel=title)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from figures.drawing import style
 from figures.drawing.table import Table
 from simulator.choice.optimum import optimal_gamma
 from simulator.choice.walltime import improvement_factor
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 MAX_GAMMA = 64
 LEVELS = (1.1, 1.5, 2.0, 3.0, 5.0)
@@ -44,19 +41,13 @@ def compute() -> SpeedupMap:
     costs = np.geomspace(0.01, 1.0, 81)
     gamma = optimal_gamma(alphas, costs[:, np.newaxis], max_gamma=MAX_GAMMA)
     speedup = improvement_factor(alphas, gamma, costs[:, np.newaxis])
-    return SpeedupMap(
-        alphas=tuple(alphas.tolist()),
-        costs=tuple(costs.tolist()),
-        speedup=tuple(tuple(row) for row in speedup.tolist()),
-        gamma=tuple(tuple(row) for row in gamma.tolist()),
-    )
+    speedups, gammas = (tuple(map(tuple, each.tolist())) for each in (speedup, gamma))
+    return SpeedupMap(tuple(alphas.tolist()), tuple(costs.tolist()), speedups, gammas)
 
 
-def draw(data: SpeedupMap) -> Figure:
+def draw(data: SpeedupMap) -> style.Figure:
     """Returns the drawing: a heat map with contours, the last of them at a speed-up of 1."""
     from matplotlib.colors import LogNorm
-
-    from figures.drawing import style
 
     figure, (axes,) = style.canvas(
         "The best speed-up there is: a draft pays as long as its α exceeds its cost",
@@ -66,27 +57,19 @@ def draw(data: SpeedupMap) -> Figure:
     speedup = np.array(data.speedup)
     axes.set_yscale("log")
     heat = axes.pcolormesh(
-        data.alphas,
-        data.costs,
-        speedup,
-        cmap="cividis",
-        norm=LogNorm(1.0, float(speedup.max())),
-        shading="gouraud",
-        rasterized=True,
-    )
+        data.alphas, data.costs, speedup, cmap="cividis", norm=LogNorm(1.0, float(speedup.max())),
+        shading="gouraud", rasterized=True,
+    )   # fmt: skip
     lines = axes.contour(
         data.alphas, data.costs, speedup, levels=LEVELS, colors="white", linewidths=1.2
     )
     axes.clabel(lines, fmt=lambda level: f"{level:g}×", fontsize=style.TEXT_SIZE)
     border = [alpha for alpha in data.alphas if data.costs[0] <= alpha <= data.costs[-1]]
     axes.plot(border, border, color=style.ORANGE, linewidth=2.5)
-    axes.annotate(
-        "α = c: above this line no γ pays",
-        (0.03, 0.7),
-        color=style.ORANGE,
-        fontsize=style.TEXT_SIZE,
-        fontweight="bold",
-    )
+    axes.text(
+        0.03, 0.7, "α = c: above this line no γ pays", color=style.ORANGE,
+        fontsize=style.TEXT_SIZE, fontweight="bold",
+    )   # fmt: skip
     axes.set_xlim(data.alphas[0], data.alphas[-1])
     style.tenths_on_x(axes)
     axes.set_ylim(data.costs[0], data.costs[-1])
@@ -100,7 +83,6 @@ def draw(data: SpeedupMap) -> Figure:
     bar.ax.minorticks_off()
     bar.ax.tick_params(labelsize=style.TEXT_SIZE - 0.5)
     bar.set_label("speed-up over standard decoding", fontsize=style.TEXT_SIZE, color=style.INK)
-    style.name_axes(
-        axes, x="acceptance rate α", y="cost c of a draft step (target step = 1, log scale)"
-    )
+    y = "cost c of a draft step (target step = 1, log scale)"
+    style.name_axes(axes, x="acceptance rate α", y=y)
     return figure

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from figures.beyond_papers.batch_size import MAX_BATCH, default_load
+from figures.drawing import style
 from figures.drawing.table import Rows
 from simulator.acceptance.iid import Iid
 from simulator.cost.machine import LoadPoint, Remembered
@@ -21,10 +21,6 @@ from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 from simulator.traffic.pair import Pair
 from simulator.traffic.server import Prompts, Server, by_batch
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 DEMAND = Demand(512, 256)
 GAMMA = 4
@@ -119,10 +115,8 @@ def title(data: TrafficCurve) -> str:
     )
 
 
-def draw(data: TrafficCurve) -> Figure:
+def draw(data: TrafficCurve) -> style.Figure:
     """Returns the drawing: time per token on top, to the first token below, against the rate."""
-    from figures.drawing import style
-
     demand = data.demand
     figure, (top, bottom) = style.canvas(
         title(data),
@@ -141,10 +135,8 @@ def draw(data: TrafficCurve) -> Figure:
     return figure
 
 
-def _panel(axes: Axes, data: TrafficCurve, name: str) -> None:
+def _panel(axes: style.Axes, data: TrafficCurve, name: str) -> None:
     from matplotlib.ticker import LogFormatter
-
-    from figures.drawing import style
 
     rates = np.array([point.rate for point in data.rows])
     axes.set_yscale("log")
@@ -160,17 +152,10 @@ def _panel(axes: Axes, data: TrafficCurve, name: str) -> None:
     if data.break_even:
         axes.axvline(data.break_even, color=style.INK, linewidth=1)
         early = data.break_even < right / 2
-        axes.annotate(
-            "break-even",
-            (data.break_even, 0.04),
-            xycoords=("data", "axes fraction"),
-            xytext=(4 if early else -4, 0),
-            textcoords="offset points",
-            ha="left" if early else "right",
-            va="bottom",
-            fontsize=style.TEXT_SIZE,
-            color=style.INK,
-        )
+        style.note(
+            axes, "break-even", (data.break_even, 0.04), within=("data", "axes fraction"),
+            offset=(4 if early else -4, 0), align=f"{'left' if early else 'right'} bottom",
+        )   # fmt: skip
     for ticks in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         ticks(LogFormatter(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
     axes.set_xlim(0, right)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from figures.drawing import style
 from figures.drawing.table import Rows
 from simulator.schemes.best_trees import best_trees
 from simulator.schemes.trees import chain, tree_tokens
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # How often the target's token is the draft's first, second, ... choice: the case drawn.
 RATES = (0.6, 0.14, 0.07, 0.04, 0.03, 0.02, 0.015, 0.01)
@@ -59,26 +56,21 @@ def _sequences(nodes: int) -> list[int]:
     return [-1 if place < SEQUENCES else place - SEQUENCES for place in range(nodes)]
 
 
-def draw(data: Rows[Size]) -> Figure:
+def draw(data: Rows[Size]) -> style.Figure:
     """Returns the drawing: a line for each shape."""
-    from figures.drawing import style
-
     figure, (axes,) = style.canvas(
         "The best tree goes on gaining with its size; chains, and chains side by side, do not",
         source="Ours, after Sequoia (Chen et al. 2024), section 3.1: expected tokens per call by "
         f"its recursion, acceptance by rank {', '.join(f'{rate:g}' for rate in RATES)}",
     )
     nodes = [size.nodes for size in data.rows]
-    labels = style.plot_lines(
-        axes,
-        nodes,
-        [
-            ("best tree", [size.best for size in data.rows]),
-            ("binary tree", [size.binary for size in data.rows]),
-            (f"{SEQUENCES} chains", [size.sequences for size in data.rows]),
-            ("one chain", [size.single for size in data.rows]),
-        ],
-    )
+    lines = [
+        ("best tree", [size.best for size in data.rows]),
+        ("binary tree", [size.binary for size in data.rows]),
+        (f"{SEQUENCES} chains", [size.sequences for size in data.rows]),
+        ("one chain", [size.single for size in data.rows]),
+    ]
+    labels = style.plot_lines(axes, nodes, lines)
     style.octaves_on_x(axes, [2**octave for octave in range(8)])
     axes.set_xlim(1, SIZES[-1])
     style.name_axes(axes, x="drafted tokens per call (tree size)", y="tokens per call")

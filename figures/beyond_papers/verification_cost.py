@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from figures.drawing import style
 from figures.drawing.table import Table
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.cost import Cost
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 C = 0.05
 # What each token beyond the first adds to a target pass: t_p(n) = 1 + v·(n - 1).
@@ -37,22 +34,16 @@ class VerificationCost:
     naive: tuple[tuple[float, ...], ...]
 
     def table(self) -> Table:
+        by_slope = zip(self.slopes, self.gamma, self.speedup, self.naive, strict=True)
         return Table(
-            (
-                "alpha",
-                "verification_slope",
-                "optimal_gamma",
-                "improvement_factor",
-                "improvement_factor_at_theorem8_gamma",
-            ),
+            ("alpha", "verification_slope", "optimal_gamma", "improvement_factor",
+             "improvement_factor_at_theorem8_gamma"),
             tuple(
                 (alpha, slope, *values)
-                for slope, *rows in zip(
-                    self.slopes, self.gamma, self.speedup, self.naive, strict=True
-                )
+                for slope, *rows in by_slope
                 for alpha, *values in zip(self.alphas, *rows, strict=True)
             ),
-        )
+        )   # fmt: skip
 
 
 def compute() -> VerificationCost:
@@ -73,19 +64,11 @@ def compute() -> VerificationCost:
         gammas.append(best(cost))
         speedups.append(factors(cost, gammas[-1]))
         naive.append(factors(cost, free))
-    return VerificationCost(
-        alphas=tuple(alphas),
-        slopes=SLOPES,
-        gamma=tuple(gammas),
-        speedup=tuple(speedups),
-        naive=tuple(naive),
-    )
+    return VerificationCost(tuple(alphas), SLOPES, tuple(gammas), tuple(speedups), tuple(naive))
 
 
-def draw(data: VerificationCost) -> Figure:
+def draw(data: VerificationCost) -> style.Figure:
     """Returns the drawing: the best γ on the left, its speed-up on the right."""
-    from figures.drawing import style
-
     figure, (left, right) = style.canvas(
         "When verification is not free, draft less: the γ of Theorem 8 can lose where a shorter "
         "one gains",
@@ -110,25 +93,12 @@ def draw(data: VerificationCost) -> Figure:
     right.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
     right.minorticks_off()
     right.axhline(1, color=style.INK, linewidth=1)
-    right.annotate(
-        "dashed: the γ that Theorem 8 would choose",
-        (0.02, 0.04),
-        xycoords="axes fraction",
-        fontsize=style.TEXT_SIZE,
-        color=style.INK,
-    )
-    style.name_axes(
-        left,
-        x="acceptance rate α",
-        y="drafted tokens per block",
-        panel="best γ (v: what a token adds to a target pass)",
-    )
-    style.name_axes(
-        right,
-        x="acceptance rate α",
-        y="factor over standard decoding (log scale)",
-        panel="speed-up",
-    )
+    dashed = "dashed: the γ that Theorem 8 would choose"
+    style.note(right, dashed, (0.02, 0.04), within="axes fraction")
+    x, panel = "acceptance rate α", "best γ (v: what a token adds to a target pass)"
+    style.name_axes(left, x=x, y="drafted tokens per block", panel=panel)
+    y = "factor over standard decoding (log scale)"
+    style.name_axes(right, x=x, y=y, panel="speed-up")
     style.label_right(left, gammas)
     style.label_right(right, speedups)
     return figure

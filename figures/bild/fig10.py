@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from figures.bild.measured import measured
 from figures.bild.trade_off import TradeOff, panels, trade_off
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from figures.drawing import style
 
 SMALLEST, LARGEST = 3.0, 9.0   # marks, in points
 
@@ -24,10 +20,8 @@ def compute() -> TradeOff:
     return trade_off(ours, sweeps, decoders=("bild",))
 
 
-def draw(data: TradeOff) -> Figure:
+def draw(data: TradeOff) -> style.Figure:
     """Returns the drawing: larger marks are larger fallback thresholds."""
-    from figures.drawing import style
-
     figure, prepared = panels(
         data,
         title="Each curve a rollback threshold, each mark a fallback threshold",
@@ -45,20 +39,10 @@ def draw(data: TradeOff) -> Figure:
                 if row.rollback == threshold and row.fallback is not None
             )
             name = "no rollback" if threshold is None else f"rollback {threshold:g}"
-            axes.plot(
-                [latency for _, latency, _ in own],
-                [quality for _, _, quality in own],
-                color=colour,
-                linewidth=1.5,
-                label=name,
-            )
+            _, latencies, qualities = zip(*own, strict=True)
+            axes.plot(latencies, qualities, color=colour, linewidth=1.5, label=name)
             for fallback, latency, quality in own:
-                axes.plot(
-                    latency,
-                    quality,
-                    "o",
-                    color=colour,
-                    markersize=SMALLEST + step * fallbacks.index(fallback),
-                )
+                size = SMALLEST + step * fallbacks.index(fallback)
+                axes.plot(latency, quality, "o", color=colour, markersize=size)
     style.key(prepared[-1][0], anchor=(1.03, 0.0))
     return figure

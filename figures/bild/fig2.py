@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from figures.bild.measured import measured
 from figures.bild.trade_off import METRICS
+from figures.drawing import style
 from figures.drawing.table import Rows
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PUBLISHED_SHARE = 20
 """Per cent of tokens at which the small model "can retain the large model's quality" (3.1)."""
@@ -59,10 +56,8 @@ def compute() -> Fig2:
     )
 
 
-def draw(data: Fig2) -> Figure:
+def draw(data: Fig2) -> style.Figure:
     """Returns the drawing: a panel for each task."""
-    from figures.drawing import style
-
     tasks = list(dict.fromkeys(point.task for point in data.rows))
     figure, panels = style.canvas(
         "How much of the text the large model must write to reach its own quality",

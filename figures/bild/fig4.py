@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from figures.bild.measured import Sweep, measured
 from figures.bild.tables import PAPER, Printed
 from figures.bild.trade_off import aims, draw_rows, prepare
+from figures.drawing import style
 from figures.drawing.table import Rows
 from figures.published import published
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,28 +47,19 @@ def compute() -> Fig4:
         if sweep.sampling == "greedy":
             points += [
                 Point(
-                    "ours",
-                    f"{sweep.task}, {sweep.draft}",
-                    row.decoder,
-                    row.latency,
+                    "ours", f"{sweep.task}, {sweep.draft}", row.decoder, row.latency,
                     None if row.high is None else 1 / row.high,
-                    None if row.low is None else 1 / row.low,
-                    row.quality,
+                    None if row.low is None else 1 / row.low, row.quality,
                 )
                 for row in sweep.rows
             ]
-    drawn = tuple(
-        (sweep, ours.sweep(sweep.task, "aligned"))
-        for sweep in ours.sweeps
-        if sweep.is_plain
-    )
+    plain = (sweep for sweep in ours.sweeps if sweep.is_plain)
+    drawn = tuple((sweep, ours.sweep(sweep.task, "aligned")) for sweep in plain)
     return Fig4(tuple(points), drawn, ours.source)
 
 
-def draw(data: Fig4) -> Figure:
+def draw(data: Fig4) -> style.Figure:
     """Returns the drawing: the paper's IWSLT first, then a panel for each of our tasks."""
-    from figures.drawing import style
-
     columns = 1 + len(data.drawn)
     figure, panels = style.canvas(
         "Quality against latency: BiLD and speculative decoding",
@@ -89,16 +77,10 @@ def draw(data: Fig4) -> Figure:
     aims(paper, quality)
     paper.plot(1, quality, "X", color=style.INK, markersize=9)
     for draft, colour, mark in (("unaligned", style.GREEN, "o"), ("aligned", style.BLUE, "s")):
-        rows = [printed[f"{draft}, {loss}"] for loss in ("no loss", "1 point")]
-        paper.plot(
-            [row.latency for row in rows],
-            [row.quality for row in rows],
-            f"{mark}-",
-            color=colour,
-        )
-    style.name_axes(
-        paper, x="latency over the large model's", y="BLEU", panel="IWSLT, the paper"
-    )
+        first, second = (printed[f"{draft}, {loss}"] for loss in ("no loss", "1 point"))
+        latencies = [first.latency, second.latency]
+        paper.plot(latencies, [first.quality, second.quality], f"{mark}-", color=colour)
+    style.name_axes(paper, x="latency over the large model's", y="BLEU", panel="IWSLT, the paper")
     for axes, (sweep, aligned) in zip(panels[1:], data.drawn, strict=True):
         prepare(axes, sweep, panel=sweep.task)
         draw_rows(axes, sweep.of("bild"), name="BiLD, unaligned", colour=style.GREEN, mark="o")

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from figures.bild.measured import measured
 from figures.bild.trade_off import TradeOff, draw_rows, panels, trade_off
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from figures.drawing import style
 
 
 def ablation(decoder: str, rollback: float | None) -> str:
@@ -31,10 +27,8 @@ def compute() -> TradeOff:
     return trade_off(ours, sweeps, decoders=("bild", "window"))
 
 
-def draw(data: TradeOff) -> Figure:
+def draw(data: TradeOff) -> style.Figure:
     """Returns the drawing: a panel for each task."""
-    from figures.drawing import style
-
     figure, prepared = panels(
         data,
         title="What the fallback and the rollback are worth",

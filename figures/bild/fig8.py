@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from functools import partial
 
 from figures.bild.tables import Printed
+from figures.drawing import style
 from figures.drawing.table import Rows
 from figures.published import published
 from studies.bild.cost import (
@@ -15,9 +16,6 @@ from studies.bild.cost import (
     relative_memory_traffic,
     relative_operations,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Decoder parameters of T5-small and T5-large without embeddings, and their layers (Table 2).
 PARAMETER_RATIO = 25 / 402
@@ -72,10 +70,8 @@ def compute() -> Fig8:
         return expected_calls(fallback, rollback=rollback, max_draft=MAX_DRAFT)
 
     def intensity(fallback: float) -> float:
-        found = relative_intensity(
-            calls(fallback, 0.0), c_hat=PARAMETER_RATIO, bytes_ratio=PARAMETER_RATIO
-        )
-        return float(found)
+        ratios = {"c_hat": PARAMETER_RATIO, "bytes_ratio": PARAMETER_RATIO}
+        return float(relative_intensity(calls(fallback, 0.0), **ratios))
 
     def operations(rollback: float) -> float:
         return float(relative_operations(calls(fallback, rollback), c_hat=PARAMETER_RATIO))
@@ -105,10 +101,8 @@ def compute() -> Fig8:
     )
 
 
-def draw(data: Fig8) -> Figure:
+def draw(data: Fig8) -> style.Figure:
     """Returns the drawing: for each quantity a bar of ours beside the paper's."""
-    from figures.drawing import style
-
     figure, (axes,) = style.canvas(
         "Big Little Decoder moves a fifth of the bytes for a tenth more arithmetic",
         source="Kim et al. 2023 (BiLD), Figure 8, CNN/DailyMail, over vanilla inference = 1. "
@@ -117,7 +111,7 @@ def draw(data: Fig8) -> Figure:
         f"({data.rows[-1].published}× would take c = {data.implied_c:.2f})",
         width=7.6,
     )
-    half = 0.36
+    half, above = 0.36, partial(style.note, axes, offset=(0, 3), align="center baseline")
     for shift, name, colour, field in (
         (-half / 2, "paper", style.ORANGE, "published"),
         (half / 2, "cost model", style.BLUE, "ours"),
@@ -126,25 +120,10 @@ def draw(data: Fig8) -> Figure:
         heights = [getattr(bar, field) for bar in data.rows]
         axes.bar(places, heights, width=half * 0.94, color=colour, label=name)
         for place, height, bar in zip(places, heights, data.rows, strict=True):
-            axes.annotate(
-                f"≈ {height:g}" if bar.rounded and field == "published" else f"{height:.2f}",
-                (place, height),
-                xytext=(0, 3),
-                textcoords="offset points",
-                ha="center",
-                fontsize=style.TEXT_SIZE,
-                color=colour,
-            )
+            said = f"≈ {height:g}" if bar.rounded and field == "published" else f"{height:.2f}"
+            above(said, (place, height), colour=colour)
     axes.axhline(1, color=style.INK, linewidth=1)
-    axes.annotate(
-        "vanilla inference = 1",
-        (1, 1),
-        xytext=(0, 3),
-        textcoords="offset points",
-        ha="center",
-        fontsize=style.TEXT_SIZE - 1,
-        color=style.INK,
-    )
+    above("vanilla inference = 1", (1, 1), size=style.TEXT_SIZE - 1)
     axes.set_xticks(
         range(len(data.rows)), [bar.quantity + (" *" if bar.fitted else "") for bar in data.rows]
     )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-
-import msgspec
+from typing import Any
 
 from estimator.validation.file import parse_rows
 from studies.bild.swept import BildRow
@@ -110,47 +110,23 @@ class Measured:
         return f"ours: {self.machine}, {self.date}, figures/results/bild.json"
 
 
-class SweepFile(msgspec.Struct, frozen=True):
-    """A sweep as the file has it; rows as `validate --decoder bild --json` printed them."""
-
-    task: str
-    draft: str
-    sampling: str
-    metric: str
-    prompts: int
-    rows: list[dict[str, object]]
-
-    def read(self) -> Sweep:
-        """Returns the sweep, each row's quality by its metric."""
-        rows = tuple(
-            Row(
-                row.decoder,
-                row.fallback,
-                row.rollback,
-                row.most,
-                row.quality[self.metric],
-                row.measured,
-                row.measured_low,
-                row.measured_high,
-                row.fallback_percent,
-                row.rollback_percent,
-            )
-            for row in parse_rows(self.rows, BildRow, name="bild.json")
-        )
-        return Sweep(self.task, self.draft, self.sampling, self.metric, self.prompts, rows)
-
-
-class MeasuredFile(msgspec.Struct, frozen=True):
-    """The file."""
-
-    machine: str
-    date: str
-    sweeps: list[SweepFile]
-
-
 @cache
 def measured() -> Measured:
     """Returns what the file holds."""
     path = files("figures") / "results" / "bild.json"
-    held = msgspec.json.decode(path.read_bytes(), type=MeasuredFile)
-    return Measured(held.machine, held.date, tuple(sweep.read() for sweep in held.sweeps))
+    held = json.loads(path.read_text(encoding="utf-8"))
+    return Measured(held["machine"], held["date"], tuple(map(_sweep, held["sweeps"])))
+
+
+def _sweep(held: dict[str, Any]) -> Sweep:
+    """Returns a sweep, each row's quality by its metric."""
+    rows = tuple(
+        Row(
+            row.decoder, row.fallback, row.rollback, row.most, row.quality[held["metric"]],
+            row.measured, row.measured_low, row.measured_high, row.fallback_percent,
+            row.rollback_percent,
+        )
+        for row in parse_rows(held["rows"], BildRow, name="bild.json")
+    )   # fmt: skip
+    names = ("task", "draft", "sampling", "metric", "prompts")
+    return Sweep(**{name: held[name] for name in names}, rows=rows)

@@ -52,29 +52,16 @@ Method = tuple[str, Row | None]
 
 
 def lines_of(table: str, ours: Callable[[Sweep], Iterable[Method]]) -> list[Line]:
-    """Returns the lines that a table of the paper prints, then ours of every sweep.
-
-    Args:
-      table: name of the file of the paper's numbers.
-      ours: returns a sweep's methods; none where the table is of other sweeps.
-    """
+    """Returns the lines that a table of the paper prints, then ours: every sweep's methods."""
     printed = [
         Line(
-            PAPER,
-            line.dataset,
-            line.method,
-            line.quality,
-            line.speedup,
-            fallback_percent=line.fallback_percent,
-            rollback_percent=line.rollback_percent,
+            PAPER, line.dataset, line.method, line.quality, line.speedup, None, None,
+            line.fallback_percent, line.rollback_percent,
         )
         for line in published(table, Printed)
-    ]
-    own = [
-        measured_line(sweep, method, row)
-        for sweep in measured().sweeps
-        for method, row in ours(sweep)
-    ]
+    ]   # fmt: skip
+    sweeps = measured().sweeps
+    own = [measured_line(sweep, *method) for sweep in sweeps for method in ours(sweep)]
     return [*printed, *own]
 
 
@@ -83,17 +70,9 @@ def measured_line(sweep: Sweep, method: str, row: Row | None) -> Line:
     if row is None:
         return Line(OURS, sweep.task, method, None, None)
     return Line(
-        OURS,
-        sweep.task,
-        method,
-        row.quality,
-        row.speedup,
-        row.low,
-        row.high,
-        row.large_percent,
-        row.rollback_percent,
-        setting_of(row),
-    )
+        OURS, sweep.task, method, row.quality, row.speedup, row.low, row.high, row.large_percent,
+        row.rollback_percent, setting_of(row),
+    )   # fmt: skip
 
 
 def setting_of(row: Row) -> str:
@@ -153,11 +132,8 @@ def by_nucleus(sweep: Sweep) -> list[Method]:
 
 
 def lay_lines(lines: Sequence[Line], *, percentages: bool = False) -> Layout:
-    """Returns cells with a row for each data set and a column for each method.
-
-    Args:
-      lines: at least one.
-      percentages: whether cells tell fallback and rollback, too.
+    """Returns a row for each data set and a column for each method, with Table 4's percentages or
+    not.
     """
     datasets = dict.fromkeys((line.whose, line.dataset) for line in lines)
     methods = list(dict.fromkeys(line.method for line in lines))
@@ -170,9 +146,7 @@ def lay_lines(lines: Sequence[Line], *, percentages: bool = False) -> Layout:
         for whose, dataset in datasets
     )
     columns = ("", *methods)
-    widths = tuple(
-        3.0 + max(map(len, column)) for column in zip(columns, *cells, strict=True)
-    )
+    widths = tuple(3.0 + max(map(len, column)) for column in zip(columns, *cells, strict=True))
     width, height = max(7.2, 0.082 * sum(widths)), 1.2 + 0.33 * (len(cells) + 1)
     return Layout(columns, cells, widths, width, height)
 

@@ -4,20 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from figures.bild.measured import Measured, Row, Sweep
+from figures.drawing import style
 from figures.drawing.table import Rows
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-METRICS = {
-    "bleu": "BLEU",
-    "agreement": "agreement with the large model, %",
-    "rouge_l": "ROUGE-L",
-}
+METRICS = {"bleu": "BLEU", "agreement": "agreement with the large model, %", "rouge_l": "ROUGE-L"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +44,8 @@ def trade_off(ours: Measured, sweeps: Sequence[Sweep], *, decoders: Sequence[str
     return TradeOff(
         rows=tuple(
             Point(
-                sweep.task,
-                sweep.draft,
-                row.decoder,
-                row.fallback,
-                row.rollback,
-                row.most,
-                row.latency,
-                row.quality,
+                sweep.task, sweep.draft, row.decoder, row.fallback, row.rollback, row.most,
+                row.latency, row.quality,
             )
             for sweep in sweeps
             for decoder in decoders
@@ -72,10 +58,8 @@ def trade_off(ours: Measured, sweeps: Sequence[Sweep], *, decoders: Sequence[str
 
 def panels(
     data: TradeOff, *, title: str, source: str
-) -> tuple[Figure, list[tuple[Axes, Sweep]]]:
+) -> tuple[style.Figure, list[tuple[style.Axes, Sweep]]]:
     """Returns a canvas with a prepared panel for each sweep."""
-    from figures.drawing import style
-
     figure, axes = style.canvas(
         title,
         source=f"{source}; lines: the large model's quality and one point below; {data.source}",
@@ -103,45 +87,29 @@ def front(rows: Sequence[Row]) -> list[Row]:
     return sorted(kept, key=lambda row: row.latency)
 
 
-def aims(axes: Axes, quality: float) -> None:
+def aims(axes: style.Axes, quality: float) -> None:
     """Draws the large model's quality and one point below."""
-    from figures.drawing import style
-
     for height, dashes in ((quality, "-"), (quality - 1, ":")):
         axes.axhline(height, color=style.GREY, linewidth=1, linestyle=dashes)
 
 
-def prepare(axes: Axes, sweep: Sweep, *, panel: str) -> None:
+def prepare(axes: style.Axes, sweep: Sweep, *, panel: str) -> None:
     """Draws the large model's mark, its quality and one point below, and names the axes."""
-    from figures.drawing import style
-
     quality = sweep.large.quality
     aims(axes, quality)
     axes.plot(1, quality, "X", color=style.INK, markersize=9, label="large model alone", zorder=3)
-    style.name_axes(
-        axes,
-        x="seconds per token over the large model's",
-        y=METRICS[sweep.metric],
-        panel=f"{panel} ({sweep.prompts} prompts)",
-    )
+    x, heading = "seconds per token over the large model's", f"{panel} ({sweep.prompts} prompts)"
+    style.name_axes(axes, x=x, y=METRICS[sweep.metric], panel=heading)
 
 
 def draw_rows(
-    axes: Axes, rows: Sequence[Row], *, name: str, colour: str, mark: str
+    axes: style.Axes, rows: Sequence[Row], *, name: str, colour: str, mark: str
 ) -> None:
     """Draws rows as marks, a line along their front."""
-    best = front(rows)
-    axes.plot(
-        [row.latency for row in best],
-        [row.quality for row in best],
-        color=colour,
-        linewidth=1.8,
-    )
-    axes.plot(
-        [row.latency for row in rows],
-        [row.quality for row in rows],
-        mark,
-        color=colour,
-        markersize=5.5,
-        label=name,
-    )
+    best, every = ([(row.latency, row.quality) for row in each] for each in (front(rows), rows))
+    axes.plot(*_columns(best), color=colour, linewidth=1.8)
+    axes.plot(*_columns(every), mark, color=colour, markersize=5.5, label=name)
+
+
+def _columns(points: list[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    return [x for x, _ in points], [y for _, y in points]

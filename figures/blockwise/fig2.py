@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from figures.blockwise.measured import PAPER, analysis, said
+from figures.drawing import style
 from figures.drawing.table import Rows
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +41,8 @@ def compute() -> Histograms:
     )
 
 
-def draw(data: Histograms) -> Figure:
+def draw(data: Histograms) -> style.Figure:
     """Returns the drawing: a panel for each head."""
-    from figures.drawing import style
-
     heads = len(data.means)
     figure, panels = style.canvas(
         f"The model's own head is unsure by {data.means[0]:.1f} nats in the mean, the next by "
@@ -62,13 +57,8 @@ def draw(data: Histograms) -> Figure:
     top = 1.1 * max(row.share for row in data.rows if row.head > 1)
     for head, axes in enumerate(panels[:heads], start=1):
         rows = [row for row in data.rows if row.head == head]
-        axes.bar(
-            [row.entropy for row in rows],
-            [row.share for row in rows],
-            width=data.bin,
-            align="edge",
-            color=style.BLUE,
-        )
+        entropies, shares = [row.entropy for row in rows], [row.share for row in rows]
+        axes.bar(entropies, shares, width=data.bin, align="edge", color=style.BLUE)
         axes.axvline(data.means[head - 1], color=style.VERMILION, linewidth=1.5)
         axes.set_ylim(0, max(top, 1.1 * max(row.share for row in rows) if head == 1 else 0))
         style.name_axes(

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from figures.blockwise.measured import PAPER, analysis, said
+from figures.drawing import style
 from figures.drawing.table import Rows
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 PUBLISHED_R = 0.77   # over data sets, section 6.2
 
@@ -39,15 +36,11 @@ def compute() -> Fig3:
     return Fig3(tuple(Text(*pair) for pair in pairs), found.value, found.low, found.high)
 
 
-def draw(data: Fig3) -> Figure:
+def draw(data: Fig3) -> style.Figure:
     """Returns the drawing: a point for each text."""
-    from figures.drawing import style
-
-    ours = (
-        "none: nothing varies"
-        if data.r is None
-        else f"{data.r:.2f} [{data.low:.2f}, {data.high:.2f}]"
-    )
+    ours = "none: nothing varies"
+    if data.r is not None:
+        ours = f"{data.r:.2f} [{data.low:.2f}, {data.high:.2f}]"
     figure, (axes,) = style.canvas(
         f"Block efficiency and h_max: correlation {ours} over our texts, {PUBLISHED_R} over the "
         "paper's data sets",
@@ -59,9 +52,7 @@ def draw(data: Fig3) -> Figure:
     for row in data.rows:
         columns.setdefault(row.h_max, []).append(row.block_efficiency)
     for h_max, values in columns.items():
-        places = [
-            h_max + 0.5 * ((place + 0.5) / len(values) - 0.5) for place in range(len(values))
-        ]
+        places = [h_max + 0.5 * ((n + 0.5) / len(values) - 0.5) for n in range(len(values))]
         axes.plot(places, sorted(values), "o", color=style.BLUE, markersize=4, alpha=0.7)
         mean = sum(values) / len(values)
         axes.plot([h_max - 0.35, h_max + 0.35], [mean, mean], color=style.VERMILION, linewidth=2)

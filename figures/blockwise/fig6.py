@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from figures.blockwise.measured import OURS, PAPER, analysis, said
+from figures.drawing import style
 from figures.drawing.table import Rows
 from figures.published import published_grid
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,22 +36,16 @@ def compute() -> Rows[Oracle]:
     ours = analysis().oracle
     rows += [
         Oracle(
-            OURS,
-            way.k or 1,
-            way.block_efficiency,
-            way.block_efficiency / ours[0].block_efficiency,
-            way.low,
-            way.high,
+            OURS, way.k or 1, way.block_efficiency,
+            way.block_efficiency / ours[0].block_efficiency, way.low, way.high,
         )
         for way in ours
-    ]
+    ]   # fmt: skip
     return Rows(tuple(rows))
 
 
-def draw(data: Rows[Oracle]) -> Figure:
+def draw(data: Rows[Oracle]) -> style.Figure:
     """Returns the drawing: our curve with its intervals, the paper's points."""
-    from figures.drawing import style
-
     ours = [row for row in data.rows if row.dataset == OURS]
     figure, (axes,) = style.canvas(
         f"The best path among {ours[-1].k} arcs a head has {ours[-1].relative:.2f} times the block "
@@ -68,25 +59,16 @@ def draw(data: Rows[Oracle]) -> Figure:
     colours = (*style.CYCLE[:-1], style.GREY, style.INK)
     for dataset, colour in zip(names, colours, strict=True):
         rows = [row for row in data.rows if row.dataset == dataset]
-        own = dataset == OURS
+        places, reached = [row.k for row in rows], [row.block_efficiency for row in rows]
+        width, dashes = (2.5, "-") if dataset == OURS else (1, ":")
         axes.plot(
-            [row.k for row in rows],
-            [row.block_efficiency for row in rows],
-            marker="o",
-            markersize=4,
-            color=colour,
-            linewidth=2.5 if own else 1,
-            linestyle="-" if own else ":",
-        )
-        if own:
-            axes.fill_between(
-                [row.k for row in rows],
-                [row.low or row.block_efficiency for row in rows],
-                [row.high or row.block_efficiency for row in rows],
-                color=colour,
-                alpha=0.15,
-                linewidth=0,
-            )
+            places, reached, marker="o", markersize=4, color=colour, linewidth=width,
+            linestyle=dashes,
+        )   # fmt: skip
+        if dataset == OURS:
+            low = [row.low or row.block_efficiency for row in rows]
+            high = [row.high or row.block_efficiency for row in rows]
+            axes.fill_between(places, low, high, color=colour, alpha=0.15, linewidth=0)
         labels.append((rows[-1].block_efficiency, dataset, colour))
     style.octaves_on_x(axes, [1, 2, 4, 8, 16])
     axes.set_ylim(bottom=1)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from figures.blockwise.measured import OURS, PAPER, analysis, said
+from figures.drawing import style
 from figures.drawing.table import Rows
 from figures.published import published_grid
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 WAYS = ("parallel base", "parallel 4-gram")
 
@@ -42,10 +39,8 @@ def compute() -> Rows[Parallel]:
     return Rows(tuple(rows))
 
 
-def draw(data: Rows[Parallel]) -> Figure:
+def draw(data: Rows[Parallel]) -> style.Figure:
     """Returns the drawing: a panel for each data set, ours first."""
-    from figures.drawing import style
-
     names = list(dict.fromkeys(row.dataset for row in data.rows))
     datasets = [names[-1], *names[:-1]]
     ours = {row.way: row for row in data.rows if row.dataset == OURS and row.p == 16}
@@ -62,14 +57,9 @@ def draw(data: Rows[Parallel]) -> Figure:
         for way, (mark, colour) in zip(WAYS, style.marks(), strict=False):
             rows = [row for row in data.rows if (row.dataset, row.way) == (dataset, way)]
             axes.plot(
-                [row.p for row in rows],
-                [row.block_efficiency for row in rows],
-                marker=mark,
-                markersize=5,
-                color=colour,
-                linestyle="-" if dataset == OURS else ":",
-                label=way,
-            )
+                [row.p for row in rows], [row.block_efficiency for row in rows], marker=mark,
+                markersize=5, color=colour, linestyle="-" if dataset == OURS else ":", label=way,
+            )   # fmt: skip
             style.intervals(axes, ((row.p, row.low, row.high) for row in rows), colour)
         style.octaves_on_x(axes, [1, 2, 4, 8, 16])
         axes.margins(y=0.25 if dataset == OURS else 0.1)

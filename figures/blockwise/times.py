@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-from figures.blockwise.measured import latencies
+from figures.blockwise.measured import PAPER, latencies
+from figures.drawing import style
 from figures.drawing.table import Rows
 from figures.published import published
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +38,27 @@ class Latency:
     high: float | None
 
 
-def times(table: str) -> Rows[Latency]:
-    """Returns the times that a table of the paper prints, then ours of the same lattices."""
-    printed = published(table, Printed)
-    sizes = {(row.steps, row.arcs, row.paths) for row in printed}
-    paper = [
-        Latency("paper", "4-gram", row.steps, row.arcs, row.paths, row.ms, None, None)
-        for row in printed
-    ]
-    ours = [
-        Latency(
-            "ours", f"{row.order}-gram", row.steps, row.arcs, row.paths, row.ms, row.low, row.high
-        )
-        for row in latencies().rows
-        if (row.steps, row.arcs, row.paths) in sizes
-    ]
-    return Rows((*paper, *sorted(ours, key=lambda row: (row.ngram, row.steps, row.paths))))
+@dataclass(frozen=True, slots=True)
+class TimesTable:
+    """One of the two tables, by name, and how it is drawn."""
+
+    name: str
+    draw: Callable[[Rows[Latency]], style.Figure]
+
+    def compute(self) -> Rows[Latency]:
+        """Returns the times that the table prints, then ours of the same lattices."""
+        printed = published(self.name, Printed)
+        sizes = {(row.steps, row.arcs, row.paths) for row in printed}
+        paper = [
+            Latency("paper", "4-gram", row.steps, row.arcs, row.paths, row.ms, None, None)
+            for row in printed
+        ]
+        ours = [
+            Latency("ours", f"{row.order}-gram", *size, row.ms, row.low, row.high)
+            for row in latencies().rows
+            if (size := (row.steps, row.arcs, row.paths)) in sizes
+        ]
+        return Rows((*paper, *sorted(ours, key=lambda row: (row.ngram, row.steps, row.paths))))
 
 
 def how() -> str:
@@ -76,16 +78,11 @@ def own_of(rows: Sequence[Latency]) -> str:
     return ", ".join(f"{row.ms:.1f} ms with a {row.ngram}" for row in rows if row.source == "ours")
 
 
-def draw_times(axes: Axes, rows: Sequence[Latency], *, along: str) -> list[tuple[str, str]]:
+def draw_times(axes: style.Axes, rows: Sequence[Latency], *, along: str) -> list[tuple[str, str]]:
     """Draws a line for the paper and one for each of our n-grams, and returns which these are.
 
-    Args:
-      axes: to draw on.
-      rows: of one panel.
-      along: field of the horizontal axis, "paths" or "arcs".
+    along: field of the horizontal axis, "paths" or "arcs".
     """
-    from figures.drawing import style
-
     lines = list(dict.fromkeys((row.source, row.ngram) for row in rows))
     for (source, ngram), (mark, colour) in zip(lines, style.marks(), strict=False):
         own = [row for row in rows if (row.source, row.ngram) == (source, ngram)]
@@ -97,3 +94,41 @@ def draw_times(axes: Axes, rows: Sequence[Latency], *, along: str) -> list[tuple
         style.intervals(axes, ends, colour)
     style.octaves_on_x(axes, sorted({getattr(row, along) for row in rows}))
     return lines
+
+
+def draw_by_paths(data: Rows[Latency]) -> style.Figure:
+    """Returns the drawing: a line for the paper and one for each of our n-grams."""
+    figure, (axes,) = style.canvas(
+        "The 16 best of 4.3 billion paths: "
+        f"{own_of([row for row in data.rows if row.paths == 16])}, in numpy",
+        source=f"{PAPER}, Table 12: 8 steps of 16 arcs, a 4-gram of 100 M n-grams, in OpenFST. "
+        f"{how()}",
+    )
+    lines = draw_times(axes, data.rows, along="paths")
+    axes.set_ylim(bottom=0)
+    style.name_axes(axes, x="paths found", y="milliseconds for a lattice")
+    style.key(axes, anchor=(0.0, 1.01), columns=len(lines))
+    return figure
+
+
+def draw_by_size(data: Rows[Latency]) -> style.Figure:
+    """Returns the drawing: a panel for each number of steps."""
+    depths = sorted({row.steps for row in data.rows})
+    figure, panels = style.canvas(
+        "The best path of 16 steps of 16 arcs: "
+        f"{own_of([row for row in data.rows if row.steps == row.arcs == 16])}",
+        source=f"{PAPER}, Table 13: a 4-gram of 100 M n-grams, OpenFST. {how()}",
+        columns=len(depths),
+        width=9.6,
+        height=4.2,
+    )
+    top = 1.05 * max(row.ms if row.high is None else row.high for row in data.rows)
+    for steps, axes in zip(depths, panels, strict=True):
+        draw_times(axes, [row for row in data.rows if row.steps == steps], along="arcs")
+        axes.set_ylim(0, top)
+        style.name_axes(
+            axes, x="arcs at each step", y="milliseconds" if steps == depths[0] else "",
+            panel=f"{steps} steps",
+        )  # fmt: skip
+    style.key(panels[0], anchor=(0.02, 0.72))
+    return figure

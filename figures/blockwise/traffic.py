@@ -48,12 +48,9 @@ class Moving:
         """
         weights = parameter_bytes_per_token(self.weights, block_efficiency=self.block_efficiency)
         cache = cache_bytes_per_token(
-            self.cache,
-            context=contexts,
-            drafts=self.drafts,
-            heads=self.heads,
+            self.cache, context=contexts, drafts=self.drafts, heads=self.heads,
             block_efficiency=self.block_efficiency,
-        )
+        )   # fmt: skip
         return [float(weights), *cache.tolist()]
 
 
@@ -90,18 +87,12 @@ def table11() -> list[Traffic]:
     rows = []
     for method, printed in published_grid("blockwise-table11").items():
         drafts, rescorer, efficiency, *numbers = (value or 0.0 for value in printed.values())
-        moving = Moving(
-            int(drafts),
-            HEADS,
-            efficiency,
-            TARGET_PARAMETERS + rescorer * RESCORER_PARAMETERS,
-            TARGET_CACHE + rescorer * RESCORER_CACHE,
-        )
+        weights = TARGET_PARAMETERS + rescorer * RESCORER_PARAMETERS
+        cache = TARGET_CACHE + rescorer * RESCORER_CACHE
+        moved = Moving(int(drafts), HEADS, efficiency, weights, cache).bytes_per_token(CONTEXTS)
         rows += [
             Traffic(method, context, 1e-9 * value, number)
-            for context, value, number in zip(
-                (None, *CONTEXTS), moving.bytes_per_token(CONTEXTS), numbers, strict=True
-            )
+            for context, value, number in zip((None, *CONTEXTS), moved, numbers, strict=True)
         ]
     return rows
 
@@ -134,11 +125,8 @@ def own_traffic() -> list[OwnTraffic]:
     """Returns every cell from the measured block efficiencies and the sizes of the models."""
     ours = analysis()
     sizes = ours.setup.sizes
-    ways = {
-        "autoregressive": Moving(
-            0, ours.heads, 1.0, BYTES * sizes.target, BYTES * sizes.target_cache
-        )
-    }
+    alone = Moving(0, ours.heads, 1.0, BYTES * sizes.target, BYTES * sizes.target_cache)
+    ways = {"autoregressive": alone}
     for way in ("base", "4-gram", "neural", "parallel base", "parallel 4-gram"):
         rescored = way == "neural"
         ways[way] = Moving(
@@ -148,12 +136,11 @@ def own_traffic() -> list[OwnTraffic]:
             BYTES * (sizes.target + sizes.heads + rescored * sizes.neural),
             BYTES * (sizes.target_cache + rescored * sizes.neural_cache),
         )
+    contexts = (None, *OUR_CONTEXTS)
     return [
         OwnTraffic(way, moving.block_efficiency, context, 1e-6 * value)
         for way, moving in ways.items()
-        for context, value in zip(
-            (None, *OUR_CONTEXTS), moving.bytes_per_token(OUR_CONTEXTS), strict=True
-        )
+        for context, value in zip(contexts, moving.bytes_per_token(OUR_CONTEXTS), strict=True)
     ]
 
 

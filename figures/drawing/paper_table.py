@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from figures.drawing import style
 from figures.drawing.table import Rows
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +56,8 @@ class PaperTable:
         title = self.title if isinstance(self.title, str) else self.title(records)
         return PaperRows(records, self.lay(records), title, self.source())
 
-    def draw(self, data: PaperRows) -> Figure:
+    def draw(self, data: PaperRows) -> style.Figure:
         """Returns the drawing: rules above and below, marked cells bold and in vermilion."""
-        from figures.drawing import style
-
         laid = data.layout
         figure, (axes,) = style.canvas(
             data.title, source=data.source, width=laid.width, height=laid.height

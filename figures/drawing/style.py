@@ -5,11 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
+from typing import TYPE_CHECKING
 
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
-from matplotlib.layout_engine import ConstrainedLayoutEngine
-from matplotlib.ticker import MaxNLocator, MultipleLocator
+if TYPE_CHECKING:   # numbers need no matplotlib: it is imported where something is drawn
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
 
 # Okabe & Ito 2008: told apart by people with any of the common colour-vision deficiencies. Their
 # yellow is left out, being too light for lines and text.
@@ -42,29 +42,19 @@ def canvas(
 ) -> tuple[Figure, list[Axes]]:
     """Returns a new figure and its axes, row by row, the title on top and the source below.
 
-    Args:
-      title: what the figure shows, in a sentence; wrapped to the width.
-      source: where the figure is from, in small print; wrapped to the width.
-      columns: panels side by side.
-      rows: panels on top of each other.
-      width: inches.
-      height: inches.
-      sharex: whether panels on top of each other share the horizontal axis.
+    Title and source are wrapped to the width; width and height are in inches; with sharex panels on
+    top of each other share the horizontal axis.
     """
+    from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
+
     figure = Figure(
         figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08)
     )
-    figure.suptitle(
-        _wrap(title, width * 10.5),
-        x=0.012,
-        ha="left",
-        fontsize=11,
-        fontweight="bold",
-        color=INK,
-    )
-    figure.supxlabel(
-        _wrap(source, width * 15.5), x=0.012, ha="left", fontsize=8.5, color=SMALL_PRINT
-    )
+    left = {"x": 0.012, "ha": "left"}
+    heading = _wrap(title, width * 10.5)
+    figure.suptitle(heading, **left, fontsize=11, fontweight="bold", color=INK)
+    figure.supxlabel(_wrap(source, width * 15.5), **left, fontsize=8.5, color=SMALL_PRINT)
     grid = figure.subplots(rows, columns, squeeze=False, sharex=sharex)
     panels = [panel for row in grid for panel in row]
     for panel in panels:
@@ -108,22 +98,47 @@ def marks() -> Iterator[tuple[str, str]]:
     return zip(cycle(MARKS), cycle(CYCLE), strict=False)
 
 
+def note(
+    axes: Axes,
+    text: str,
+    at: tuple[float, float],
+    *,
+    within: str | tuple[str, str] = "data",
+    offset: tuple[float, float] = (0, 0),
+    align: str = "left baseline",
+    colour: str = INK,
+    size: float = TEXT_SIZE,
+) -> None:
+    """Writes a remark.
+
+    at: where, in the coordinates `within`, as matplotlib names them; offset: points from there;
+    align: what of the text stands there.
+    """
+    horizontal, vertical = align.split()
+    axes.annotate(
+        text, at, xycoords=within, xytext=offset, textcoords="offset points", ha=horizontal,
+        va=vertical, color=colour, fontsize=size,
+    )   # fmt: skip
+
+
 def tenths_on_x(axes: Axes) -> None:
     """Puts ticks of the horizontal axis at tenths, so that one that ends at 0.95 shows its end."""
+    from matplotlib.ticker import MultipleLocator
+
     axes.xaxis.set_major_locator(MultipleLocator(0.1))
 
 
 def count_on_y(axes: Axes) -> None:
     """Puts ticks of the vertical axis at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
     axes.yaxis.set_major_locator(MaxNLocator(integer=True))
 
 
 def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
-    """Writes labels beside the right edge at given heights, moved apart where they would touch.
+    """Writes labels beside the right edge of axes with limits, moved apart where they would touch.
 
-    Args:
-      axes: with its limits set.
-      labels: (height in data units, text, colour) for each.
+    labels: (height in data units, text, colour) for each.
     """
     points = [
         (axes.transAxes.inverted().transform(axes.transData.transform((1.0, y)))[1], text, colour)
@@ -133,15 +148,8 @@ def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
     gap = _LINE_INCHES * axes.figure.dpi / axes.bbox.height
     heights = _spread([float(point[0]) for point in points], gap=gap)
     for (_, text, colour), height in zip(points, heights, strict=True):
-        axes.annotate(
-            text,
-            (1.015, height),
-            xycoords="axes fraction",
-            color=colour,
-            fontsize=TEXT_SIZE,
-            va="center",
-            annotation_clip=False,
-        )
+        place = (1.015, height)
+        note(axes, text, place, within="axes fraction", align="left center", colour=colour)
 
 
 def _spread(heights: list[float], *, gap: float) -> list[float]:
@@ -172,23 +180,12 @@ def _middle(group: list[float]) -> float:
 def key(axes: Axes, *, anchor: tuple[float, float], columns: int = 1) -> None:
     """Writes a small frameless legend, for marks that cannot be labelled where they stand.
 
-    Args:
-      axes: with its marks drawn and named.
-      anchor: the legend's lower left corner as fractions of the axes; above 1 is outside.
-      columns: entries side by side.
+    anchor: its lower left corner as fractions of the axes; above 1 is outside.
     """
-    handles, labels = axes.get_legend_handles_labels()
     axes.legend(
-        handles,
-        labels,
-        frameon=False,
-        fontsize=TEXT_SIZE - 0.5,
-        labelcolor=INK,
-        loc="lower left",
-        bbox_to_anchor=anchor,
-        ncols=columns,
-        borderaxespad=0.0,
-    )
+        frameon=False, fontsize=TEXT_SIZE - 0.5, labelcolor=INK, loc="lower left",
+        bbox_to_anchor=anchor, ncols=columns, borderaxespad=0.0,
+    )   # fmt: skip
 
 
 def octaves_on_x(axes: Axes, ticks: Sequence[int]) -> None:

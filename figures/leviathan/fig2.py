@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from figures.drawing import style
 from figures.drawing.table import Curves, curves
 from simulator.acceptance.tokens import expected_tokens
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 GAMMAS = (1, 3, 5, 7, 10)
 
@@ -21,10 +17,8 @@ def compute() -> Curves:
     return curves("alpha", alphas, {f"gamma_{g}": expected_tokens(alphas, g) for g in GAMMAS})
 
 
-def draw(data: Curves) -> Figure:
+def draw(data: Curves) -> style.Figure:
     """Returns the drawing: one line for each γ, labelled with the γ + 1 tokens it tends to."""
-    from figures.drawing import style
-
     figure, (axes,) = style.canvas(
         "Tokens per target call rise with α and are capped at γ + 1",
         source="Leviathan et al. 2023, Figure 2 and Eq. 1",

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from figures.drawing import style
 from figures.drawing.table import Curves, curves
 from simulator.choice.optimum import optimal_gamma
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 COSTS = (0.0, 0.01, 0.02, 0.05, 0.1)
 MAX_GAMMA = 64
@@ -31,30 +27,20 @@ def compute() -> Curves:
     return curves("alpha", alphas, best)
 
 
-def draw(data: Curves) -> Figure:
+def draw(data: Curves) -> style.Figure:
     """Returns the drawing: one staircase for each c."""
-    from figures.drawing import style
-
     figure, (axes,) = style.canvas(
         "The better and the cheaper the draft, the more tokens it should draft",
         source="Leviathan et al. 2023, Figure 3: γ maximising Theorem 8",
     )
-    lines = [
-        (f"c = {cost:g}", row)
-        for cost, row in zip(COSTS, data.lines, strict=True)
-        if cost > 0
-    ]
+    named = zip(COSTS, data.lines, strict=True)
+    lines = [(f"c = {cost:g}", row) for cost, row in named if cost > 0]
     labels = style.plot_lines(axes, data.x, lines)
     axes.set_xlim(0, data.x[-1])
     style.tenths_on_x(axes)
     axes.set_ylim(0, 1.15 * max(row[-1] for _, row in lines))
-    axes.annotate(
-        "c = 0: no γ is too large,\nwhatever α > 0",
-        (0.03, 0.88),
-        xycoords="axes fraction",
-        color=style.INK,
-        fontsize=style.TEXT_SIZE,
-    )
+    no_limit = "c = 0: no γ is too large,\nwhatever α > 0"
+    style.note(axes, no_limit, (0.03, 0.88), within="axes fraction")
     style.count_on_y(axes)
     style.name_axes(axes, x="acceptance rate α", y="optimal γ (drafted tokens per block)")
     style.label_right(axes, labels)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from figures.drawing import style
 from figures.drawing.table import Curves, curves
 from simulator.choice.walltime import improvement_factor, operations_factor
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 GAMMAS = (1, 3, 5, 7, 10)
 
@@ -23,10 +19,8 @@ def compute() -> Curves:
     return curves("alpha", alphas, speed | operations)
 
 
-def draw(data: Curves) -> Figure:
+def draw(data: Curves) -> style.Figure:
     """Returns the drawing: speed-up on the left, operations on the right."""
-    from figures.drawing import style
-
     figure, (left, right) = style.canvas(
         "Speculation trades arithmetic for time: the lower α, the more operations for less speed",
         source="Leviathan et al. 2023, Figure 4: Theorems 8 and 10 at c = ĉ = 0",
@@ -45,12 +39,5 @@ def draw(data: Curves) -> Figure:
         axes.set_ylim(0, max(GAMMAS) + 2.2)
     style.label_right(left, speed)
     for (name, row), colour in zip(operations, colours, strict=True):
-        right.annotate(
-            name,
-            (0.0, row[0]),
-            xytext=(4, 4),
-            textcoords="offset points",
-            color=colour,
-            fontsize=style.TEXT_SIZE,
-        )
+        style.note(right, name, (0.0, row[0]), offset=(4, 4), colour=colour)
     return figure

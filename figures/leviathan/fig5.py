@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from figures.drawing import style
 from figures.drawing.table import Table
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 # Chosen to look at; the paper's figure states no numbers either. One target call is the unit.
 ALPHA = 0.8
@@ -100,10 +97,8 @@ def _trace(gamma: int, accepted: NDArray[np.bool_]) -> Trace:
     return Trace(gamma, tuple(calls))
 
 
-def draw(data: Fig5) -> Figure:
+def draw(data: Fig5) -> style.Figure:
     """Returns the drawing: one row of blocks for each trace."""
-    from figures.drawing import style
-
     figure, (axes,) = style.canvas(
         f"Decoding the same {data.tokens} tokens: cheap drafts in place of target calls",
         source=f"Leviathan et al. 2023, Figure 5, for a draft with α = {data.alpha:g} and "
@@ -121,25 +116,13 @@ def draw(data: Fig5) -> Figure:
     for row, trace in enumerate(data.traces):
         for call in trace.calls:
             axes.barh(
-                row,
-                call.duration,
-                left=call.start,
-                height=0.55,
-                color=colours[call.kind],
-                edgecolor="white",
-                linewidth=0.3 if call.kind == "draft" else 0.8,
+                row, call.duration, left=call.start, height=0.55, color=colours[call.kind],
+                edgecolor="white", linewidth=0.3 if call.kind == "draft" else 0.8,
                 label=None if call.kind in named else call.kind,
-            )
+            )   # fmt: skip
             named.add(call.kind)
-        axes.annotate(
-            f"{trace.target_calls} target calls",
-            (trace.end, row),
-            xytext=(6, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=style.TEXT_SIZE,
-            color=style.INK,
-        )
+        told = f"{trace.target_calls} target calls"
+        style.note(axes, told, (trace.end, row), offset=(6, 0), align="left center")
     axes.set_yticks(
         range(len(data.traces)),
         [f"γ = {trace.gamma}" if trace.gamma else "standard" for trace in data.traces],

@@ -26,15 +26,11 @@ def factors() -> list[Factors]:
     """Returns the six rows."""
     return [
         Factors(
-            row.alpha,
-            row.gamma,
-            float(operations_factor(row.alpha, row.gamma, 0.0)),
-            float(improvement_factor(row.alpha, row.gamma, 0.0)),
-            row.operations,
-            row.speed,
+            row.alpha, row.gamma, float(operations_factor(row.alpha, row.gamma, 0.0)),
+            float(improvement_factor(row.alpha, row.gamma, 0.0)), row.operations, row.speed,
         )
         for row in published("leviathan-table1", LeviathanTable1)
-    ]
+    ]   # fmt: skip
 
 
 def lay_factors(rows: Sequence[Factors]) -> Layout:

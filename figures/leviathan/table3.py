@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from estimator.validation.file import Validated
+from figures.drawing import style
 from figures.drawing.short_name import short_name
 from figures.drawing.table import Rows
 from figures.published import LeviathanTable3, published
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
@@ -42,16 +40,11 @@ def compute(results: Validated | None = None) -> Table3:
         if row.alpha is not None:
             entry = Acceptance("measured", "ours", row.draft, row.temperature, row.alpha)
             measured.setdefault((row.draft, row.temperature), entry)
-    return Table3(
-        rows=(*rows, *measured.values()),
-        results=None if results is None else results.name,
-    )
+    return Table3((*rows, *measured.values()), None if results is None else results.name)
 
 
-def draw(data: Table3) -> Figure:
+def draw(data: Table3) -> style.Figure:
     """Returns the drawing: a dot for each temperature on one line per pair of models."""
-    from figures.drawing import style
-
     pairs = list(dict.fromkeys((row.target, row.draft) for row in data.rows))
     targets = list(dict.fromkeys(target for target, _ in pairs))
     # A line of its own for each target's name, above its drafts.
@@ -65,12 +58,9 @@ def draw(data: Table3) -> Figure:
             heights[pair] = height
             names.append((height, short_name(pair[1]), "normal"))
         height += 1
+    printed = [row for row in data.rows if row.source == "published"]
     small, grams = (
-        [
-            row.alpha
-            for row in data.rows
-            if row.source == "published" and ("gram" in row.draft) == is_gram
-        ]
+        [row.alpha for row in printed if ("gram" in row.draft) == is_gram]
         for is_gram in (False, True)
     )
     shown = "published" if data.results is None else f"published, and ours from {data.results}"
@@ -84,16 +74,12 @@ def draw(data: Table3) -> Figure:
     temperatures = sorted({row.temperature for row in data.rows})
     for temperature, (mark, colour) in zip(temperatures, style.marks(), strict=False):
         chosen = [row for row in data.rows if row.temperature == temperature]
+        places = [heights[row.target, row.draft] for row in chosen]
         axes.plot(
-            [row.alpha for row in chosen],
-            [heights[row.target, row.draft] for row in chosen],
-            mark,
-            color=colour,
-            markerfacecolor="none" if temperature else colour,
-            markersize=7 if temperature else 6,
-            mew=1.8,
+            [row.alpha for row in chosen], places, mark, color=colour, mew=1.8,
+            markerfacecolor="none" if temperature else colour, markersize=7 if temperature else 6,
             label=f"temperature {temperature:g}",
-        )
+        )   # fmt: skip
     axes.set_yticks([line for line, _, _ in names], [name for _, name, _ in names])
     for tick, (_, _, weight) in zip(axes.get_yticklabels(), names, strict=True):
         tick.set_fontweight(weight)

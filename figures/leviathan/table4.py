@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from figures.drawing import style
 from figures.drawing.table import Rows
 from figures.published import LeviathanTable4, published
 from simulator.choice.walltime import improvement_factor
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 @dataclass(frozen=True, slots=True)
 class Row:
@@ -32,25 +30,16 @@ def compute() -> Rows[Row]:
     return Rows(
         tuple(
             Row(
-                row.task,
-                row.draft,
-                row.temperature,
-                row.gamma,
-                row.alpha,
-                row.c,
-                float(improvement_factor(row.alpha, row.gamma, row.c)),
-                row.expected,
-                row.empirical,
+                row.task, row.draft, row.temperature, row.gamma, row.alpha, row.c,
+                float(improvement_factor(row.alpha, row.gamma, row.c)), row.expected, row.empirical,
             )
             for row in published("leviathan-table4", LeviathanTable4)
         )
-    )
+    )   # fmt: skip
 
 
-def draw(data: Rows[Row]) -> Figure:
+def draw(data: Rows[Row]) -> style.Figure:
     """Returns the drawing: one line per setting with ours and the paper's two numbers."""
-    from figures.drawing import style
-
     figure, (axes,) = style.canvas(
         "Theorem 8 with the published α and c, beside what the paper expected and measured",
         source="Leviathan et al. 2023, Table 4: T5-XXL on one TPU v4; T is the temperature",
@@ -60,13 +49,8 @@ def draw(data: Rows[Row]) -> Figure:
     heights = range(len(data.rows))
     for height, row in zip(heights, data.rows, strict=True):
         values = (row.theorem8, row.published_expected, row.published_empirical)
-        axes.plot(
-            [min(values), max(values)],
-            [height, height],
-            color=style.PALE,
-            linewidth=4,
-            label=None if height else "their span",
-        )
+        span, label = [min(values), max(values)], None if height else "their span"
+        axes.plot(span, [height, height], color=style.PALE, linewidth=4, label=label)
     series = (
         ("Theorem 8, ours", "theorem8", "o", style.BLUE, 7.0),
         ("paper, expected", "published_expected", "|", style.INK, 11.0),

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
+from figures.drawing import style
 from figures.drawing.table import Rows
 from figures.published import LeviathanTable5, published
 from simulator.choice.optimum import optimal_gamma
 from simulator.choice.walltime import improvement_factor
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 C = 0.015
 ARGMAX_GAMMA = 8
@@ -42,24 +39,13 @@ def compute() -> Rows[Row]:
         if row.sampling == "standard":
             gamma = int(optimal_gamma(row.alpha, C, max_gamma=MAX_GAMMA))
         improvement = float(improvement_factor(row.alpha, gamma, C))
-        rows.append(
-            Row(
-                row.sampling,
-                row.draft,
-                row.lenience,
-                row.alpha,
-                gamma,
-                improvement,
-                row.improvement,
-            )
-        )
+        kept = (row.sampling, row.draft, row.lenience, row.alpha)
+        rows.append(Row(*kept, gamma, improvement, row.improvement))
     return Rows(tuple(rows))
 
 
-def draw(data: Rows[Row]) -> Figure:
+def draw(data: Rows[Row]) -> style.Figure:
     """Returns the drawing: α on the left, the improvement of T5-small on the right."""
-    from figures.drawing import style
-
     figure, (left, right) = style.canvas(
         "Lenience buys acceptance; the paper's factors for standard sampling exceed Theorem 8",
         source=f"Leviathan et al. 2023, Table 5 and §A.5: α as printed, target T5-XXL EnDe, "
@@ -70,36 +56,22 @@ def draw(data: Rows[Row]) -> Figure:
     leniences = list(dict.fromkeys(row.lenience for row in data.rows))
     drafts = dict.fromkeys(row.draft for row in data.rows)
     places = range(len(leniences))
-    labels = style.plot_lines(
-        left,
-        list(places),
-        [
-            (draft, [row.alpha for row in data.rows if _line(row) == ("standard", draft)])
-            for draft in drafts
-        ],
-    )
+    lines = [
+        (draft, [row.alpha for row in data.rows if _line(row) == ("standard", draft)])
+        for draft in drafts
+    ]
+    labels = style.plot_lines(left, list(places), lines)
     left.set_ylim(0, 1)
     style.name_axes(left, x="lenience $\\ell$", y="acceptance rate α", panel="α, standard sampling")
     for sampling, colour in (("standard", style.GREEN), ("argmax", style.PURPLE)):
         rows = [row for row in data.rows if _line(row) == (sampling, "T5-small")]
+        ours = [row.improvement for row in rows]
+        right.plot(places, ours, "o-", color=colour, linewidth=2, label=f"{sampling}: Theorem 8")
+        paper = [each for row in rows if (each := row.published_improvement) is not None]
         right.plot(
-            places,
-            [row.improvement for row in rows],
-            "o-",
-            color=colour,
-            linewidth=2,
-            label=f"{sampling}: Theorem 8",
-        )
-        right.plot(
-            places,
-            [row.published_improvement for row in rows if row.published_improvement is not None],
-            "D",
-            color=colour,
-            markerfacecolor="white",
-            markersize=8,
-            mew=2,
+            places, paper, "D", color=colour, markerfacecolor="white", markersize=8, mew=2,
             label=f"{sampling}: paper",
-        )
+        )   # fmt: skip
     right.set_ylim(1, 5.5)
     style.name_axes(
         right, x="lenience $\\ell$", y="speed-up over standard decoding", panel="speed-up, T5-small"
