@@ -23,6 +23,7 @@ import numpy as np
 from ngram_training import peak_bytes, train_own, zipf_corpus
 
 from ngram.formats.cache import load_model
+from ngram.rows.perplexity import load_kenlm
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import Vocabulary
 
@@ -55,10 +56,7 @@ def kenlm_seconds(path: Path, contexts: list[list[int]], vocabulary: int) -> flo
     """Returns KenLM's median time for one row, asked word by word."""
     import kenlm
 
-    config = kenlm.Config()
-    config.show_progress = False
-    config.arpa_complain = kenlm.ARPALoadComplain.NONE
-    model = kenlm.Model(str(path), config)
+    model = load_kenlm(path)
     words = [str(word) for word in range(vocabulary)]
     after = kenlm.State()
     times = []

@@ -14,10 +14,9 @@ from pathlib import Path
 import numpy as np
 from training import write_note
 
-from ngram.formats.arrays import pack
 from ngram.formats.description import fingerprint
 from ngram.formats.embedded import FOLDER
-from ngram.rows.backoff import build
+from ngram.rows.backoff import build, pack
 from ngram.rows.perplexity import score_rows
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import vocabulary_of

@@ -10,7 +10,7 @@ from ngram.drafters.matches import LONGEST, MOST
 
 if TYPE_CHECKING:
     from estimator.drafters.kind import Copies, DrafterOf
-    from ngram.drafters.lookup import PromptLookupDrafter
+    from ngram.drafters.copying import PromptLookupDrafter
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class Lookup(DrafterKind):
         return self.longest
 
     def copies(self, tokenizer: Any) -> Copies:
-        from ngram.copies.lookups import lookups
+        from ngram.copies.drafts import lookups
 
         return lambda texts, max_gamma: lookups(texts, longest=self.longest, max_gamma=max_gamma)
 
     def drafter(self, beside: Beside) -> PromptLookupDrafter:
         """Returns the drafter, which has no sampling of its own."""
-        from ngram.drafters.lookup import PromptLookupDrafter
+        from ngram.drafters.copying import PromptLookupDrafter
 
         return PromptLookupDrafter(device=beside.target.device, longest=self.longest)
 

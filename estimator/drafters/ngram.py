@@ -71,7 +71,7 @@ class Ngram(DrafterKind):
         return Rows(model, vocabulary_of(beside.tokenizer), width=beside.target.vocabulary)
 
     def copies(self, tokenizer: Any) -> Copies:
-        from ngram.copies.ngrams import ngrams
+        from ngram.copies.drafts import ngrams
         from ngram.formats.cache import load_model
         from ngram.formats.embedded import embedded_model
         from ngram.rows.rows import Rows

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from estimator.drafters.kind import EMBEDDED, DrafterKind, walk
-from ngram.formats.content_hash import content_hash
+from ngram.formats.description import content_hash
 from reference.models.embedded import weights_folder
 
 

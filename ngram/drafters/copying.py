@@ -5,6 +5,7 @@ from typing import Protocol
 
 import torch
 
+from ngram.drafters.matches import LONGEST, MOST, Matches
 from reference.draft_loop import draft_from
 from reference.drafter import Draft
 from reference.laws.laws import OneHot
@@ -33,13 +34,7 @@ class CopyingDrafter:
     sampling = None
 
     def __init__(self, index: Callable[[], Index], *, name: str, device: torch.device) -> None:
-        """Makes the drafter.
-
-        Args:
-          index: makes one of an empty text.
-          name: what reports call it.
-          device: the target's.
-        """
+        """Makes the drafter from what makes an index of an empty text; device: the target's."""
         self.name = name
         self.device = device
         self._index = index
@@ -92,3 +87,18 @@ class CopyingDrafter:
             lenient_beta=begun.lenient_beta * copying[:, None],
         )
         return [scores for _ in asked.samplings]
+
+
+class PromptLookupDrafter(CopyingDrafter):
+    """Copies what followed the most recent match of the text's last N..1 tokens."""
+
+    def __init__(self, *, device: torch.device, longest: int = LONGEST) -> None:
+        """Makes the drafter; longest: N, longer matches going first.
+
+        Raises:
+          ValueError: if longest is not in [1, MOST].
+        """
+        if not 1 <= longest <= MOST:
+            raise ValueError(f"a lookup must match 1 to {MOST} tokens, got {longest}")
+        name = "lookup" if longest == LONGEST else f"lookup:{longest}"
+        super().__init__(lambda: Matches(longest), name=name, device=device)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import torch
 
-from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.copying import PromptLookupDrafter
 from ngram.drafters.ngram_drafter import NgramDrafter
 from reference.drafter import Draft
 from reference.laws.sampling import Sampling
@@ -16,12 +16,7 @@ class LookupThenNgram:
     """Each block is drafted by the lookup where it finds a match, else by the n-gram model."""
 
     def __init__(self, lookup: PromptLookupDrafter, ngram: NgramDrafter) -> None:
-        """Joins two drafters for the same target.
-
-        Args:
-          lookup: asked first.
-          ngram: drafts a whole block where the lookup has nothing.
-        """
+        """Joins two drafters for the same target."""
         self.lookup = lookup
         self.ngram = ngram
         self._copied = torch.zeros(0, dtype=torch.bool)   # scoring: where the lookup drafted

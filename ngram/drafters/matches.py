@@ -16,11 +16,7 @@ class Matches:
     """
 
     def __init__(self, longest: int) -> None:
-        """Makes an index of an empty text.
-
-        Args:
-          longest: how many words a match may have, at least 1.
-        """
+        """Makes an index of an empty text; longest: at least 1."""
         self.longest = longest
         self._text: list[int] = []
         # Words -> where what followed them stands, ascending.
@@ -29,8 +25,7 @@ class Matches:
     def update(self, text: Sequence[int]) -> None:
         """Makes it the index of another text.
 
-        Args:
-          text: the last one changed in its last word, if at all, and cut or continued from there.
+        text: the last one changed in its last word, if at all, and cut or continued from there.
         """
         common = max(min(len(self._text), len(text) - 1), 0)
         while len(self._text) > common:

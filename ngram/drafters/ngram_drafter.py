@@ -27,11 +27,8 @@ class NgramDrafter:
     def __init__(self, rows: Rows, sampling: Sampling, *, device: torch.device, name: str) -> None:
         """Makes the drafter.
 
-        Args:
-          rows: as wide as the target's.
-          sampling: makes laws of log-probabilities; usually the target's own settings.
-          device: the target's.
-          name: what reports call it.
+        Rows are as wide as the target's, sampling is usually the target's own, device is the
+        target's.
         """
         self.rows = rows
         self.sampling = sampling

@@ -41,10 +41,8 @@ class Suffixes:
     def __init__(self, depth: int, earlier: Suffixes | None = None) -> None:
         """Makes an index of an empty text.
 
-        Args:
-          depth: of the tree: how many tokens a suffix and its continuation have together, at least
-            2.
-          earlier: of outputs written before, of the same depth; None: there are none.
+        depth: how many tokens a suffix and its continuation have together, at least 2; earlier: of
+        outputs written before, of the same depth.
         """
         self.depth = depth
         self._earlier = earlier
@@ -59,11 +57,7 @@ class Suffixes:
         return index
 
     def update(self, text: Sequence[int]) -> None:
-        """Makes it the index of another text.
-
-        Args:
-          text: the last one changed in its last word, if at all, and cut or continued from there.
-        """
+        """Makes it the index of another text, as `Matches.update` does."""
         common = max(min(len(self._text), len(text) - 1), 0)
         while len(self._text) > common:
             self._places[self._text.pop()].pop()

@@ -41,12 +41,7 @@ class LineError(ValueError):
 
 
 def parse_lines(piece: bytes, *, order: int, highest: bool) -> Lines:
-    """Returns what whole n-gram lines say.
-
-    Args:
-      piece: lines, each with its newline.
-      order: of the n-grams.
-      highest: whether this is the model's highest order, which has no back-off weights.
+    """Returns what whole n-gram lines of an order say; the highest one has no back-off weights.
 
     Raises:
       LineError: at the first line that is wrong.

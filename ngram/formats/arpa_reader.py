@@ -8,8 +8,7 @@ from typing import BinaryIO
 import numpy as np
 
 from ngram.formats.arpa_lines import LineError, Lines, parse_lines
-from ngram.rows.grams import Grams
-from ngram.rows.words import MAX_ORDER
+from ngram.rows.words import MAX_ORDER, Grams
 
 BYTES_AT_ONCE = 1 << 22
 COUNT = re.compile(rb"ngram ([0-9]+)\s*=\s*([0-9]+)")

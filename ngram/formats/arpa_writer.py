@@ -7,8 +7,7 @@ from typing import Any, TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.rows.grams import Grams
-from ngram.rows.words import NAMES, UNKNOWN, word_name
+from ngram.rows.words import NAMES, UNKNOWN, Grams, word_name
 from reference.atomic import whole_file
 
 LINES_AT_ONCE = 1 << 16
@@ -17,12 +16,7 @@ LINES_AT_ONCE = 1 << 16
 def write_arpa(
     path: Path, orders: Sequence[Grams], step: Callable[[], object] = lambda: None
 ) -> None:
-    """Writes a model; the file appears only when complete.
-
-    Args:
-      path: of the new file.
-      orders: n-grams by order, from 1 up.
-      step: called when an order is written.
+    """Writes a model's orders, from 1 up, with a step each; the file appears only when complete.
 
     Raises:
       OSError: if it cannot be written; an old file is then intact.

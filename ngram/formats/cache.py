@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 
 from ngram.formats.arpa_reader import read_arpa
-from ngram.formats.arrays import pack, unpack
-from ngram.formats.content_hash import content_hash
+from ngram.formats.description import content_hash
 from ngram.formats.sealed_arrays import sealed, unsealed
-from ngram.rows.backoff import BackoffModel, build
+from ngram.rows.backoff import BackoffModel, build, pack, unpack
 from reference.atomic import whole_file
 
 # Part of the key: arrays of another layout are not read.

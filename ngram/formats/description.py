@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from ngram.formats.content_hash import content_hash
 from reference.atomic import whole_file
 
 Smoothing = Literal["kneser-ney", "katz"]
@@ -39,6 +38,16 @@ class Description:
     tokens: int
     ngrams: tuple[int, ...]
     smoothing: Smoothing = "kneser-ney"
+
+
+def content_hash(path: Path) -> str:
+    """Returns the SHA-256 of a file's content, in hexadecimal digits.
+
+    Raises:
+      OSError: if it cannot be read.
+    """
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def fingerprint(tokenizer: Any) -> str:
@@ -83,12 +92,7 @@ def read_description(path: Path) -> Description | None:
 
 
 def require_tokenizer(path: Path, tokenizer: Any, *, name: str) -> None:
-    """Refuses an ARPA file whose ids are not those of a tokenizer.
-
-    Args:
-      path: of the ARPA file.
-      tokenizer: of the target.
-      name: of that tokenizer, for the message.
+    """Refuses an ARPA file whose ids are not those of a tokenizer, the target's, of that name.
 
     Raises:
       ValueError: if the model was trained with another tokenizer, or it is not known with which.

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ngram.formats.arrays import unpack
 from ngram.formats.description import fingerprint
-from ngram.rows.backoff import BackoffModel
+from ngram.rows.backoff import BackoffModel, unpack
 
 FOLDER = Path(__file__).parents[1] / "weights"
 
@@ -23,11 +22,7 @@ def embedded_model() -> BackoffModel:
 
 
 def require_embedded_tokenizer(tokenizer: Any, *, name: str) -> None:
-    """Refuses a target whose ids are not the embedded tokenizer's.
-
-    Args:
-      tokenizer: of the target.
-      name: of that target, for the message.
+    """Refuses a target, of that name, whose ids are not the embedded tokenizer's.
 
     Raises:
       ValueError: if it is another tokenizer.

@@ -1,15 +1,16 @@
 """A back-off model as sorted arrays: each n-gram leads to the slice of its continuations."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.rows.grams import Grams
-from ngram.rows.words import BEGIN, END, UNKNOWN, word_name
+from ngram.rows.words import BEGIN, END, UNKNOWN, Grams, word_name
 
 LN10 = float(np.log(10))
+_ARRAYS = ("words", "log_probability", "log_backoff", "first")
 
 Keys = NDArray[np.int64]
 
@@ -69,12 +70,8 @@ class BackoffModel:
     def slices(self, context: Sequence[int]) -> list[tuple[float, int, int]]:
         """Returns what is listed of each ending of a context, the shortest first.
 
-        Args:
-          context: the words so far; at most the last order - 1 matter.
-
-        Returns:
-          for each ending of n words: its log back-off weight (0 where it is not listed), and the
-          first and last + 1 of its continuations among the n-grams of order n + 1.
+        For each ending of n words: its log back-off weight (0 where it is not listed), and the
+        first and last + 1 of its continuations among the n-grams of order n + 1.
         """
         found = []
         for length in range(1, min(len(context), self.order - 1) + 1):
@@ -106,15 +103,11 @@ class BackoffModel:
 
 
 def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
-    """Returns the model of these n-grams.
-
-    Args:
-      orders: by order, from 1 up; consumed one at a time.
-      source: what they were read from, for messages.
+    """Returns the model of n-grams by order, from 1 up, consumed one at a time.
 
     Raises:
       ValueError: if an n-gram is listed twice or its context is not listed, or a special word is
-        missing; with the line.
+        missing; with the source and the line.
     """
     levels: list[Level] = []
     number = np.empty(0, np.int32)
@@ -197,3 +190,25 @@ def _refuse(grams: Grams, wrong: NDArray[np.bool_], reason: str, *, source: str)
     row = int(wrong.argmax())
     words = " ".join(word_name(int(word)) for word in grams.words[row])
     raise ValueError(f"{source}:{grams.first_line + row}: the n-gram {words}: {reason}")
+
+
+def pack(model: BackoffModel) -> dict[str, NDArray[Any]]:
+    """Returns the model's arrays by name."""
+    return {"number": model.number} | {
+        f"{name}_{order}": getattr(level, name)
+        for order, level in enumerate(model.levels, start=1)
+        for name in _ARRAYS
+    }
+
+
+def unpack(arrays: Mapping[str, NDArray[Any]]) -> BackoffModel:
+    """Returns the model of such arrays.
+
+    Raises:
+      KeyError: if one is missing.
+    """
+    orders = sum(name.startswith("words_") for name in arrays)
+    levels = (
+        Level(*(arrays[f"{name}_{order}"] for name in _ARRAYS)) for order in range(1, orders + 1)
+    )
+    return BackoffModel(tuple(levels), arrays["number"])

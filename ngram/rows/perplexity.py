@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,10 +47,7 @@ def score_rows(
 ) -> Score:
     """Returns the score of a corpus, looked up in whole rows, as a drafter would.
 
-    Args:
-      rows: of the model over the tokenizer's vocabulary.
-      sentences: as `ngram.training.counts.count_ngrams` takes them.
-      step: called after each text with its number of words.
+    sentences: as `count_ngrams` takes them; step: called after each text with its number of words.
     """
     model = rows.model
     reach = model.order - 1
@@ -67,25 +65,30 @@ def score_rows(
     return _score(values, unknown)
 
 
-def score_kenlm(path: Path, sentences: NDArray[np.int32]) -> Score:
-    """Returns KenLM's score of a corpus; it gives the whole mass of `<unk>` to each unknown word.
-
-    Args:
-      path: of an ARPA file of order 2 to 6, or a binary built from it.
-      sentences: as `ngram.training.counts.count_ngrams` takes them.
-
-    Raises:
-      ValueError: if KenLM cannot load it.
-    """
+def load_kenlm(path: Path) -> Any:
+    """Returns KenLM's model of an ARPA file or a binary; ValueError if it cannot load it."""
     import kenlm
 
     config = kenlm.Config()
     config.show_progress = False
     config.arpa_complain = kenlm.ARPALoadComplain.NONE
     try:
-        model = kenlm.Model(str(path), config)
+        return kenlm.Model(str(path), config)
     except (OSError, RuntimeError) as error:
         raise ValueError(f"KenLM must be able to load {path}, got: {error}") from error
+
+
+def score_kenlm(path: Path, sentences: NDArray[np.int32]) -> Score:
+    """Returns KenLM's score of a corpus; it gives the whole mass of `<unk>` to each unknown word.
+
+    path: of an ARPA file of order 2 to 6, or a binary built from it.
+
+    Raises:
+      ValueError: if KenLM cannot load it.
+    """
+    import kenlm
+
+    model = load_kenlm(path)
     names = {int(word): word_name(int(word)) for word in np.unique(sentences)}
     unknown_words = {word for word, name in names.items() if name not in model}
     values: list[float] = []

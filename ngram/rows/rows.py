@@ -25,17 +25,14 @@ class Rows:
     def __init__(
         self, model: BackoffModel, vocabulary: Vocabulary, *, width: int | None = None
     ) -> None:
-        """Binds a model to a vocabulary.
+        """Binds a model to the vocabulary of the same tokenizer.
 
-        Args:
-          model: of ids of the same tokenizer.
-          vocabulary: that tokenizer's.
-          width: of the rows; ids beyond the tokenizer's get nothing, ids beyond the width are cut
-            off. The number of the tokenizer's ids by default.
+        width: of the rows; ids beyond the tokenizer's get nothing, ids beyond the width are cut
+        off. The number of the tokenizer's ids by default.
 
         Raises:
-          ValueError: if the model has ids that the tokenizer lacks, or has the end-of-text id
-            under its number instead of as `</s>`.
+          ValueError: if the model has ids that the tokenizer lacks, or has the end-of-text id under
+            its number instead of as `</s>`.
         """
         tokens, end = vocabulary.tokens, vocabulary.end
         if model.ids > tokens:
@@ -64,12 +61,9 @@ class Rows:
         return self   # nothing in it changes
 
     def context(self, text: Sequence[int]) -> list[int]:
-        """Returns the words that matter for what follows a text, as `log_row` takes them.
+        """Returns the words that matter for what follows a text of ids, as `log_row` takes them.
 
         A text begins with `<s>`, and so does what follows an end of text within it.
-
-        Args:
-          text: token ids.
         """
         reach = self.model.order - 1
         words: list[int] = []
@@ -82,11 +76,7 @@ class Rows:
         return words[::-1]
 
     def log_row(self, context: Sequence[int]) -> Row:
-        """Returns the natural logarithm of the law of the next token, shape (width,).
-
-        Args:
-          context: words; at most the last order - 1 matter.
-        """
+        """Returns the natural logarithm of the law of the next token, shape (width,)."""
         slices = self.model.slices(context)
         weight = sum(backoff for backoff, _, _ in slices)
         # What has no id to go to: the others take it over in proportion.

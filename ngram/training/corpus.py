@@ -57,9 +57,7 @@ class Corpus:
 def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Path]:
     """Returns the files of a corpus: files as given, and those in folders, sorted.
 
-    Args:
-      sources: files and folders.
-      pattern: which of a folder's files, such as `**/*.md`; by default all with a known suffix.
+    pattern: which of a folder's files, such as `**/*.md`; by default all with a known suffix.
 
     Raises:
       ValueError: if a source does not exist, or nothing is found.
@@ -145,14 +143,10 @@ def _json_text(line: str, where: str) -> str:
 
 
 def encode_texts(texts: Iterable[Text], tokenizer: Any) -> Corpus:
-    """Returns texts as sentences of token ids.
+    """Returns texts as sentences of token ids; one batch of texts is held at a time.
 
     A beginning or end of text that the tokenizer finds written in a text divides it. Texts without
     tokens are left out.
-
-    Args:
-      texts: documents; one batch of them is held at a time.
-      tokenizer: of Hugging Face, with an end of text.
 
     Raises:
       ValueError: if the tokenizer has no end of text, or there is no text with tokens.

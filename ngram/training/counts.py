@@ -52,15 +52,11 @@ class CorpusCounts:
 def count_ngrams(
     sentences: NDArray[np.int32], order: int, step: Callable[[], object] = lambda: None
 ) -> CorpusCounts:
-    """Returns the counts of all n-grams up to an order.
+    """Returns the counts of all n-grams up to an order, 1 to 6, with a step for each.
 
     A text is preceded by one `<s>`, and n-grams do not reach over texts. Each order is one sort of
     64-bit keys: the rank of the first n-1 words times the vocabulary, plus the last word.
-
-    Args:
-      sentences: the ids of all texts on end, each text followed by END; shape (tokens,).
-      order: 1 to 6.
-      step: called when an order is counted.
+    sentences: the ids of all texts on end, each text followed by END; shape (tokens,).
 
     Raises:
       ValueError: if there is no text.

@@ -11,8 +11,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.rows.grams import Grams
-from ngram.rows.words import BEGIN
+from ngram.rows.words import BEGIN, Grams
 from ngram.training.counts import CorpusCounts, Counts
 
 # What stands for log10(0), as in SRILM's files: KenLM refuses infinite weights.
@@ -44,11 +43,8 @@ class Smoother(Protocol):
     ) -> tuple[Floats, Floats]:
         """Returns each n-gram's probability and each context's weight.
 
-        Args:
-          table: counts of the order, of n n-grams.
-          keep: which n-grams the model keeps, shape (n,).
-          lower: probabilities of the order below, shape (contexts,).
-          discounts: of the order.
+        keep: which n-grams the model keeps, shape (n,); lower: probabilities of the order below,
+        shape (contexts,).
         """
 
 
@@ -85,11 +81,8 @@ def prune_thresholds(prune: Sequence[int], order: int) -> tuple[int, ...]:
 def estimate(counts: CorpusCounts, smoother: Smoother, *, prune: Sequence[int] = ()) -> Estimate:
     """Returns the smoothed model of a corpus.
 
-    Args:
-      counts: of the corpus.
-      smoother: `ngram.training.kneser_ney.KneserNey` or `ngram.training.katz.Katz`.
-      prune: n-grams that occur so often or less are dropped, by order; none by default. The
-        discounts are those of the whole. `<unk>`, `<s>` and `</s>` stay.
+    prune: n-grams that occur so often or less are dropped, by order; none by default. The discounts
+    are those of the whole. `<unk>`, `<s>` and `</s>` stay.
 
     Raises:
       ValueError: as `prune_thresholds`.

@@ -27,8 +27,7 @@ _NOTHING_LEFT = 1e-9
 def good_turing_discounts(counts: NDArray[np.int64]) -> tuple[float, ...] | None:
     """Returns d_1, ..., d_k, or None where they are undefined: the corpus is too thin or regular.
 
-    Args:
-      counts: of the n-grams of one order, shape (n,); those of 0 count for nothing.
+    counts: of the n-grams of one order, shape (n,); those of 0 count for nothing.
     """
     n = np.bincount(np.minimum(counts, MOST_DISCOUNTED + 2), minlength=MOST_DISCOUNTED + 3)
     if (n[1 : MOST_DISCOUNTED + 2] == 0).any():

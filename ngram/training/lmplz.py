@@ -41,17 +41,10 @@ def run_lmplz(
     order: int,
     prune: Sequence[int],
 ) -> tuple[int, ...]:
-    """Writes an ARPA file with `lmplz`; it appears only when complete.
+    """Writes an ARPA file with `lmplz`, and returns the orders that took the fallback discounts.
 
-    Args:
-      program: its path.
-      sentences: as `ngram.training.counts.count_ngrams` takes them.
-      path: of the new file.
-      order: of the model.
-      prune: thresholds, one an order.
-
-    Returns:
-      the orders for which the fallback discounts were used.
+    The file appears only when complete. sentences: as `count_ngrams` takes them; prune: thresholds,
+    one an order.
 
     Raises:
       ValueError: if it would prune `</s>`, which it does wrongly: it writes probability 1.

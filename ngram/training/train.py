@@ -8,8 +8,13 @@ from tqdm import tqdm
 
 from ngram.formats.arpa_reader import read_counts
 from ngram.formats.arpa_writer import write_arpa
-from ngram.formats.content_hash import content_hash
-from ngram.formats.description import Description, Smoothing, fingerprint, write_description
+from ngram.formats.description import (
+    Description,
+    Smoothing,
+    content_hash,
+    fingerprint,
+    write_description,
+)
 from ngram.rows.words import check_order
 from ngram.training.corpus import Corpus
 from ngram.training.counts import count_ngrams
@@ -36,14 +41,10 @@ def train(
     agree, or Katz's back-off by our own. Both files appear only when complete.
 
     Args:
-      corpus: in the tokenizer's ids.
-      path: of the new ARPA file.
       order: 1 to 6.
       prune: n-grams that occur so often or less are dropped, by order; the last count holds for
         the orders above.
-      smoothing: Katz's has no lmplz.
-      tokenizer: that the ids are of.
-      tokenizer_name: what it was loaded by.
+      tokenizer_name: what the tokenizer of the corpus was loaded by.
       lmplz: the program's path; None for our own estimator.
 
     Raises:

@@ -12,8 +12,7 @@ from transformers import PreTrainedTokenizerFast
 from ngram.formats.arpa_reader import read_arpa
 from ngram.formats.arpa_writer import write_arpa
 from ngram.rows.backoff import BackoffModel, build
-from ngram.rows.grams import Grams
-from ngram.rows.words import END
+from ngram.rows.words import END, Grams
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate
 from ngram.training.kneser_ney import KneserNey

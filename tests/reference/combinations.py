@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 import torch
 from plain_laws import random_table
 
-from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.copying import PromptLookupDrafter
 from reference.drafter import Drafter
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter

@@ -14,7 +14,7 @@ from transformers import T5Config, T5ForConditionalGeneration
 from estimator.runs.turns import decode_in_turns
 from estimator.runs.twins import Pair, twins
 from estimator.seeding import seeded
-from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.copying import PromptLookupDrafter
 from ngram.drafters.lookup_then_ngram import LookupThenNgram
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.rows.rows import Rows

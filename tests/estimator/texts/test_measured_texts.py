@@ -25,8 +25,7 @@ from estimator.texts.measure import TextsMeasurement, measure
 from estimator.texts.request import MeasureTexts
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks
-from ngram.drafters.copying import CopyingDrafter
-from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.copying import CopyingDrafter, PromptLookupDrafter
 from ngram.drafters.matches import Matches
 from ngram.drafters.suffixes import Suffixes
 from reference.drafter import Drafter

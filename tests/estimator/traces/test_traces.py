@@ -19,7 +19,7 @@ from estimator.traces.traces import (
     lenient_alpha,
     replayed_calls,
 )
-from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.copying import PromptLookupDrafter
 from reference.drafters.trees import TreeDrafter
 from reference.laws.laws import Dense
 from reference.laws.scoring import Stretch, score_laws

@@ -11,7 +11,7 @@ from estimator.runs.arms import AGAIN, BASELINE, Subject, probing, run_arms, und
 from estimator.seeding import seeded
 from estimator.validation.row import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
-from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.copying import PromptLookupDrafter
 from reference.policies.policy import Confidence, Fixed, Policy
 from reference.rules.lenience import Lenient
 from reference.rules.strict import STRICT, Rule

@@ -8,8 +8,7 @@ import torch
 from corpora import random_texts, trained_model
 
 from ngram.copies.contexts import contexts
-from ngram.copies.lookups import lookups
-from ngram.copies.ngrams import ngrams
+from ngram.copies.drafts import lookups, ngrams
 from ngram.copies.suffixes import suffixes
 from ngram.copies.texts import Copied, Texts
 from ngram.drafters.copying import Index

@@ -7,7 +7,7 @@ import torch
 from chi_squared import require_law
 from corpora import random_texts, trained_model
 
-from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.copying import PromptLookupDrafter
 from ngram.drafters.lookup_then_ngram import LookupThenNgram
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.rows.rows import Rows

@@ -13,8 +13,7 @@ from decoding import alone, speculate
 from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
 from plain_laws import random_table
 
-from ngram.drafters.copying import CopyingDrafter
-from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.copying import CopyingDrafter, PromptLookupDrafter
 from ngram.drafters.lookup_then_ngram import LookupThenNgram
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.drafters.suffixes import Suffixes

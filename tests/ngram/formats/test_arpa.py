@@ -225,7 +225,7 @@ import resource, sys
 from pathlib import Path
 import numpy as np
 from ngram.formats.arpa_writer import write_arpa
-from ngram.rows.grams import Grams
+from ngram.rows.words import Grams
 resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
 words = np.arange(1000, dtype=np.int32)[:, None]
 write_arpa(Path(sys.argv[1]), [Grams(words, np.full(1000, -3.0), None)])

@@ -11,7 +11,7 @@ from corpora import random_texts, written
 
 import ngram.formats.cache
 from ngram.formats.cache import cache_path, load_model
-from ngram.formats.content_hash import content_hash
+from ngram.formats.description import content_hash
 from ngram.formats.sealed_arrays import sealed
 from ngram.rows.backoff import BackoffModel, Level
 

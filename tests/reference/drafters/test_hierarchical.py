@@ -10,7 +10,7 @@ from chi_squared import require_law
 from decoding import speculate
 from enumeration import own_law
 
-from ngram.drafters.lookup import PromptLookupDrafter
+from ngram.drafters.copying import PromptLookupDrafter
 from reference.drafter import Draft, Drafter
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
