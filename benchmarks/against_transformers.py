@@ -104,13 +104,8 @@ def timed(
 ) -> dict[str, list[float]]:
     """Returns the seconds of each prompt, by way, at the median speed of its turns.
 
-    A turn is a text of each way, in random order; the first of each prompt warms up.
-
-    Args:
-      ways: of decoding a prompt.
-      prompts: ids.
-      repeats: timed ones.
-      alike: whether all ways and repeats must give the same text.
+    A turn is a text of each way, in random order; the first of each prompt warms up. alike: whether
+    all ways and repeats must give the same text.
     """
     seconds = {name: [[0.0] * repeats for _ in prompts] for name in ways}
     order = np.random.default_rng(0)

@@ -25,12 +25,8 @@ def named_file(text: str) -> tuple[str, Path]:
 
 
 def sweep_of(name: str, document: dict[str, Any]) -> dict[str, Any]:
-    """Returns a sweep as the figures read it.
-
-    Args:
-      name: TASK:DRAFT.
-      document: what `validate --decoder bild --json` printed of one draft and temperature.
-    """
+    """Returns what `validate --decoder bild --json` printed of TASK:DRAFT as the figures read
+    it."""
     task, _, draft = name.partition(":")
     [summary] = document["summaries"]
     greedy = summary["temperature"] == 0

@@ -33,12 +33,7 @@ class Pair:
     ) -> list[Trace]:
         """Returns the traces of a text of the target after each prompt from the first on.
 
-        Args:
-          drafter: that is traced.
-          sampling: of the texts.
-          tokens: of each text.
-          max_gamma: up to which blocks are recorded.
-          first: number of a prompt.
+        max_gamma: up to which blocks are recorded.
         """
         recorded = []
         stopping = Stopping(tokens)

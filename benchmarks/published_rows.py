@@ -15,14 +15,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from published_machines import BatchExpanding
-
 from simulator.cost.catalogue import find_hardware
 from simulator.cost.draft_shape import DraftShape
 from simulator.cost.hardware import Hardware, own_hardware
 from simulator.cost.machine import Drafting, LoadPoint, Machine, Remembered
 from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
 from simulator.cost.number_formats import FORMATS, NumberFormat
+from simulator.cost.parameters import PARAMETERS, Work
 from simulator.cost.published_prior import Traits
 from simulator.cost.roofline import Conditions
 from simulator.cost.roofline_cost import Deployment
@@ -35,6 +34,21 @@ KNOWN: dict[str, Any] = json.loads((HERE / "published_models.json").read_text(en
 USUAL_CONTEXT, USUAL_PROMPTS = 1000, 1.0
 # GPUs where a page does not say: the fewest whose memory the weights fill no further than this.
 FULLEST = 0.85
+
+
+class BatchExpanding(Served):
+    """vLLM V0: every drafted token of a sequence is scored as a sequence of its own.
+
+    Each reads the whole cache again, as its paged attention for one token does, so what the prior
+    calls "recache" is reading the cache itself.
+    """
+
+    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+        work = super().checking_work(load, drafting)
+        amounts = work.amounts.copy()
+        amounts[PARAMETERS.index("cache")] += amounts[PARAMETERS.index("recache")]
+        amounts[PARAMETERS.index("recache")] = 0
+        return Work(amounts, work.fixed)
 
 
 @dataclass(frozen=True)

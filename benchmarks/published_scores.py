@@ -112,12 +112,8 @@ def with_runs(
 ) -> list[Guess]:
     """Returns predictions of every row from so many others of its deployment, chosen by chance.
 
-    Args:
-      rows: of the table.
-      effects: by the source that they leave out.
-      count: how many others.
-      eligible: whether the second row may speak for the first.
-      generator: chooses them.
+    effects: by the source that they leave out; eligible: whether the second row may speak for the
+    first.
     """
     groups = defaultdict(list)
     for row in rows:

@@ -20,8 +20,7 @@ from estimator.intervals import student
 def signed_errors(rows: Sequence[dict[str, float | None]]) -> dict[int, tuple[float, float, int]]:
     """Returns the mean error in per cent, how far its interval reaches, and the rows, by gamma.
 
-    Args:
-      rows: of validations; those that nothing predicted are left out.
+    Rows that nothing predicted are left out.
     """
     errors = defaultdict(list)
     for row in rows:
