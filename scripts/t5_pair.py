@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
 from torch import Tensor, nn
 from tqdm import tqdm
 from training import made_on
@@ -25,6 +26,7 @@ from reference.training.schedule import Schedule
 
 IGNORED = -100
 """The label of padding, which T5's loss leaves out."""
+PAD, END = "<pad>", "</s>"
 BUCKETS = 16
 TEXT_TOKENS = 80
 
@@ -115,9 +117,34 @@ def train_pair(
         print(f"{name}: {json.dumps(note)}", flush=True)
 
 
-def kept_tokenizer(
-    folder: Path, train: Callable[[], PreTrainedTokenizerFast]
-) -> PreTrainedTokenizerFast:
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """How a tokenizer cuts texts, whose words begin with a mark and which end with END.
+
+    cut: before the pieces are learnt, beside words.
+    """
+
+    model: models.Model
+    trainer: trainers.Trainer
+    cut: pre_tokenizers.PreTokenizer
+    unknown: str | None = None
+
+    def trained(self, texts: Sequence[str]) -> PreTrainedTokenizerFast:
+        """Returns a tokenizer of pieces learnt from texts."""
+        tokenizer = Tokenizer(self.model)
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence([pre_tokenizers.Metaspace(), self.cut])
+        tokenizer.decoder = decoders.Metaspace()
+        tokenizer.train_from_iterator(texts, self.trainer)
+        tokenizer.post_processor = processors.TemplateProcessing(
+            single=f"$A {END}", special_tokens=[(END, tokenizer.token_to_id(END))]
+        )
+        named = {} if self.unknown is None else {"unk_token": self.unknown}
+        return PreTrainedTokenizerFast(
+            tokenizer_object=tokenizer, pad_token=PAD, eos_token=END, **named
+        )
+
+
+def kept_tokenizer(folder: Path, pieces: Pieces, texts: Sequence[str]) -> PreTrainedTokenizerFast:
     """Returns the tokenizer that the folder holds, after training it if there is none.
 
     Trained again it may number pieces of equal likelihood otherwise, and a run that goes on would
@@ -125,7 +152,7 @@ def kept_tokenizer(
     """
     if not folder.exists():
         unfinished = folder.with_name(f"{folder.name}.unfinished")
-        train().save_pretrained(unfinished)
+        pieces.trained(texts).save_pretrained(unfinished)
         unfinished.rename(folder)
     loaded: PreTrainedTokenizerFast = PreTrainedTokenizerFast.from_pretrained(folder)
     return loaded

@@ -17,13 +17,10 @@ MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=100000000000.
 """
 
 import platform
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 from tqdm import tqdm, trange
 from training import (
@@ -32,9 +29,9 @@ from training import (
     begun,
     encode,
     frozen_target,
+    kept,
     library,
     llama,
-    log_stage,
     logged_stages,
     made_on,
     train_stage,
@@ -42,7 +39,6 @@ from training import (
 )
 from transformers import LlamaForCausalLM, StaticCache
 
-from reference.atomic import whole_file
 from reference.training.alignment import LOSSES
 
 WIDTH, FEEDFORWARD, HEADS = 256, 704, 4
@@ -93,20 +89,6 @@ def own_lessons(target: LlamaForCausalLM, stream: Tensor, batches: int, seed: in
     return torch.cat(windows), torch.cat(states)
 
 
-def kept(name: str, work: Path, make: Callable[[], Lessons]) -> Lessons:
-    """Returns the lessons that work/name.safetensors holds, after making them if it does not."""
-    path = work / f"{name}.safetensors"
-    if not path.exists():
-        started = time.perf_counter()
-        windows, states = make()
-        with whole_file(path) as partial:
-            save_file({"ids": windows, "states": states}, partial)
-        seconds = time.perf_counter() - started
-        log_stage(work, name, positions=windows.numel(), seconds=seconds)
-    held = load_file(path)
-    return held["ids"], held["states"]
-
-
 def chosen_windows(library: Lessons, own: Lessons, seed: int) -> Callable[[int], Tensor]:
     """Returns what gives each step random windows of the library (even steps) or its own text."""
     generator = np.random.default_rng(seed)
@@ -154,10 +136,15 @@ def main() -> None:
     target, tokenizer = frozen_target()
     stream, held_stream = (encode(tokenizer, library(held=held)) for held in (False, True))
 
-    own = kept("own", work, lambda: own_lessons(target, stream, OWN_BATCHES, seed))
-    read = kept("library", work, lambda: library_lessons(target, stream))
-    held_own = kept("held-own", work, lambda: own_lessons(target, held_stream, 1, seed + 1))
-    held_read = kept("held-library", work, lambda: library_lessons(target, held_stream))
+
+    def lessons(name: str, make: Callable[[], Lessons]) -> Lessons:
+        held = kept(name, work, lambda: dict(zip(("ids", "states"), make(), strict=True)))
+        return held["ids"], held["states"]
+
+    own = lessons("own", lambda: own_lessons(target, stream, OWN_BATCHES, seed))
+    read = lessons("library", lambda: library_lessons(target, stream))
+    held_own = lessons("held-own", lambda: own_lessons(target, held_stream, 1, seed + 1))
+    held_read = lessons("held-library", lambda: library_lessons(target, held_stream))
 
     draft = llama(1, WIDTH, FEEDFORWARD, HEADS)
     train_stage(

@@ -9,12 +9,9 @@ target writes itself: first by cross-entropy, then by 1 - alpha (as the embedded
 What stands in --work is gone on from.
 """
 
-import time
 from collections.abc import Callable
-from pathlib import Path
 
 import torch
-from safetensors.torch import load_file, save_file
 from torch import Tensor
 from train_embedded_draft import own_lessons
 from training import (
@@ -22,6 +19,7 @@ from training import (
     begun,
     encode,
     frozen_target,
+    kept,
     library,
     log_stage,
     logged_stages,
@@ -29,7 +27,6 @@ from training import (
     write_note,
 )
 
-from reference.atomic import whole_file
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.state_heads.eagle3_folder import save_eagle3
 from reference.training.loop import Training
@@ -47,18 +44,6 @@ LIBRARY_WINDOWS, HELD_OUT_WINDOWS, OWN_BATCHES = 400, 16, 6
 POSITIONS_PER_STEP = 1024
 
 
-def kept(name: str, work: Path, make: Callable[[], Windows]) -> Windows:
-    """Returns the windows that work/name.safetensors holds, after making them if it does not."""
-    path = work / f"{name}.safetensors"
-    if not path.exists():
-        started = time.perf_counter()
-        made = make()
-        with whole_file(path) as partial:
-            save_file({"ids": made.ids, "states": made.states, "last": made.last}, partial)
-        log_stage(work, name, positions=made.ids.numel(), seconds=time.perf_counter() - started)
-    return Windows(**load_file(path))
-
-
 def main() -> None:
     work, seed = begun("Train the embedded target's EAGLE-3 head.", seed=300)
     target, tokenizer = frozen_target()
@@ -67,17 +52,21 @@ def main() -> None:
     with torch.no_grad():
         head.lm_head.weight.copy_(target.lm_head.weight)
 
-    def along(ids: Tensor) -> Windows:
-        return windows_along(target, ids, head.taps, name="the embedded target")
+    def along(name: str, ids: Callable[[], Tensor]) -> Windows:
+        def make() -> dict[str, Tensor]:
+            made = windows_along(target, ids(), head.taps, name="the embedded target")
+            return {"ids": made.ids, "states": made.states, "last": made.last}
+
+        return Windows(**kept(name, work, make))
 
     def drawn(text: Tensor, count: int) -> Tensor:
         windows = text[: len(text) // POSITIONS * POSITIONS].view(-1, POSITIONS)
         order = torch.randperm(len(windows), generator=torch.Generator().manual_seed(seed))
         return windows[order[:count]]
 
-    read = kept("library", work, lambda: along(drawn(stream, LIBRARY_WINDOWS)))
-    held = kept("held-out", work, lambda: along(drawn(held_stream, HELD_OUT_WINDOWS)))
-    own = kept("own", work, lambda: along(own_lessons(target, stream, OWN_BATCHES, seed)[0]))
+    read = along("library", lambda: drawn(stream, LIBRARY_WINDOWS))
+    held = along("held-out", lambda: drawn(held_stream, HELD_OUT_WINDOWS))
+    own = along("own", lambda: own_lessons(target, stream, OWN_BATCHES, seed)[0])
     trained = train_unrolled(
         head,
         target.lm_head,

@@ -21,7 +21,10 @@ from pathlib import Path
 import numpy as np
 import torch
 from t5_pair import (
+    END,
+    PAD,
     Lessons,
+    Pieces,
     Shape,
     greedy_texts,
     kept_tokenizer,
@@ -29,14 +32,13 @@ from t5_pair import (
     train_pair,
     write_prompts,
 )
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import models, pre_tokenizers, trainers
 from torch import Tensor
-from transformers import PreTrainedTokenizerFast, T5ForConditionalGeneration
+from transformers import T5ForConditionalGeneration
 
 DIGITS = 6
 HELD_OUT = 16
 VOCABULARY = 64
-PAD, END = "<pad>", "</s>"
 STEPS = 2000
 SHAPES = {"larger": Shape(64, 128, 4, 8, 8, STEPS), "smaller": Shape(64, 128, 4, 1, 1, STEPS)}
 BATCH = 32
@@ -44,6 +46,15 @@ PEAK_RATE = 2e-3
 CHECKED = 500
 PROMPTS = {"prompts": 64, "calibration": 512}   # numbers of at least five digits
 
+# Single digits, and pieces of number words.
+PIECES = Pieces(
+    models.BPE(),
+    trainers.BpeTrainer(
+        vocab_size=VOCABULARY, special_tokens=[PAD, END], initial_alphabet=list("0123456789"),
+        show_progress=False,
+    ),
+    pre_tokenizers.Digits(individual_digits=True),
+)  # fmt: skip
 ONES = [
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine"),
     *("ten", "eleven", "twelve", "thirteen", "fourteen", "fifteen", "sixteen", "seventeen"),
@@ -76,26 +87,6 @@ def numbers(count: int, *, held_out: bool, generator: np.random.Generator) -> li
     return drawn
 
 
-def train_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
-    """Returns a BPE tokenizer of single digits and pieces of number words; texts end with END."""
-    tokenizer = Tokenizer(models.BPE())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Metaspace(), pre_tokenizers.Digits(individual_digits=True)]
-    )
-    tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.BpeTrainer(
-        vocab_size=VOCABULARY,
-        special_tokens=[PAD, END],
-        initial_alphabet=list("0123456789"),
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"$A {END}", special_tokens=[(END, tokenizer.token_to_id(END))]
-    )
-    return PreTrainedTokenizerFast(tokenizer_object=tokenizer, pad_token=PAD, eos_token=END)
-
-
 def numbers_of(step: int, seed: int) -> Tensor:
     """Returns the numbers that a step is trained on, shape (BATCH,)."""
     generator = np.random.default_rng([seed, step])
@@ -115,9 +106,7 @@ def main() -> None:
     generator = np.random.default_rng(arguments.seed)
     known = numbers(5000, held_out=False, generator=generator)
     checked = numbers(CHECKED, held_out=True, generator=generator)
-    tokenizer = kept_tokenizer(
-        output / "tokenizer", lambda: train_tokenizer([spelled(n) for n in known])
-    )
+    tokenizer = kept_tokenizer(output / "tokenizer", PIECES, [spelled(n) for n in known])
     for name, held in (("prompts", checked), ("calibration", known)):
         long_ones = [n for n in dict.fromkeys(held) if n >= 10 ** (DIGITS - 2)][:PROMPTS[name]]
         write_prompts(

@@ -27,7 +27,10 @@ import numpy as np
 import sacrebleu
 import torch
 from t5_pair import (
+    END,
+    PAD,
     Lessons,
+    Pieces,
     Shape,
     greedy_texts,
     kept_tokenizer,
@@ -35,14 +38,14 @@ from t5_pair import (
     train_pair,
     write_prompts,
 )
-from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors, trainers
+from tokenizers import models, pre_tokenizers, trainers
 from torch import Tensor
-from transformers import PreTrainedTokenizerFast, T5ForConditionalGeneration
+from transformers import T5ForConditionalGeneration
 
 from reference.training.schedule import muon_and_adamw
 
 VOCABULARY = 3000
-PAD, END, UNKNOWN = "<pad>", "</s>", "<unk>"
+UNKNOWN = "<unk>"
 BATCH = 64   # sentences
 PEAK_RATE = 4e-3
 SMOOTHING = 0.1
@@ -53,6 +56,16 @@ CALIBRATION = 2000
 
 SHAPES = {"smaller": Shape(96, 384, 4, 2, 1, 1600), "larger": Shape(160, 640, 4, 2, 6, 2000)}
 
+# Of both languages, a unigram model of SentencePiece's, as T5's is.
+PIECES = Pieces(
+    models.Unigram(),
+    trainers.UnigramTrainer(
+        vocab_size=VOCABULARY, special_tokens=[PAD, END, UNKNOWN], unk_token=UNKNOWN,
+        show_progress=False,
+    ),
+    pre_tokenizers.Punctuation(),
+    UNKNOWN,
+)  # fmt: skip
 Ids = list[list[int]]
 
 
@@ -60,28 +73,6 @@ def sentences(data: Path, split: str, language: str) -> list[str]:
     """Returns a split's sentences."""
     with gzip.open(data / f"{split}.{language}.gz", "rt", encoding="utf-8", newline="\n") as file:
         return [line.strip() for line in file]
-
-
-def train_tokenizer(texts: list[str]) -> PreTrainedTokenizerFast:
-    """Returns a unigram tokenizer of both languages (SentencePiece's, as T5's is)."""
-    tokenizer = Tokenizer(models.Unigram())
-    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Metaspace(), pre_tokenizers.Punctuation()]
-    )
-    tokenizer.decoder = decoders.Metaspace()
-    trainer = trainers.UnigramTrainer(
-        vocab_size=VOCABULARY,
-        special_tokens=[PAD, END, UNKNOWN],
-        unk_token=UNKNOWN,
-        show_progress=False,
-    )
-    tokenizer.train_from_iterator(texts, trainer)
-    tokenizer.post_processor = processors.TemplateProcessing(
-        single=f"$A {END}", special_tokens=[(END, tokenizer.token_to_id(END))]
-    )
-    return PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer, pad_token=PAD, eos_token=END, unk_token=UNKNOWN
-    )
 
 
 def batch_of(step: int, lengths: np.ndarray, seed: int) -> Tensor:
@@ -112,9 +103,7 @@ def main() -> None:
     tested, references = (
         sentences(arguments.data, "test_2016_flickr", name) for name in ("de", "en")
     )
-    tokenizer = kept_tokenizer(
-        output / "tokenizer", lambda: train_tokenizer(german + english)
-    )
+    tokenizer = kept_tokenizer(output / "tokenizer", PIECES, german + english)
     given: Ids = tokenizer(german)["input_ids"]
     wanted: Ids = tokenizer(english)["input_ids"]
     lengths = np.array([len(row) for row in wanted])

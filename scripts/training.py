@@ -4,12 +4,14 @@ import argparse
 import json
 import os
 import platform
+import time
 from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
@@ -110,6 +112,19 @@ def train_stage(
     )
     if trained.steps > 0:
         log_stage(work, name, steps=trained.steps, seconds=trained.seconds)
+
+
+def kept(name: str, work: Path, make: Callable[[], dict[str, Tensor]]) -> dict[str, Tensor]:
+    """Returns the tensors that work/name.safetensors holds, after making them if it does not."""
+    path = work / f"{name}.safetensors"
+    if not path.exists():
+        started = time.perf_counter()
+        made = make()
+        with whole_file(path) as partial:
+            save_file(made, partial)
+        seconds = time.perf_counter() - started
+        log_stage(work, name, positions=made["ids"].numel(), seconds=seconds)
+    return load_file(path)
 
 
 def log_stage(work: Path, stage: str, **counted: float) -> None:
