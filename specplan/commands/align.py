@@ -7,9 +7,9 @@ from pathlib import Path
 import click
 
 from specplan.options.declared import command_option
-from specplan.options.json_option import json_option
 from specplan.options.model_options import model_options
 from specplan.options.requests import Command, run
+from specplan.options.shared import json_option, output_option
 from specplan.reports.output import writable
 
 
@@ -34,9 +34,7 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
 @click.command("align", cls=Command, ways={"": "specplan.commands.align_draft:align"})
 @model_options(without=["draft-temperature", "device-map", "lattice-k", "rescoring-weight"])
 @command_option(
-    "--loss",
-    type=click.Choice(["hard", "soft", "tv"]),
-    default="hard",
+    "--loss", type=click.Choice(["hard", "soft", "tv"]), default="hard",
     help="hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - alpha "
     "itself.",
 )
@@ -44,22 +42,16 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
 @command_option("--batch", type=click.IntRange(min=1), default=16, help="Texts for each step.")
 @command_option("--rate", type=float, default=3e-4, help="Learning rate at its peak.")
 @command_option(
-    "--held-out",
-    type=click.IntRange(min=1),
-    default=16,
+    "--held-out", type=click.IntRange(min=1), default=16,
     help="How many of the prompts, the last ones, only judge.",
 )
 @command_option("--temperature", type=float, default=0.0, help="Of the large model; 0 is greedy.")
 @command_option("--fallback", type=float, default=0.6, help="BiLD's, where it judges.")
 @command_option("--rollback", type=float, default=2.0, help="BiLD's, where it judges.")
 @command_option("--seed", type=click.IntRange(min=0), default=0, help="Of texts and batches.")
-@command_option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    callback=new_folder,
-    required=True,
-    help="Folder for the trained model; an interrupted run resumes from the files beside it.",
+@output_option(
+    "Folder for the trained model; an interrupted run resumes from the files beside it.",
+    required=True, metavar=None, callback=new_folder,
 )
 @json_option
 @click.pass_context

@@ -8,7 +8,8 @@ import click
 
 from specplan.options.declared import command_option
 from specplan.options.requests import Command
-from specplan.reports.output import print_json, writable, write_json
+from specplan.options.shared import output_option
+from specplan.reports.output import print_json, write_json
 
 FORMATS = ("table", "json", "csv", "latex")
 
@@ -19,14 +20,7 @@ FORMATS = ("table", "json", "csv", "latex")
 @command_option(
     "--format", "form", type=click.Choice(FORMATS), default="table", help="Of what is printed."
 )
-@command_option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=writable,
-    help="Write it here in place of printing it.",
-)
+@output_option("Write it here in place of printing it.")
 @command_option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: bool) -> None:
     """Compare two profiles, or two validations, of the same prompts.

@@ -13,8 +13,8 @@ from specplan.options.choice import Shown
 from specplan.options.costs.roofline import KIND as ROOFLINE
 from specplan.options.declared import option, takes
 from specplan.options.deployment import Deployed, deployment_of
-from specplan.options.kinds import require, stated
-from specplan.options.requests import Command, fill
+from specplan.options.kinds import require
+from specplan.options.requests import Command, fill, is_stated
 from specplan.reports.output import print_json
 
 if TYPE_CHECKING:
@@ -38,10 +38,7 @@ class Drawn(Shown):
 
     names: tuple[str, ...] = ()
     folder: Path = option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        default=Path("figures/output"),
+        "-o", "--output", type=click.Path(path_type=Path), default=Path("figures/output"),
         metavar="DIR",
         help="Folder to write to; made if it is not there.",
     )
@@ -49,9 +46,7 @@ class Drawn(Shown):
         "--format", default="png,svg,csv", metavar="LIST", help="Any of png, svg and csv."
     )
     results_path: Path | None = option(
-        "--results",
-        type=click.Path(path_type=Path),
-        metavar="FILE",
+        "--results", type=click.Path(path_type=Path), metavar="FILE",
         help="Output of `specplan validate --json`, for the figures that show measurements.",
     )
 
@@ -121,7 +116,7 @@ def _chosen(names: tuple[str, ...]) -> tuple[Entry, ...]:
 
 def _load(options: Loaded, ctx: click.Context) -> Load | None:
     """Returns what is deployed, or None if no option asks for it."""
-    given = [each.name for each in fields(Loaded) if stated(ctx, each.name)]
+    given = [each.name for each in fields(Loaded) if is_stated(ctx, each.name)]
     if not given:
         return None
     require(ROOFLINE, ctx, first=given[0])

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import click
 from msgspec import to_builtins
 
 from estimator.head_training import TrainEagle3, train_eagle3
-from specplan.options.shown import Printed
 from specplan.reports.bar import Bar
 from specplan.reports.blockwise import eagle3_trained, report, trained
-from specplan.reports.output import print_json
+from specplan.reports.output import Printed, answer
 from studies.analysed_heads import AnalyseHeads, analyse_heads
 from studies.blockwise.trained import TrainHeads, train_heads
 
@@ -18,27 +16,18 @@ def train(request: TrainHeads, form: Printed) -> None:
     """Trains heads, and prints how often each is right."""
     with Bar("read", "file") as bar:
         found = train_heads(request, bar)
-    if form.as_json:
-        print_json(found)
-    else:
-        click.echo(trained(found))
+    answer(found, lambda: trained(found), form=form)
 
 
 def train_eagle3_head(request: TrainEagle3, form: Printed) -> None:
     """Trains an EAGLE-3 head, and prints what its drafts would accept."""
     with Bar("read", "file") as bar:
         found = train_eagle3(request, bar)
-    if form.as_json:
-        print_json(found)
-    else:
-        click.echo(eagle3_trained(found))
+    answer(found, lambda: eagle3_trained(found), form=form)
 
 
 def analyse(request: AnalyseHeads, form: Printed) -> None:
     """Analyses what heads draft, and prints the tables."""
     with Bar("analyse", "step") as bar:
         found = analyse_heads(request, bar)
-    if form.as_json:
-        print_json(to_builtins(found))
-    else:
-        click.echo(report(found))
+    answer(to_builtins(found), lambda: report(found), form=form)

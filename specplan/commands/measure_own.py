@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from estimator.profiles.measure import measure
 from estimator.profiles.request import Measure
-from specplan.options.shown import Written
-from specplan.reports.bar import Bar
-from specplan.reports.kept import Kept
+from specplan.reports.bar import Bar, Kept
+from specplan.reports.output import Written
 from specplan.reports.profile import print_profile
 from specplan.reports.together import refusing_together
 

@@ -8,9 +8,8 @@ import click
 
 from estimator.texts.measure import measure
 from estimator.texts.request import MeasureTexts
-from specplan.options.shown import Written
 from specplan.reports.bar import Bar
-from specplan.reports.output import folded, print_json, warn
+from specplan.reports.output import Written, folded, print_json, warn
 from specplan.reports.table import Column, bounds, table
 
 if TYPE_CHECKING:

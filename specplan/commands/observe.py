@@ -81,7 +81,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     since = bool(reading.since)
     text = folded(observation_text(observation, seconds=reading.interval, since=since))
     run = _timed(observation) if asking.price is None else None
-    row = _planned(observation, asking) if run is None else _from_run(observation, run, asking)
+    row = _planned(observation, asking, run)
     require_planned(ctx, planned=row is not None)
     if row is not None:
         basis = Basis(counted=True, c_hat_is_c=row.price.c_hat is None)
@@ -96,15 +96,18 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     print_json(data) if reading.as_json else click.echo(text)
 
 
-def _planned(observation: Observation, asking: Asked) -> Row | None:
-    """Returns the plan of what was observed; None without a cost."""
+def _planned(observation: Observation, asking: Asked, run: Run | None = None) -> Row | None:
+    """Returns the plan of what was observed, by a run of it at its time; None without a cost."""
+    from engines.observing.runs import observed_acceptance
     from simulator.choice.grid import PlanRequest, plans
 
-    if asking.price is None:
+    price, acceptance = asking.price, observation.acceptance
+    if run is not None:
+        price, acceptance = price_of_runs((run,)), observed_acceptance(observation)
+    if price is None:
         return None
-    acceptances, prices = (observation.acceptance,), (asking.price,)
     request = PlanRequest(
-        acceptances, prices, gamma=observation.gamma, max_gamma=asking.max_gamma
+        (acceptance,), (price,), gamma=observation.gamma, max_gamma=asking.max_gamma
     )
     return plans(request)[0]
 
@@ -118,20 +121,6 @@ def _timed(observation: Observation) -> Run | None:
     except ValueError as error:
         warn(f"nothing is planned: {error}")
         return None
-
-
-def _from_run(observation: Observation, run: Run, asking: Asked) -> Row:
-    """Returns the plan from the observed time of a token."""
-    from engines.observing.runs import observed_acceptance
-    from simulator.choice.grid import PlanRequest, plans
-
-    request = PlanRequest(
-        (observed_acceptance(observation),),
-        (price_of_runs((run,)),),
-        gamma=observation.gamma,
-        max_gamma=asking.max_gamma,
-    )
-    return plans(request)[0]
 
 
 def _observed(reading: Observed) -> Observation:

@@ -3,25 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 from engines.trials.measurement import measure
 from engines.trials.request import MeasureEngine, ValidateEngine
 from engines.trials.validation import validate
-from specplan.options.shown import Written
 from specplan.reports.bar import Bar
 from specplan.reports.engines import measurement_notes, validation_data, validation_text
-from specplan.reports.output import answer
+from specplan.reports.output import Written, answer
 from specplan.reports.profile import print_profile
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRows:
-    """How a validation is given; see each option's help."""
+@dataclass(frozen=True)
+class ShownRows(Written):
+    """How a validation is given; see the option's help."""
 
     wide: bool = False
-    output: Path | None = None
-    as_json: bool = False
 
 
 def validate_on_engine(request: ValidateEngine, form: ShownRows) -> None:

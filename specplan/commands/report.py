@@ -7,24 +7,16 @@ from pathlib import Path
 import click
 
 from specplan.options.declared import command_option
-from specplan.options.json_option import json_option
 from specplan.options.requests import Command
-from specplan.reports.output import print_json, writable
+from specplan.options.shared import json_option, output_option
+from specplan.reports.output import print_json
 
 
 @click.command("report", cls=Command)
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
-@command_option(
-    "-o",
-    "--output",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    callback=writable,
-    required=True,
-    help="Where to write the page.",
-)
+@output_option("Where to write the page.", required=True)
 @command_option("--title", help="Of the page.  [default: the target's name]")
 @json_option
 def report_command(

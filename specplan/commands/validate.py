@@ -9,7 +9,6 @@ import click
 from specplan.options.bild_options import bild_options
 from specplan.options.declared import command_option
 from specplan.options.engine_options import engine_options, tested_options
-from specplan.options.json_option import json_option, output_option
 from specplan.options.model_options import (
     compile_option,
     lenience_option,
@@ -20,6 +19,7 @@ from specplan.options.model_options import (
 )
 from specplan.options.ranges import integers, numbers
 from specplan.options.requests import Command, run
+from specplan.options.shared import json_option, output_option
 from specplan.options.timing import timing_options
 from specplan.reports.output import writable
 
@@ -45,8 +45,8 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     cls=Command,
     ways={
         "--engine": "specplan.commands.on_engine:validate_on_engine",
-        "--decoder bild": "specplan.commands.validate_bild:validate_bild",
-        "--decoder speculative": "specplan.commands.validate_own:validate_own",
+        "--decoder bild": "specplan.commands.validate_work:bild",
+        "--decoder speculative": "specplan.commands.validate_work:speculative",
     },
 )
 @model_options()
@@ -57,27 +57,18 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     "--gamma", "gammas", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
 )
 @command_option(
-    "--policy",
-    "policy_names",
-    multiple=True,
-    default=["fixed"],
-    metavar="POLICY",
+    "--policy", "policy_names", multiple=True, default=["fixed"], metavar="POLICY",
     help="fixed (each --gamma), heuristic, confidence:P or adaptive; repeatable, a row for each.",
 )
 @max_gamma_option
 @lenience_option
 @verification_option
 @command_option(
-    "--temperature",
-    "temperatures",
-    callback=numbers,
-    default="0,1",
+    "--temperature", "temperatures", callback=numbers, default="0,1",
     help="Of the target, a list or range; 0 is greedy.",
 )
 @command_option(
-    "--decoder",
-    type=click.Choice(["speculative", "bild"]),
-    default="speculative",
+    "--decoder", type=click.Choice(["speculative", "bild"]), default="speculative",
     help="bild: quality and latency over thresholds (Kim et al. 2023), at temperature 0 unless "
     "given, with speculative decoding beside it.",
 )
@@ -85,13 +76,11 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 @timing_options
 @seed_option
 @command_option(
-    "--figure",
-    type=click.Path(path_type=Path),
-    callback=drawable,
+    "--figure", type=click.Path(path_type=Path), callback=drawable,
     help="Draw predicted against measured into this file (.png or .svg).",
 )
 @command_option("--wide", is_flag=True, help="Show all columns, beyond 80 characters.")
-@output_option
+@output_option("Write the JSON object here.")
 @json_option
 @click.pass_context
 def validate_command(ctx: click.Context, /, **_: object) -> None:

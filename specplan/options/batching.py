@@ -28,40 +28,28 @@ class Batching:
         "--slots", type=int, default=256, metavar="N", help="Most sequences decoded together."
     )
     chunk_tokens: int = option(
-        "--chunk-tokens",
-        type=int,
-        default=2048,
-        metavar="N",
+        "--chunk-tokens", type=int, default=2048, metavar="N", advanced=True,
         help="Prompt tokens that ride along with a step; 0: prompts are read apart.",
-        advanced=True,
     )
     prompt_ms: float | None = option(
-        "--prompt-ms",
-        type=float,
-        callback=duration,
+        "--prompt-ms", type=float, callback=duration,
         help="Reading one prompt.  [default: by the roofline]",
     )
     cache_tokens: float | None = option(
-        "--cache-tokens",
-        type=float,
-        metavar="N",
+        "--cache-tokens", type=float, metavar="N", advanced=True,
         help="Tokens that all caches hold.  [default: by the GPU's memory]",
-        advanced=True,
     )
     gamma: int | None = option(
         "--gamma", type=int, metavar="G", help="Draft so many.  [default: the best at each rate]"
     )
     max_gamma: int = option(
-        "--max-gamma", type=int, default=8, metavar="G", help="The largest gamma to consider.",
-        advanced=True,
+        "--max-gamma", type=int, default=8, metavar="G", advanced=True,
+        help="The largest gamma to consider.",
     )
     alpha_spread: float | None = option(
-        "--alpha-spread",
-        type=float,
-        metavar="SD",
+        "--alpha-spread", type=float, metavar="SD", advanced=True,
         help="Standard deviation of alpha between requests.  [default: that between the profile's "
         "prompts, else 0]",
-        advanced=True,
     )
 
     def __post_init__(self) -> None:

@@ -17,43 +17,31 @@ from studies.bild.settings import (
 
 MEASURES = [
     command_option(
-        "--certainty",
-        type=click.Choice(["probability", "entropy"]),
+        "--certainty", type=click.Choice(["probability", "entropy"]), advanced=True,
         help="What --fallback is of: the largest probability, or one over the perplexity.  "
         f"[default: {CERTAINTY}]",
-        advanced=True,
     ),
     command_option(
-        "--distance",
-        type=click.Choice(["cross-entropy", "kl", "total-variation", "disagreement"]),
-        help=f"What --rollback is of.  [default: {DISTANCE}]",
+        "--distance", type=click.Choice(["cross-entropy", "kl", "total-variation", "disagreement"]),
         advanced=True,
+        help=f"What --rollback is of.  [default: {DISTANCE}]",
     ),
 ]
 
 bild_options = together(
     command_option(
-        "--fallback",
-        callback=numbers,
-        metavar="F,F,...",
+        "--fallback", callback=numbers, metavar="F,F,...", advanced=True,
         help="With --decoder bild: the small model hands over below this certainty; a list or "
         f"range.  [default: {','.join(f'{value:g}' for value in FALLBACKS)}]",
-        advanced=True,
     ),
     command_option(
-        "--rollback",
-        callback=numbers,
-        metavar="R,R,...",
+        "--rollback", callback=numbers, metavar="R,R,...", advanced=True,
         help="With --decoder bild: the large model replaces tokens farther than this from its own "
         f"distribution; inf: none.  [default: {','.join(f'{value:g}' for value in ROLLBACKS)}]",
-        advanced=True,
     ),
     command_option(
-        "--windows",
-        callback=integers,
-        metavar="N,N,...",
+        "--windows", callback=integers, metavar="N,N,...", advanced=True,
         help="With --decoder bild: also fixed windows of so many tokens, without a fallback.",
-        advanced=True,
     ),
     *MEASURES,
     heading="BiLD",
@@ -61,18 +49,14 @@ bild_options = together(
 
 one_bild_options = together(
     command_option(
-        "--fallback",
-        type=float,
+        "--fallback", type=float, advanced=True,
         help="With --decoder bild: the small model hands over below this certainty.  "
         f"[default: {ONE_FALLBACK:g}]",
-        advanced=True,
     ),
     command_option(
-        "--rollback",
-        type=float,
+        "--rollback", type=float, advanced=True,
         help="With --decoder bild: the large model replaces tokens farther than this from its own "
         f"distribution; inf: none.  [default: {ONE_ROLLBACK:g}]",
-        advanced=True,
     ),
     *MEASURES,
     heading="BiLD",

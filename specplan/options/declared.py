@@ -34,10 +34,7 @@ def command_option(*names: str, **settings: Any) -> Decorator:
 def option(*names: str, default: Any = None, **settings: Any) -> Any:
     """Returns a field of a dataclass that an option of the command line fills.
 
-    Args:
-      names: of the option, as users state it; in Python it has the field's.
-      default: of both.
-      settings: as `click.option` takes them.
+    Names and settings are as `click.option` takes them; default is that of both.
     """
     return field(default=default, metadata={"names": names, "settings": settings})
 
@@ -47,10 +44,7 @@ def takes(
 ) -> Decorator:
     """Returns the decorator that gives a command the options of records, each of them once.
 
-    Args:
-      records: dataclasses, whose fields are options.
-      heading: what their part of the help is called; None: none of its own.
-      rare: fields that --help-all alone shows for this command.
+    heading: what their part of the help is called; rare: fields that --help-all alone shows here.
     """
     options: dict[str, Decorator] = {}
     for each in (each for record in records for each in _own_first(record)):
@@ -65,13 +59,10 @@ def takes(
 
 
 def together(*options: Decorator, heading: str | None = None) -> Decorator:
-    """Returns the decorator that adds options, in the order in which --help shows them.
+    """Returns the decorator that adds options, in the order in which --help shows them, by a
+    heading.
 
     What a command has already, by a decorator below, is not added again.
-
-    Args:
-      options: decorators of one each, or of several.
-      heading: what their part of the help is called; None: none of its own.
     """
 
     def decorate(command: Any) -> Any:

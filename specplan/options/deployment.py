@@ -30,13 +30,11 @@ class Deployed:
     """Models and machine; see each option's help."""
 
     target_config: Path | None = option(
-        "--target-config",
-        type=click.Path(path_type=Path),
+        "--target-config", type=click.Path(path_type=Path),
         help="The target's config.json, for costs by the roofline of a GPU.",
     )
     draft_config: Path | None = option(
-        "--draft-config",
-        type=click.Path(path_type=Path),
+        "--draft-config", type=click.Path(path_type=Path),
         help="The draft's: a model, or a head (EAGLE, Medusa, DFlash and kin, the speculators "
         "format, too); the target's own again for its multi-token prediction.",
     )
@@ -44,68 +42,48 @@ class Deployed:
         "--gpu", metavar="NAME", help="h100, b200, l4, ...; an unknown name lists them all."
     )
     gpu_flops: float | None = option(
-        "--gpu-flops", type=float, metavar="T", help="16-bit teraFLOP/s, in place of --gpu.",
-        advanced=True,
+        "--gpu-flops", type=float, metavar="T", advanced=True,
+        help="16-bit teraFLOP/s, in place of --gpu.",
     )
     gpu_bandwidth: float | None = option(
-        "--gpu-bandwidth", type=float, metavar="GB/S", help="Likewise, of memory.",
-        advanced=True,
+        "--gpu-bandwidth", type=float, metavar="GB/S", advanced=True, help="Likewise, of memory."
     )
     gpu_memory: float | None = option(
-        "--gpu-memory", type=float, metavar="GB", help="Likewise, its size.",
-        advanced=True,
+        "--gpu-memory", type=float, metavar="GB", advanced=True, help="Likewise, its size."
     )
-    tp: int = option(
-        "--tp", type=int, default=1, metavar="N", help="GPUs that share each layer."
-    )
+    tp: int = option("--tp", type=int, default=1, metavar="N", help="GPUs that share each layer.")
     draft_tp: int | None = option(
-        "--draft-tp", type=int, metavar="N", help="GPUs that share the draft.  [default: --tp]",
-        advanced=True,
+        "--draft-tp", type=int, metavar="N", advanced=True,
+        help="GPUs that share the draft.  [default: --tp]",
     )
     dtype: str | None = option(
-        "--dtype",
-        type=click.Choice(_FORMATS),
+        "--dtype", type=click.Choice(_FORMATS), advanced=True,
         help="Number format of both models' weights.  [default: each config's own]",
-        advanced=True,
     )
     draft_dtype: str | None = option(
-        "--draft-dtype", type=click.Choice(_FORMATS), help="The draft's.  [default: --dtype]",
-        advanced=True,
+        "--draft-dtype", type=click.Choice(_FORMATS), advanced=True,
+        help="The draft's.  [default: --dtype]",
     )
     activations: str | None = option(
-        "--activations",
-        type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]),
-        help="Format of activations.  [default: 16 bits, or the config's]",
+        "--activations", type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]),
         advanced=True,
+        help="Format of activations.  [default: 16 bits, or the config's]",
     )
     expert_reuse: float = option(
-        "--expert-reuse",
-        type=float,
-        default=0.0,
-        metavar="R",
+        "--expert-reuse", type=float, default=0.0, metavar="R", advanced=True,
         help="How far tokens share experts: 0 uniform routing, 1 all the same.",
-        advanced=True,
     )
     efficiency: float | None = option(
-        "--efficiency",
-        type=float,
-        metavar="E",
+        "--efficiency", type=float, metavar="E", advanced=True,
         help="Share of the roofs that kernels reach.  [default: 0.9, fitted]",
-        advanced=True,
     )
     layer_overhead_us: float | None = option(
-        "--layer-overhead-us",
-        type=float,
-        callback=duration,
+        "--layer-overhead-us", type=float, callback=duration, advanced=True,
         help="Fixed time of each layer, microseconds.  [default: 92, fitted]",
-        advanced=True,
     )
     no_cache: bool = option(
-        "--no-cache",
-        is_flag=True,
-        default=False,
+        "--no-cache", is_flag=True, default=False, advanced=True,
         help="Count both configs' models anew, and keep no count.",
-        advanced=True,
     )
 
 
@@ -114,15 +92,11 @@ class Loads:
     """How many sequences, and how long; see each option's help."""
 
     batch: tuple[int, ...] | None = option(
-        "--batch",
-        callback=integer_ranges,
-        metavar="B",
+        "--batch", callback=integer_ranges, metavar="B",
         help="Sequences together: 8, a list, or a range 1:256:1.  [default: 1]",
     )
     context: tuple[int, ...] | None = option(
-        "--context",
-        callback=integer_ranges,
-        metavar="L",
+        "--context", callback=integer_ranges, metavar="L",
         help=f"Tokens in each sequence's cache, or a list or range.  [default: {DEFAULT_CONTEXT}]",
     )
 
@@ -130,12 +104,10 @@ class Loads:
 def deployment_of(options: Deployed) -> Deployment:
     """Returns both models on their machine; warns where their vocabularies differ.
 
-    Args:
-      options: with all that NEEDS has, or INSTEAD.
+    Options must state all that NEEDS has, or INSTEAD.
 
     Raises:
-      OSError: if a config.json cannot be read.
-      ValueError: if a file is no usable config.json, or an argument is out of range.
+      OSError, ValueError: if a config.json cannot be used, or an argument is out of range.
     """
     from estimator.shapes.drafts import read_pair
     from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS

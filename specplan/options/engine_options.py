@@ -23,63 +23,42 @@ def _taking(setting: str) -> str:
 
 OPTIONS = [
     command_option(
-        "--engine",
-        type=click.Choice(names_of(lambda kind: kind.start)),
+        "--engine", type=click.Choice(names_of(lambda kind: kind.start)),
         help="Run on this engine instead of specplan's own decoder; "
         "needs pip install -e '.[engines]'.",
     ),
     command_option(
-        "--engine-command",
-        metavar="COMMAND",
+        "--engine-command", metavar="COMMAND", advanced=True,
         help=f"What starts {_taking('engine_command')}, its own flags included.  "
         "[default: vllm serve]",
-        advanced=True,
     ),
     command_option(
-        "--draft-sampling",
-        type=click.Choice(["argmax", "sampled"]),
+        "--draft-sampling", type=click.Choice(["argmax", "sampled"]), advanced=True,
         help="How the engine is to draft.  [default: the engine's own]",
-        advanced=True,
     ),
     command_option(
-        "--concurrency",
-        "concurrencies",
-        callback=integers,
-        default="1",
+        "--concurrency", "concurrencies", callback=integers, default="1", advanced=True,
         help="Requests at once on the engine, a list.",
-        advanced=True,
     ),
     command_option(
-        "--laws",
-        type=click.Choice(["engine", "local"]),
+        "--laws", type=click.Choice(["engine", "local"]), advanced=True,
         help="Who scores texts by both models.  [default: engine with "
         f"{_of(lambda kind: kind.scores_texts)}, else local]",
-        advanced=True,
     ),
     command_option(
-        "--target-url",
-        "--baseline-server",
-        "target_url",
-        metavar="URL",
+        "--target-url", "--baseline-server", "target_url", metavar="URL", advanced=True,
         help="A running server of the target alone.",
-        advanced=True,
     ),
     command_option(
-        "--draft-url",
-        metavar="URL",
-        help="A running server of the draft alone.",
-        advanced=True,
+        "--draft-url", metavar="URL", advanced=True, help="A running server of the draft alone."
     ),
     command_option(
-        "--servers",
-        type=click.Choice(["together", "in-turn"]),
+        "--servers", type=click.Choice(["together", "in-turn"]), advanced=True,
         help="Whether those of all gammas run at once, their runs interleaved, which takes the "
         f"memory of all.  [default: in-turn with {_of(lambda kind: kind.in_turn)}, else together]",
-        advanced=True,
     ),
     command_option(
-        "--threads",
-        type=click.IntRange(min=1),
+        "--threads", type=click.IntRange(min=1),
         help=f"That compute; with {_taking('threads')}, for each model.  [default: as many as "
         "cores are free before the run, less one for everything else; OMP_NUM_THREADS if set]",
     ),
@@ -90,17 +69,12 @@ engine_options = together(*OPTIONS, heading=HEADING)
 # Of validations alone.
 tested_options = together(
     command_option(
-        "--synthetic",
-        callback=numbers,
+        "--synthetic", callback=numbers, advanced=True,
         help=f"Acceptance rates by position for {_taking('synthetic')} to feign, unconditional; "
         "prices alone are then tested.",
-        advanced=True,
     ),
     command_option(
-        "--server",
-        metavar="URL",
-        help="A server with speculation that is running.",
-        advanced=True,
+        "--server", metavar="URL", advanced=True, help="A server with speculation that is running."
     ),
     heading=HEADING,
 )

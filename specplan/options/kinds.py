@@ -48,19 +48,15 @@ def kinds_of(folder: str) -> tuple[Any, ...]:
 def chosen(
     kinds: Sequence[Any], ctx: click.Context, *, beside: Sequence[str] = (), what: str
 ) -> Any:
-    """Returns the way that the stated options select.
+    """Returns the way that the stated options select, to state `what`.
 
-    Args:
-      kinds: the ways.
-      ctx: of the parsed command.
-      beside: options that do not select a way alone, and may be stated beside another's.
-      what: is stated so, for messages.
+    beside: options that do not select a way alone, and may be stated beside another's.
 
     Raises:
       click.UsageError: if no way reads all that is stated, or what it needs is not.
     """
     every = {name for kind in kinds for name in kind.reads}
-    given = {name for name in every if stated(ctx, name)}
+    given = {name for name in every if is_stated(ctx, name)}
     selecting = [name for name in _declared(ctx, given) if name not in beside]
     able = [kind for kind in kinds if kind.reads >= set(selecting)]
     if not able:
@@ -81,7 +77,7 @@ def require(kind: Kind, ctx: click.Context, *, first: str) -> None:
     Raises:
       click.UsageError: if something that the way needs is not stated, or is stated twice.
     """
-    given = {name for name in kind.reads if stated(ctx, name)}
+    given = {name for name in kind.reads if is_stated(ctx, name)}
     for name, others in kind.instead.items():
         twice = [other for other in others if other in given]
         if name in given and twice:
@@ -95,12 +91,7 @@ def require(kind: Kind, ctx: click.Context, *, first: str) -> None:
 
 def any_stated(kinds: Sequence[Kind], ctx: click.Context) -> bool:
     """Returns whether a user stated any option of these ways."""
-    return any(stated(ctx, name) for kind in kinds for name in kind.reads)
-
-
-def stated(ctx: click.Context, name: str) -> bool:
-    """Returns whether a user stated the option of that name; not, where a command has none."""
-    return any(param.name == name and is_stated(ctx, param) for param in ctx.command.params)
+    return any(is_stated(ctx, name) for kind in kinds for name in kind.reads)
 
 
 def named(ctx: click.Context, name: str) -> str:

@@ -13,9 +13,9 @@ from specplan.options.choice import Longest, Shown
 from specplan.options.cost import Background, cost_kinds, prices
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
-from specplan.options.kinds import any_stated, chosen, stated
+from specplan.options.kinds import any_stated, chosen
 from specplan.options.planning import read
-from specplan.options.requests import fill
+from specplan.options.requests import fill, is_stated
 from specplan.reports.output import writable
 
 if TYPE_CHECKING:
@@ -41,15 +41,11 @@ class Sources:
 
     sources: tuple[str, ...] = ()
     gamma: int | None = option(
-        "--gamma",
-        type=click.IntRange(min=1),
-        metavar="G",
+        "--gamma", type=click.IntRange(min=1), metavar="G",
         help="The deployment's, where the source does not tell it.",
     )
     interval: float | None = option(
-        "--interval",
-        type=click.FloatRange(min=0, min_open=True),
-        metavar="S",
+        "--interval", type=click.FloatRange(min=0, min_open=True), metavar="S",
         help="Read twice, S seconds apart, and take what was counted between.",
     )
 
@@ -59,10 +55,7 @@ class Followed(Sources):
     """What is read again and again."""
 
     follow: bool = option(
-        "--follow",
-        is_flag=True,
-        default=False,
-        help="Print a line every --interval until Ctrl-C.",
+        "--follow", is_flag=True, default=False, help="Print a line every --interval until Ctrl-C."
     )
 
 
@@ -71,26 +64,16 @@ class Observed(Sources, Shown):
     """What is read once, and where the answer goes; see each option's help."""
 
     since: tuple[str, ...] = option(
-        "--since",
-        type=click.Path(),
-        multiple=True,
-        default=(),
-        metavar="FILE",
+        "--since", type=click.Path(), multiple=True, default=(), metavar="FILE",
         help="An earlier scrape of the same server, to be subtracted; of several sources one each.",
     )
     draft_sampling: Literal["argmax", "sampled"] | None = option(
-        "--draft-sampling",
-        type=click.Choice(["argmax", "sampled"]),
+        "--draft-sampling", type=click.Choice(["argmax", "sampled"]), advanced=True,
         help="How the deployment drafts, for the profile; its counters do not tell.  "
         "[default: argmax]",
-        advanced=True,
     )
     output: Path | None = option(
-        "-o",
-        "--output",
-        type=click.Path(path_type=Path),
-        callback=writable,
-        metavar="FILE",
+        "-o", "--output", type=click.Path(path_type=Path), callback=writable, metavar="FILE",
         help="Write a profile here, to plan with.",
     )
 
@@ -139,7 +122,7 @@ def asked(ctx: click.Context) -> Asked:
 
 def require_planned(ctx: click.Context, *, planned: bool) -> None:
     """Raises a click.UsageError if --max-gamma is stated where nothing is planned."""
-    if not planned and stated(ctx, "max_gamma"):
+    if not planned and is_stated(ctx, "max_gamma"):
         raise click.UsageError("--max-gamma needs a cost, such as --c: nothing is planned")
 
 

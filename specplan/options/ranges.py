@@ -17,6 +17,20 @@ Value = TypeVar("Value")
 Callback = Callable[[click.Context, click.Parameter, Typed | None], Value | None]
 
 
+def callback(parse: Callable[[Typed], Value]) -> Callback[Typed, Value]:
+    """Returns the callback of an option: its value parsed, or refused with the parser's reason."""
+
+    def parsed(_ctx: click.Context, _param: click.Parameter, value: Typed | None) -> Value | None:
+        if value is None:
+            return None
+        try:
+            return parse(value)
+        except ValueError as error:
+            raise click.BadParameter(str(error)) from None
+
+    return parsed
+
+
 def parse_numbers(text: str) -> tuple[float, ...]:
     """Returns the numbers that a list or range stands for, in the order written.
 
@@ -36,17 +50,24 @@ def parse_numbers(text: str) -> tuple[float, ...]:
     return tuple(values)
 
 
+numbers = callback(parse_numbers)
+
+
 def _listed(text: str) -> str:
     """Returns a list without the brackets that JSON puts around it."""
     bare = text.strip()
     return bare[1:-1] if bare.startswith("[") and bare.endswith("]") else bare
 
 
-def _share(text: str) -> float:
+@callback
+def share(text: str) -> float:
+    """Takes a probability or rate."""
     return _in_unit_interval(float(_decimal(text)))
 
 
-def _shares(text: str) -> tuple[float, ...]:
+@callback
+def shares(text: str) -> tuple[float, ...]:
+    """Takes a list or range of probabilities or rates."""
     comma = re.fullmatch(r"\s*0,(\d+)\s*", text)
     if comma is not None and int(comma[1]) > 1:
         raise ValueError(f"must lie in [0, 1], got {text.strip()}: write 0.{comma[1]}")
@@ -60,14 +81,18 @@ def _in_unit_interval(value: float) -> float:
     return value
 
 
-def _integers(text: str) -> tuple[int, ...]:
+@callback
+def integers(text: str) -> tuple[int, ...]:
+    """Takes a list of integers."""
     for part in _listed(text).split(","):
         if not part.strip().removeprefix("-").isdecimal():
             raise ValueError(f"{part.strip()!r} is not an integer")
     return tuple(map(int, _listed(text).split(",")))
 
 
-def _integer_ranges(text: str) -> tuple[int, ...]:
+@callback
+def integer_ranges(text: str) -> tuple[int, ...]:
+    """Takes a list of integers and ranges of them."""
     found = parse_numbers(text)
     for each in found:
         if not each.is_integer():
@@ -75,7 +100,9 @@ def _integer_ranges(text: str) -> tuple[int, ...]:
     return tuple(map(int, found))
 
 
-def _duration(value: float) -> float:
+@callback
+def duration(value: float) -> float:
+    """Takes a time, or another quantity that is finite and at least 0."""
     if not (math.isfinite(value) and value >= 0):
         raise ValueError(f"must be finite and at least 0, got {value:g}")
     return value
@@ -106,27 +133,3 @@ def _decimal(text: str) -> Decimal:
         return Decimal(whole.removesuffix("%")) / (100 if whole.endswith("%") else 1)
     except (InvalidOperation, ZeroDivisionError):
         raise ValueError(f"{text.strip()!r} is not a number") from None
-
-
-def _callback(parse: Callable[[Typed], Value]) -> Callback[Typed, Value]:
-    """Returns the callback of an option: its value parsed, or refused with the parser's reason."""
-
-    def parsed(_ctx: click.Context, _param: click.Parameter, value: Typed | None) -> Value | None:
-        if value is None:
-            return None
-        try:
-            return parse(value)
-        except ValueError as error:
-            raise click.BadParameter(str(error)) from None
-
-    return parsed
-
-
-# Callbacks of options, by what they take: a list or range of numbers; a probability or rate, or a
-# list of them; a list of integers, or of integers and ranges; a time.
-numbers = _callback(parse_numbers)
-share = _callback(_share)
-shares = _callback(_shares)
-integers = _callback(_integers)
-integer_ranges = _callback(_integer_ranges)
-duration = _callback(_duration)

@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from specplan.options.help import HELP_ALL, write_options, write_text
-from specplan.reports.notices import notices_printed
+from specplan.reports.output import notices_printed
 
 
 class Command(click.Command):
@@ -81,12 +81,7 @@ def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> 
     """Returns records filled from a command's options, each field by the option of its name.
 
     A field that is a record itself is filled from the options of its fields. What is not stated is
-    left to the record's own default, where it has one.
-
-    Args:
-      ctx: of the parsed command.
-      records: dataclasses, whose fields together are all that is read.
-      way: the option that selects them.
+    left to the record's own default, where it has one. way: the option that selects these records.
 
     Raises:
       click.UsageError: if an option is stated that none of them has.
@@ -94,7 +89,7 @@ def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> 
     read = {name for record in records for name in names_of(record)}
     selecting = selector(way)
     for param in ctx.command.params:
-        if param.name in read or param.name == selecting or not is_stated(ctx, param):
+        if param.name in read or param.name == selecting or not is_stated(ctx, param.name):
             continue
         raise click.UsageError(_refusal(ctx, param, way), ctx)
     return [_filled(ctx, record) for record in records]
@@ -108,9 +103,9 @@ def names_of(record: type[Any]) -> set[str]:
     return names
 
 
-def is_stated(ctx: click.Context, param: click.Parameter) -> bool:
-    """Returns whether a user stated a parameter, be it with the value that it has by default."""
-    source = ctx.get_parameter_source(str(param.name))
+def is_stated(ctx: click.Context, name: str | None) -> bool:
+    """Returns whether a user stated the option of that name, be it by its default value."""
+    source = ctx.get_parameter_source(str(name))
     return source not in (None, ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP)
 
 
@@ -153,7 +148,7 @@ def _filled(ctx: click.Context, record: type[Any]) -> Any:
             continue
         optional = field.default is not MISSING or field.default_factory is not MISSING
         param = params.get(field.name)
-        if param is not None and (is_stated(ctx, param) or not optional):
+        if param is not None and (is_stated(ctx, param.name) or not optional):
             values[field.name] = ctx.params[field.name]
     return record(**values)
 
@@ -166,8 +161,7 @@ def _refusal(ctx: click.Context, param: click.Parameter, way: str) -> str:
     """Returns why an option cannot be given, and which ways read it where none is selected."""
     name = option_name(param)
     ways = ways_of(ctx.command)
-    stated = [each for each in ctx.command.params if each.name == selector(way)]
-    if not stated or not is_stated(ctx, stated[0]):
+    if not is_stated(ctx, selector(way)):
         others = [
             other
             for other, place in ways.items()

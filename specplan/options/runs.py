@@ -6,11 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import click
-
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.declared import option
-from specplan.options.ranges import parse_numbers
+from specplan.options.ranges import callback, parse_numbers
 
 if TYPE_CHECKING:
     from simulator.cost.machine import LoadPoint
@@ -22,23 +20,15 @@ _ALIASES = {"K": "gamma", "k": "gamma"}
 _KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context")
 
 
-def parse_runs(
-    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
-) -> tuple[Run, ...] | None:
-    """Returns the runs of the options --run KEY=VALUE,...; their callback.
-
-    Raises:
-      click.BadParameter: if one is not of that form, or cannot be.
-    """
+@callback
+def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...] | None:
+    """Returns the runs of KEY=VALUE,... each; None: none."""
     if not values:
         return None
     from simulator.cost.runs import require_consistent
 
-    try:
-        runs = tuple(map(parse_run, values))
-        require_consistent(runs)
-    except ValueError as error:
-        raise click.BadParameter(str(error)) from None
+    runs = tuple(map(parse_run, values))
+    require_consistent(runs)
     return runs
 
 
@@ -165,10 +155,7 @@ class Runs:
 
     # Of simulator.cost.runs.Run, which help must not wait for.
     runs: tuple[Any, ...] | None = option(
-        "--run",
-        multiple=True,
-        callback=parse_runs,
-        metavar="KEY=VALUE,...",
+        "--run", multiple=True, callback=parse_runs, metavar="KEY=VALUE,...",
         help="What your server did, repeatable: gamma (0: no speculation), tpot (ms a token), tps "
         "or total_tps with batch, and length (mean acceptance length), rates (R/R/...) or "
         "accepted; or file, its bench's JSON, with what that does not tell.",

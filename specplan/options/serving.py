@@ -57,6 +57,7 @@ def asked(ctx: click.Context) -> Asked:
       OSError, ValueError: if a file cannot be used, or a number is out of range.
     """
     from simulator.traffic.answer import TrafficRequest
+    from simulator.traffic.demand import read_trace
     from simulator.traffic.doubt import doubt_of
 
     accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
@@ -68,7 +69,7 @@ def asked(ctx: click.Context) -> Asked:
     known = read(file.profile_path)
     if batching.alpha_spread is None and known is not None:
         batching = replace(batching, alpha_spread=_spread(known))
-    trace = _trace(load)
+    trace = None if load.trace is None else read_trace(load.trace)
     demand = _demand(load, trace)
     stated = accepting.make(accepted, acceptance.Background(known, None))
     if len(stated.acceptances) > 1:
@@ -79,7 +80,7 @@ def asked(ctx: click.Context) -> Asked:
     return Asked(
         TrafficRequest(
             pair,
-            load.rate or (_own_rate(trace),),
+            load.rate if trace is None or load.rate is not None else (trace.rate,),
             doubt_of(
                 priced,
                 accepted_here,
@@ -93,12 +94,6 @@ def asked(ctx: click.Context) -> Asked:
         answer,
         stated.notes,
     )
-
-
-def _trace(load: Load) -> Requests | None:
-    from simulator.traffic.demand import read_trace
-
-    return None if load.trace is None else read_trace(load.trace)
 
 
 def _demand(load: Load, trace: Requests | None) -> Demand:
@@ -116,11 +111,6 @@ def _demand(load: Load, trace: Requests | None) -> Demand:
     assert load.prompt_tokens is not None
     assert load.output_tokens is not None
     return Demand(load.prompt_tokens, load.output_tokens)
-
-
-def _own_rate(trace: Requests | None) -> float:
-    assert trace is not None
-    return trace.rate
 
 
 def _promise(slo: dict[str, float] | None) -> Promise | None:

@@ -14,9 +14,7 @@ _SAME = 0.05
 def advice(plan: Plan, *, gain_certain: bool | None = None) -> list[str]:
     """Returns what to draft, what that gains, and at which alpha and c it still would.
 
-    Args:
-      plan: as it was made.
-      gain_certain: whether speculation is known to gain; None: nobody measured it.
+    gain_certain: whether speculation is known to gain; None: nobody measured it.
     """
     if plan.optimal_gamma == 0:
         lines = ["Do not speculate: at this alpha and these costs no gamma is faster."]

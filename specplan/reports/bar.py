@@ -1,13 +1,16 @@
-"""Progress on stderr: a bar where that is a terminal, else a line now and then."""
+"""Progress on stderr: a bar, or a line now and then; and what an interrupted run leaves."""
 
 from __future__ import annotations
 
 import sys
 import time
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 import click
+
+from specplan.reports.output import folded
 
 # Between two lines of a job whose stderr is no terminal.
 LINE_SECONDS = 30.0
@@ -17,13 +20,7 @@ class Bar:
     """An `estimator.progress.Progress` that a user sees."""
 
     def __init__(self, what: str, unit: str, *, leave: bool = True) -> None:
-        """Begins with no steps to come.
-
-        Args:
-          what: is done.
-          unit: what a step is.
-          leave: whether it stays when done.
-        """
+        """Begins with no steps to come; a bar that does not leave goes when done."""
         from tqdm import tqdm
 
         self._draws = sys.stderr.isatty()
@@ -70,3 +67,49 @@ class Bar:
         """Prints to stdout, with the bar out of the way."""
         with self._bar.external_write_mode():
             click.echo(text)
+
+
+class Kept:
+    """An `estimator.progress.Progress` of kept traces; says on Ctrl-C how many they are.
+
+    Entered before the progress bar, it speaks when that has gone.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        """Begins with none, kept beside the profile's path; None: nowhere."""
+        self._prompts = 0
+        self._path = path
+        self._finished = 0
+
+    def __enter__(self) -> Kept:
+        return self
+
+    def expect(self, steps: int) -> None:
+        """Adds to the prompts."""
+        self._prompts += steps
+
+    def step(self, count: int = 1) -> None:
+        """Counts prompts whose traces are kept."""
+        self._finished += count
+
+    def note(self, text: str) -> None:
+        """Does nothing: what is kept is counted alone."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is KeyboardInterrupt and self._prompts > 0:
+            click.echo(folded(self.said), err=True)
+
+    @property
+    def said(self) -> str:
+        """What a user is told."""
+        if self._path is None:
+            return "Nothing is kept: with -o FILE the traces of finished prompts would be."
+        return (
+            f"Kept beside {self._path}: the traces of {self._finished} of {self._prompts} prompts, "
+            "no times. The same command goes on from there."
+        )

@@ -12,13 +12,7 @@ UNFINISHED = "\ufffd"
 
 
 def piece(decode: Decode, before: Sequence[int], tokens: Sequence[int]) -> str:
-    """Returns the text that tokens add to what stands before them.
-
-    Args:
-      decode: the text of ids.
-      before: ids; the last CONTEXT of them are looked at.
-      tokens: ids.
-    """
+    """Returns the text that ids add to those before them, of which the last CONTEXT count."""
     context = list(before[-CONTEXT:])
     head = decode(context).rstrip(UNFINISHED)
     whole = decode([*context, *tokens])

@@ -12,12 +12,8 @@ if TYPE_CHECKING:
 
 
 def doubt_columns(doubt: DoubtfulPlan, *, batch: int) -> list[Column[int]]:
-    """Returns columns by the index of gamma: the speed-up's interval, a token's time, their rate.
-
-    Args:
-      doubt: the plan.
-      batch: sequences, whose tokens are counted together.
-    """
+    """Returns columns by the index of gamma: the speed-up's interval, a token's time, their
+    rate."""
     gain, time = doubt.speed_up, doubt.milliseconds
     return [
         Column("90 %", lambda i: f"{gain.low[i]:.2f} to {gain.high[i]:.2f}"),

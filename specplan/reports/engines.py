@@ -39,12 +39,7 @@ def validation_data(found: EngineValidation) -> dict[str, Any]:
 
 
 def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
-    """Returns a table for each temperature and concurrency, what steps cost, and the audit.
-
-    Args:
-      found: on an engine.
-      wide: whether all columns are shown, beyond 80 characters.
-    """
+    """Returns a table for each temperature and concurrency, what steps cost, and the audit."""
     first, summary = found.rows[0], found.summary
     drawn = first.draft_temperature is None or first.draft_temperature >= first.temperature
     drafts = f" (its drafts: {'drawn' if drawn else 'argmax'})" if first.temperature > 0 else ""

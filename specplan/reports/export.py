@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from engines.registry import exports_of, listed, names_of
 
 if TYPE_CHECKING:
-    from engines.kind import Drafted
+    from engines.kind import Drafted, Exports
     from estimator.drafters.kind import SuffixTree
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
+
+Words = TypeVar("Words")
 
 
 def exported_to() -> tuple[str, ...]:
@@ -31,12 +33,9 @@ def export(
     """Returns what makes an engine draft exactly gamma tokens a block, ready to paste.
 
     All of them can draft a number of tokens that varies; each is told not to, since a plan for a
-    fixed gamma holds for that gamma.
+    fixed gamma holds for that gamma. A gamma of 0 gives a comment that says to leave the draft out.
 
     Args:
-      server: one of `exported_to`.
-      gamma: drafted tokens per block; 0 gives a comment that says to leave the draft out.
-      draft: what drafts.
       sampling: the way of drafting that was planned with; None: not known, the engine's default.
       verification: how drafts are judged; "block" for those that judge blocks alone.
 
@@ -59,12 +58,8 @@ def export_drafter(
     sampling: DraftSampling | None = None,
     verification: Verification | None = None,
 ) -> str:
-    """Returns what makes an engine draft gamma tokens by a drafter of ours, as it has it.
-
-    Args:
-      server: one of `exported_to`.
-      drafter: as `--draft` names it; None: `draft` alone is known.
-      gamma, draft, sampling, verification: as `export` takes them.
+    """Returns what makes an engine draft by a drafter as `--draft` names it; None: `draft` alone is
+    known.
 
     Raises:
       ValueError: if the engine has no such drafter.
@@ -86,26 +81,26 @@ def export_drafter(
 def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> str:
     """Returns what makes an engine draft by a schedule, ready to paste.
 
-    Args:
-      server: one of `exported_to`.
-      ranges: γ by batch size.
-      draft: what drafts.
-
     Raises:
-      ValueError: if the engine takes no schedule, or none for such a draft; the message lists
-        those that it takes.
+      ValueError: if the engine takes no schedule, or none for such a draft.
     """
     exports = exports_of(server)
-    schedule = exports.schedule
-    if schedule is None:
-        known = ", ".join(names_of(lambda kind: kind.exports and kind.exports.schedule))
-        raise ValueError(f"--export of several batch sizes must be one of {known}, got {server}")
+    schedule = _offered(server, "several batch sizes", lambda exports: exports.schedule)
     if all(each.gamma == 0 for each in ranges):
         return "# gamma is 0 at every batch size: run the target without a draft"
     _require_loaded(server, draft, exports.methods)
     if exports.scheduled is not None:
         _require_loaded(f"{server} by batch size", draft, exports.scheduled)
     return schedule(ranges, draft)
+
+
+def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> Words:
+    """Returns what puts a way to draft into an engine's words, or refuses it."""
+    words = of(exports_of(server))
+    if words is None:
+        known = ", ".join(names_of(lambda kind: kind.exports and of(kind.exports)))
+        raise ValueError(f"--export of {what} must be one of {known}, got {server}")
+    return words
 
 
 def _require_loaded(where: str, draft: Drafted, kinds: Collection[str]) -> None:
@@ -122,38 +117,19 @@ def export_lookup(server: str, *, gamma: int, longest: int) -> str:
     tokens. vLLM and transformers look for the longest match likewise; llama.cpp and TensorRT-LLM
     for one of N.
 
-    Args:
-      server: one of `exported_to`.
-      gamma: drafted tokens per block; 0 gives a comment that says to look nothing up.
-      longest: N, how many tokens a match may have.
-
     Raises:
       ValueError: if the engine has no such lookup; the message lists those that have.
     """
-    lookup = exports_of(server).lookup
-    if lookup is None:
-        known = ", ".join(names_of(lambda kind: kind.exports and kind.exports.lookup))
-        raise ValueError(f"--export of a lookup must be one of {known}, got {server}")
+    lookup = _offered(server, "a lookup", lambda exports: exports.lookup)
     if gamma == 0:
         return "# gamma is 0: run the target without a lookup"
     return lookup(gamma, longest)
 
 
 def export_suffix(server: str, *, gamma: int, tree: SuffixTree) -> str:
-    """Returns what makes an engine draft at most gamma tokens by suffix decoding, ready to paste.
-
-    Args:
-      server: one of `exported_to`.
-      gamma: drafted tokens per block; 0 gives a comment that says to draft nothing.
-      tree: what suffixes are sought in.
-
-    Raises:
-      ValueError: if the engine has no suffix decoding; the message lists those that have.
-    """
-    suffix = exports_of(server).suffix
-    if suffix is None:
-        known = ", ".join(names_of(lambda kind: kind.exports and kind.exports.suffix))
-        raise ValueError(f"--export of suffix decoding must be one of {known}, got {server}")
+    """Returns what makes an engine draft at most gamma tokens by suffix decoding, as
+    export_lookup."""
+    suffix = _offered(server, "suffix decoding", lambda exports: exports.suffix)
     if gamma == 0:
         return "# gamma is 0: run the target without a draft"
     return suffix(gamma, tree.depth, tree.earlier)

@@ -51,12 +51,7 @@ def coloured(block: Block, decode: Decode, before: Sequence[int]) -> str:
     """Returns one line for a block, coloured as Figure 1 of Leviathan et al. 2023.
 
     Accepted draft tokens green, rejected ones red and in brackets, the target's own token blue;
-    brackets and a bar tell them apart where there is no colour.
-
-    Args:
-      block: to show.
-      decode: the text of ids.
-      before: the ids before the block.
+    brackets and a bar tell them apart where there is no colour. before: the ids before the block.
     """
 
     def shown(tokens: tuple[int, ...], context: Sequence[int]) -> str:
@@ -89,13 +84,7 @@ def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
 
 
 def counts(generation: Generation, rule: Rule, more: str) -> str:
-    """Returns what decoding a text took, and whether it changed the output law.
-
-    Args:
-      generation: whole.
-      rule: what judged drafts.
-      more: counts of a decoder's own.
-    """
+    """Returns what decoding a text took, and more, and whether it changed the output law."""
     return (
         f"\n{len(generation.tokens)} tokens in {generation.target_calls} target calls, "
         f"{generation.decode_seconds:.2f} s{_speed(generation)}; {generation.accepted} of "

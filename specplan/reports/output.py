@@ -6,9 +6,12 @@ import json
 import math
 import os
 import textwrap
-from collections.abc import Callable, Mapping
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, TextIO
 
 import click
 
@@ -75,19 +78,23 @@ def write_json(value: Mapping[str, Any], path: Path) -> None:
     write_whole(path, (text + "\n").encode())
 
 
-class Form(Protocol):
-    """How a command's result is given: as JSON or as text, and the JSON in a file, too."""
+@dataclass(frozen=True)
+class Printed:
+    """A result is printed, as JSON or for people."""
 
-    @property
-    def as_json(self) -> bool: ...
-
-    @property
-    def output(self) -> Path | None: ...
+    as_json: bool = False
 
 
-def answer(data: Mapping[str, Any], text: Callable[[], str], *, form: Form) -> None:
+@dataclass(frozen=True)
+class Written(Printed):
+    """A result is printed, and written as JSON into a file; None: into none."""
+
+    output: Path | None = None
+
+
+def answer(data: Mapping[str, Any], text: Callable[[], str], *, form: Printed) -> None:
     """Gives a command's result in the form asked for."""
-    if form.output is not None:
+    if isinstance(form, Written) and form.output is not None:
         write_json(data, form.output)
     if form.as_json:
         print_json(data)
@@ -119,3 +126,29 @@ def folded(text: str) -> str:
         )
         for line in text.split("\n")
     )
+
+
+@contextmanager
+def notices_printed() -> Iterator[None]:
+    """Prints notices as they come; Python's other warnings go where they would."""
+    from estimator.progress import Notice
+
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(
+            message: Warning | str,
+            category: type[Warning],
+            filename: str,
+            lineno: int,
+            file: TextIO | None = None,
+            line: str | None = None,
+        ) -> None:
+            if issubclass(category, Notice):
+                warn(str(message))
+            else:
+                others(message, category, filename, lineno, file, line)
+
+        warnings.simplefilter("always", Notice)
+        warnings.showwarning = show
+        yield

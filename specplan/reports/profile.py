@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import click
 
-from specplan.reports.output import Form, folded, print_json
+from specplan.reports.output import Written, folded, print_json
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
 from specplan.reports.validation import TIMES_IN_DOUBT
-from specplan.reports.workloads import workload_lines
 
 if TYPE_CHECKING:
     from estimator.profiles.best import BestAtBatch
-    from estimator.profiles.profile import Improvement, Profile, Setup
+    from estimator.profiles.drafting import Alpha, Estimate
+    from estimator.profiles.profile import Improvement, Profile, Setup, Workload
 
 SHOWN_POSITIONS = 8
+# Of a category's name, so that a row fits a terminal.
+_WIDEST = 14
 
 
 def profile_text(profile: Profile) -> str:
@@ -139,7 +142,7 @@ def clock_lines(profile: Profile) -> list[str]:
     return [f"The baseline against itself: {percent:.1f} %{reaching}{timings}."]
 
 
-def print_profile(profile: Profile, form: Form, *, notes: str | None = None) -> None:
+def print_profile(profile: Profile, form: Written, *, notes: str | None = None) -> None:
     """Prints a profile in the form asked for; it is written already."""
     if form.as_json:
         from estimator.profiles.profile_file import profile_json
@@ -151,3 +154,28 @@ def print_profile(profile: Profile, form: Form, *, notes: str | None = None) -> 
         click.echo(notes)
     if form.output is not None:
         click.echo(f"\nWrote {form.output}; plan with it: specplan plan --profile {form.output}")
+
+
+def workload_lines(profile: Profile) -> list[str]:
+    """Returns a table of each kind of prompts, numbers with their intervals over prompts."""
+    gamma = profile.compared_gamma
+    lines: list[str] = []
+    for by, workloads in profile.workloads.items():
+        lines += ["", f"At {GAMMA} {gamma}, by {by}:", _workload_table(by, workloads, gamma)]
+    return lines
+
+
+def _workload_table(by: str, workloads: Mapping[str, Workload], gamma: int) -> str:
+    columns: list[Column[str]] = [
+        Column(by, lambda name: name if len(name) <= _WIDEST else f"{name[: _WIDEST - 1]}…"),
+        Column("n", lambda name: str(workloads[name].alpha.prompts)),
+        Column("alpha", lambda name: _within(workloads[name].alpha, ".2f")),
+        Column("tokens/call", lambda name: _within(workloads[name].tokens_per_call[gamma], ".1f")),
+        Column("speed-up", lambda name: _within(workloads[name].improvement_factor[gamma], ".2f")),
+        Column("best K", lambda name: str(workloads[name].optimal_gamma or "none")),
+    ]
+    return table(workloads, columns)
+
+
+def _within(estimate: Estimate | Alpha, form: str) -> str:
+    return ranged(estimate.value, estimate.low, estimate.high, form)

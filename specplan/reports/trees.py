@@ -40,12 +40,7 @@ class Row:
 
 
 def tree_json(rates: Sequence[float], rows: Sequence[Row]) -> dict[str, Any]:
-    """Returns the choices as the JSON object of `specplan tree`, one row a batch size.
-
-    Args:
-      rates: acceptance by rank.
-      rows: the choices.
-    """
+    """Returns the choices as the JSON object of `specplan tree`, one row a batch size."""
     return {"acceptance_by_rank": list(rates), "rows": [_row_json(row) for row in rows]}
 
 
@@ -163,12 +158,8 @@ def tree_export(best: TreePlan, program: str) -> str:
     """Returns the flags that run a tree, or a draft that does not branch.
 
     An engine grows its tree by the draft's own probabilities within these bounds, so that its shape
-    varies from call to call. Our own decoder drafts that very tree, of the draft's likeliest
-    tokens, which acceptance by rank counts.
-
-    Args:
-      best: what is fastest.
-      program: an engine that drafts trees, or "specplan", for our generate and validate.
+    varies from call to call. Our own generate and validate ("specplan") draft that very tree, of
+    the draft's likeliest tokens, which acceptance by rank counts.
 
     Raises:
       ValueError: if the engine drafts none.

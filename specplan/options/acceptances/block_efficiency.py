@@ -14,9 +14,7 @@ class Settings(CountedAt):
     """The tokens, and their gamma."""
 
     block_efficiency: float = option(
-        "--block-efficiency",
-        type=float,
-        metavar="E",
+        "--block-efficiency", type=float, metavar="E",
         help="Tokens per target call (mean acceptance length); with --at-gamma.",
     )
 

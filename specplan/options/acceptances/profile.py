@@ -21,25 +21,18 @@ class Settings(Profiled):
     """The file, and which of its acceptances is meant; see each option's help."""
 
     draft_sampling: Literal["sampled", "argmax"] | None = option(
-        "--draft-sampling",
-        type=click.Choice(["sampled", "argmax"]),
+        "--draft-sampling", type=click.Choice(["sampled", "argmax"]), advanced=True,
         help="How the server drafts; with --profile.  [default: what the profile was asked for, or "
         "what --export's server does]",
-        advanced=True,
     )
     lenience: float | None = option(
-        "--lenience",
-        type=float,
-        metavar="L",
+        "--lenience", type=float, metavar="L", advanced=True,
         help="Accept leniently: l in (0, 1], 1 is lossless; with --profile.",
-        advanced=True,
     )
     verification: Literal["token", "block"] | None = option(
-        "--verification",
-        type=click.Choice(["token", "block"]),
+        "--verification", type=click.Choice(["token", "block"]), advanced=True,
         help="How the server judges drafts: token by token, or as a whole (Sun et al. 2024); with "
         "--profile.  [default: the profile's, or what --export's server does]",
-        advanced=True,
     )
 
 

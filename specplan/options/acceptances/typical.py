@@ -60,9 +60,7 @@ class Settings:
     """Which of them; see the option's help."""
 
     typical: str = option(
-        "--typical",
-        metavar="NAME",
-        shell_complete=_complete,
+        "--typical", metavar="NAME", shell_complete=_complete,
         help="Accepted lengths that others published, such as eagle3-llama-3.1-8b-chat, to begin "
         "with; an unknown name lists them all. Yours will differ.",
     )

@@ -28,8 +28,7 @@ class Settings(roofline.Settings, Runs):
     """Models, machine and loads, the engine and its runs."""
 
     engine_family: str | None = option(
-        "--engine",
-        type=click.Choice(tuple(engine_kinds())),
+        "--engine", type=click.Choice(tuple(engine_kinds())),
         help="With --target-config: whose times beside the models are assumed, as published "
         "measurements have them; every gamma with its interval.",
     )

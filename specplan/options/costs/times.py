@@ -12,17 +12,12 @@ import click
 from simulator.cost.pricing import Pricing
 from specplan.options.cost import Background, CostKind
 from specplan.options.declared import option
-from specplan.options.ranges import duration
+from specplan.options.ranges import callback, duration
 
 
-def verify_points(
-    _ctx: click.Context, _param: click.Parameter, values: tuple[str, ...]
-) -> dict[int, float]:
-    """Returns milliseconds by tokens of the options --verify-ms N=MS; their callback.
-
-    Raises:
-      click.BadParameter: if one is not of that form, or N comes twice.
-    """
+@callback
+def verify_points(values: tuple[str, ...]) -> dict[int, float]:
+    """Returns milliseconds by tokens of N=MS, each N once."""
     points: dict[int, float] = {}
     for value in values:
         tokens, equals, milliseconds = value.partition("=")
@@ -31,13 +26,13 @@ def verify_points(
         except ValueError:
             equals = ""
         if not equals:
-            raise click.BadParameter(f"must be N=MS, such as 4=33, got {value!r}")
+            raise ValueError(f"must be N=MS, such as 4=33, got {value!r}")
         if n < 2:
-            raise click.BadParameter(f"N must be at least 2 (1 is --target-ms), got {value!r}")
+            raise ValueError(f"N must be at least 2 (1 is --target-ms), got {value!r}")
         if n in points:
-            raise click.BadParameter(f"N = {n} is given twice")
+            raise ValueError(f"N = {n} is given twice")
         if not (math.isfinite(ms) and ms > 0):
-            raise click.BadParameter(f"MS must be finite and above 0, got {value!r}")
+            raise ValueError(f"MS must be finite and above 0, got {value!r}")
         points[n] = ms
     return points
 
@@ -50,12 +45,8 @@ class DraftTimes:
         "--draft-ms", type=float, callback=duration, help="Draft step, milliseconds."
     )
     overhead_ms: float = option(
-        "--overhead-ms",
-        type=float,
-        callback=duration,
-        default=0.0,
+        "--overhead-ms", type=float, callback=duration, default=0.0, advanced=True,
         help="Everything else in a block.",
-        advanced=True,
     )
 
 
@@ -67,18 +58,12 @@ class Settings(DraftTimes):
         "--target-ms", type=float, callback=duration, help="Target step, milliseconds."
     )
     verify_ms: Mapping[int, float] | None = option(
-        "--verify-ms",
-        multiple=True,
-        callback=verify_points,
-        metavar="N=MS",
+        "--verify-ms", multiple=True, callback=verify_points, metavar="N=MS",
         help="Target pass over N tokens; repeat for more points.  [default: --target-ms for any N]",
     )
     force: bool = option(
-        "--force",
-        is_flag=True,
-        default=False,
+        "--force", is_flag=True, default=False, advanced=True,
         help="Take a --verify-ms below --target-ms, or below that of fewer tokens.",
-        advanced=True,
     )
 
 

@@ -10,7 +10,7 @@ from estimator.profiles.best import added_by_position
 from estimator.validation.file import Validated
 from figures.drawing.short_name import short_name
 from specplan.reports.page.drafts import Draft
-from specplan.reports.page.traffic import TrafficFile
+from specplan.reports.page.inputs import TrafficFile
 
 
 @dataclass(frozen=True, slots=True)

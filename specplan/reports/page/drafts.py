@@ -55,11 +55,7 @@ def _gain(draft: Draft) -> float:
 
 
 def answer(drafts: Sequence[Draft]) -> Answer:
-    """Returns what to do, how sure that is, and how to do it.
-
-    Args:
-      drafts: as `ranked` has them.
-    """
+    """Returns what to do with ranked drafts, how sure that is, and how to do it."""
     first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
     if best is None:
         return Answer(

@@ -6,11 +6,99 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
+
 from estimator.comparison.files import read_measured
 from estimator.profiles.profile import Profile
 from estimator.validation.file import Validated
 from figures.drawing.short_name import short_name
-from specplan.reports.page.traffic import TrafficFile, read_traffic
+
+
+class Rate(msgspec.Struct, frozen=True):
+    """A rate with speculation or without; None where the server does not bear it."""
+
+    rate: float
+    speculation: bool
+    gamma: int
+    tokens_per_second: float
+    stable: bool
+    batch: float | None = None
+    tpot_ms: float | None = None
+    tpot_ms_low: float | None = None
+    tpot_ms_high: float | None = None
+    ttft_ms: float | None = None
+    request_ms: float | None = None
+
+
+class TrafficFile(msgspec.Struct, frozen=True):
+    """What becomes of one server; the file's name beside what the command wrote."""
+
+    prompt_tokens: float
+    output_tokens: float
+    rows: tuple[Rate, ...]
+    most_requests_per_second: float
+    most_requests_per_second_without: float
+    break_even_rate: float | None
+    name: str = ""
+
+    def most(self, speculation: bool) -> float:
+        """Returns the most requests a second that the server bears."""
+        if speculation:
+            return self.most_requests_per_second
+        return self.most_requests_per_second_without
+
+    @property
+    def crossing(self) -> str:
+        """Where speculation ceases to pay, in a sentence."""
+        if self.break_even_rate is None:
+            return "Speculation shortens requests at every rate."
+        if self.break_even_rate == 0:
+            return "Speculation lengthens requests at every rate."
+        return f"Above {self.break_even_rate:.3g} requests/s speculation lengthens requests."
+
+
+def read_traffic(path: Path) -> TrafficFile | None:
+    """Returns what `specplan traffic -o` wrote; None where a file is not of it.
+
+    Raises:
+      OSError: if the file cannot be read.
+    """
+    try:
+        found = msgspec.json.decode(path.read_bytes(), type=TrafficFile)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    return msgspec.structs.replace(found, name=path.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Quickest:
+    """Of several files, that of the shortest time to a request's last token at a rate.
+
+    draft: the file; None: without speculation.
+    """
+
+    rate: float
+    draft: str | None
+    gamma: int
+    request_ms: float
+
+
+def quickest(files: Sequence[TrafficFile]) -> list[Quickest]:
+    """Returns what to draft with at each rate that all files have and any bears; of one: none."""
+    rates = [{row.rate for row in file.rows} for file in files]
+    common = sorted(set.intersection(*rates)) if len(files) > 1 else []
+    found = [
+        Quickest(rate, file.name if row.speculation else None, row.gamma, row.request_ms)
+        for rate in common
+        for file in files
+        for row in file.rows
+        if row.rate == rate and row.request_ms is not None
+    ]
+    best: dict[float, Quickest] = {}
+    for each in found:
+        if each.rate not in best or each.request_ms < best[each.rate].request_ms:
+            best[each.rate] = each
+    return list(best.values())
 
 
 @dataclass(frozen=True, slots=True)

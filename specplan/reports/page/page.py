@@ -14,8 +14,7 @@ from simulator.choice.optimum import TIE
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from specplan.reports.page.charts import charts
 from specplan.reports.page.drafts import Draft, answer, ranked
-from specplan.reports.page.inputs import Inputs
-from specplan.reports.page.traffic import quickest
+from specplan.reports.page.inputs import Inputs, quickest
 
 HERE = Path(__file__).parent
 
@@ -41,12 +40,7 @@ class Kinds:
 
 
 def page(inputs: Inputs, *, title: str) -> str:
-    """Returns the page as HTML.
-
-    Args:
-      inputs: what it is about.
-      title: of the page.
-    """
+    """Returns the page as HTML."""
     import jinja2
 
     environment = jinja2.Environment(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from specplan.reports.kept import Kept
+from specplan.reports.bar import Kept
 
 
 def interrupted(path: Path | None, finished: int) -> None:

@@ -1,0 +1,78 @@
+"""What `specplan generate` does: a text block by block, or beams drafted ahead by beam search."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from estimator.generation.beams import GenerateBeams, generate_beams
+from estimator.generation.speculative import Generate, GenerateAlone, generate, generate_alone
+from estimator.generation.text import Started
+from reference.records import Generation
+from specplan.reports.generation import bild_counts, counts, generation_data, print_blocks
+from specplan.reports.output import Printed, print_json, tell
+from studies.bild.generation import GenerateBild, generate_bild
+
+
+@dataclass(frozen=True)
+class Shown(Printed):
+    """How a text is given; see each option's help."""
+
+    show: bool = False
+
+
+def speculative(request: Generate, form: Shown) -> None:
+    """Prints a text of a pair."""
+    _print(generate(request), form)
+
+
+def alone(request: GenerateAlone, form: Shown) -> None:
+    """Prints a text of the target alone."""
+    _print(generate_alone(request), form)
+
+
+def bild(request: GenerateBild, form: Shown) -> None:
+    """Prints a text of BiLD."""
+    _print(generate_bild(request), form, bild=True)
+
+
+def _print(started: Started, form: Shown, *, bild: bool = False) -> None:
+    text = started.begun
+    if form.as_json:
+        data = generation_data(text.finished(), started.tokenizer)
+        print_json(data | {"lossless": started.rule.lossless})
+        return
+    blocks = print_blocks(text.blocks, started.tokenizer, started.before, form.show)
+    generation = Generation(tuple(text.text), tuple(blocks), text.prefill_seconds)
+    tell(counts(generation, started.rule, bild_counts(generation) if bild else ""))
+
+
+def beams(request: GenerateBeams, form: Printed) -> None:
+    """Searches for the likeliest continuations of one prompt and prints them."""
+    found = generate_beams(request)
+    search, beams = found.search, list(zip(found.search.beams, found.texts, strict=True))
+    if form.as_json:
+        counted = ("steps", "target_calls", "judged", "covered")
+        print_json(
+            {
+                "beams": [
+                    {"text": text, "tokens": list(beam.tokens), "score": beam.score}
+                    for beam, text in beams
+                ],
+                **{name: getattr(search, name) for name in counted},
+                "blocks": [
+                    {"drafted": block.drafted, "steps": block.steps, "fed": block.fed}
+                    for block in search.blocks
+                ],
+            }
+        )
+        return
+    for beam, text in beams:
+        click.echo(f"{beam.score:.4f}  {text!r}")
+    covered = search.covered / search.judged if search.judged > 0 else 0.0
+    tell(
+        f"\n{search.steps} steps in {search.target_calls} target calls; the draft's "
+        f"{request.draft_width} beams held the target's {request.beams} at {search.covered} of "
+        f"{search.judged} steps ({100 * covered:.0f} %)."
+    )

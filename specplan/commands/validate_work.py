@@ -1,0 +1,68 @@
+"""What `specplan validate` does by our own decoders: speed-ups, and BiLD's quality and latency."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from estimator.validation.file import BILD, SPECULATIVE, Validated, validation_json
+from estimator.validation.request import Validate, validations
+from estimator.validation.summary import summary
+from specplan.reports.bar import Bar
+from specplan.reports.bild import report
+from specplan.reports.output import Written, answer
+from specplan.reports.validation import rows_table, summary_lines
+from studies.bild.request import ValidateBild, validate_thresholds
+
+
+@dataclass(frozen=True)
+class Shown(Written):
+    """How rows are given; see each option's help."""
+
+    wide: bool = False
+    figure: Path | None = None
+
+
+def speculative(request: Validate, form: Shown) -> None:
+    """Compares predicted with measured speed-up; rows appear as they are measured."""
+    if form.figure is not None and not request.replayed:
+        raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")
+    found = []
+    with Bar("validate", "run") as bar:
+        for validation in validations(request, bar):
+            found.append(validation)
+            if not form.as_json:
+                bar.print(rows_table(validation, wide=form.wide) + "\n")
+    rows = [row for validation in found for row in validation.rows]
+    means = summary(found)
+    document = validation_json(SPECULATIVE, rows, summary=asdict(means))
+    answer(document, lambda: summary_lines(means, found), form=form)
+    if form.figure is not None:
+        from figures.beyond_papers.predicted_measured import save
+
+        save(Validated("this validation", SPECULATIVE, tuple(rows)), form.figure)
+        click.echo(f"Wrote {form.figure}", err=True)
+
+
+def bild(request: ValidateBild, form: Written) -> None:
+    """Sweeps thresholds with each draft at each temperature, and prints what came of it."""
+    with Bar("validate", "run") as bar:
+        swept = validate_thresholds(request, bar)
+    grid = request.grid
+    document = validation_json(
+        BILD,
+        [row for each in swept.sweeps for row in each.rows],
+        certainty=grid.measure,
+        distance=grid.distance,
+        most=grid.most,
+        summaries=[each.summary.data() for each in swept.sweeps],
+        prompts=swept.prompts,
+        repeats=swept.repeats,
+        precision_percent=swept.precision_percent,
+        threads=swept.threads.count,
+        free_cores=swept.threads.free,
+        top_p=request.sampling.top_p,
+    )
+    answer(document, lambda: report(swept), form=form)
