@@ -29,7 +29,6 @@ def observe(sources: Sequence[str], *, gamma: int | None) -> Observation:
 
     Args:
       sources: URLs and files, at least one, of one kind of engine at one γ.
-      gamma: where the user says it.
 
     Raises:
       ValueError, OSError: with the source's name.

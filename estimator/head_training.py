@@ -135,15 +135,7 @@ class TrainEagle3(HeadTraining):
 
 
 def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str, Any]:
-    """Returns what was trained and its acceptance by position on text kept apart; it is written.
-
-    Args:
-      request: what is asked.
-      progress: counts files of text.
-
-    Raises:
-      ValueError: with the setting's name, rule and value.
-    """
+    """Returns what was trained and its acceptance by position on text kept apart; it is written."""
     request.require()
     ids = _windows(request, load_tokenizer(request.source), progress)
     model = request.model(ids.shape[1])

@@ -76,9 +76,7 @@ def jackknife_interval(
         standard error² = (n-1)/n · Σ(θ_i - mean)²
 
     Args:
-      value: of all prompts.
       without: the same with each prompt left out, θ_i, shape (n,); of one prompt not read.
-      scale: of the statistic.
       sizes: of the prompts, shape (n,), as `degrees_of_freedom` takes them; None: all alike.
     """
     left_out = np.asarray(without, dtype=np.float64)
@@ -97,7 +95,6 @@ def ratio_interval(
 
     Args:
       numerators, denominators: one of each for every prompt, shape (prompts,).
-      scale: of the quotient.
     """
     above, below = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
     value = float(above.sum() / below.sum())

@@ -16,7 +16,6 @@ def kinds_in(folders: Iterable[str], of: type[Kind]) -> list[type[Kind]]:
     """Returns the kinds that the modules of some packages define, in the order of their modules.
 
     Args:
-      folders: dotted names of packages.
       of: what all of these kinds are; itself and other abstract classes are none.
     """
     found: dict[type[Kind], None] = {}

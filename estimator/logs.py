@@ -120,7 +120,6 @@ def encoded(part: Part, tokenizer: Any) -> tuple[list[Pair], list[Bad]]:
     """Returns the ids of the prompts and outputs of a part, and its bad lines, in their order.
 
     Args:
-      part: of a log.
       tokenizer: of its text; None: it has ids, which are not checked against any.
     """
     good: list[tuple[int, Line]] = []
@@ -180,7 +179,6 @@ def earlier_outputs(path: Path, tokenizer: Any) -> list[Sequence[int]]:
     """Returns the last outputs of a log, in its order, of at most MOST_TOKENS tokens together.
 
     Args:
-      path: of a log as `--texts` takes it.
       tokenizer: of its text; None: it has ids.
 
     Raises:

@@ -156,10 +156,6 @@ def prompt_of(record: Any, where: str) -> Prompt:
     Spec-Bench's) the first counts, with its reference; of a chat the user's first message. A field
     of null is as good as none.
 
-    Args:
-      record: to read.
-      where: it stands, for messages.
-
     Raises:
       ValueError: if there is no prompt in it, an empty one, or a field is no text.
     """

@@ -168,7 +168,6 @@ def require_read_lengths(
     """Refuses a length of drafts that none of the policies reads.
 
     Args:
-      policy_names: as a user gave them.
       gamma, max_gamma: of the policy fixed, and of the others; None: not stated.
 
     Raises:

@@ -25,9 +25,6 @@ def autoregressive_blocks(
     Args:
       target: started on this text (`reference.generation.begin`).
       text: the ids to continue; not changed.
-      sampling: makes the target's law of its logits.
-      stopping: when the text ends.
-      generator: on the target's device.
 
     Raises:
       FloatingPointError: if the target returns logits that are NaN or infinite.

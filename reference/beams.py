@@ -79,9 +79,7 @@ def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: Search) -> Be
     """Returns the beams after one more token.
 
     Args:
-      beams: that have not ended.
       log_probs: of what follows each running beam, float32, shape (vocabulary,).
-      search: how.
 
     Raises:
       ValueError: if there are fewer continuations than a step looks at.
@@ -123,10 +121,8 @@ def draft_step(
     """Returns the u beams that a draft expects to run after one more token: none that has ended.
 
     Args:
-      running: the beams before.
       log_probs: of what follows each of them, float32, shape (vocabulary,).
       width: u.
-      end_ids: that no running beam has.
     """
     rows = torch.stack([log_probs[beam.tokens] for beam in running])
     if end_ids:

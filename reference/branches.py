@@ -43,11 +43,7 @@ def walk(
 
     Args:
       target: holds text but for `unseen`.
-      draft: that branches.
-      text: the ids so far.
       unseen: its last ids, at least 1.
-      sampling: makes laws of the target's logits.
-      generator: on the target's device.
 
     Raises:
       FloatingPointError: if the target returns logits that are NaN or infinite.
@@ -88,10 +84,7 @@ def judged(
     """Returns which child of a token stands, None if none does, and the id that follows the token.
 
     Args:
-      p: the target's law there, of one position.
-      draft: that branches.
       children: of the token, as places in the draft, the first drawn first.
-      generator: on the target's device.
     """
     if isinstance(draft.q, OneHot):
         own = int(p.draw(generator))
@@ -116,7 +109,6 @@ def branching(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
 
     Args:
       drafts: ids, each of at least one token; the likeliest first, whose tokens come first.
-      device: the target's.
     """
     tokens: list[int] = []
     parents: list[int] = []

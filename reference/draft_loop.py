@@ -24,8 +24,6 @@ def draft_tokens(
     Args:
       law_after: the law of one position, given the tokens drafted before, each of shape (1,).
       limit: the most tokens.
-      policy: when to stop.
-      generator: on the target's device, the draft's, too.
     """
     tokens: list[Tensor] = []
     laws: list[Laws] = []
@@ -51,7 +49,6 @@ def draft_from(
 
     Args:
       laws: of at least `limit` positions.
-      limit, policy, generator: as for `draft_tokens`.
     """
     places = torch.arange(limit, device=laws.device).split(1)
     return draft_tokens(lambda tokens: laws.at(places[len(tokens)]), limit, policy, generator)

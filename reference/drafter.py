@@ -60,7 +60,6 @@ class Drafter(Protocol):
         """Begins a new text.
 
         Args:
-          prompt: the ids that the user gave.
           text: what the target made of them (the same for a decoder-only model).
 
         Raises:
@@ -80,10 +79,6 @@ class Drafter(Protocol):
 
         Called after `start`, for consecutive stretches of one text, each of which a model scores
         in one parallel pass.
-
-        Args:
-          stretch: the positions.
-          asked: settings and lengths of the draft.
 
         Returns:
           one for each sampling; all alike where nothing can be set.

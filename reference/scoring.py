@@ -30,12 +30,7 @@ def score_text(
     Each model reads the text once, in as few parallel passes as ROW_NUMBERS allows.
 
     Args:
-      target: M_p.
-      drafter: with M_q or whatever takes its place.
-      prompt: ids.
       tokens: the ids after it, sampled from the target under `sampling`, at least 1.
-      asked: settings and lengths of the draft.
-      sampling: makes the target's laws.
 
     Raises:
       ValueError: if the text exceeds a model's positions.

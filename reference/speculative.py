@@ -32,12 +32,7 @@ def verify_draft(
 
     Args:
       target: started; its cache holds a proper beginning of text.
-      draft: proposed after text.
-      text: the ids so far, prompt included.
-      drafter_name: whose logits the draft's are, for messages.
       sampling: makes the target's law of its logits; the drafter has its own.
-      rule: which drafted tokens stand.
-      generator: on the target's device.
 
     Raises:
       ValueError: if the draft branches and the rule is not the strict one.
@@ -85,9 +80,6 @@ def speculative_blocks(
       text: the ids to continue; not changed.
       sampling: makes the target's law of its logits; the drafter has its own.
       policy: how many tokens each block drafts, and from which laws.
-      stopping: when the text ends.
-      generator: on the target's device.
-      rule: which drafted tokens stand.
 
     Raises:
       FloatingPointError: if a model returns logits that are NaN or infinite.

@@ -88,12 +88,8 @@ def beam_search(
     """Returns the best continuations of a prompt.
 
     Args:
-      target: M_p.
-      prompt: ids.
-      search: width, lengths and ends.
       draft: M_q, of the target's vocabulary; None: the target alone.
       draft_width: u, at least the search's width, where there is a draft.
-      gamma: steps that the draft searches ahead.
 
     Raises:
       ValueError: if the draft is narrower than the search, or gamma is negative.

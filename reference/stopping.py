@@ -72,7 +72,6 @@ class Stopping:
         """Returns what of `tokens` is emitted, and why the text ends there (None: it goes on).
 
         Args:
-          text: the ids before these, the given ones included.
           tokens: the block's candidates, at least 1.
           emitted: how many ids of text were not given.
         """

@@ -41,9 +41,6 @@ def verify(
 
     Args:
       p: the target's laws at the gamma drafted positions and the one after.
-      draft: gamma tokens and their laws.
-      rule: judges tokens and gives the law of a replacement.
-      generator: on the device of p.
 
     Returns:
       accepted: shape (1,), int64, in 0..gamma.

@@ -110,11 +110,6 @@ def counters(page: str, *, prefix: str, turns_on: str) -> Counts:
 
     vLLM and llama.cpp count the same things under one name each; vLLM's positions begin at 0.
 
-    Args:
-      page: in Prometheus' text format.
-      prefix: of the engine's metrics, without the colon.
-      turns_on: what would turn speculation on, for the message.
-
     Raises:
       ValueError: if a metric is missing, since speculation is off, or the page is no metrics page.
     """

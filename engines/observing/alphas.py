@@ -69,7 +69,6 @@ def iid_p_value(hits: Sequence[int], *, drafts: int) -> float | None:
 
     Args:
       hits: blocks of which positions 1, …, γ were accepted, shape (γ,).
-      drafts: blocks.
     """
     from scipy.special import chdtrc, xlogy
 

@@ -32,7 +32,6 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
     pass of a text may draft nothing, and is taken for a draft all the same.
 
     Args:
-      answer: with `timings`, or these alone.
       gamma: drafted tokens per block, where the user says it; 0: nothing is drafted.
 
     Raises:

@@ -24,9 +24,6 @@ def observed_page(
 
     Args:
       page: several engines behind one page are summed.
-      kind: the engine's name.
-      prefix: of its metrics, without the colon.
-      turns_on: what turns speculation on, for the message.
       gamma: drafted tokens per block, where the user says it; 0: nothing is drafted.
       lists_all: whether every position is listed, so that they tell γ, or those that were accepted
         once.

@@ -25,7 +25,6 @@ def counted_drafting(
     Where positions are not counted, those of i.i.d. acceptances stand, without intervals.
 
     Args:
-      observation: with drafts.
       tokens, prompts: what α is the mean of; None: not known.
     """
     alpha = observation.alpha_iid
@@ -56,7 +55,6 @@ def observed_profile(
     """Returns a profile to plan with.
 
     Args:
-      observation: with drafts.
       draft_sampling: how the deployment drafts, which its counters do not tell.
       cost: of blocks, where the user states it in seconds.
     """

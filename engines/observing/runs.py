@@ -14,7 +14,6 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
     """Returns the run that was observed; None where nothing was timed.
 
     Args:
-      observation: with drafts.
       context: tokens in each sequence's cache, which no source tells.
 
     Raises:
@@ -32,9 +31,6 @@ def observed_acceptance(observation: Observation) -> FromLengths:
     """Returns the acceptance of what stood, with its doubt at every γ.
 
     Where positions are counted each of them tells the length of a shorter block.
-
-    Args:
-      observation: with drafts.
     """
     lengths = {observation.gamma: observation.block_efficiency}
     for gamma, accepted in enumerate(accumulate(observation.hits), start=1):

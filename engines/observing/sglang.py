@@ -73,7 +73,6 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     Counts follow from its tokens and its accepted length, which is the server's mean so far.
 
     Args:
-      result: of one run.
       gamma: drafted tokens per block, where the result does not tell it; 0: nothing was drafted.
 
     Raises:

@@ -97,9 +97,7 @@ def _drafts(accepted: int, drafted: int, rates: Sequence[int], unit: int) -> int
     """Returns the drafts of a line: accepted over the sum of its rates, as exact as they allow.
 
     Args:
-      accepted, drafted: tokens.
       rates: by position, as they are printed, times `unit`.
-      unit: a power of 10.
     """
     # Where every block may have drafted γ tokens, drafts are drafted over γ; by lookup often fewer.
     gamma, total = len(rates), sum(rates)
@@ -114,7 +112,6 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     """Returns what a result of `vllm bench serve --save-result` counts and times.
 
     Args:
-      result: of one run.
       gamma: 0 where the user says that nothing was drafted; else the result tells it.
 
     Raises:

@@ -11,9 +11,6 @@ from engines.scores.text_scores import TextScores
 def load(source: str) -> Any:
     """Returns a decoder-only model of transformers in float32, ready to decode.
 
-    Args:
-      source: a name or folder.
-
     Raises:
       ValueError, OSError: if there is none.
     """

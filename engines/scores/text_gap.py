@@ -23,10 +23,6 @@ def text_gap(
 
     The mean log-probability of a token under the target is compared prompt by prompt, by Student's
     t; where the texts are alike, one comparison in ten thousand calls them different.
-
-    Args:
-      own: the target's scores of the texts of the engine with its draft, by repeat, then prompt.
-      alone: of those of the target alone, on the same prompts at the same temperature.
     """
     from scipy.stats import t
 
@@ -57,10 +53,6 @@ def greedy_text_gap(own: Sequence[Text], alone: Sequence[Text]) -> str | None:
 
     Up to the first id in which two texts part both continue the same ids, so that the difference of
     their log-probabilities there is the gap of the target's logits (`estimator.traces.ties`).
-
-    Args:
-      own: texts of the engine with its draft.
-      alone: of the target alone, on the same prompts.
     """
     gaps = np.array([_gap(*texts) for texts in zip(own, alone, strict=True)])
     wrong = gaps > NEAR_TIE

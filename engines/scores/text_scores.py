@@ -60,7 +60,6 @@ def acceptance(
     Args:
       target, draft: their scores of the text, of the laws at this temperature where drafts are
         drawn from them.
-      draft_sampling: how the engine drafts.
       temperature: 0 makes drawn drafts argmax.
     """
     if draft_sampling == "argmax" or temperature == 0:

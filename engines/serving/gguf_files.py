@@ -14,11 +14,6 @@ def write_gguf(folder: Path, tokenizer_folder: Path, path: Path) -> None:
 
     Larger and other models have a converter of llama.cpp's own, which knows every family.
 
-    Args:
-      folder: with config.json and model.safetensors.
-      tokenizer_folder: with tokenizer.json.
-      path: of the file.
-
     Raises:
       ValueError: if the model is not Llama-shaped, or its tokenizer not byte-level BPE.
       OSError: if a file cannot be read or written.

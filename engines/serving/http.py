@@ -14,7 +14,6 @@ def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
     """Returns a page.
 
     Args:
-      url: http or https.
       timeout_seconds: how long the server may be silent.
 
     Raises:

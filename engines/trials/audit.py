@@ -75,7 +75,6 @@ def predict(
       drafts_past_end: whether blocks draft γ tokens to the last; what is beyond a text's end is not
         seen, and taken as accepted as often as the text's mean position.
       resample: whether other texts of the kind are meant, and not these.
-      generator: draws.
     """
     replicates = max(REPLICATES, -(-DRAWS // len(acceptances)))
     runs = [
@@ -149,13 +148,7 @@ def _chains(
 
 
 def audit(predicted: Predicted, counts: Counts, *, text_gap: str | None = None) -> Audit:
-    """Returns whether an engine accepted what its models' laws allow.
-
-    Args:
-      predicted: under the engine's stated way of drafting.
-      counts: the engine's own, of the same runs.
-      text_gap: how the engine's texts differ from the target's, where they do.
-    """
+    """Returns whether an engine accepted what its models' laws allow."""
     gamma = len(predicted.rates)
     counted = tuple(rate_interval(hits, counts.drafts) for hits in counts.up_to(gamma))
     off = [

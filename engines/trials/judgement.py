@@ -50,14 +50,7 @@ class Along:
 def judge(
     trial: Trial, measured: Measured, scores: Scores, timed: Timed, gamma: int, case: Case
 ) -> EngineRow:
-    """Returns the row of one γ, temperature and concurrency.
-
-    Args:
-      trial, measured: what was run.
-      scores: of all texts.
-      timed: what steps took in this case, on other prompts, too.
-      gamma, case: of the row.
-    """
+    """Returns the row of one γ, temperature and concurrency."""
     temperature, concurrency = case
     own, alone = measured.rows[gamma, case], measured.rows[0, case]
     gap = None if trial.synthetic is not None else _gap(measured, scores, gamma, case)

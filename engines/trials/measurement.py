@@ -63,10 +63,6 @@ class EngineMeasurement:
 def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasurement:
     """Returns what an engine's own runs say of a pair; writes it where the request says.
 
-    Args:
-      request: what to run.
-      progress: counts texts.
-
     Raises:
       ValueError: with the setting's name, rule and value; or if the engine does not start, or
         refuses what is asked of it.

@@ -97,12 +97,9 @@ def run(
 
     Args:
       server: up and otherwise idle, since its counters are read before and after.
-      prompts: ids.
       speculative: whether it drafts and therefore counts.
-      max_new_tokens, temperature: of each text.
       concurrency: requests in flight, at least 1; a new one begins as one ends.
       seed: of the first prompt's text; the next ones follow.
-      progress: called after each text.
 
     Raises:
       ValueError: if the server refuses a request, or was restarted meanwhile.

@@ -93,7 +93,6 @@ def resampled_interval(
     of n, allow for how few they are.
 
     Args:
-      value: of all.
       resampled: the same of each resample; what is NaN, 0 or infinite is left out.
       units: how many there are to draw from.
     """
@@ -193,13 +192,6 @@ def speed_up_interval(
     speed_up: float, kind: EngineKind, timed: Timed, own: Sequence[Run], gamma: int, case: Case
 ) -> Interval:
     """Returns the 95 % interval of a measured speed-up, symmetric in its logarithm.
-
-    Args:
-      speed_up: of all prompts.
-      kind: of the engine whose runs they are.
-      timed: what steps took, and take in resamples.
-      own: the runs, by repeat.
-      gamma, case: theirs.
 
     Returns:
       (None, None) where there is nothing to draw from.

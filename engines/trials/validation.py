@@ -64,10 +64,6 @@ class EngineValidation:
 def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineValidation:
     """Returns predicted beside measured decoding on an engine, audited.
 
-    Args:
-      request: what to run.
-      progress: counts texts.
-
     Raises:
       ValueError: with the setting's name, rule and value; or if the engine does not start, or
         refuses what is asked of it.

@@ -38,8 +38,6 @@ def paired(
     The jackknife of the difference itself: each prompt is left out of both at once.
 
     Args:
-      number: its name.
-      a, b: of all prompts.
       a_without, b_without: of all prompts but each one, in the same order; empty of one prompt.
 
     Raises:

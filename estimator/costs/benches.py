@@ -20,9 +20,6 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
     sequences that decode a token each, which reads the weights once as a block of n tokens does,
     and n caches besides.
 
-    Args:
-      paths: one file or several of one model and one kind.
-
     Raises:
       OSError: if a file cannot be read.
       ValueError: if a file is none of these, lacks the sizes needed, or is of another model.

@@ -28,9 +28,6 @@ def block_means(
     A mean over the blocks of all texts, as their sum is what a run takes; blocks that were held up
     (another program, the garbage collector) are left out.
 
-    Args:
-      texts: one decoding of each.
-
     Returns:
       lengths: the numbers of drafted tokens that occur, ascending, shape (lengths,).
       counts: blocks of each, shape (lengths,).

@@ -26,9 +26,6 @@ def operations_per_token(module: Any) -> int:
     Looking up an input embedding multiplies nothing; the output embedding does, tied or not. Of a
     mixture's experts a token meets those it is sent to, and of an encoder-decoder the decoder
     alone. Attention over the cache, small at the lengths at hand, is left out.
-
-    Args:
-      module: a transformers model.
     """
     return 2 * round(_weights(module, module.config, idle=_encoder_weights(module)))
 

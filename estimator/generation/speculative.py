@@ -74,11 +74,7 @@ class Generate(GenerateAlone):
 
 
 def generate_alone(request: GenerateAlone) -> Started:
-    """Returns a text that the target continues alone.
-
-    Raises:
-      ValueError: with the setting's name, rule and value.
-    """
+    """Returns a text that the target continues alone."""
     require_one_process("generate")
     require_strings(request.stop_strings)
     sampling = request.sampling.at(request.temperature)
@@ -101,11 +97,7 @@ def generate_alone(request: GenerateAlone) -> Started:
 
 
 def generate(request: Generate) -> Started:
-    """Returns a text that a pair continues.
-
-    Raises:
-      ValueError: with the setting's name, rule and value.
-    """
+    """Returns a text that a pair continues."""
     require_one_process("generate")
     require_strings(request.stop_strings)
     gamma = GAMMA if request.gamma is None else request.gamma

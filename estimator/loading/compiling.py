@@ -19,10 +19,8 @@ def with_passes(
     """Returns a model whose passes are compiled as far as the user wants them to be.
 
     Args:
-      model: loaded.
       compiling: "off"; "on"; or "try": as it is where compiling fails, which a notice says.
       longest: tokens of the longest text.
-      widths: of the passes to compile.
 
     Raises:
       ValueError: if compiling is "on" and fails, or the model cannot be compiled.

@@ -23,10 +23,7 @@ def read_corpus(
     """Returns the corpus in ids; tells what in it was unreadable.
 
     Args:
-      sources: files and folders.
       pattern: which files of a folder; None: all of text.
-      tokenizer: of the model.
-      progress: counts files.
     """
     files = corpus_files(sources, pattern)
     progress.expect(len(files))

@@ -17,9 +17,6 @@ def target_source(name: str) -> str:
 
 def file_stamps(name: str) -> list[str]:
     """Returns name, size and time of the files of a folder or file; a hub name stands for itself.
-
-    Args:
-      name: of a model as the user gave it.
     """
     path = Path(name)
     if not path.exists():

@@ -101,14 +101,8 @@ def load(
 
     Args:
       models: a target, with drafters where they are ModelSettings.
-      text: prompts.
       sampling: of the target; None: everything is left in.
-      prompt: text that takes the place of prompts.
-      compiling: off, on or try (`estimator.loading.compiling`).
       gammas: draft lengths whose passes are then compiled.
-
-    Raises:
-      ValueError: with the setting's name, rule and value.
     """
     target_name = EMBEDDED if models.target is None else models.target
     texts = wanted_prompts(text) if prompt is None else [given_prompt(prompt)]

@@ -18,7 +18,6 @@ def parse_policies(
 
     Args:
       names: as the user gave them; `fixed` stands for one policy for each gamma.
-      gammas: of the fixed ones.
       max_gamma: the longest draft of the others.
 
     Raises:

@@ -35,7 +35,6 @@ def measure_costs(
 
     Args:
       repeats: how often each run is timed, at most; once however long it takes.
-      until: when runs have been timed long enough.
     """
     return run_arms(
         subject,

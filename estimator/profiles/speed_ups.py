@@ -54,8 +54,6 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
     intervals, and the best is recommended.
 
     Args:
-      traces: one for each prompt.
-      texts: of the baseline and the probes, on the same prompts.
       gammas: at least 1 each, ascending.
     """
     prompts = len(traces)

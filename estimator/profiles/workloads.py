@@ -47,8 +47,6 @@ def workload(
     """Returns what some of the prompts gave, each number with its interval over them.
 
     Args:
-      traces: one for each prompt of all, as drafts are judged.
-      texts: of the baseline and the probes, on all prompts.
       prompts: indices of those meant, at least one.
       gammas: at least 1 each, ascending.
       replayed: the longest draft that the traces tell of.

@@ -49,11 +49,6 @@ def own_metrics(
     (M ids in matching runs of the T in both; Ratcliff and Obershelp), the mean over texts.
     log_likelihood: mean ln p(x) of a text's tokens under the target at temperature 1, over all
     tokens, in nats.
-
-    Args:
-      target: the large model.
-      prompts: ids.
-      runs, own: what was generated after each of them, and what the target generates greedily.
     """
     ratios = [
         SequenceMatcher(None, run.tokens, other.tokens, autojunk=False).ratio()

@@ -27,7 +27,6 @@ def acceptance_rule(verification: str = VERIFICATION, lenience: float | None = N
     """Returns the rule that settings name.
 
     Args:
-      verification: a kind's word.
       lenience: in (0, 1]; None: 1.
 
     Raises:

@@ -32,11 +32,7 @@ def decode_batch(
     have, up to what the rounding of another shape of pass may tip.
 
     Args:
-      target: a transformers model.
       prompts: ids, at least one prompt.
-      sampling: makes the target's laws of its logits.
-      stopping: when each text ends.
-      generators: one for each prompt, on the target's device.
 
     Raises:
       ValueError: if the target takes no batch, or a prompt and its new tokens exceed its positions.
@@ -76,10 +72,6 @@ def decode_batch(
 
 def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
     """Returns the `PreTrainedModel` that can decode these texts at once.
-
-    Args:
-      target: wraps it.
-      texts: as they begin.
 
     Raises:
       ValueError: if it is none; or padding would shift its texts, as a decoder's whose positions

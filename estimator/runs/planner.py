@@ -21,7 +21,6 @@ def planner(cost: Cost, *, max_gamma: int) -> Callable[[float], int]:
     nothing. 0 stands for a plain target step.
 
     Args:
-      cost: measured.
       max_gamma: the largest gamma considered, at least 1.
     """
     best = [
@@ -51,11 +50,8 @@ def adaptive(
     """Returns the adaptive policy, which plans with costs measured now on the first prompts.
 
     Args:
-      subject: the pair and its settings.
       prompts: ids, at least one prompt.
       max_gamma: the longest draft that will be planned.
-      seed: of the texts.
-      progress: called after each generation.
     """
     runs = run_arms(
         subject,

@@ -72,9 +72,7 @@ class Until:
         """Begins to count the time.
 
         Args:
-          percent: as `precision_percent`, that is asked for.
           seconds: that may be spent.
-          tell: is told what precision has been reached.
         """
         self._percent = percent
         self._end = time.monotonic() + seconds
@@ -97,12 +95,6 @@ def shares(
     timing: TimingSettings, target: str | None, count: int, progress: Progress
 ) -> Iterator[Until]:
     """Yields for each of several things to run, as it begins, its share of the time that is left.
-
-    Args:
-      timing: how precisely and how long.
-      target: as a user names it.
-      count: of the things.
-      progress: is told what precision has been reached.
     """
     end = time.monotonic() + timing.seconds(target)
     for left in range(count, 0, -1):

@@ -86,9 +86,6 @@ def these_processes() -> Processes:
 def require_one_process(command: str) -> None:
     """Refuses a command of which every process would do the whole.
 
-    Args:
-      command: its name.
-
     Raises:
       ValueError: if torchrun started several processes.
     """

@@ -16,7 +16,6 @@ def require_room(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
     target's texts are scored in one pass, for which the draft needs room as well.
 
     Args:
-      subject: the pair and its settings.
       prompts: ids, at least one prompt.
 
     Raises:

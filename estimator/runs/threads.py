@@ -45,11 +45,7 @@ class Threads:
 
 
 def free_threads(*, most: int) -> Threads:
-    """Returns as many threads as cores are free now, one left to everything else; at least 1.
-
-    Args:
-      most: threads that are of use.
-    """
+    """Returns as many threads as cores are free now, one left to everything else; at least 1."""
     cores = len(_own_cores())
     chosen = os.environ.get(CHOSEN_BY, "")
     if chosen.isdecimal() and int(chosen) > 0:

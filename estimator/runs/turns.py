@@ -35,11 +35,7 @@ class InTurns:
 
 
 def turn_tokens(baseline: Generation) -> int:
-    """Returns by how many tokens texts grow in each round.
-
-    Args:
-      baseline: a text of the target alone.
-    """
+    """Returns by how many tokens texts grow in each round."""
     step = float(np.median([block.seconds for block in baseline.blocks]))
     return max(round(TURN_SECONDS / step), 1) if step > 0 else 1
 
@@ -61,10 +57,6 @@ def decode_in_turns(
     Args:
       starts: read the prompts; at least one.
       tokens: that each text grows by in a round, at least 1.
-      order: of turns.
-      clock: as for `next_block`.
-      first_round: its number.
-      progress: called at each text's end.
     """
     texts: dict[int, Begun] = {}
     blocks: list[list[Block]] = [[] for _ in starts]
@@ -108,12 +100,7 @@ def processor_clock(device: torch.device) -> Callable[[], float] | None:
 
 
 def begun_by(start: Callable[[], Begun], clock: Callable[[], float] | None) -> Begun:
-    """Returns a text, begun, whose prompt took the time that it took.
-
-    Args:
-      start: reads the prompt.
-      clock: as for `next_block`.
-    """
+    """Returns a text, begun, whose prompt took the time that it took."""
     began = 0.0 if clock is None else clock()
     text = start()
     return text if clock is None else replace(text, prefill_seconds=clock() - began)
@@ -123,7 +110,6 @@ def next_block(blocks: Iterator[Block], clock: Callable[[], float] | None) -> Bl
     """Returns the next block, its parts in proportion to the time that it took.
 
     Args:
-      blocks: of a text that goes on.
       clock: tells the time that counts; None: what the block itself says.
     """
     began = 0.0 if clock is None else clock()

@@ -95,12 +95,10 @@ def load_times(
     """Returns what passes over a batch take.
 
     Args:
-      target, draft: decoder-only models.
       batch: sequences, at least 1.
       context: tokens in each one's cache, at least 1.
       gammas: draft lengths to time, at least 1 each.
       repeats: turns of each γ, at least 1.
-      progress: called after each turn of all γ.
     """
     both = Batch(target, batch, context), Batch(draft, batch, context)
     order = np.random.default_rng(0)

@@ -21,10 +21,6 @@ def draft_kind(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> Draft
     The target's own configuration given again is its head for multi-token prediction, where it has
     one.
 
-    Args:
-      config: the draft's parsed config.json.
-      target: the target's.
-
     Raises:
       ValueError: if it is the target's own and has no such head, or of a format that is not known.
     """
@@ -46,7 +42,6 @@ def draft_of(
     Args:
       config: the draft's parsed config.json; the target's own for its head of multi-token
         prediction.
-      target: the target's parsed config.json.
       target_shape: what was counted of it: heads share its output matrix, and take its width.
       dtype: number format of the draft's weights; without it, its configuration's.
       activations, count: as in shape_of.
@@ -82,7 +77,6 @@ def read_pair(
     """Returns the shapes of both models.
 
     Args:
-      target_file, draft_file: config.json, or their folders.
       dtype: format of the weights; None: each configuration's own.
       draft_dtype: of the draft's; None: dtype.
       activations: format of activations; None: each configuration's own.

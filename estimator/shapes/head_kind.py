@@ -47,7 +47,6 @@ class Head:
         """Returns a size that this kind must have.
 
         Args:
-          name: the key.
           within: the object that has it, where a configuration does not have it itself.
 
         Raises:
@@ -137,7 +136,6 @@ class Head:
         """Returns the draft of a body with weights beside it, its embedding being the target's.
 
         Args:
-          body: its layers, with what they hold but the embedding.
           added, once, in_turn: further weights: of every step, of a block, and of every token of a
             parallel draft in turn.
           parallel, longest: as in DraftShape.

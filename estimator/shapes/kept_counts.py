@@ -59,11 +59,7 @@ def sizes(config: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def known_count(config: Mapping[str, Any]) -> Counted | None:
-    """Returns what was counted of a well-known model, or None of another.
-
-    Args:
-      config: the parsed config.json, without its quantization_config.
-    """
+    """Returns what was counted of a well-known model, or None of another."""
     found = sizes(config)
     if found is None:
         return None

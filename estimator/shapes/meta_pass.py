@@ -75,10 +75,6 @@ def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
 def build(config: PreTrainedConfig, *, kind: str) -> PreTrainedModel:
     """Returns the model on the meta device: its modules and their sizes, and no numbers.
 
-    Args:
-      config: of the causal language model.
-      kind: the architecture that the file names, for messages; config may be a part of it.
-
     Raises:
       ValueError: if transformers cannot build it.
     """
@@ -118,9 +114,6 @@ class MetaPass:
 
 def meta_pass(model: PreTrainedModel) -> MetaPass:
     """Returns what a pass over a few tokens of one sequence shows.
-
-    Args:
-      model: on the meta device.
 
     Raises:
       ValueError: if the model cannot do the pass without weights, or keeps no cache of known kind.

@@ -34,7 +34,6 @@ def storage(
     """Returns how a model of this configuration is stored.
 
     Args:
-      config: the parsed config.json.
       dtype: a name of FORMATS for the weights, in place of what the configuration says.
       activations: their format; without it, 16 bits, or what the configuration quantises them to.
 

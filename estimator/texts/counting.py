@@ -68,7 +68,6 @@ def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
     Args:
       texts: at least one.
       copied: what would be drafted along their outputs, at most max_gamma tokens.
-      max_gamma: the largest γ.
     """
     lengths = texts.lengths
     ends = np.cumsum(lengths)
@@ -91,7 +90,6 @@ def _begun(
 
     Args:
       steps: from a block that begins at a place to the next, shape (rows, tokens).
-      first, ends: of each text.
     """
     begun = np.zeros(steps.size, dtype=np.bool_)
     of_row = np.arange(len(steps))[:, None] * steps.shape[1]

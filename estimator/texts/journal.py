@@ -39,7 +39,6 @@ class Journal:
         """Takes up what is there.
 
         Args:
-          path: of the file.
           key: what the counts depend on; those of another key are replaced.
 
         Raises:

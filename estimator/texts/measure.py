@@ -52,10 +52,6 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> TextsMeasurem
     At temperature 0 it is exact: a draft of copied tokens stands where it is the text. Of sampled
     texts its mean is exact, since a token is accepted with the probability that it is written.
 
-    Args:
-      request: what is asked.
-      progress: counts parts of the log.
-
     Raises:
       OSError: if the log cannot be read.
       ValueError: with the setting's or the line's name, rule and value; or if no text is left.

@@ -35,13 +35,7 @@ def weights_hash(module: Any) -> str:
 def described(
     subject: Subject, prompts: Sequence[Sequence[int]], settings: TraceSettings
 ) -> dict[str, str]:
-    """Returns what is measured, by name, as far as texts and traces depend on it.
-
-    Args:
-      subject: the pair and its settings.
-      prompts: ids.
-      settings: of texts and traces, their origins aside.
-    """
+    """Returns what is measured, by name, as far as texts and traces depend on it."""
     modules = {
         "target": transformers_module(subject.target),
         "draft": transformers_module(draft_model(subject.drafter)),
@@ -59,9 +53,6 @@ def _shown(module: Any) -> str:
 
 def require_agreement(told: Sequence[Mapping[str, str]]) -> None:
     """Refuses processes that would measure different things.
-
-    Args:
-      told: by each process, in their order: what is measured, by name.
 
     Raises:
       ValueError: naming the first thing in which two of them differ.

@@ -51,13 +51,9 @@ def measure_traces(
     """Returns the traces of a text sampled from the target for each prompt.
 
     Args:
-      subject: the pair and its settings.
-      prompts: ids.
-      settings: of texts and traces.
       path: an .npz that keeps each finished prompt's traces; None keeps none.
       processes: among which the prompts are shared out. The first one keeps the traces, and all
         return them; what they are does not depend on how many processes there are.
-      progress: called after each prompt.
 
     Raises:
       ValueError: if something else than traces stands at path.

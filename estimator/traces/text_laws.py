@@ -19,8 +19,6 @@ def log_likelihoods(
     """Returns ln p(x) of each token of a continuation at temperature 1, shape (tokens,), in nats.
 
     Args:
-      model: begins a new text.
-      prompt: ids.
       continuation: the ids after it, at least 1.
     """
     [p] = text_laws(model, model.start(prompt), continuation, [Sampling()])
@@ -39,10 +37,7 @@ def overlaps(
     """Returns beta = sum min(p, q) at each token of a continuation, shape (tokens,).
 
     Args:
-      large, small: begin a new text; both under the same sampling settings.
-      prompt: ids.
       continuation: the ids after it, at least 1.
-      sampling: makes laws of the logits.
     """
     [p], [q] = (
         text_laws(model, model.start(prompt), continuation, [sampling]) for model in (large, small)
@@ -62,13 +57,6 @@ def tie_gap(
 
     Verifying several tokens at once differs from one-token steps in the last bits, and in half
     precision that may turn the greedy choice between nearly equal logits.
-
-    Args:
-      target: scores their common beginning in one pass.
-      prompt: ids.
-      own: the target's greedy continuation.
-      other: another continuation that parts from it.
-      repetition_penalty: of the settings that both were decoded with.
     """
     common = next(at for at, (a, b) in enumerate(zip(own, other, strict=False)) if a != b)
     text = target.start(prompt)

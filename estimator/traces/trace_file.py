@@ -51,21 +51,12 @@ def read_traces(path: Path) -> tuple[str, dict[int, TracePair]]:
 
 
 def write_traces(path: Path, traces: Mapping[int, TracePair], key: str) -> None:
-    """Writes the traces of a measurement, by the prompt's index.
-
-    Args:
-      path: of the file.
-      traces: of every prompt.
-      key: identifies models, settings and prompts.
-    """
+    """Writes the traces of a measurement, by the prompt's index."""
     write_whole(path, sealed(pack(dict(sorted(traces.items())), key)))
 
 
 def require_place(path: Path) -> None:
     """Refuses to keep traces where something else stands.
-
-    Args:
-      path: of the traces' file.
 
     Raises:
       OSError: if what stands there, or in the journal's place, cannot be read.
@@ -85,10 +76,6 @@ class KeptTraces:
 
     def __init__(self, path: Path, key: str) -> None:
         """Takes up what is there.
-
-        Args:
-          path: of the traces' file.
-          key: identifies models, settings and prompts.
 
         Raises:
           OSError, ValueError: as `require_place`.
@@ -172,7 +159,6 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
 
     Args:
       traces: by the prompt's index, at least one; all of one drafter and the same leniences.
-      key: identifies models, settings and prompts.
     """
     pairs = list(traces.values())
     leniences = list(pairs[0].sampled.alpha_by_lenience)

@@ -104,7 +104,6 @@ def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ..
 
     Args:
       traces: at least one.
-      choices: how many are told apart.
     """
     known = [trace.rank for trace in traces if trace.rank is not None]
     if len(known) < len(traces):

@@ -63,10 +63,6 @@ def read_validation(path: Path) -> Validated:
 def parse_validation(document: Any, *, name: str) -> Validated:
     """Returns a validation from the object that `validation_json` made, now or in the past.
 
-    Args:
-      document: of this version's names or earlier ones'.
-      name: what to call it in titles and messages.
-
     Raises:
       ValueError: if it has no rows, or a row lacks a field or has one that does not fit.
     """
@@ -85,8 +81,6 @@ def parse_rows(rows: Sequence[Any], kind: type[RowKind], *, name: str) -> tuple[
 
     Args:
       rows: objects with the fields of a row's `data`, or with those of an earlier version.
-      kind: the decoder's row, or ValidationRow for what all decoders share.
-      name: of what they are from, for messages.
 
     Raises:
       ValueError: if a row lacks a field or has one that does not fit.

@@ -96,15 +96,7 @@ class Validate:
 
 
 def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Validation]:
-    """Yields the rows of each draft at each temperature, as soon as they are measured.
-
-    Args:
-      request: what is asked.
-      progress: counts generations.
-
-    Raises:
-      ValueError: with the setting's name, rule and value.
-    """
+    """Yields the rows of each draft at each temperature, as soon as they are measured."""
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
         for validation in _validations(request, progress):

@@ -139,7 +139,6 @@ def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tup
     speed-up is beyond what its steps emit. Where a clock says otherwise, it was held up.
 
     Args:
-      row: of any decoder.
       tokens_a_call: that its steps emit on average; None where steps are not the target's alone.
     """
     found = []

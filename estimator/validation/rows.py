@@ -48,13 +48,7 @@ class Evidence:
 def row_of(
     evidence: Evidence, arm: str, policy: Policy, generator: np.random.Generator
 ) -> SpeculativeRow:
-    """Returns the row of one arm; predictions are of a fixed gamma alone.
-
-    Args:
-      evidence: of all arms.
-      arm, policy: the run's.
-      generator: draws acceptances.
-    """
+    """Returns the row of one arm; predictions are of a fixed gamma alone."""
     row = _measured(evidence, arm, policy)
     if isinstance(policy, Fixed):
         row = _predicted(row, evidence, arm, policy.value, generator)

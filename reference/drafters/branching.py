@@ -38,7 +38,6 @@ class Branching(Drafter, Protocol):
 
         Args:
           text: as `Drafter.propose` gets it; to be called of every block, whatever the depth.
-          depth: that is wanted.
         """
 
     def deepen(
@@ -47,7 +46,6 @@ class Branching(Drafter, Protocol):
         """Returns the logits after the tokens of one level that go on, shape (places, vocabulary).
 
         Args:
-          text: that `begin_tree` was called with.
           tokens: of the tree so far, shape (n,), int64.
           parents: which earlier token each one follows, -1 the text.
           places: of the tokens, all on the level below the one last asked for.

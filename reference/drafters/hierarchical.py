@@ -30,7 +30,6 @@ class HierarchicalDrafter:
         """Puts a drafter before a model drafter.
 
         Args:
-          model: drafts for the target.
           drafter: drafts for the model, over the same vocabulary.
           gamma: the most tokens that a block of the second stage drafts.
         """

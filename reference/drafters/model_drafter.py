@@ -22,13 +22,7 @@ class ModelDrafter:
     """Drafts autoregressively with a model, over the target's vocabulary."""
 
     def __init__(self, draft: Model, sampling: Sampling, vocabulary: int) -> None:
-        """Wraps a draft model.
-
-        Args:
-          draft: the approximation model M_q.
-          sampling: makes its laws of its logits; usually the target's own settings.
-          vocabulary: width of the target's rows.
-        """
+        """Wraps a draft model."""
         self.draft = fitted(draft, vocabulary)
         self.sampling = sampling
         self._limit: int | None = None
@@ -117,9 +111,7 @@ def require_scorable(model: Model, limit: int | None, fed: int) -> None:
     """Refuses a text of which more tokens must be fed to score it than the model has positions for.
 
     Args:
-      model: that scores it.
       limit: the most positions, `text_limit` of the text's beginning.
-      fed: all tokens but the last.
 
     Raises:
       ValueError: naming the model, its positions and the tokens.
@@ -137,9 +129,7 @@ def text_laws(
 
     Args:
       model: its cache holds a beginning of text, and nothing else that is to be kept.
-      text: the ids before the tokens.
       tokens: ids, at least 1.
-      samplings: make laws of the logits.
 
     Raises:
       FloatingPointError: if the model returns logits that are NaN or infinite.

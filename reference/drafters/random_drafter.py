@@ -32,12 +32,7 @@ class RandomDrafter:
     forward_seconds = 0.0
 
     def __init__(self, vocabulary: int, device: torch.device) -> None:
-        """Makes the drafter.
-
-        Args:
-          vocabulary: width of the target's rows.
-          device: the target's.
-        """
+        """Makes the drafter."""
         self._law = Uniform(torch.full((1, vocabulary), 1 / vocabulary, device=device))
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:

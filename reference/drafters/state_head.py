@@ -37,9 +37,6 @@ class StateHeadDrafter:
 
         Args:
           target: its states at the head's taps are kept from now on.
-          head: on the target's device, in its precision.
-          sampling: makes laws of the head's logits; usually the target's own settings.
-          name: what reports call it.
 
         Raises:
           ValueError: if the target has no such states.

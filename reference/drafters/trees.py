@@ -28,7 +28,6 @@ def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
 
     Args:
       law: of one position; a one-hot one with its logits, without which it has one choice.
-      count: how many are wanted; there are fewer where the law has fewer.
       generator: not advanced.
     """
     odds = law.logits if isinstance(law, OneHot) else law.probabilities
@@ -44,11 +43,6 @@ def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Ch
     """Returns tokens drawn one after the other, none twice (Sequoia, Algorithm 2).
 
     Under a one-hot law, where nothing is drawn, they are the likeliest.
-
-    Args:
-      law: of one position.
-      count: how many are wanted; there are fewer where the law has fewer.
-      generator: on the law's device.
     """
     if isinstance(law, OneHot):
         return likeliest(law, count, generator)
@@ -77,7 +71,6 @@ class TreeDrafter:
           model: drafts, and must read trees (its `require_trees`).
           parents: which earlier node each one follows, -1 the text; the children of one node are
             its choices in their order.
-          choose: the tokens that follow a token.
 
         Raises:
           ValueError: if a parent is no earlier node, or there are more nodes than the model has
@@ -195,8 +188,6 @@ class TreeDrafter:
 
         Args:
           ranks: of each position by how far before it the block began.
-          first: the position.
-          max_gamma: the longest draft of interest.
         """
         stands = torch.zeros(len(ranks) - first, max_gamma, dtype=torch.float64)
         for start in range(max(first - max_gamma + 1, 0), len(ranks)):

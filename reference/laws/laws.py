@@ -19,7 +19,6 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
 
     Args:
       weights: shape (..., vocabulary), non-negative, a positive one in each row.
-      generator: on the device of weights.
 
     Returns:
       shape (...), int64.

@@ -84,8 +84,6 @@ def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
     """Returns the scores of a drafter whose law depends on the preceding text alone.
 
     Args:
-      stretch: where.
-      q: the drafter's laws there.
       leniences: l, each in (0, 1].
     """
     p = stretch.p

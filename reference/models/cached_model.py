@@ -32,10 +32,6 @@ class CachedModel(ABC):
     def __init__(self, module: Any, name: str) -> None:
         """Wraps a loaded model.
 
-        Args:
-          module: a `PreTrainedModel` with a language-modelling head.
-          name: for messages and reports.
-
         Raises:
           ValueError: if it keeps no cache, or one that cannot be rolled back (recurrent state), or
             its family takes no passes of several tokens.
@@ -123,9 +119,6 @@ class CachedModel(ABC):
     def tap(self, boundaries: Boundaries) -> None:
         """Keeps the hidden states at some boundaries of the layers, from the next text on.
 
-        Args:
-          boundaries: as `reference.models.states.Taps` counts them.
-
         Raises:
           ValueError: if the layers are no single stack, or it has not so many.
         """
@@ -136,10 +129,6 @@ class CachedModel(ABC):
         """Returns what was tapped at positions of the text, shape (positions, states · width).
 
         None where one of them is not in the cache.
-
-        Args:
-          boundaries: that were given to `tap`.
-          first, end: the first position, and the one after the last.
         """
         return self._tapped[boundaries].between(first, end)
 

@@ -22,10 +22,6 @@ class CausalModel(CachedModel):
     def __init__(self, module: Any, name: str) -> None:
         """Wraps a loaded model.
 
-        Args:
-          module: a `PreTrainedModel` with a language-modelling head.
-          name: for messages and reports.
-
         Raises:
           ValueError: if it is an encoder, or its cache cannot be rolled back.
         """

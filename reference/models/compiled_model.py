@@ -51,7 +51,6 @@ class CompiledModel(CausalModel):
           model: its module is taken over; model is not to be used any more.
           longest: tokens of the longest text, prompt included.
           widths: of the passes to compile, at least 1 each.
-          backend: of `torch.compile`.
 
         Raises:
           CompileError: if compiling fails, saying why.
@@ -170,7 +169,6 @@ def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, An
     good part of a small model's pass.
 
     Args:
-      backend: that makes the program.
       graphs: whether it is recorded as a CUDA graph.
     """
     options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe}

@@ -48,9 +48,7 @@ def require_modules(module: Any, device_map: DeviceMap, name: str) -> None:
     """Refuses a map that is not of this model.
 
     Args:
-      module: the model.
       device_map: a device for each module; accelerate's own fit any.
-      name: of the model, for messages.
 
     Raises:
       ValueError: if it names a module that the model does not have, or leaves out a weight.

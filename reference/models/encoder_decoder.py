@@ -24,10 +24,6 @@ class EncoderDecoderModel(CachedModel):
     def __init__(self, module: Any, name: str) -> None:
         """Wraps a loaded model.
 
-        Args:
-          module: a `PreTrainedModel` for conditional generation from ids.
-          name: for messages and reports.
-
         Raises:
           ValueError: if its cache cannot be rolled back, or nothing says how its texts begin.
         """

@@ -23,10 +23,6 @@ DISTANCES_ALONE = frozenset({"bloom", "mpt"})
 def require_fit(config: Any, name: str) -> None:
     """Refuses a family whose passes over several tokens are not its steps.
 
-    Args:
-      config: a model's configuration.
-      name: of the model, for the message.
-
     Raises:
       ValueError: naming the model, its type and the reason.
     """
@@ -59,9 +55,6 @@ def turning_length(config: Any) -> int | None:
 
     The factors of a pass go by its last position, so that a text which crosses this length would
     mix both in one cache (Phi-3 and Phi-4 with 128k positions). None: the factors never change.
-
-    Args:
-      config: of the decoder.
     """
     parameters = getattr(config, "rope_parameters", None) or {}
     kinds = parameters.values() if "rope_type" not in parameters else [parameters]
@@ -84,9 +77,6 @@ def unapplied_settings(generation_config: Any) -> dict[str, object]:
     """Returns the settings of a model's own that change what it would write, by name.
 
     Decoding takes its settings from its caller alone.
-
-    Args:
-      generation_config: of a transformers model.
     """
     found: dict[str, object] = {}
     for name, neutral in NEUTRAL.items():

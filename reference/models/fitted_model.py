@@ -17,12 +17,7 @@ class FittedModel:
     """
 
     def __init__(self, model: Model, vocabulary: int) -> None:
-        """Wraps a model.
-
-        Args:
-          model: with rows of any width.
-          vocabulary: the width that is wanted.
-        """
+        """Wraps a model."""
         self.model = model
         self.vocabulary = vocabulary
 

@@ -44,10 +44,6 @@ def require_reachable(name: str, revision: str | None) -> None:
     The hub's own library would try for most of a minute. Behind a proxy, and where the user has
     asked for offline work, the matter is left to that library.
 
-    Args:
-      name: of a model, or a folder.
-      revision: of the hub's repository.
-
     Raises:
       ConnectionError: if the hub cannot be reached.
       ValueError: if the name can be no name of the hub and is no folder.
@@ -97,13 +93,7 @@ ADVICE = "name a folder that save_pretrained wrote, or a model of the Hugging Fa
 
 
 def unloadable(kind: str, name: str, error: Exception) -> ValueError:
-    """Returns the error that tells a user why something could not be loaded.
-
-    Args:
-      kind: "model" or "tokenizer".
-      name: a name of the hub or a folder, as the user gave it.
-      error: what transformers raised, which explains what the folder does not.
-    """
+    """Returns the error that tells a user why something could not be loaded."""
     reason = _missing(kind, Path(name))
     if reason is None:
         reason = _first_line(error)

@@ -42,12 +42,9 @@ def load_model(
     Its configuration tells whether it is decoder-only or an encoder-decoder.
 
     Args:
-      name: hub name, or a folder with config.json.
-      device: where it will run.
       device_map: spreads it over several devices, whatever device says.
       dtype: "float32", "bfloat16", "float16", or "auto": float32 on a CPU, the checkpoint's own
         elsewhere.
-      revision: of the hub's repository.
       trust_remote_code: whether code from the repository may run.
 
     Raises:
@@ -154,11 +151,6 @@ def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
 
 def encode_chat(tokenizer: Any, prompt: str, *, name: str) -> list[int]:
     """Returns the ids of a user's message in the tokenizer's chat template, the answer to follow.
-
-    Args:
-      tokenizer: of the target.
-      prompt: what the user says.
-      name: of the target, for the message.
 
     Raises:
       ValueError: if the tokenizer has no chat template.

@@ -95,7 +95,6 @@ def text_limit(model: Model, given: int) -> int | None:
     """Returns the most positions that a text may have; None: no limit.
 
     Args:
-      model: whose positions they are.
       given: ids that the text begins with; all but the last are fed in one pass.
     """
     turn = model.turning_length
@@ -128,7 +127,6 @@ def require_finite(witness: Sequence[float], name: str, first_position: int) -> 
 
     Args:
       witness: the `peaks` of consecutive positions, or what else is finite exactly where they are.
-      name: whose logits they are.
       first_position: index in the text of the token that the first row predicts.
 
     Raises:

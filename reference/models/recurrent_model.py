@@ -41,10 +41,6 @@ class RecurrentModel(CausalModel):
     def __init__(self, module: Any, name: str) -> None:
         """Wraps a loaded model, and tries whether its passes go on from its states.
 
-        Args:
-          module: a `PreTrainedModel` with a language-modelling head.
-          name: for messages and reports.
-
         Raises:
           ValueError: if it keeps no cache, or a pass over several tokens is not its steps.
         """

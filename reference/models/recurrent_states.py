@@ -42,11 +42,7 @@ class Snapshot:
     """
 
     def __init__(self, layers: Sequence[Any]) -> None:
-        """Holds the states of no tokens.
-
-        Args:
-          layers: of a cache without tokens.
-        """
+        """Holds the states of no tokens."""
         self._layers = [layer for layer in layers if is_recurrent(layer)]
         self._copies: list[_Copy] | None = None
         self._ids: list[Tensor] = []

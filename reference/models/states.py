@@ -19,11 +19,7 @@ class Heard:
     """What a model's output embedding last read: one for all that decode with the same weights."""
 
     def __init__(self, module: Any) -> None:
-        """Listens to a model's output embedding; without one (it may be None) nothing is heard.
-
-        Args:
-          module: a `PreTrainedModel` with a language-modelling head.
-        """
+        """Listens to a model's output embedding; without one (it may be None) nothing is heard."""
         self._read: Tensor | None = None
         embedding = module.get_output_embeddings()
         if embedding is not None:
@@ -49,11 +45,7 @@ class States:
     """
 
     def __init__(self, heard: Listener) -> None:
-        """Keeps nothing yet.
-
-        Args:
-          heard: what is to be kept of each pass.
-        """
+        """Keeps nothing yet."""
         self._heard = heard
         # Of each pass: the first position, the one after the last, and what was read.
         self._kept: list[tuple[int, int, Tensor]] = []
@@ -120,9 +112,7 @@ class Taps:
         """Listens to a model's layers.
 
         Args:
-          module: a decoder-only `PreTrainedModel`.
           boundaries: at least one.
-          name: of the model, for messages.
 
         Raises:
           ValueError: if its layers are no single stack, or it has not so many.
@@ -161,11 +151,6 @@ class Taps:
 
 def layer_stack(module: Any, *, what: str, name: str) -> tuple[str, nn.ModuleList]:
     """Returns the one stack of layers of a model's decoder, and its name there.
-
-    Args:
-      module: a `PreTrainedModel`.
-      what: needs it, for the message.
-      name: of the model, for the message.
 
     Raises:
       ValueError: if there is none, or several.

@@ -22,8 +22,6 @@ class TabularModel:
 
         Args:
           table: maps the ids of a text to probabilities, shape (vocabulary,), summing to 1.
-          vocabulary: number of tokens.
-          name: for messages.
         """
         self.table = table
         self.vocabulary = vocabulary

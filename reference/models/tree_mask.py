@@ -21,8 +21,6 @@ def tree_mask(
 
     Args:
       parents: which token each one follows, an earlier one; -1: the text's last.
-      length: of the text before the tree.
-      dtype: of the mask.
 
     Returns:
       mask: to be added to attention scores, shape (1, 1, tokens, length + tokens).

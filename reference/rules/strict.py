@@ -34,7 +34,6 @@ class Rule(Protocol):
         """Returns the law, not normalised, of what replaces the first token that does not stand.
 
         Args:
-          p, q, tokens: as for `accepts`.
           place: that token's index, shape (1,), int64.
         """
 
@@ -74,7 +73,6 @@ def residual(p: Tensor, q: Laws) -> Tensor:
 
     Args:
       p: shape (positions, vocabulary).
-      q: the draft's laws at the same positions.
     """
     if isinstance(q, OneHot):
         left = p.scatter(1, q.tokens[:, None], 0.0)

@@ -55,7 +55,6 @@ def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
     layers.
 
     Args:
-      target: a decoder-only `PreTrainedModel`.
       hidden: units of the feed-forward layer; None: four times the target's width.
     """
     own = target.config.get_text_config(decoder=True)
@@ -110,7 +109,6 @@ class Eagle3(StateHead):
 
         Args:
           shape: its sizes.
-          target: a `PreTrainedModel`, whose embeddings it uses where it has none.
         """
         super().__init__()
         body = shape.body

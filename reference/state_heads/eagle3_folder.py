@@ -24,11 +24,6 @@ CONFIGURATION = "config.json"
 def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
     """Returns the head that a folder holds, on the device and in the precision of its target.
 
-    Args:
-      folder: with config.json and safetensors.
-      target: the `PreTrainedModel` that it is to draft for.
-      name: of the target, for messages.
-
     Raises:
       ValueError: if there is none, tensors are missing or of other shapes, d2t is out of range, or
         it is for a target of another width or vocabulary.
@@ -46,10 +41,6 @@ def save_eagle3(folder: Path, head: Eagle3) -> None:
     """Writes a head in SafeAILab's layout, as float16, each of the two files whole or not at all.
 
     A head of a whole vocabulary has no map of ids; with one vLLM does not take it.
-
-    Args:
-      folder: made if it is not there.
-      head: of one layer.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shape = head.shape

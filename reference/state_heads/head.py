@@ -68,9 +68,7 @@ def causal_mask(rows: int, before: int, like: Tensor) -> Tensor | None:
     """Returns the mask of new positions after those of a cache; None where there is but one.
 
     Args:
-      rows: new positions.
       before: positions in the cache, all of which are seen.
-      like: of the mask's precision and device.
     """
     if rows == 1:
         return None
@@ -95,13 +93,10 @@ def unrolled(
     3.2, Figure 6).
 
     Args:
-      head: the head.
       states: the target's at N consecutive positions, shape (batch, N, width).
       tokens: the ids drafted and read, N + steps - 1 from the first position's next on, shape
         (batch, N + steps - 1).
       cache: holds the positions before the first; it takes in N for each step.
-      first: the first position.
-      steps: of each draft.
     """
     count = states.shape[1]
     own = head.entry(states)

@@ -28,10 +28,6 @@ class Mtp(StateHead):
     def __init__(self, target: Any, *, name: str) -> None:
         """Makes an untrained head.
 
-        Args:
-          target: a `PreTrainedModel`, whose last layer's kind it takes.
-          name: of the target, for messages.
-
         Raises:
           ValueError: if the target's layers are no single stack.
         """
@@ -88,11 +84,6 @@ EXPERT = re.compile(r"layer\.mlp\.experts\.(\d+)\.(gate|up|down)_proj\.weight")
 
 def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
     """Returns the layer of multi-token prediction that stands behind a target's own layers.
-
-    Args:
-      folder: the target's, with safetensors.
-      target: the `PreTrainedModel` that was loaded from there.
-      name: of the target, for messages.
 
     Raises:
       ValueError: if there is no such layer, there are several, or tensors are missing.

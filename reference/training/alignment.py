@@ -77,8 +77,6 @@ def align(
       large: not changed.
       small: decoder-only or encoder-decoder as the large one is; its rows may be of another width.
       lessons: at least one.
-      course: how.
-      loss: a name of `LOSSES`.
 
     Raises:
       ValueError: if there is no lesson, or the checkpoint is another training's.
@@ -106,7 +104,6 @@ def train_exits(
       large: trained, all of it.
       small: its early exit, which shares its weights (`reference.drafters.early_exit`).
       lessons: at least one.
-      course: how.
 
     Raises:
       ValueError: if there is no lesson, or the checkpoint is another training's.

@@ -23,11 +23,7 @@ def save_checkpoint(
     """Writes parameters and optimisers atomically: a kill leaves the last checkpoint or this one.
 
     Args:
-      path: replaced at once.
-      step: how many steps are done.
       settings: what the training was asked to do; JSON.
-      parameters: those trained, by name.
-      optimizers: of these parameters.
     """
     tensors = {f"model.{name}": value.detach().contiguous() for name, value in parameters.items()}
     for number, optimizer in enumerate(optimizers):

@@ -75,10 +75,8 @@ def train(
 
     Args:
       module: what is trained; left in evaluation mode.
-      training: its name, steps and checkpoint.
       batch: of a step, counted from 0: a tensor with one row an example (often just indices).
       loss: of a batch (or a process's share of it) and the step: a scalar.
-      optimizers: of all parameters trained.
 
     Raises:
       ValueError: if the checkpoint is of another training, or a batch has no equal shares.

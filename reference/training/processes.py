@@ -27,10 +27,6 @@ def this_process() -> "PartialState":
 def require_equal_shares(rows: int, *, processes: int) -> None:
     """Refuses a batch that processes cannot share equally: their gradients' mean would not be its.
 
-    Args:
-      rows: of the batch.
-      processes: how many train together.
-
     Raises:
       ValueError: if one would have more rows than another.
     """

@@ -19,8 +19,6 @@ def publish(
 
     Args:
       folder: must not exist.
-      module: a `PreTrainedModel`.
-      tokenizer: its own.
       note: how it was trained; JSON.
       instead_of: files that only an unfinished run needs; removed once the folder is there, so that
         a kill in between loses nothing, and leaves both.

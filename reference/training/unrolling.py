@@ -61,11 +61,7 @@ def windows_along(
     """Returns windows with the states of a target.
 
     Args:
-      module: a decoder-only `PreTrainedModel`.
       ids: shape (windows, length).
-      taps: boundaries of its layers.
-      name: of the model, for messages.
-      texts: windows read at once.
     """
     heard = Taps(module, taps, name=name)
     states, last = [], []
@@ -87,11 +83,7 @@ def losses_ahead(
     """Returns the mean loss of each step over the drafts that begin at all positions of texts.
 
     Args:
-      head: drafts.
-      output: the target's output embedding.
       windows: longer than steps + 1, on the head's device.
-      steps: of each draft.
-      loss: a name of `LOSSES`.
     """
     ids = windows.ids
     begun = ids.shape[1] - steps - 1
@@ -139,11 +131,7 @@ def train_unrolled(
     """Trains a head in place.
 
     Args:
-      head: on the output embedding's device.
-      output: the target's output embedding, frozen.
       training: its seed is that of the windows drawn, too.
-      texts: sets of windows, which take turns.
-      steps: that each draft is unrolled.
       positions: at which drafts begin in each step of training, about.
     """
 

@@ -46,7 +46,6 @@ class ByPosition(Acceptance):
 
         Args:
           rates: shape (γ,), none above the one before it.
-          cut_short: the share of positions that were not drafted.
 
         Raises:
           ValueError: if a rate is outside [0, 1] or above the one before it.

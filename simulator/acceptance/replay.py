@@ -159,7 +159,6 @@ def expected_seconds(
 
     Args:
       cost: prices a block of g drafted tokens at cost.block_seconds(g).
-      acceptance, gamma, limit, drafted: as in block_starts.
     """
     blocks = block_lengths(acceptance, gamma, limit=limit, drafted=drafted)
     return float(blocks @ cost.block_seconds(np.arange(len(blocks))))

@@ -65,7 +65,6 @@ def advise(
       mean: of the logarithms of their speed-ups over γ = 0, shape (n,).
       covariance: of them, shape (n, n), what is common to all included.
       error: standard deviation of a further error that all of them share.
-      tried: candidates that were run.
 
     Raises:
       ValueError: if the shapes do not agree.

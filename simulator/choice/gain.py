@@ -20,8 +20,6 @@ def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> NDArray[np
     """Returns the expected speed-up over the target alone; 1 at γ = 0: do not speculate.
 
     Args:
-      acceptance: how often drafts stand.
-      cost: of blocks and of the target alone.
       gamma: drafted tokens per block, at least 0, shape (...).
 
     Raises:
@@ -100,7 +98,6 @@ def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
     1 to γ + 1. Under Theorem 8 the rate is c (Leviathan et al. 2023, Corollary 9).
 
     Args:
-      cost: of blocks and of the target alone.
       max_gamma: the largest γ considered, at least 1.
 
     Returns:
@@ -123,7 +120,6 @@ def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float
     """Returns the c from which on no γ up to max_gamma gains, all else being as it is.
 
     Args:
-      acceptance: how often drafts stand.
       cost: of blocks; in place of their steady draft steps, ones of c target steps are put.
       max_gamma: the largest γ considered, at least 1.
 

@@ -79,9 +79,6 @@ def plans(request: PlanRequest) -> tuple[Row, ...]:
 
 def schedules(rows: Sequence[Row]) -> dict[int, tuple[Range, ...]]:
     """Returns γ by batch size for each context, of the batch sizes that fit; none without a load.
-
-    Args:
-      rows: of one acceptance.
     """
     gammas: dict[int, dict[int, int]] = {}
     for row in rows:

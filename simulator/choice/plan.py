@@ -138,14 +138,11 @@ def plan(
     """Returns what acceptance and cost lead to (Leviathan et al. 2023, §3).
 
     Args:
-      acceptance: how often drafts stand.
-      cost: what blocks take, and a token of the target alone.
       c_hat: operations of one draft step over those of one target step; without it, c.
       gamma: the γ to evaluate, at least 1; without it, the best one.
       max_gamma: the largest γ considered for the best, and the end of the curve; in 1..10,000.
       near: what a smaller γ may lose against the best, in [0, 1).
       batch: sequences that one pass in cost is for, at least 1.
-      multiple: as in `simulator.choice.gain.draftable`.
 
     Raises:
       ValueError: if a number is out of range, or the draft cannot be of that γ.

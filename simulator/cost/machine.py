@@ -80,7 +80,6 @@ class Machine(ABC):
         """Returns the work of one emitted token of every sequence.
 
         Args:
-          load: what is served.
           drafting: of a block; None: the target alone.
           length: tokens that a block emits, at least 1; 1 without drafting.
         """

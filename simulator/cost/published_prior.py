@@ -79,7 +79,6 @@ def published_prior(traits: Traits, *, effects: Mapping[str, Any] | None = None)
     """Returns the prior of a deployment of these traits.
 
     Args:
-      traits: of the deployment.
       effects: what a fit found; None: what the package has.
 
     Raises:

@@ -27,7 +27,6 @@ def elementwise(
     Args:
       formula: takes one piece of each argument, in order, and returns as many results.
       arguments: by the names that an error message shows.
-      dtype: of the result.
 
     Raises:
       ValueError: if the shapes do not broadcast.

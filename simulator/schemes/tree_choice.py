@@ -104,8 +104,6 @@ def choose_tree(
     in one case in 200 of small random ones, by 4 % at most.
 
     Args:
-      acceptance: by rank.
-      passes: what they cost.
       max_nodes, max_depth: the largest considered, at least 1.
 
     Raises:

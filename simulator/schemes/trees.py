@@ -67,7 +67,6 @@ def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
     """Returns F(T), the expected tokens of a call.
 
     Args:
-      parents: of a tree.
       acceptance: a_1, a_2, …: by rank, at least 0, of sum at most 1; beyond the last 0.
 
     Raises:
@@ -160,7 +159,6 @@ def tree_calls(
 
     Args:
       ranks: which of the draft's choices the text's token is, from 0, shape (N,).
-      parents: of the tree.
       limit: the decoder's max_new_tokens, at least N; without it N.
 
     Returns:

@@ -156,7 +156,6 @@ def relative_latency(calls: BildCalls, cost: Cost) -> NDArray[np.float64]:
     after. The inverse is the speed-up of Kim et al. 2023, Figure 8.
 
     Args:
-      calls: what runs.
       cost: the small model's step is its draft step, the large model its target.
     """
     read = np.arange(calls.draft_lengths.shape[-1])
@@ -179,7 +178,6 @@ def relative_operations(calls: BildCalls, *, c_hat: ArrayLike) -> NDArray[np.flo
     the text unread is none of the large model's.
 
     Args:
-      calls: what runs.
       c_hat: operations per token of the small model over the large one's.
     """
     ratio = non_negative("c_hat", c_hat)
@@ -196,7 +194,6 @@ def relative_memory_traffic(calls: BildCalls, *, bytes_ratio: ArrayLike) -> NDAr
     "Process multiple tokens with a single weight load" (Kim et al. 2023, §7.5.1).
 
     Args:
-      calls: what runs.
       bytes_ratio: m, bytes that one call of the small model reads over one of the large model.
     """
     ratio = non_negative("bytes_ratio", bytes_ratio)

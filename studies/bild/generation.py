@@ -38,11 +38,7 @@ class GenerateBild(GenerateAlone):
 
 
 def generate_bild(request: GenerateBild) -> Started:
-    """Returns a text that the two models continue.
-
-    Raises:
-      ValueError: with the setting's name, rule and value.
-    """
+    """Returns a text that the two models continue."""
     require_one_process("generate")
     require_strings(request.stop_strings)
     most = PAPERS_MOST if request.max_gamma is None else request.max_gamma

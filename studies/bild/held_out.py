@@ -65,10 +65,6 @@ def with_as_many_calls(
     """Returns the fallback threshold with the nearest share of large calls, and what it gives.
 
     Certainties are at most 1 and a higher threshold is undercut more often, so halving finds it.
-
-    Args:
-      fallbacks: the share of large calls that is looked for.
-      judge: what a fallback threshold gives.
     """
     low, high = 0.0, 1.0
     tried: list[tuple[float, HeldOut]] = []
@@ -97,13 +93,7 @@ def held_out(
     """Returns what the pair does on prompts that no training saw.
 
     Args:
-      subject: the pair and its settings; the rule is not looked at.
       small: its draft model, whose rows are as wide as the target's.
-      prompts: ids.
-      texts: what the large model wrote after each under the subject's sampling.
-      fallback, rollback: BiLD's thresholds.
-      seed: of BiLD's texts.
-      progress: called after each prompt.
     """
     betas, runs = [], []
     for number, (prompt, text) in enumerate(zip(prompts, texts, strict=True)):

@@ -53,8 +53,6 @@ def unread_ending(
     """Returns the ids of a draft that ends the text by itself; none if the text goes on.
 
     Args:
-      draft, text, drafter_name: as for `reference.speculative.verify_draft`.
-      stopping: when the text ends.
       emitted: how many ids of text were not given.
 
     Raises:
@@ -88,8 +86,6 @@ def bild_blocks(
     Args:
       large, drafter: started on this text (`reference.generation.begin`).
       text, sampling, stopping, generator: as for `reference.speculative.speculative_blocks`.
-      policy: when the small model falls back (`Fallback`).
-      rule: what the large one rolls back (`Rollback`).
 
     Raises:
       FloatingPointError: if a model returns logits that are NaN or infinite.

@@ -54,9 +54,6 @@ def bild_trace(
     it wrote the text's own token, as the draft from the next token does. Only the others are run.
 
     Args:
-      large: begins a new text.
-      drafter: of the small model, greedy.
-      prompt: ids.
       continuation: the ids after it, at least 1.
       fallback, rollback: which measure and which distance, the longest draft, and what ends a text;
         their thresholds are not looked at.
@@ -128,10 +125,6 @@ def spliced(
     BiLD writes the large model's own text until a token of the small model's stands that the large
     one would not have written. What follows is unlike that text and easier for the small model: its
     own text stands for it, place by place.
-
-    Args:
-      large, small: along the texts of either model alone, after one prompt.
-      fallback, rollback: thresholds.
     """
     stands = ~large.same & (large.certainty[:, 0] >= fallback) & (large.distance <= rollback)
     if not stands.any():
@@ -159,10 +152,7 @@ def predict(
 
     Args:
       large_traces, small_traces: along the texts of either model alone, after the same prompts.
-      fallback, rollback: thresholds.
       most: the most tokens in a row that the small model writes.
-      max_new_tokens: of a text.
-      cost: measured apart.
     """
     counted = [
         count_calls(

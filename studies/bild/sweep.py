@@ -55,8 +55,6 @@ def sweep(
 
     Args:
       subject: the pair, its drafter a model's; the rule is not looked at.
-      prompts: ids.
-      grid: what is tried.
       references: what texts are held against, or None.
       repeats, seed, progress, until: as for `run_arms`; all prompts run once in any case.
 

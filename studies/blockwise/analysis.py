@@ -62,13 +62,7 @@ def tuned(
     drafts_of: Callable[[BlockText, Sequence[float]], Sequence[Drafts]],
     weights: Sequence[float] = WEIGHTS,
 ) -> Tuning:
-    """Returns the block efficiency of each weight, on texts kept for tuning, and the best.
-
-    Args:
-      texts: kept.
-      drafts_of: a text's drafts with each of some weights.
-      weights: that are tried.
-    """
+    """Returns the block efficiency of each weight, on texts kept for tuning, and the best."""
     lengths: list[list[Counts]] = [[] for _ in weights]
     for text in texts:
         ahead = text.ahead()
@@ -109,15 +103,7 @@ def analyse(
     k: int,
     step: Callable[[], object] = lambda: None,
 ) -> Analysis:
-    """Returns every analysis; intervals leave out texts in turn.
-
-    Args:
-      tuning: texts on which the rescorers' weights are chosen.
-      texts: others, on which all else is measured.
-      rescorers: of the lattices.
-      k: arcs of the lattices that are rescored.
-      step: called after each way to draft.
-    """
+    """Returns every analysis; intervals leave out texts in turn."""
     ahead = [text.ahead() for text in texts]
 
     def lengths_of(drafts: Sequence[Drafts]) -> list[Counts]:

@@ -31,15 +31,7 @@ class HeadsDrafter:
     def __init__(
         self, target: Model, heads: Heads, embedding: nn.Module, sampling: Sampling, *, name: str
     ) -> None:
-        """Binds heads to the model that verifies their drafts.
-
-        Args:
-          target: keeps the states that the heads read.
-          heads: trained on its states.
-          embedding: reads the heads' states: the target's output embedding.
-          sampling: makes laws of the heads' logits; usually the target's own settings.
-          name: what reports call it.
-        """
+        """Binds heads to the model that verifies their drafts."""
         self.target = target
         self.heads = heads
         self.embedding = embedding

@@ -28,7 +28,6 @@ def path_drafts(
     """Returns the p best paths of each block's lattice with each of some weights.
 
     Args:
-      text: with its lattices.
       automaton: of an n-gram model; None: the heads' scores alone.
       weights: of the n-gram, each at least 0.
       count: p, at most the paths of a lattice.
@@ -52,7 +51,6 @@ def local_drafts(text: BlockText, model: Model, weight: float) -> Drafts:
     of all positions branch off one text and are read in one pass a step.
 
     Args:
-      text: with its lattices.
       model: the rescorer, which reads trees; it must have positions for text and block.
       weight: alpha, at least 0.
     """

@@ -23,9 +23,6 @@ def model_fingerprint(module: Any) -> str:
 
     Of the signs of 64 rows of its output embedding, which no rounding changes; a model trained
     further is another.
-
-    Args:
-      module: a `PreTrainedModel` with a language-modelling head.
     """
     weight = module.get_output_embeddings().weight.detach()
     rows = torch.linspace(0, len(weight) - 1, min(SAMPLED_ROWS, len(weight))).long()
@@ -37,9 +34,6 @@ def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, objec
     """Writes heads as float16, each of the two files whole or not at all.
 
     Args:
-      folder: made if it is not there.
-      heads: trained on this module's states.
-      module: the model.
       note: what else the description says: the model's name, data, steps.
     """
     folder.mkdir(parents=True, exist_ok=True)
@@ -62,11 +56,6 @@ def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, objec
 
 def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
     """Returns the heads that a folder holds, on the device and in the precision of their model.
-
-    Args:
-      folder: that `save_heads` wrote.
-      module: the model they are to draft for.
-      name: of that model, for messages.
 
     Raises:
       ValueError: if there are none, they are damaged, or they are another model's.

@@ -22,7 +22,6 @@ class Heads(nn.Module):
 
         Args:
           heads: h, the model's own included, at least 2.
-          width: of the model's states.
           hidden: width of the hidden layers, at least 1.
 
         Raises:

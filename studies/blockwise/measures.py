@@ -32,7 +32,6 @@ def oracle(tokens: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Count
     Args:
       tokens: of the lattices, shape (blocks, steps, arcs), the likeliest first.
       ahead: the text's tokens, shape (blocks, steps).
-      k: arcs that count.
     """
     inside = (tokens[:, :, :k] == ahead[:, :, None]).any(axis=2)
     reached: Counts = inside.cumprod(axis=1).sum(axis=1)
@@ -67,11 +66,7 @@ def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def longest_runs(repeated: NDArray[np.bool_]) -> Counts:
-    """Returns the length of the longest run of one token in each block, 1 to h.
-
-    Args:
-      repeated: as `repeats` returns it.
-    """
+    """Returns the length of the longest run of one token in each block, 1 to h."""
     longest = np.ones(len(repeated), np.int64)
     run = np.ones(len(repeated), np.int64)
     for again in repeated.T:

@@ -50,8 +50,6 @@ def wins(
     """Returns Table 5's columns: blocks that stand further than the heads' own, or less far.
 
     Args:
-      texts: in which the blocks begin.
-      base, drafts: the heads' own, and those that are compared with them.
       gain: by how many tokens these stand further, over the blocks of all texts.
     """
     own = [_own(text) for text in texts]

@@ -59,15 +59,7 @@ def block_text(
     stopping: Stopping,
     k: int,
 ) -> BlockText | None:
-    """Returns the target's greedy continuation with its blocks; None where it is one token.
-
-    Args:
-      target: keeps the states that the heads read.
-      drafter: of its heads.
-      prompt: ids.
-      stopping: when the text ends.
-      k: tokens of each head kept.
-    """
+    """Returns the target's greedy continuation with its blocks; None where it is one token."""
     own = decode(
         target, prompt, sampling=Sampling(0.0), stopping=stopping, generator=torch.Generator()
     )

@@ -48,7 +48,6 @@ def states_and_logits(module: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
     """Returns what a model's output embedding reads, and what comes of it.
 
     Args:
-      module: a decoder-only `PreTrainedModel`.
       ids: shape (texts, length).
 
     Returns:
@@ -71,10 +70,8 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
     """Returns a frozen model's states along windows, from files that are written as they are made.
 
     Args:
-      module: a decoder-only `PreTrainedModel`.
       windows: ids, shape (windows, length).
       folder: of safetensors files, one for each SHARD windows; those there are not made again.
-      texts: windows read at once.
 
     Returns:
       shape (windows, length, width), float16, on the CPU.
@@ -103,7 +100,6 @@ def tokens_ahead(windows: Tensor, heads: int) -> Tensor:
 
     Args:
       windows: ids, shape (windows, length).
-      heads: h.
 
     Returns:
       shape (windows, length - h, h - 1), a view.
@@ -121,8 +117,6 @@ def heads_loss(heads: Heads, embedding: nn.Module, states: Tensor, ahead: Tensor
     """Returns the sum over heads 2..h of the mean of -log p_j.
 
     Args:
-      heads: that are trained.
-      embedding: the model's output embedding.
       states: shape (positions, width).
       ahead: what each is to predict there, shape (positions, h - 1).
     """
@@ -142,12 +136,9 @@ def train_on_states(
     """Trains heads in place on a frozen model's states.
 
     Args:
-      heads: on the embedding's device.
-      embedding: the model's output embedding, frozen.
       training: its steps and checkpoint; its seed is that of the positions drawn, too.
       windows: ids, shape (windows, length).
       states: along them, shape (windows, length, width).
-      positions: drawn at random for each step.
     """
     usable = windows.shape[1] - heads.count
     device = heads.up.device
@@ -180,11 +171,8 @@ def train_jointly(
     """Trains heads and their model in place, L_1 being the model's own loss.
 
     Args:
-      heads: on the model's device.
-      module: a decoder-only `PreTrainedModel`.
       training: its steps and checkpoint; its seed is that of the windows drawn, too.
       windows: ids, shape (windows, length).
-      texts: windows drawn at random for each step.
     """
     both = nn.ModuleDict({"model": module, "heads": heads})
     embedding = module.get_output_embeddings()
@@ -216,7 +204,6 @@ def head_accuracy(
     """Returns how often each of heads 2..h finds the text's own token the likeliest.
 
     Args:
-      heads, embedding: trained.
       windows: ids that they were not trained on, shape (windows, length).
       states: along them, shape (windows, length, width).
     """

@@ -32,7 +32,6 @@ def block_of(head: Head, *, in_turn: Sequence[Weights], anchored: bool) -> Draft
     """Returns the draft of a block, with what each of its tokens takes in turn.
 
     Args:
-      head: its configuration.
       in_turn: weights that every token is multiplied by after the pass, one token after another.
       anchored: whether the known token's position drafts, too, unless the configuration says so.
     """

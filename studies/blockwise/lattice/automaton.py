@@ -132,7 +132,6 @@ class Automaton:
         """Returns the scores of a step's words after each state, and the states after them.
 
         Args:
-          states: of the step.
           tokens: ids, shape (words,).
         """
         words = len(tokens)

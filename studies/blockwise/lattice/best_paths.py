@@ -63,7 +63,6 @@ def best_paths(
       count: p, at least 1.
       automaton: of an n-gram model; None: the heads' scores alone.
       weight: of the n-gram's log-probabilities beside the heads', at least 0.
-      text: the ids before the lattice.
 
     Raises:
       ValueError: if count or weight is out of range.

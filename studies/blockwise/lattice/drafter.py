@@ -48,12 +48,6 @@ class LatticeDrafter:
     def __init__(self, heads: HeadsDrafter, rescoring: Rescoring, *, k: int, name: str) -> None:
         """Joins heads and what rescores their lattice.
 
-        Args:
-          heads: span the lattice.
-          rescoring: chooses from it.
-          k: tokens of each head that the lattice holds.
-          name: what reports call it.
-
         Raises:
           ValueError: if k is below 1 or above the vocabulary.
         """

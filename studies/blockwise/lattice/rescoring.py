@@ -27,8 +27,6 @@ class LocalRescoring:
         """Takes a rescoring model.
 
         Args:
-          model: reads the same ids as the target.
-          vocabulary: width of the target's rows.
           weight: alpha, at least 0; 0 leaves the heads' own choice.
 
         Raises:
