@@ -41,7 +41,6 @@ class Models:
 class Drafted:
     """What an engine is to draft with.
 
-    name: of the draft, or its folder.
     kind: what it is (`simulator.cost.draft_shape.DraftKind`).
     """
 
@@ -99,7 +98,6 @@ class Printed:
 class EngineKind:
     """One kind of engine.
 
-    name: as users name it; title: as it spells itself.
     start: starts it with a pair; None: specplan does not run it.
     connect: reaches a server that runs, by URL; None: it has none.
     takes: which settings are its own among those that not every engine takes, as EngineSettings
@@ -111,7 +109,6 @@ class EngineKind:
       "local", this machine does; "counts", likewise, but its counters tell that of a profile.
     in_turn: whether servers of several γ run one after the other unless asked otherwise.
     version_page: of a server, with a JSON object that has `version`; None: it has none.
-    prints: what it prints of its drafts, as far as it is read.
     exports: None: it is told no γ in a way that is known.
     """
 

@@ -10,7 +10,6 @@ from typing import Literal
 class EngineSettings:
     """Which engine decodes, how it drafts, and at what load.
 
-    engine: the name of a kind that runs.
     engine_command: what starts it, in words of a shell; None: its own program.
     draft_sampling: None: the engine's own default.
     concurrencies: requests at once, each a case.

@@ -38,9 +38,7 @@ class HeadTraining:
     target: the decoder-only model that is to verify.
     hidden: units; None: the kind's own number of times the model's width.
     steps, rate, positions: of training; positions are those of a step.
-    window: tokens read at once.
     device: auto, cpu or cuda.
-    seed: of weights, and of what each step reads.
     """
 
     sources: tuple[str, ...]

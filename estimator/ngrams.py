@@ -30,9 +30,7 @@ from ngram.training.train import train
 class TrainNgram:
     """An n-gram model to be trained.
 
-    sources, pattern: files and folders of text, and which files of these.
     tokenizer_name: of the target: embedded, a Hugging Face name or a folder.
-    output: the ARPA file to write.
     order: words in the longest n-grams.
     prune: counts at which n-grams are dropped, one an order.
     estimator: auto, lmplz or own.
@@ -119,8 +117,6 @@ def _everywhere(name: str) -> str:
 class ScoreNgram:
     """A text whose perplexity under an n-gram model is asked for.
 
-    model: an ARPA file.
-    sources, pattern: files and folders of text, and which files of these.
     tokenizer_name: as for training; None: the one that the model was trained with.
     binary: KenLM's own form of the model, for KenLM to read; None: the ARPA file.
     force: take the model though its tokenizer differs.

@@ -18,7 +18,6 @@ Tokens = tuple[int, ...]
 class Beam:
     """A continuation of the prompt.
 
-    tokens: its ids.
     score: the sum of their log-probabilities; of a finished beam over length**length_penalty.
     """
 
@@ -32,7 +31,6 @@ class Search:
 
     width: w, beams that run, at least 1.
     max_new_tokens: at least 1.
-    end_ids: end a beam.
     length_penalty: exponent of the length by which finished scores are divided.
 
     Raises:

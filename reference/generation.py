@@ -58,8 +58,6 @@ def begin(
 class Begun:
     """A text whose prompt has been read and whose blocks are decoded as they are asked for.
 
-    text: the ids to continue.
-    prefill_seconds: what the prompt's passes took.
     blocks: can be iterated over once.
     """
 

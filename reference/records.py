@@ -8,7 +8,6 @@ class Block:
     """One block: what was drafted, what it emitted, where the time went.
 
     gamma: the most tokens the policy let this block draft, cut to what could still be emitted.
-    drafted: the proposed ids.
     tokens: the emitted ids, 1..gamma+1 of them: accepted ones, then the target's own unless an
       accepted one ended the text.
     accepted: how many of tokens were drafted.

@@ -34,7 +34,6 @@ class BeamSearch:
     """What a beam search found.
 
     beams: finished, the best first, their scores as transformers' `sequences_scores`.
-    blocks: every target call in order.
     """
 
     beams: tuple[Beam, ...]

@@ -13,7 +13,6 @@ class StopStrings:
     the prompt ends nothing.
 
     strings: at least one, none empty.
-    decode: the text of ids.
 
     Raises:
       ValueError: if there is no string, or an empty one.

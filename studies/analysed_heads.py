@@ -24,7 +24,6 @@ from studies.drafters.heads import Heads, lattice_k
 class AnalyseHeads:
     """Drafts of heads on greedy texts of their target, before and after rescoring.
 
-    models, text, sampling: the target with its heads, the prompts, and how tokens are drawn.
     ngrams: files of n-grams that rescore; none: the embedded one, beside the embedded target.
     neural: a small model that rescores; None: the embedded one, beside the embedded target.
     tuning_share: of the prompts on which the rescorers' weights are chosen, in (0, 1).

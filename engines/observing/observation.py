@@ -24,7 +24,6 @@ IID_FALSE_ALARM = 0.01
 class Observation(Counts):
     """What an engine counted over a while.
 
-    kind: the name of the engine; origin: what it was read from.
     stated_gamma: drafted tokens per block, as the deployment is set; None: not told.
     version, model: of the engine, and what it serves; None: not told.
     began: when the counters began, in seconds since 1970; None: not told.

@@ -30,7 +30,6 @@ class LlamaCpp:
 
     target, draft: GGUF files.
     positions: the longest prompt with its text, for one request.
-    threads: of each model's passes.
     unified: whether all requests share one cache, as in its own server unless told how many there
       are; with one each, those whose slots are not next to each other are decoded in passes of
       their own.

@@ -26,7 +26,6 @@ SPARE_POSITIONS = 8
 class EnginePair:
     """An engine with its pair.
 
-    target, draft: as the user named them.
     prompts, other_prompts: what is predicted, and what prices are taken from.
     """
 

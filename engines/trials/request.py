@@ -16,12 +16,9 @@ from estimator.traces.traces import DraftSampling
 class OnEngine:
     """What every run on an engine reads.
 
-    engine: which one, and how it decodes.
     text: the prompts; as many again are priced.
     target: embedded, a name or a folder; None: the embedded one.
     drafts: one of the same; none: the embedded one, beside the embedded target.
-    timing: how often, how precisely and how long texts are timed.
-    seed: of texts and order.
     """
 
     engine: EngineSettings
@@ -119,7 +116,6 @@ class ValidateEngine(OnEngine):
 class MeasureEngine(OnEngine):
     """Acceptance and prices of an engine, for a profile to plan with.
 
-    temperature: of the target.
     max_gamma: the largest γ that is replayed.
     output: the file for the profile, whose traces stand beside it; None: neither is kept.
     """

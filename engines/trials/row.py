@@ -11,7 +11,6 @@ from estimator.validation.row import ValidationRow
 class EngineRow(ValidationRow, frozen=True, kw_only=True):
     """What was predicted of an engine, and what came of it; speed-ups are of decoding.
 
-    concurrency: requests at once.
     draft_temperature: 0 where drafts are argmax, else the target's.
     alpha: the mean of a_t along the texts that stand for the target's own.
     c: what one more drafted token adds to a step, over a step of the target alone.

@@ -17,7 +17,6 @@ Prompts = Sequence[tuple[int, ...]]
 class Run:
     """What a server made of some prompts.
 
-    completions: one for each prompt.
     counts: of each prompt, where they ran one at a time; else of all together, in one. Of the
       target alone, nothing.
     """

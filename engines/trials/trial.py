@@ -25,12 +25,9 @@ WARM_UP_PROMPTS = 2
 class Trial:
     """What to run.
 
-    kind: of the engine.
-    target, draft: their names.
     prompts: what is predicted; other_prompts: what prices are taken from.
     gammas: of the rows, at least 1 each, besides the target alone.
     priced_gammas: those that prices are taken at.
-    temperatures, concurrencies: of the rows.
     repeats: at most.
     precision_percent: that is enough, of `Timed.precision_percent`.
     seconds: after which no more turns begin.

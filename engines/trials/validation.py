@@ -35,9 +35,7 @@ class EngineValidation:
     """What a validation on an engine found.
 
     rows: at least one; steps: what they were priced with, by case.
-    prompts, repeats: that were run.
     precision_percent: how far the clock lets speed-ups be off; None: not known.
-    flags: how the engine was set.
     """
 
     rows: tuple[EngineRow, ...]

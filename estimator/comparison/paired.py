@@ -12,8 +12,6 @@ from estimator.intervals import difference, jackknife_interval
 class Difference:
     """One number in two measurements.
 
-    number: its name.
-    a, b: its values.
     difference: b - a, with the interval over prompts; None of a single prompt.
     """
 

@@ -13,10 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HuggingFace(ModelKind):
-    """A model of its own.
-
-    name: of a repository or folder.
-    """
+    """A model of its own."""
 
     word = "hf"
     forms = ("hf:NAME", "a Hugging Face name or folder")

@@ -33,8 +33,6 @@ JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)
 class Beside:
     """What a drafter is loaded beside.
 
-    target, tokenizer: loaded.
-    settings: how to load a model.
     passes: gives a draft model the passes that it is to run with.
     """
 
@@ -48,8 +46,6 @@ class Beside:
 class Needs:
     """What a drafter must suit, asked before any weights are read.
 
-    target: as the user named it.
-    tokenizer: the target's.
     settings: how to load a tokenizer, and whether to take an n-gram model as it is.
     """
 

@@ -21,10 +21,7 @@ BEAMS = 4
 class GenerateBeams(OneText):
     """A beam search (Leviathan et al. 2023, A.4).
 
-    models: target and draft, a model.
-    beams: width of the search.
     draft_beams: width of the draft's; None: twice beams.
-    gamma: steps drafted ahead.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -40,10 +37,7 @@ class GenerateBeams(OneText):
 
 @dataclass(frozen=True, slots=True)
 class FoundBeams:
-    """A finished search.
-
-    texts: of its beams.
-    """
+    """A finished search."""
 
     search: BeamSearch
     texts: tuple[str, ...]

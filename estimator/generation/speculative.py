@@ -31,10 +31,7 @@ GAMMA = 4
 class GenerateAlone(OneText):
     """A text of the target alone.
 
-    models, sampling, temperature: the target, and how it draws tokens.
     compiling: off, on or try.
-    stop_strings: which end the text.
-    seed: of the tokens drawn.
     """
 
     models: TargetSettings = field(default_factory=TargetSettings)
@@ -49,7 +46,6 @@ class GenerateAlone(OneText):
 class Generate(GenerateAlone):
     """A text of a pair.
 
-    models: target and draft.
     draft_temperature: None: the target's.
     policy_name: fixed, heuristic, confidence:P or adaptive.
     gamma: of the fixed policy; None: 4.

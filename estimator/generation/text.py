@@ -53,10 +53,8 @@ class OneText:
 class Started:
     """A text of which blocks are about to come.
 
-    tokenizer: of the target.
     before: ids that a reader should see before the blocks; none where a template hides them.
     begun: the text, whose blocks are made as they are asked for.
-    rule: what judges drafts.
     """
 
     tokenizer: Any

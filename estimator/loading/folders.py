@@ -21,7 +21,6 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 class FolderPair:
     """A pair and its prompts.
 
-    target_name, draft_name: as the user named them.
     target, draft: names or folders; a draft's folder has the tokenizer's files, too.
     prompts: ids, at least two prompts.
     """

@@ -31,7 +31,6 @@ OF_SOME_KINDS = ("lattice_k", "rescoring_weight")
 class Loaded:
     """What a model command runs with.
 
-    target, tokenizer: loaded.
     drafters: by name, each made for given sampling settings.
     prompts: ids, at least one prompt.
     categories, references: of each prompt; None where its file names none.

@@ -45,7 +45,6 @@ class Alpha:
 class Drafting:
     """Acceptance under one way of drafting.
 
-    alpha: E[β].
     blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens for each token
       of the texts: the replay of the traces (`simulator.acceptance.recorded`). Empty where none
       was recorded.

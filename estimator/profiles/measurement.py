@@ -56,13 +56,10 @@ RANKS = 16
 class Measurements:
     """What was measured of a pair.
 
-    subject, prompts: the pair and its settings; ids.
     settings: of texts and traces; their longest draft is replayed.
     max_gamma: the longest draft that was timed.
     pairs: traces of `measure_traces`; those of the draft's own sampling are reported.
     runs: of `measure_costs`.
-    categories: of each prompt, where any has one.
-    load: costs by batch.
     """
 
     subject: Subject

@@ -61,7 +61,6 @@ class Improvement:
 class Workload:
     """What some of the prompts gave, by their own texts and times.
 
-    alpha: E[β].
     tokens_per_call: by γ, replayed.
     improvement_factor: by γ, likewise, at the prices of these prompts' runs.
     optimal_gamma: the best of these, 0: do not speculate.
@@ -94,7 +93,6 @@ class LeftOut:
 class LoadCosts:
     """Costs of several sequences together.
 
-    batch: how many.
     context: tokens in the cache of each.
     target_ms: of a target pass over n tokens in each, by n.
     draft_ms, drafting_ms: of a steady draft step and of γ steps, by γ, of a token in each.

@@ -16,18 +16,13 @@ CONTEXT = 128
 class Measure:
     """Acceptance and prices of a pair, for a profile to plan with.
 
-    models, text, sampling: the pair, its prompts, and how tokens are drawn.
     draft_temperature: of the draft; None: the target's.
     compiling: off, on or try.
-    verification: how drafts are judged.
-    temperature: of the target.
     max_gamma: the longest draft that is priced.
-    timing: how often, how precisely and how long runs are timed.
     batch_size: texts that the target writes at once for acceptance.
     batches: sequences over which passes are timed together, too; none: none.
     context: tokens in the cache of each of these; None: 128.
     threads: that compute; None: as many as cores are free.
-    seed: of the texts.
     output: the file for the profile, beside which the traces are kept; None: nothing is kept.
 
     Raises:

@@ -18,7 +18,6 @@ class SpeedUps:
 
     gammas: ascending, from 0 (do not speculate, whose factor is 1).
     factors: baseline seconds over replayed ones, of all prompts.
-    intervals: of the factors, over prompts.
     recommended: the smallest of gammas that is not significantly worse than the best.
     c: time of a steady draft step over that of a target step, with its interval.
     factors_without, c_without: the same with each prompt left out, shape (gammas, prompts) and

@@ -12,8 +12,6 @@ if TYPE_CHECKING:
 class RuleKind(ABC):
     """A way to judge drafts, in a file of its own.
 
-    word: its name.
-    judges: what it judges, as help says it.
     lenient: whether it takes a lenience other than 1.
     """
 

@@ -58,11 +58,7 @@ WARM_UP_TOKENS = 8
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What one validation decodes with.
-
-    target, drafter: the pair.
-    sampling, stopping, rule: the settings of every run.
-    """
+    """What one validation decodes with."""
 
     target: Model
     drafter: Drafter

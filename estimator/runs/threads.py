@@ -26,7 +26,6 @@ CHOSEN_BY = "OMP_NUM_THREADS"
 class Threads:
     """How many threads compute.
 
-    count: of them.
     cores: that this process may use.
     free: how many of these were free before the run; None where the number was asked for.
     """

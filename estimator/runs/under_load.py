@@ -31,8 +31,6 @@ BLOCKS_A_TURN = 4
 class LoadTimes:
     """Seconds of passes over a batch, each at the median speed of the turns (`runs.levels`).
 
-    batch: sequences.
-    context: tokens in each one's cache.
     target: t_p(n) by n, of n tokens in each sequence.
     drafting: t_d(γ) by γ.
     spread: the largest share by which the middle half of a pass's times lies around its median, the

@@ -25,10 +25,8 @@ LAYERS = "llama"
 class Head:
     """A head's configuration, and the target that it is for.
 
-    kind: what it was recognised as.
     config: its parsed config.json, one of the speculators format flattened; of multi-token
       prediction, the target's own.
-    target: what was counted of the target.
     dtype, activations, count: as in estimator.shapes.shape.shape_of.
     """
 
@@ -159,10 +157,8 @@ class Head:
 class HeadKind:
     """One kind of head.
 
-    name: as users read it.
     tried: lower numbers look at a configuration first.
     recognises: whether a configuration, given beside the target's, is of this kind.
-    shape: counts it.
     speculators: its `speculators_model_type`; None: that format has no such kind.
     """
 

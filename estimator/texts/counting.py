@@ -23,7 +23,6 @@ MOST_GROUPS = 1 << 14
 class Totals(msgspec.Struct, frozen=True):
     """Counts over some texts.
 
-    texts: how many.
     hits, tokens: of groups of neighbouring texts, tokens that a draft begun before them has first,
       and all tokens; a group is one text, until there are too many.
     blocks: by γ = 1, 2, …, how many blocks draft 0, …, γ tokens when the texts are decoded.
@@ -116,7 +115,6 @@ class BadLineError(ValueError):
 class Counter:
     """Counts what a request asks of any part of its log.
 
-    request: what is asked.
     tokenizer: of the texts; None: the log has ids.
     copies: from texts to what would be drafted along them.
     """

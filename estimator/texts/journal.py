@@ -14,11 +14,7 @@ SCHEMA = "specplan texts 1"
 
 
 class Begun(msgspec.Struct, frozen=True):
-    """The first line of a journal.
-
-    schema: of the file.
-    key: what its counts depend on.
-    """
+    """The first line of a journal."""
 
     schema: str
     key: str

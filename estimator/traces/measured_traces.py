@@ -27,7 +27,6 @@ class TraceSettings:
     """What texts and traces depend on, beside the pair and the prompts.
 
     max_gamma: the longest draft that replay will be asked about.
-    seed: of the texts.
     batch_size: how many texts are sampled at once; each is scored alone.
     origins: what tells models of one name apart (files, precision): kept traces of others are not
       used.

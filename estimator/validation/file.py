@@ -29,7 +29,6 @@ RowKind = TypeVar("RowKind", bound=ValidationRow)
 class Validated(msgspec.Struct, frozen=True):
     """A validation as readers of every decoder's see it.
 
-    name: what to call it in titles and messages.
     decoder: SPECULATIVE, BILD or ENGINE.
     rows: at least one.
     """

@@ -35,17 +35,13 @@ GAMMAS = (1, 2, 4, 8)
 class Validate:
     """Predicted against measured speed-ups, a row for each draft, temperature and policy.
 
-    models, text, sampling: the pairs, their prompts, and how tokens are drawn.
     draft_temperature: of the draft; None: the target's.
     compiling: off, on or try.
     policy_names: fixed, heuristic, confidence:P or adaptive.
     gammas: of the fixed policy; None: 1, 2, 4, 8.
     max_gamma: the longest draft of other policies; None: 16.
     verification, lenience: how drafts are judged; None: losslessly.
-    temperatures: of the target.
-    timing: how often, how precisely and how long.
     threads: that compute; None: as many as cores are free.
-    seed: of texts and order.
 
     Raises:
       ValueError: if a length of drafts is stated that no policy reads.

@@ -19,13 +19,10 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
     prompts_hash: of the prompts that the run was of, to tell which rows may be compared.
     draft_temperature: of the draft's own sampling; None where it has none to set.
     policy: `fixed`, or the name of another; gamma: of a fixed one, else None.
-    rule: of acceptance, by name.
-    alpha: acceptance rate.
     measured, _low, _high: the target's seconds over the run's, with its 95 % interval.
     measured_left_out: measured with each prompt left out, in their order; empty of a single one.
     predicted: the speed-up, from costs measured apart; None where nothing predicts it.
     ms_per_token, tokens_per_second: of one sequence; of all that ran together.
-    tokens: emitted.
     draft_seconds, verify_seconds, other_seconds: of the run; None where they cannot be told apart.
     doubts: what in it cannot be, so that none of its times are to be trusted; a sentence each.
     """

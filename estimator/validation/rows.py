@@ -33,7 +33,6 @@ class Evidence:
     texts: traces of the runs' texts, which know the pair and the prompts.
     runs, timed: of every arm, by repeat and each block by its fastest.
     cost: measured apart from the rows' runs.
-    noise: of the clock.
     shrinking: by gamma, what is said of a step that is out of order.
     """
 

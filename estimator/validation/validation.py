@@ -32,10 +32,7 @@ from simulator.cost.curves import CostModel
 class Validation:
     """The rows of one draft and temperature, and what they were computed from.
 
-    cost: measured apart from the rows' runs.
-    noise: how far the baseline's speed, measured twice, differs from itself.
     repeats: how often each run was timed, at least.
-    prompts: how many there were time for.
     precision_percent: how far the clock lets speed-ups be off; None of a single prompt.
     threads: that computed; None: as PyTorch was set.
     """

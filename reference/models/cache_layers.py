@@ -18,7 +18,6 @@ class RoomyLayer(DynamicLayer):   # type: ignore[misc]
 
     keys, values: shape (batch, heads, room, width). Positions from `length` on hold nothing: what
       was rolled back is left there and overwritten.
-    length: tokens held.
     """
 
     def __init__(self, **given: Any) -> None:

@@ -22,7 +22,6 @@ OURS, SAFEAILABS = "layers.0.", "midlayer."
 class Stored:
     """What a folder holds.
 
-    folder: where.
     tensors: by our names, which are speculators'.
     mask: `t2d`, which of the target's ids the head may draft; None: there is none.
     midlayer: whether the first layer goes by SafeAILab's name.

@@ -44,10 +44,7 @@ LOSSES = {"hard": hard_labels, "soft": soft_labels, "tv": total_variation}
 class Course:
     """How a model is taught.
 
-    schedule: of AdamW.
     batch: lessons for each step, at least 1.
-    checkpoint: where training resumes.
-    seed: of the batches and of dropout.
 
     Raises:
       ValueError: if batch is below 1.

@@ -21,7 +21,6 @@ class Training:
     """What a training is.
 
     name: what the progress bar calls it.
-    schedule: steps and learning rates.
     checkpoint: a safetensors file, gone on from if it is there and written as training goes.
     seed: of what the module draws at random (dropout), at each step anew.
     settings: what else tells this training from another; a checkpoint of others is refused.
@@ -47,8 +46,6 @@ class Trained:
     """What a run of the loop did.
 
     resumed: the step it began at: 0, or a checkpoint's.
-    steps: how many it took.
-    seconds: their wall time.
     loss: of the last step; None if it took none.
     """
 

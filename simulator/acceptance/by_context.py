@@ -40,10 +40,7 @@ class ContextLaw:
 
 @dataclass(frozen=True, slots=True)
 class FromContexts(FromLengths):
-    """Rates by position at one of several contexts, and what they are at the others.
-
-    contexts: the law of all.
-    """
+    """Rates by position at one of several contexts, and what they are at the others."""
 
     contexts: ContextLaw = field(kw_only=True)
 

@@ -61,10 +61,7 @@ class LengthLaw:
 
 @dataclass(frozen=True, slots=True)
 class FromLengths(ByPosition):
-    """Rates by position as accepted lengths imply them.
-
-    law: with their doubt.
-    """
+    """Rates by position as accepted lengths imply them."""
 
     law: LengthLaw = field(kw_only=True)
 

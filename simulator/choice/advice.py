@@ -22,7 +22,6 @@ REPEAT = 0.01
 class NextRun:
     """The run that would decide.
 
-    gamma: to try.
     gain: the share of speed that knowing its outcome is expected to bring.
     rival: the γ that it is tried against: the best one by now, or the second best.
     """

@@ -68,7 +68,6 @@ class Plan:
     operations_factor: arithmetic over that of the target alone.
     memory_access_factor: reads of the target's weights over those of the target alone.
     accepted_fraction: accepted over drafted tokens; None at γ = 0.
-    batch: sequences decoded together.
     verification_free: whether the costs have no curve of target passes over several tokens.
     tokens_per_second: of all sequences together; None where the costs are a ratio only.
     baseline_tokens_per_second: of the target alone; None likewise.

@@ -14,10 +14,7 @@ from simulator.numerics.arguments import integers
 
 @dataclass(frozen=True, slots=True)
 class Altered(Cost):
-    """A cost that says of all else what it said; what differs, a subclass says anew.
-
-    alone: as it was.
-    """
+    """A cost that says of all else what it said; what differs, a subclass says anew."""
 
     alone: Cost
 

@@ -17,7 +17,6 @@ DraftKind = Literal[
 class DraftShape:
     """A draft model or a head on the target's hidden states.
 
-    kind: what its configuration says it is.
     step: the shape of one step. Of a model and of heads that draft token by token, one pass; of
       Medusa, the head of one position; of parallel drafts, the pass over all positions.
     parallel: whether one pass over γ positions drafts γ tokens.

@@ -68,7 +68,6 @@ class CacheLayers:
 class ModelShape:
     """What one forward pass of a decoder multiplies, reads and keeps.
 
-    name: its architecture.
     layers, hidden, heads, vocabulary: sizes, at least 1; heads are those of the queries.
     weights: by kind; a kind comes more than once where its parts are stored differently.
     caches: by kind of layer.

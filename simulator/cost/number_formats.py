@@ -16,7 +16,6 @@ COMPUTED = ("float32", "bfloat16", "float16", "fp8", "int8", "fp4")
 class NumberFormat:
     """How weights are stored, and the narrowest format that their products can be computed in.
 
-    name: as a user names it.
     bits: of one value, at least 1.
     group: values that share their scales, at least 1.
     scale_bytes: bytes of the scales (and zero points) of one group.

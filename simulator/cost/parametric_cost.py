@@ -18,8 +18,6 @@ from simulator.numerics.arguments import integers
 class ParametricCost(Cost):
     """What blocks take if the parameters are these; prompts of others left out.
 
-    machine: the deployment.
-    load: what it serves.
     logs: natural logarithms of the parameters, shape (COUNT,).
     observed: the largest γ of the load's runs; None without any.
     """

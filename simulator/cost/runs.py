@@ -19,7 +19,6 @@ STEP_NOISE = 0.3
 class Run:
     """One measurement of a deployment.
 
-    load: what was served.
     seconds_per_token: between two tokens of one sequence, on average.
     drafting: of its blocks; None: without speculation.
     length: tokens a block, the target's own included, 1 to γ + 1; 1 without speculation.

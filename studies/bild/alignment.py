@@ -38,14 +38,9 @@ MEASURES = ("alpha", "fallbacks", "rollbacks")
 class Align:
     """A small model to be trained on texts of a large one, and judged on others of its texts.
 
-    models, text, sampling: both, the prompts, and how the large one draws.
     loss: hard, soft or tv.
-    steps, batch, rate: of training.
     held_out: how many of the prompts, the last ones, only judge.
-    temperature: of the large model.
     fallback, rollback: BiLD's, where it judges.
-    seed: of texts and batches.
-    output: the folder to write.
 
     Raises:
       ValueError: if the models are spread over devices.

@@ -21,10 +21,7 @@ from studies.bild.sweep import drafting_model
 class GenerateBild(GenerateAlone):
     """A text of a large model and a small one, which writes while it is sure.
 
-    models: both.
     draft_temperature: of the small one; None: the large one's.
-    fallback, rollback: thresholds.
-    certainty, distance: what they are of.
     max_gamma: the most tokens that the small model writes in a row; None: the paper's 10.
     """
 

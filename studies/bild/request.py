@@ -29,15 +29,9 @@ GAMMAS = (1, 2, 4, 8)
 class ValidateBild:
     """Quality and latency over thresholds, with speculative decoding beside them.
 
-    models, text, sampling: the pairs, their prompts, and how tokens are drawn.
-    fallback, rollback: thresholds of BiLD.
     windows: also fixed windows of so many tokens.
-    certainty, distance: what the thresholds are of.
-    gammas: of speculative decoding.
     lenience: beside the strict rule; None or 1: 0.5.
     max_gamma: the most tokens that the small model writes in a row; None: the paper's 10.
-    temperatures: of both models.
-    timing, threads, seed: as of a validation.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)

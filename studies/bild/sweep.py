@@ -30,11 +30,7 @@ from studies.bild.swept import BildRow, Sweep
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """What texts are held against.
-
-    texts: one for each prompt.
-    text_of: the text of ids, end of text left out.
-    """
+    """What texts are held against."""
 
     texts: Sequence[str]
     text_of: Callable[[Sequence[int]], str]

@@ -19,7 +19,6 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
       "strict" or "lenient".
     fallback, rollback: BiLD's thresholds; rollback is None without one (infinite).
     most: the most tokens that the small model writes in a row; gamma of strict and lenient.
-    quality: by metric.
     measured, _low, _high: the large model's seconds per token over this one's, with its 95 %
       interval over prompts.
     predicted: the speed-up from texts of the two models alone and costs of other runs; BiLD's, at
@@ -104,8 +103,6 @@ class Sweep:
 
     rows: the large model alone first.
     metric: the main one, which the Pareto front is of.
-    cost: measured apart from the rows' runs.
-    noise_percent: how far the baseline's speed, measured twice, differs from itself.
     precision_percent: how far the clock lets speed-ups be off; None of a single prompt.
     repeats: how often each run was timed, at least.
     """
