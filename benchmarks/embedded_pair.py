@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import torch
 
-from estimator.prompts import embedded_prompts
+from estimator.loading.prompts import embedded_prompts
 from estimator.runs.arms import Subject
 from estimator.seeding import seeded
 from estimator.traces.scoring import trace

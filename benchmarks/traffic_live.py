@@ -31,11 +31,10 @@ from traffic_prices import Turn, turn
 from traffic_trial import Arm, Segment, Trial
 
 from engines.engine import Engine, Setting
-from engines.kind import Models
+from engines.kind import EngineSettings, Models
 from engines.registry import engine_kinds
 from engines.servers.llama_cpp import LlamaCpp
 from engines.servers.running import RunningPair
-from engines.settings import EngineSettings
 from estimator.loading.folders import folder_pair
 from estimator.settings import PromptSettings
 from estimator.writing import write_whole

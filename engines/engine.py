@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
-from engines.counting.counts import Counts
+from engines.counting import Counts
 from engines.scores.text_scores import TextScores
 from estimator.traces.traces import DraftSampling
 

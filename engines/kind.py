@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
     from engines.engine import Engine, Server
     from engines.observing.observation import Observation
-    from engines.settings import EngineSettings
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
 
@@ -130,3 +129,27 @@ class EngineKind:
     def scores_texts(self) -> bool:
         """Whether its servers tell how likely given texts are."""
         return self.acceptance == "engine"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """Which engine decodes, how it drafts, and at what load.
+
+    engine_command: what starts it, in words of a shell; None: its own program.
+    draft_sampling: None: the engine's own default.
+    concurrencies: requests at once, each a case.
+    laws: who scores texts; None: what the kind says.
+    target_url, draft_url: running servers of either model alone.
+    threads: of each model; None: as many as cores are free.
+    servers: whether those of all γ run at once or in turn; None: what the kind says.
+    """
+
+    engine: str
+    engine_command: str | None = None
+    draft_sampling: Literal["argmax", "sampled"] | None = None
+    concurrencies: tuple[int, ...] = (1,)
+    laws: Literal["engine", "local"] | None = None
+    target_url: str | None = None
+    draft_url: str | None = None
+    threads: int | None = None
+    servers: Literal["together", "in-turn"] | None = None

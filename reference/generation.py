@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import torch
 
-from reference.autoregressive import autoregressive_blocks
+from reference.clock import Clock
 from reference.drafter import Drafter, ReadsStates
 from reference.laws.sampling import Sampling
-from reference.models.model import Model, positions_of, text_limit
+from reference.models.model import Model, positions_of, require_finite, text_limit
 from reference.policies.policy import Policy
 from reference.records import Block, Generation
 from reference.rules.strict import STRICT, Rule
@@ -148,3 +148,35 @@ def decode_speculatively(
         generator=generator,
         rule=rule,
     ).finished()
+
+
+@torch.inference_mode()
+def autoregressive_blocks(
+    target: Model,
+    text: list[int],
+    *,
+    sampling: Sampling,
+    stopping: Stopping,
+    generator: torch.Generator,
+) -> Iterator[Block]:
+    """Yields one block of one token for each target call.
+
+    Args:
+      target: started on this text (`reference.generation.begin`).
+      text: the ids to continue; not changed.
+
+    Raises:
+      FloatingPointError: if the target returns logits that are NaN or infinite.
+    """
+    prefix = len(text)
+    text = list(text)
+    ending = None
+    while ending is None:
+        clock = Clock(None, target)
+        logits = target.extend(torch.tensor(text[-1:], device=target.device))
+        law = sampling.laws(logits, text)
+        token, witness = torch.cat([law.draw(generator), law.witness.double()]).tolist()
+        require_finite([witness], target.name, len(text))
+        emitted, ending = stopping.cut(text, [int(token)], emitted=len(text) - prefix)
+        text += emitted
+        yield Block(0, (), tuple(emitted), 0, *clock.seconds(), ending=ending)

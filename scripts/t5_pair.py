@@ -20,8 +20,8 @@ from transformers import (
 )
 
 from reference.atomic import whole_file
+from reference.training.checkpoint import publish
 from reference.training.loop import Training, train
-from reference.training.publish import publish
 from reference.training.schedule import Schedule
 
 IGNORED = -100

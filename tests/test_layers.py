@@ -25,19 +25,19 @@ ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "monte_carlo", "schemes", "traffic"],
     "reference": [
         "atomic", "laws", "models", "records", "stopping", "policies", "drafter", "clock",
-        "draft_loop", "rules", "verifier", "branches", "speculative", "autoregressive",
+        "draft_loop", "rules", "verifier", "branches", "speculative",
         "generation", "beams", "speculative_beams", "state_heads", "drafters", "scoring",
         "training",
     ],
     "ngram": ["rows", "formats", "training", "drafters", "copies"],
     "estimator": [
         "progress", "writing", "seeding", "intervals", "draft_model", "prompt_files",
-        "prompt_datasets", "prompts", "logs", "kinds", "settings", "drafters", "rules", "loading",
+        "prompt_datasets", "logs", "kinds", "settings", "drafters", "rules", "loading",
         "ngrams", "head_training", "shapes", "costs", "runs", "traces",
         "profiles", "texts", "quality", "validation", "generation", "comparison",
     ],
     "engines": [
-        "counting", "scores", "engine", "settings", "serving", "observing", "kind", "servers",
+        "counting", "scores", "engine", "serving", "observing", "kind", "servers",
         "kinds", "registry", "sources", "trials",
     ],
     "studies": ["bild", "blockwise", "drafters", "analysed_heads"],

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from engines.counting.rates import DEVIATIONS, Rate, rate_interval
+from engines.counting import DEVIATIONS, Rate, rate_interval
 from simulator.acceptance.conversions import alpha_from_accepted_fraction, position_acceptance
 
 

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
 
-from engines.counting.counts import Counts, restarted
-from engines.counting.rates import Rate, rate_interval
+from engines.counting import Counts, Rate, rate_interval, restarted
 from engines.observing.alphas import alpha_of_positions, alpha_of_totals, iid_p_value
 from engines.observing.timing import Timed, added, subtracted
 from simulator.acceptance.acceptance import Acceptance

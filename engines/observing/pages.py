@@ -1,11 +1,11 @@
-"""Metrics pages that have the counters of vLLM and llama.cpp (`engines.counting.counts`)."""
+"""Metrics pages that have the counters of vLLM and llama.cpp (`engines.counting`)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 
-from engines.counting.counts import DRAFTS, counters, samples
+from engines.counting import DRAFTS, counters, samples
 from engines.observing.observation import Observation
 from engines.observing.timing import Timed
 

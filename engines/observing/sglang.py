@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-from engines.counting.counts import samples
+from engines.counting import samples
 from engines.observing.observation import Observation, whole_number
 from engines.observing.timing import number, timed_bench, timed_page
 

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from engines.counting.counts import Counts, counters
+from engines.counting import Counts, counters
 from engines.engine import Completion, Setting
-from engines.kind import Models
+from engines.kind import EngineSettings, Models
 from engines.observing.llama_cpp import TURNS_ON
 from engines.serving.child import free_port, serving, thread_seconds
 from engines.serving.gguf_files import write_gguf
 from engines.serving.http import get_text, post_json
-from engines.settings import EngineSettings
 from estimator.runs.threads import free_threads
 
 START_SECONDS = 300.0

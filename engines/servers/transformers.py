@@ -9,11 +9,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from engines.counting.counts import NOTHING, Counts
+from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
-from engines.kind import Models
+from engines.kind import EngineSettings, Models
 from engines.scores.local_models import load
-from engines.settings import EngineSettings
 from estimator.runs.threads import computing, free_threads
 
 

@@ -10,14 +10,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from engines.counting.counts import Counts, counters
+from engines.counting import Counts, counters
 from engines.engine import Completion, Setting
-from engines.kind import Models
+from engines.kind import EngineSettings, Models
 from engines.observing.vllm import TURNS_ON
 from engines.scores.text_scores import TextScores
 from engines.serving.child import free_port, serving
 from engines.serving.http import get_text
-from engines.settings import EngineSettings
 
 START_SECONDS = 600.0
 METHOD = {"sampled": "probabilistic", "argmax": "greedy"}

@@ -17,8 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.counting.counts import Counts
-from engines.counting.rates import DEVIATIONS, Rate, rate_interval
+from engines.counting import DEVIATIONS, Counts, Rate, rate_interval
 
 DRAWS = 19_999
 # False alarms, of rates.

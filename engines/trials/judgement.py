@@ -10,16 +10,15 @@ import numpy as np
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from engines.counting.counts import NOTHING
-from engines.scores.text_gap import greedy_text_gap, text_gap
-from engines.scores.text_scores import acceptance
+from engines.counting import NOTHING
+from engines.scores.text_scores import acceptance, greedy_text_gap, text_gap
 from engines.trials.audit import Predicted, audit, feigned, predict
 from engines.trials.row import EngineRow
 from engines.trials.runs import Run
 from engines.trials.scoring import Pair
 from engines.trials.timing import Timed, speed_up_interval
 from engines.trials.trial import Case, Measured, Trial
-from estimator.prompts import prompts_hash
+from estimator.loading.prompts import prompts_hash
 from estimator.validation.row import row_doubts
 from simulator.acceptance.replay import expected_calls
 from simulator.choice.walltime import improvement_factor

@@ -10,7 +10,7 @@ from importlib.metadata import version
 
 import numpy as np
 
-from engines.counting.counts import NOTHING
+from engines.counting import NOTHING
 from engines.engine import Engine, Setting
 from engines.observing.observation import Observation
 from engines.observing.profiles import counted_drafting
@@ -22,12 +22,12 @@ from engines.trials.scoring import Pair
 from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Measured, Trial, priced_gammas
 from engines.trials.turns import run_trial
+from estimator.loading.prompts import prompts_hash
 from estimator.profiles.alphas import measured_alpha
 from estimator.profiles.drafting import Drafting, Estimate
 from estimator.profiles.profile import SCHEMA, VERSION, Improvement, Profile, Setup
 from estimator.profiles.profile_file import write_profile
 from estimator.progress import SILENT, Progress
-from estimator.prompts import prompts_hash
 from estimator.traces.trace_file import require_place, traces_path, write_traces
 from estimator.traces.traces import (
     DRAFT_SAMPLINGS,

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from engines.kind import EngineKind
+from engines.kind import EngineKind, EngineSettings
 from engines.registry import engine_kinds, listed, names_of
-from engines.settings import EngineSettings
 from estimator.settings import PromptSettings, TimingSettings
 from estimator.traces.traces import DraftSampling
 

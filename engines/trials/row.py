@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from engines.counting.rates import Rate
+from engines.counting import Rate
 from estimator.validation.row import ValidationRow
 
 

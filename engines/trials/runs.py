@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import pairwise
 
-from engines.counting.counts import NOTHING, Counts
+from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Server
 
 Prompts = Sequence[tuple[int, ...]]

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from estimator.generation.text import OneText, Started, require_strings, stopping_at
 from estimator.loading.pairs import load, one_draft, require_rule
 from estimator.loading.policies import parse_policies
-from estimator.rules.registry import VERIFICATION, acceptance_rule
+from estimator.rules.kind import VERIFICATION, acceptance_rule
 from estimator.runs.arms import Subject
 from estimator.runs.planner import adaptive
 from estimator.runs.processes import require_one_process

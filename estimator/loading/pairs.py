@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from estimator.drafters.kind import EMBEDDED, Beside, DrafterKind, Needs, walk
 from estimator.drafters.registry import parse_drafter
-from estimator.loading.compiling import DRAFT_WIDTHS, with_passes
 from estimator.loading.origins import model_files, target_source
 from estimator.loading.prompts import encoded_prompts, given_prompt, wanted_prompts
 from estimator.progress import notice
 from estimator.settings import ModelSettings, PromptSource, SamplingSettings, TargetSettings
 from reference.models.cached_model import CachedModel
+from reference.models.causal_model import CausalModel
+from reference.models.compiled_model import CompiledModel, CompileError
 from reference.models.device_map import DeviceMap, parse_device_map
 from reference.models.families import unapplied_settings
 from reference.models.huggingface import end_ids, load_model, load_tokenizer, resolve_device
@@ -22,6 +23,7 @@ from reference.stopping import Stopping
 
 if TYPE_CHECKING:
     from estimator.drafters.kind import DrafterOf
+
 
 # Settings that only some kinds of drafters read.
 OF_SOME_KINDS = ("lattice_k", "rescoring_weight")
@@ -206,3 +208,34 @@ def _tell_of_unapplied_settings(target: CachedModel, sampling: SamplingSettings)
     if others:
         listed = ", ".join(f"{name} {value}" for name, value in others.items())
         notice(f"not applied of the generation_config of {target.name}: {listed}")
+
+
+# A draft reads one token a step, two after its whole draft was accepted.
+DRAFT_WIDTHS = (1, 2)
+
+
+def with_passes(
+    model: CachedModel, compiling: str, *, longest: int, widths: Sequence[int]
+) -> CachedModel:
+    """Returns a model whose passes are compiled as far as the user wants them to be.
+
+    Args:
+      compiling: "off"; "on"; or "try": as it is where compiling fails, which a notice says.
+      longest: tokens of the longest text.
+
+    Raises:
+      ValueError: if compiling is "on" and fails, or the model cannot be compiled.
+    """
+    if compiling == "off":
+        return model
+    try:
+        if not isinstance(model, CausalModel):
+            raise CompileError(
+                f"compile needs a decoder-only model, got {model.name} ({model.kind})"
+            )
+        return CompiledModel(model, longest=longest, widths=widths)
+    except CompileError as error:
+        if compiling == "on":
+            raise ValueError(f"{error}; --compile try goes on without") from error
+        notice(f"{error}; it runs uncompiled")
+        return model

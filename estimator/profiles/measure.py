@@ -24,7 +24,7 @@ from estimator.profiles.profile import Profile, Setup
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.request import Measure
 from estimator.progress import SILENT, Counted, Progress
-from estimator.rules.registry import acceptance_rule
+from estimator.rules.kind import acceptance_rule
 from estimator.runs.arms import Subject
 from estimator.runs.batched import batch_module
 from estimator.runs.precision import shares

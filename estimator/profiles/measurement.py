@@ -10,6 +10,7 @@ from importlib.metadata import version
 import numpy as np
 import torch
 
+from estimator.loading.prompts import prompts_hash
 from estimator.profiles.alphas import accepted_by_position, alpha_left_out, measured_alpha
 from estimator.profiles.drafting import Drafting, Estimate
 from estimator.profiles.measured_costs import measured_gammas
@@ -27,7 +28,6 @@ from estimator.profiles.profile import (
 )
 from estimator.profiles.speed_ups import speed_ups
 from estimator.profiles.workloads import by_category, by_context, workload
-from estimator.prompts import prompts_hash
 from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject
 from estimator.runs.rates import noise, priced, probes, step_ratio, timed
 from estimator.runs.shrinking import shrinking_steps

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from estimator.rules.registry import VERIFICATION
+from estimator.rules.kind import VERIFICATION
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
 from estimator.traces.trace_file import traces_path
 

@@ -76,7 +76,7 @@ def these_processes() -> Processes:
         return ALONE
     here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))
     _require_gpus(here)
-    from reference.training.processes import this_process
+    from reference.training.loop import this_process
 
     process = this_process()
     atexit.register(process.destroy_process_group)

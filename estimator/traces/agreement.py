@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from estimator.draft_model import draft_model, transformers_module
-from estimator.prompts import prompts_hash
+from estimator.loading.prompts import prompts_hash
 from estimator.runs.arms import Subject
 from estimator.traces.measured_traces import TraceSettings, traces_key
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator.draft_model import draft_model, transformers_module
-from estimator.prompts import prompts_hash
+from estimator.loading.prompts import prompts_hash
 from estimator.runs.arms import Subject
 from estimator.runs.batched import decode_batch
 from estimator.runs.processes import ALONE, Processes

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from estimator.loading.pairs import draft_names, load, require_rule
 from estimator.loading.policies import parse_policies
 from estimator.progress import SILENT, Counted, Progress
-from estimator.rules.registry import VERIFICATION, acceptance_rule
+from estimator.rules.kind import VERIFICATION, acceptance_rule
 from estimator.runs.arms import Subject
 from estimator.runs.precision import shares
 from estimator.runs.processes import require_one_process

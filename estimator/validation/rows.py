@@ -7,7 +7,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from estimator.costs.blocks import priced_ratio
-from estimator.prompts import prompts_hash
+from estimator.loading.prompts import prompts_hash
 from estimator.runs.arms import AGAIN, BASELINE, Runs
 from estimator.runs.rates import (
     Noise,

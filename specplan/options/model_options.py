@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping
 import click
 
 from estimator.drafters.registry import drafter_forms
-from estimator.rules.registry import VERIFICATION, rule_kinds
+from estimator.rules.kind import VERIFICATION, rule_kinds
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA
 from specplan.options.declared import Decorator, command_option, together
 

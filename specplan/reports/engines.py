@@ -10,7 +10,7 @@ from specplan.reports.table import MS, TOKENS, Column, bounds, fastest, ranged, 
 from specplan.reports.validation import TIMES_IN_DOUBT, doubt_mark, precision_lines
 
 if TYPE_CHECKING:
-    from engines.counting.rates import Rate
+    from engines.counting import Rate
     from engines.trials.measurement import EngineMeasurement
     from engines.trials.row import EngineRow
     from engines.trials.steps import Steps

@@ -9,7 +9,7 @@ from engines.registry import engine_kinds
 from specplan.reports.table import GAMMA, Column, table
 
 if TYPE_CHECKING:
-    from engines.counting.rates import Rate
+    from engines.counting import Rate
     from engines.observing.observation import Observation
     from simulator.cost.runs import Run
 

@@ -10,8 +10,7 @@ from specplan.reports.table import MS, TOKENS, Column, fastest, ranged, shown, t
 
 if TYPE_CHECKING:
     from estimator.validation.row import SpeculativeRow, ValidationRow
-    from estimator.validation.summary import Summary
-    from estimator.validation.validation import Validation
+    from estimator.validation.validation import Summary, Validation
 
 LONGEST_NAME = 24
 TIMES_IN_DOUBT = (

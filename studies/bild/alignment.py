@@ -20,16 +20,15 @@ from reference.models.cached_model import CachedModel
 from reference.models.fitted_model import FittedModel
 from reference.models.model import Model
 from reference.training.alignment import Course, align, train_exits
+from reference.training.checkpoint import publish
 from reference.training.lessons import Lesson
-from reference.training.processes import require_equal_shares, this_process
-from reference.training.publish import publish
+from reference.training.loop import require_equal_shares, this_process
 from reference.training.schedule import Schedule
 from studies.bild.calibration import large_texts
-from studies.bild.distance import Rollback
-from studies.bild.fallback import Fallback
 from studies.bild.held_out import HeldOut, Share, held_out, with_as_many_calls
 from studies.bild.request import tell_of_size
 from studies.bild.settings import ONE_FALLBACK, ONE_ROLLBACK
+from studies.bild.thresholds import Fallback, Rollback
 
 MEASURES = ("alpha", "fallbacks", "rollbacks")
 

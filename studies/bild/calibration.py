@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from estimator.prompts import prompts_hash
+from estimator.loading.prompts import prompts_hash
 from estimator.runs.arms import Subject
 from estimator.seeding import seeded
 from estimator.writing import write_whole

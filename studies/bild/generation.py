@@ -10,11 +10,10 @@ from estimator.loading.pairs import load, one_draft
 from estimator.runs.processes import require_one_process
 from estimator.seeding import seeded
 from estimator.settings import ModelSettings, draft_sampling
-from studies.bild.distance import Rollback
-from studies.bild.fallback import PAPERS_MOST, Fallback
 from studies.bild.loop import begun_bild
 from studies.bild.settings import CERTAINTY, DISTANCE, ONE_FALLBACK, ONE_ROLLBACK
 from studies.bild.sweep import drafting_model
+from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

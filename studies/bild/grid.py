@@ -11,9 +11,8 @@ from reference.generation import Begun
 from reference.policies.policy import Fixed
 from reference.rules.lenience import Lenient
 from reference.rules.strict import STRICT, Rule
-from studies.bild.distance import Rollback
-from studies.bild.fallback import Fallback
 from studies.bild.loop import begun_bild
+from studies.bild.thresholds import Fallback, Rollback
 
 LARGE, SMALL, BILD, WINDOW = "large", "small", "bild", "window"
 

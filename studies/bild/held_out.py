@@ -14,9 +14,8 @@ from estimator.runs.arms import Subject
 from estimator.seeding import seeded
 from estimator.traces.text_laws import overlaps
 from reference.models.model import Model
-from studies.bild.distance import Rollback
-from studies.bild.fallback import Fallback
 from studies.bild.loop import begun_bild
+from studies.bild.thresholds import Fallback, Rollback
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from simulator.cost.cost import Cost
 from studies.bild.cost import BildCalls, count_calls, relative_latency
-from studies.bild.distance import Rollback
-from studies.bild.fallback import Fallback
+from studies.bild.thresholds import Fallback, Rollback
 
 NEVER = sys.maxsize
 

@@ -15,12 +15,11 @@ from estimator.runs.room import require_room
 from estimator.runs.threads import Threads, computing
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
 from reference.drafters.model_drafter import ModelDrafter
-from studies.bild.distance import Rollback
-from studies.bild.fallback import PAPERS_MOST, Fallback
 from studies.bild.grid import Grid
 from studies.bild.settings import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
 from studies.bild.sweep import References, sweep
 from studies.bild.swept import Sweep
+from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
 
 GAMMAS = (1, 2, 4, 8)
 

@@ -7,7 +7,7 @@ import numpy as np
 from msgspec import structs
 
 from estimator.costs.blocks import fit_costs
-from estimator.prompts import prompts_hash
+from estimator.loading.prompts import prompts_hash
 from estimator.quality.metrics import own_metrics, reference_metrics
 from estimator.runs.arms import AGAIN, BASELINE, ENDLESS, Patience, Subject, run_arms
 from estimator.runs.precision import precision_percent
@@ -20,12 +20,11 @@ from reference.generation import decode
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from simulator.cost.cost import Cost
-from studies.bild.distance import Rollback
-from studies.bild.fallback import Fallback
 from studies.bild.grid import BILD, LARGE, SMALL, WINDOW, Arm, Grid
 from studies.bild.loop import read_part
 from studies.bild.prediction import Predicted, predict, record
 from studies.bild.swept import BildRow, Sweep
+from studies.bild.thresholds import Fallback, Rollback
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
 from estimator.validation.row import ValidationRow
-from estimator.validation.summary import mean_abs
+from estimator.validation.validation import mean_abs
 from simulator.cost.cost import Cost
 from studies.bild.grid import BILD, WINDOW
 

@@ -12,12 +12,22 @@ from numpy.typing import NDArray
 
 from estimator.intervals import ratio_interval
 from reference.models.model import Model
-from studies.blockwise.drafts import Drafts, heads_drafts, local_drafts, path_drafts
 from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.measures import Counts, accepted, oracle, target_calls
+from studies.blockwise.measures import (
+    BIN,
+    Counts,
+    accepted,
+    by_head,
+    correlation,
+    entropies,
+    h_max,
+    oracle,
+    repetition,
+    target_calls,
+    wins,
+)
 from studies.blockwise.records import Analysis, Tuning, Way, Weighted
-from studies.blockwise.tables import BIN, by_head, correlation, entropies, h_max, repetition, wins
-from studies.blockwise.texts import BlockText
+from studies.blockwise.texts import BlockText, Drafts, heads_drafts, local_drafts, path_drafts
 
 WEIGHTS = (0.1, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 5.0, 10.0)   # their appendix E
 PARALLEL = (1, 2, 4, 8, 16)

@@ -1,11 +1,15 @@
-"""What is asked of drafts: how far they stand, how many calls that makes, whether they repeat."""
+"""How far drafts stand, whether they repeat, and what heads are sure of, tabulated."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.blockwise.drafts import Drafts
+from estimator.intervals import jackknife_interval
+from studies.blockwise.records import HeadEntropy, Interval, Wins
+from studies.blockwise.texts import BlockText, Drafts
 
 Counts = NDArray[np.int64]
 
@@ -83,3 +87,96 @@ def increasing_heads(mean_entropy: NDArray[np.float64]) -> int:
     """
     falls = np.flatnonzero(np.diff(mean_entropy) < 0)
     return int(falls[0]) + 1 if len(falls) else len(mean_entropy)
+
+
+BIN = 0.25   # nats, of the entropies' histograms
+
+
+def _own(text: BlockText) -> NDArray[np.int64]:
+    """Returns the first head's token of each block: the text's last before it."""
+    return np.concatenate([[text.before[-1]], text.tokens[:-1]])
+
+
+def repetition(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> dict[str, float]:
+    """Returns Table 3's two columns, over the blocks of all positions."""
+    repeated = np.concatenate(
+        [repeats(d, _own(text)) for text, d in zip(texts, drafts, strict=True)]
+    )
+    return {
+        "consecutive_percent": 100 * int(repeated.sum()) / repeated.size,
+        "max_run": int(longest_runs(repeated).sum()) / len(repeated),
+    }
+
+
+def by_head(lengths: Sequence[Counts], texts: Sequence[BlockText]) -> list[float]:
+    """Returns a_j, how often head j = 2..h is right once all before it were, over all blocks."""
+    rates = []
+    for head in range(texts[0].lattices[0].steps):
+        # What would lie beyond the text tells nothing.
+        inside = [of[: max(len(of) - head, 0)] for of in lengths]
+        reached = sum(int((of >= head).sum()) for of in inside)
+        right = sum(int((of > head).sum()) for of in inside)
+        rates.append(right / reached if reached else 0.0)
+    return rates
+
+
+def wins(
+    texts: Sequence[BlockText], base: Sequence[Drafts], drafts: Sequence[Drafts], *, gain: Counts
+) -> Wins:
+    """Returns Table 5's columns: blocks that stand further than the heads' own, or less far.
+
+    Args:
+      gain: by how many tokens these stand further, over the blocks of all texts.
+    """
+    own = [_own(text) for text in texts]
+    before = np.concatenate([repeats(*pair).any(axis=1) for pair in zip(base, own, strict=True)])
+    after = np.concatenate([repeats(*pair).any(axis=1) for pair in zip(drafts, own, strict=True)])
+
+    def counted(these: NDArray[np.bool_]) -> tuple[int, float | None, float | None]:
+        count = int(these.sum())
+        repaired, regressed = before & ~after & these, ~before & after & these
+        if count == 0:
+            return 0, None, None
+        return count, 100 * int(repaired.sum()) / count, 100 * int(regressed.sum()) / count
+
+    return Wins(int((gain == 0).sum()), *counted(gain > 0), *counted(gain < 0))
+
+
+def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
+    """Returns how the entropy of each head is distributed over all positions."""
+    columns = np.concatenate([text.entropy for text in texts]).T
+    bins = int(columns.max() / BIN) + 1
+    return tuple(
+        HeadEntropy(
+            head=head,
+            mean=float(column.mean()),
+            p5=float(np.percentile(column, 5)),
+            p95=float(np.percentile(column, 95)),
+            shares=tuple(
+                int(count) / len(column)
+                for count in np.bincount((column / BIN).astype(int), minlength=bins)
+            ),
+        )
+        for head, column in enumerate(columns, start=1)
+    )
+
+
+def h_max(texts: Sequence[BlockText]) -> int:
+    """Returns the head up to which the mean entropy over these texts increases."""
+    return increasing_heads(np.concatenate([text.entropy for text in texts]).mean(axis=0))
+
+
+def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> Interval:
+    """Returns Pearson's r and its interval on Fisher's scale; None where one does not vary."""
+    kept = [np.arange(len(x)) != left for left in range(len(x))]
+    if len(x) < 3 or any(np.ptp(x[some]) == 0 or np.ptp(y[some]) == 0 for some in kept):
+        return Interval(None, None, None)
+    value = float(np.corrcoef(x, y)[0, 1])
+    without = [np.corrcoef(x[some], y[some])[0, 1] for some in kept]
+
+    def fisher(r: float, error: float, reach: float) -> tuple[float, float]:
+        half = reach * error / max(1 - r * r, 1e-12)
+        centre = np.arctanh(min(max(r, -1 + 1e-12), 1 - 1e-12))
+        return float(np.tanh(centre - half)), float(np.tanh(centre + half))
+
+    return Interval(value, *jackknife_interval(value, without, scale=fisher))

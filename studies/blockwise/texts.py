@@ -18,7 +18,8 @@ from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
-from studies.blockwise.lattice.best_paths import Lattice, lattice_of
+from studies.blockwise.lattice.automaton import Automaton
+from studies.blockwise.lattice.best_paths import Lattice, best_of, lattice_of, read_lattice
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,3 +85,65 @@ def block_text(
         lattices=tuple(lattices),
         entropy=np.stack(entropies).astype(np.float64),
     )
+
+
+Drafts = NDArray[np.int64]
+"""Ids, shape (blocks, steps) of one draft each, or (blocks, p, steps)."""
+
+
+def heads_drafts(text: BlockText) -> Drafts:
+    """Returns the heads' own drafts: each one's likeliest token."""
+    return np.stack([lattice.tokens[:, 0] for lattice in text.lattices])
+
+
+def path_drafts(
+    text: BlockText, automaton: Automaton | None, weights: Sequence[float], *, count: int
+) -> list[Drafts]:
+    """Returns the p best paths of each block's lattice with each of some weights.
+
+    Args:
+      automaton: of an n-gram model; None: the heads' scores alone.
+      weights: of the n-gram, each at least 0.
+      count: p, at most the paths of a lattice.
+
+    Returns:
+      by weight, shape (blocks, p, steps).
+    """
+    found: list[list[Drafts]] = [[] for _ in weights]
+    for start, lattice in enumerate(text.lattices):
+        reading = read_lattice(lattice, automaton, text.text(start))
+        for weight, of_weight in zip(weights, found, strict=True):
+            of_weight.append(best_of(lattice, reading, count=count, weight=weight).tokens)
+    return [np.stack(of_weight) for of_weight in found]
+
+
+@torch.inference_mode()
+def local_drafts(text: BlockText, model: Model, weight: float) -> Drafts:
+    """Returns the drafts of local rescoring, all blocks at once, shape (blocks, steps).
+
+    Step by step as `LocalRescoring` (`studies.blockwise.lattice.drafter`), but that the blocks
+    of all positions branch off one text and are read in one pass a step.
+
+    Args:
+      model: the rescorer, which reads trees; it must have positions for text and block.
+      weight: alpha, at least 0.
+    """
+    tokens = np.stack([lattice.tokens for lattice in text.lattices])
+    scores = np.stack([lattice.scores for lattice in text.lattices])
+    blocks, steps, _ = tokens.shape
+    fed = text.text(blocks)
+    parents = list(range(-1, len(fed) - 1))
+    last = len(text.before) - 1 + np.arange(blocks)   # where each block's text ends
+    chosen = np.empty((blocks, steps), np.int64)
+    for step in range(steps):
+        model.start(fed[:1])
+        logits = model.extend(torch.tensor(fed, device=model.device), parents)
+        arcs = torch.from_numpy(tokens[:, step]).to(logits.device)
+        rows = torch.from_numpy(last).to(logits.device)
+        rescoring = logits[rows].gather(1, arcs).double().cpu().numpy()
+        place = np.argmax(scores[:, step] + weight * rescoring, axis=1)
+        chosen[:, step] = tokens[np.arange(blocks), step, place]
+        parents += last.tolist()
+        last = len(fed) + np.arange(blocks)
+        fed += chosen[:, step].tolist()
+    return chosen

@@ -133,7 +133,7 @@ class Heads(DrafterKind):
 
     def _rescoring(self, beside: Beside) -> Rescoring:
         from studies.blockwise.lattice.automaton import Automaton
-        from studies.blockwise.lattice.rescoring import GlobalRescoring, LocalRescoring
+        from studies.blockwise.lattice.drafter import GlobalRescoring, LocalRescoring
 
         weight = beside.settings.rescoring_weight
         weight = RESCORING_WEIGHT if weight is None else weight

@@ -7,11 +7,10 @@ from programs import TEXT, bpe_tokenizer
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from engines.engine import Server
-from engines.kind import Models
+from engines.kind import EngineSettings, Models
 from engines.servers.llama_cpp import LlamaCpp
-from engines.settings import EngineSettings
 from engines.trials.runs import Prompts, Run, run
-from estimator.prompts import embedded_prompts
+from estimator.loading.prompts import embedded_prompts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer
 

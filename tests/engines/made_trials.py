@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from engines.counting.counts import NOTHING, Counts
+from engines.counting import NOTHING, Counts
 from engines.engine import Completion
 from engines.kind import EngineKind
 from engines.trials.runs import Run

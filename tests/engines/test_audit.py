@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from engines.counting.counts import NOTHING, Counts
-from engines.scores.text_gap import text_gap
-from engines.scores.text_scores import TextScores
+from engines.counting import NOTHING, Counts
+from engines.scores.text_scores import TextScores, text_gap
 from engines.trials.audit import audit, feigned, predict
 from simulator.acceptance.replay import block_starts, expected_calls
 

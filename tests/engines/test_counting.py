@@ -6,7 +6,7 @@ import pytest
 from engine_pairs import run_of
 from metrics_pages import llama_cpp_page, vllm_page
 
-from engines.counting.counts import Counts, counters
+from engines.counting import Counts, counters
 from engines.engine import Completion
 from engines.trials.runs import Run
 

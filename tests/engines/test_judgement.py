@@ -8,7 +8,7 @@ from made_trials import ENGINE, made_measured, made_run, made_trial
 from msgspec import structs
 from numpy.typing import NDArray
 
-from engines.counting.counts import NOTHING, Counts
+from engines.counting import NOTHING, Counts
 from engines.engine import Completion
 from engines.kind import EngineKind
 from engines.scores.text_scores import TextScores

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 from made_trials import made_trial
 
-from engines.counting.counts import NOTHING, Counts
+from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
 from engines.trials.trial import Measured, Trial
 from engines.trials.turns import run_trial

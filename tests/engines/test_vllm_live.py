@@ -16,7 +16,7 @@ from decoding import speculate
 from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 from safetensors.torch import load_file, save_file
 
-from engines.counting.counts import Counts
+from engines.counting import Counts
 from engines.engine import Setting
 from engines.observing.vllm import TURNS_ON
 from engines.scores.text_scores import acceptance

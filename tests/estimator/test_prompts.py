@@ -2,7 +2,7 @@
 
 import pytest
 
-from estimator.prompts import embedded_prompts, encode_prompts, prompts_hash
+from estimator.loading.prompts import embedded_prompts, encode_prompts, prompts_hash
 from reference.models.embedded import held_out, library_files
 
 

@@ -14,7 +14,7 @@ from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
 from reference.models.tabular import Table, TabularModel
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
-from studies.bild.fallback import Fallback
+from studies.bild.thresholds import Fallback
 
 VOCABULARY = 3
 PROMPT = (0, 1)

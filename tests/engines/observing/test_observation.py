@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from engines.counting.rates import rate_interval
+from engines.counting import rate_interval
 from engines.observing.alphas import alpha_of_positions
 from engines.observing.observation import Observation
 

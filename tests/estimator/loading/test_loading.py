@@ -15,7 +15,7 @@ from estimator.drafters.registry import parse_drafter
 from estimator.loading.origins import file_stamps, model_files
 from estimator.loading.pairs import draft_names, load
 from estimator.progress import Notice
-from estimator.rules.registry import acceptance_rule
+from estimator.rules.kind import acceptance_rule
 from estimator.settings import (
     ModelSettings,
     PromptSettings,

@@ -8,7 +8,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from estimator.prompts import embedded_prompts
+from estimator.loading.prompts import embedded_prompts
 from estimator.runs.arms import Subject
 from estimator.runs.batched import decode_batch
 from estimator.runs.planner import planner

@@ -7,7 +7,7 @@ import torch
 
 from reference.laws.laws import Dense
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
-from studies.bild.fallback import Fallback, inverse_perplexity, peak_probability
+from studies.bild.thresholds import Fallback, inverse_perplexity, peak_probability
 
 
 def eightfold(alpha: float) -> int:

@@ -9,8 +9,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from reference.training.loop import Trained, Training, train
-from reference.training.processes import this_process
+from reference.training.loop import Trained, Training, this_process, train
 from reference.training.schedule import Schedule
 
 STEPS = 8

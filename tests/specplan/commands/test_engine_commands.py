@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 from engine_pairs import TARGET
 from vllm_server import vllm_server
 
-from engines.settings import EngineSettings
+from engines.kind import EngineSettings
 from engines.trials.request import ValidateEngine
 from engines.trials.validation import validate
 from estimator.settings import PromptSettings, TimingSettings

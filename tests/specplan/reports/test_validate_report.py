@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from estimator.runs.rates import Noise
 from estimator.runs.threads import Threads
 from estimator.validation.row import SpeculativeRow
-from estimator.validation.summary import Summary, summary
-from estimator.validation.validation import Validation
+from estimator.validation.validation import Summary, Validation, summary
 from simulator.cost.curves import CostModel
 from specplan.reports.validation import rows_table, summary_lines
 

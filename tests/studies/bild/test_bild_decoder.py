@@ -17,9 +17,8 @@ from reference.laws.sampling import Sampling
 from reference.models.tabular import Table, TabularModel
 from reference.records import Generation
 from reference.stopping import Stopping, StopStrings
-from studies.bild.distance import DISTANCES, Rollback
-from studies.bild.fallback import Fallback
 from studies.bild.loop import begun_bild, unread_ending
+from studies.bild.thresholds import DISTANCES, Fallback, Rollback
 
 VOCABULARY = 4
 PROMPT = [0]

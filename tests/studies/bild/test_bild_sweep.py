@@ -15,12 +15,11 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.stopping import Stopping
 from simulator.cost.curves import CostModel
-from studies.bild.distance import Rollback
-from studies.bild.fallback import Fallback
 from studies.bild.grid import LARGE, SMALL, Grid
 from studies.bild.prediction import NEVER, BildTrace, bild_trace, predict, record, spliced
 from studies.bild.sweep import References, sweep
 from studies.bild.swept import BildRow, Sweep
+from studies.bild.thresholds import Fallback, Rollback
 
 GRID = Grid(
     fallbacks=(0.0, 0.3, 1.1),

@@ -28,15 +28,19 @@ from studies.blockwise.analysis import (
     tuned,
 )
 from studies.blockwise.drafter import HeadsDrafter
-from studies.blockwise.drafts import Drafts, heads_drafts, local_drafts, path_drafts
 from studies.blockwise.heads import Heads
 from studies.blockwise.lattice.automaton import Automaton
-from studies.blockwise.lattice.drafter import LatticeDrafter
-from studies.blockwise.lattice.rescoring import GlobalRescoring, LocalRescoring
-from studies.blockwise.measures import accepted, target_calls
+from studies.blockwise.lattice.drafter import GlobalRescoring, LatticeDrafter, LocalRescoring
+from studies.blockwise.measures import accepted, correlation, target_calls
 from studies.blockwise.records import Interval, Weighted
-from studies.blockwise.tables import correlation
-from studies.blockwise.texts import BlockText, block_text
+from studies.blockwise.texts import (
+    BlockText,
+    Drafts,
+    block_text,
+    heads_drafts,
+    local_drafts,
+    path_drafts,
+)
 from studies.blockwise.training import heads_loss, states_and_logits, tokens_ahead
 
 GREEDY = Sampling(0.0)

@@ -25,8 +25,7 @@ from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import Lattice, best_paths, lattice_of
-from studies.blockwise.lattice.drafter import LatticeDrafter
-from studies.blockwise.lattice.rescoring import GlobalRescoring, LocalRescoring
+from studies.blockwise.lattice.drafter import GlobalRescoring, LatticeDrafter, LocalRescoring
 
 GREEDY = Sampling(0.0)
 
