@@ -26,7 +26,7 @@ from result_file import setup, write_result
 from estimator.intervals import ratio_interval
 from estimator.runs.levels import levels
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode_speculatively
+from reference.generation import begun_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel
@@ -63,10 +63,10 @@ def ours(
     generator = torch.Generator().manual_seed(0)
 
     def way(prompt: list[int]) -> list[int]:
-        run = decode_speculatively(
+        run = begun_speculatively(
             target, drafter, prompt, sampling=sampling, policy=Fixed(gamma), stopping=stopping,
             generator=generator,
-        )   # fmt: skip
+        ).finished()   # fmt: skip
         kept.append(run)
         return list(run.tokens)
 

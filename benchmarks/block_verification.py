@@ -15,7 +15,7 @@ from estimator.intervals import ratio_interval
 from estimator.seeding import seeded
 from estimator.traces.traces import block_efficiency
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode_speculatively
+from reference.generation import begun_speculatively
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 from reference.rules.block_verification import BlockVerification
@@ -46,11 +46,11 @@ def main() -> None:
         for place, rule in enumerate(RULES):
             for number, prompt in enumerate(prompts):
                 for repeat in range(arguments.repeats):
-                    run = decode_speculatively(
+                    run = begun_speculatively(
                         target, drafter, prompt, sampling=sampling, policy=Fixed(gamma),
                         stopping=stopping, rule=rule,
                         generator=seeded(target.device, 2 + repeat, number, place),
-                    )  # fmt: skip
+                    ).finished()  # fmt: skip
                     calls[place, number] += run.target_calls / len(run.tokens)
         low, high = ratio_interval(calls[0].tolist(), calls[1].tolist())
         tokens = calls.shape[1] * arguments.repeats / calls.sum(axis=1)

@@ -22,7 +22,7 @@ from estimator.traces.traces import acceptance_by_rank
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import TreeDrafter, likeliest, without_replacement
-from reference.generation import decode, decode_speculatively
+from reference.generation import begun_speculatively, decode
 from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from reference.models.tree_mask import require_branching
@@ -109,10 +109,10 @@ def main() -> None:
                 target, prompts[number], sampling=sampling, stopping=stopping, generator=generator
             )
         parents, tree = arms[name]
-        return decode_speculatively(
+        return begun_speculatively(
             target, tree, prompts[number], sampling=sampling, policy=Fixed(len(parents)),
             stopping=stopping, generator=generator,
-        )  # fmt: skip
+        ).finished()  # fmt: skip
 
     names = ["alone", *arms]
     runs: dict[str, list[list[Generation]]] = {

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from reference.drafter import Draft
-from reference.laws.laws import Laws, OneHot, concatenate
+from reference.drafter import Draft, no_draft
+from reference.laws.laws import Laws, concatenate
 from reference.policies.policy import Policy
 
 
@@ -34,11 +34,10 @@ def draft_tokens(
         tokens.append(laws[-1].draw(generator))
         if len(tokens) < limit and not policy.goes_on(tokens[-1], laws[-1]):
             break
-    if not tokens:
-        tokens = [torch.empty(0, dtype=torch.int64, device=generator.device)]
+    nothing = no_draft(generator.device)
     if not laws:
-        return Draft(tokens[0], OneHot(tokens[0]))
-    drafted, computed = torch.cat(tokens), concatenate(laws)
+        return nothing
+    drafted, computed = torch.cat([nothing.tokens, *tokens]), concatenate(laws)
     return Draft(drafted, computed.first(len(drafted)), computed.witness)
 
 

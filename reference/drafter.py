@@ -7,7 +7,7 @@ from typing import Protocol, runtime_checkable
 import torch
 from torch import Tensor
 
-from reference.laws.laws import Laws
+from reference.laws.laws import Laws, OneHot
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores, Stretch
 from reference.policies.policy import Policy
@@ -32,6 +32,12 @@ class Draft:
     q: Laws
     witness: Tensor | None = None
     parents: tuple[int, ...] | None = None
+
+
+def no_draft(device: torch.device) -> Draft:
+    """Returns a draft of no token."""
+    none = torch.empty(0, dtype=torch.int64, device=device)
+    return Draft(none, OneHot(none))
 
 
 class Drafter(Protocol):

@@ -17,6 +17,38 @@ from reference.speculative import speculative_blocks
 from reference.stopping import Stopping
 
 
+@torch.inference_mode()
+def autoregressive_blocks(
+    target: Model,
+    text: list[int],
+    *,
+    sampling: Sampling,
+    stopping: Stopping,
+    generator: torch.Generator,
+) -> Iterator[Block]:
+    """Yields one block of one token for each target call.
+
+    Args:
+      target: started on this text (`reference.generation.begin`).
+      text: the ids to continue; not changed.
+
+    Raises:
+      FloatingPointError: if the target returns logits that are NaN or infinite.
+    """
+    prefix = len(text)
+    text = list(text)
+    ending = None
+    while ending is None:
+        clock = Clock(None, target)
+        logits = target.extend(torch.tensor(text[-1:], device=target.device))
+        law = sampling.laws(logits, text)
+        token, witness = torch.cat([law.draw(generator), law.witness.double()]).tolist()
+        require_finite([witness], target.name, len(text))
+        emitted, ending = stopping.cut(text, [int(token)], emitted=len(text) - prefix)
+        text += emitted
+        yield Block(0, (), tuple(emitted), 0, *clock.seconds(), ending=ending)
+
+
 def beginning(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
     """Returns the text to continue; computes nothing.
 
@@ -124,59 +156,3 @@ def decode(
     return begun(
         target, prompt, sampling=sampling, stopping=stopping, generator=generator
     ).finished()
-
-
-def decode_speculatively(
-    target: Model,
-    drafter: Drafter,
-    prompt: Sequence[int],
-    *,
-    sampling: Sampling,
-    policy: Policy,
-    stopping: Stopping,
-    generator: torch.Generator,
-    rule: Rule = STRICT,
-) -> Generation:
-    """Returns a continuation with the target's law, several tokens for each target call."""
-    return begun_speculatively(
-        target,
-        drafter,
-        prompt,
-        sampling=sampling,
-        policy=policy,
-        stopping=stopping,
-        generator=generator,
-        rule=rule,
-    ).finished()
-
-
-@torch.inference_mode()
-def autoregressive_blocks(
-    target: Model,
-    text: list[int],
-    *,
-    sampling: Sampling,
-    stopping: Stopping,
-    generator: torch.Generator,
-) -> Iterator[Block]:
-    """Yields one block of one token for each target call.
-
-    Args:
-      target: started on this text (`reference.generation.begin`).
-      text: the ids to continue; not changed.
-
-    Raises:
-      FloatingPointError: if the target returns logits that are NaN or infinite.
-    """
-    prefix = len(text)
-    text = list(text)
-    ending = None
-    while ending is None:
-        clock = Clock(None, target)
-        logits = target.extend(torch.tensor(text[-1:], device=target.device))
-        law = sampling.laws(logits, text)
-        token, witness = torch.cat([law.draw(generator), law.witness.double()]).tolist()
-        require_finite([witness], target.name, len(text))
-        emitted, ending = stopping.cut(text, [int(token)], emitted=len(text) - prefix)
-        text += emitted
-        yield Block(0, (), tuple(emitted), 0, *clock.seconds(), ending=ending)

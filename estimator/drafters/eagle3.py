@@ -41,10 +41,6 @@ class Eagle3(DrafterKind):
 
         return (weights_folder("eagle3") if self.folder is None else Path(self.folder),)
 
-    @property
-    def sources(self) -> tuple[str, ...]:
-        return tuple(map(str, self.own_files))
-
     def require(self, needs: Needs) -> None:
         if self.folder is None:
             if needs.target != EMBEDDED:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from estimator.drafters.hf import pretrained
-from estimator.drafters.kind import EMBEDDED, Beside, ModelKind, Needs, require_alone
+from estimator.drafters.kind import EMBEDDED, Beside, ModelKind, Needs
 
 if TYPE_CHECKING:
     from reference.models.cached_model import CachedModel
@@ -19,13 +19,6 @@ class Embedded(ModelKind):
     word = EMBEDDED
     forms = (EMBEDDED,)
     rescores = True
-
-    @classmethod
-    def parse(cls, text: str) -> Embedded | None:
-        if text.partition(":")[0] != cls.word:
-            return None
-        require_alone(text, cls)
-        return cls()
 
     def __str__(self) -> str:
         return EMBEDDED

@@ -92,13 +92,19 @@ class DrafterKind(ABC):
     unmeasured: ClassVar[str | None] = None
 
     @classmethod
-    @abstractmethod
     def parse(cls, text: str) -> DrafterKind | None:
         """Returns the drafter that a text names; None where it names none of this kind.
+
+        Unless a kind has values of its own, its word alone is a name.
 
         Raises:
           ValueError: if a value is missing, superfluous or out of range.
         """
+        if text.partition(":")[0] != cls.word:
+            return None
+        if ":" in text:
+            raise ValueError(f"draft {cls.word} takes no value, got {text!r}")
+        return cls()
 
     @abstractmethod
     def load(self, beside: Beside) -> DrafterOf:
@@ -148,7 +154,7 @@ class DrafterKind(ABC):
     @property
     def sources(self) -> tuple[str, ...]:
         """Files, folders or hub names that it is itself loaded from."""
-        return ()
+        return tuple(map(str, self.own_files))
 
     @property
     def own_files(self) -> tuple[Path, ...]:
@@ -213,16 +219,6 @@ def needed_value(text: str, kind: type[DrafterKind]) -> str:
     if value is None:
         raise ValueError(f"draft {kind.word}: needs a value after the colon, got {text!r}")
     return value
-
-
-def require_alone(text: str, kind: type[DrafterKind]) -> None:
-    """Refuses a value of a kind that takes none.
-
-    Raises:
-      ValueError: if there is one.
-    """
-    if ":" in text:
-        raise ValueError(f"draft {kind.word} takes no value, got {text!r}")
 
 
 def positive(value: str, form: str, text: str) -> int:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from estimator.drafters.kind import Beside, DrafterKind, require_alone
+from estimator.drafters.kind import Beside, DrafterKind
 
 if TYPE_CHECKING:
     from estimator.drafters.kind import DrafterOf
@@ -22,13 +22,6 @@ class Mtp(DrafterKind):
     grows = True
     uncompiled = "draft mtp, which reads the states that passes leave"
     unspread = "draft mtp, which reads what the target's last layer leaves"
-
-    @classmethod
-    def parse(cls, text: str) -> Mtp | None:
-        if text.partition(":")[0] != cls.word:
-            return None
-        require_alone(text, cls)
-        return cls()
 
     def load(self, beside: Beside) -> DrafterOf:
         from reference.drafters.state_head import StateHeadDrafter

@@ -43,10 +43,6 @@ class Ngram(DrafterKind):
 
         return (Path(FOLDER if self.file is None else self.file),)
 
-    @property
-    def sources(self) -> tuple[str, ...]:
-        return tuple(map(str, self.own_files))
-
     def require(self, needs: Needs) -> None:
         from ngram.formats.description import require_tokenizer
         from ngram.formats.embedded import require_embedded_tokenizer

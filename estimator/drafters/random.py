@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from estimator.drafters.kind import Beside, DrafterKind, require_alone
+from estimator.drafters.kind import Beside, DrafterKind
 
 if TYPE_CHECKING:
     from estimator.drafters.kind import DrafterOf
@@ -17,13 +17,6 @@ class Random(DrafterKind):
 
     word = "random"
     forms = ("random",)
-
-    @classmethod
-    def parse(cls, text: str) -> Random | None:
-        if text.partition(":")[0] != cls.word:
-            return None
-        require_alone(text, cls)
-        return cls()
 
     def load(self, beside: Beside) -> DrafterOf:
         from reference.drafters.random_drafter import RandomDrafter

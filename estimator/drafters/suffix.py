@@ -62,10 +62,6 @@ class Suffix(DrafterKind):
         return () if self.file is None else (Path(self.file),)
 
     @property
-    def sources(self) -> tuple[str, ...]:
-        return tuple(map(str, self.own_files))
-
-    @property
     def suffixes(self) -> SuffixTree:
         return SuffixTree(self.depth, earlier=self.file is not None)
 

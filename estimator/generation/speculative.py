@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from estimator.generation.text import OneText, Started, require_strings, stopping_at
-from estimator.loading.pairs import load, one_draft, require_rule
+from estimator.loading.pairs import Loaded, load, one_draft, require_rule
 from estimator.loading.policies import parse_policies
 from estimator.rules.kind import VERIFICATION, acceptance_rule
-from estimator.runs.arms import Subject
+from estimator.runs.arms import Subject, under
 from estimator.runs.planner import adaptive
 from estimator.runs.processes import require_one_process
 from estimator.seeding import seeded
@@ -21,7 +22,7 @@ from estimator.settings import (
     draft_sampling,
     require_read_lengths,
 )
-from reference.generation import beginning, begun, begun_speculatively
+from reference.generation import beginning, begun
 from reference.rules.strict import STRICT
 
 GAMMA = 4
@@ -40,6 +41,19 @@ class GenerateAlone(OneText):
     compiling: str = "off"
     stop_strings: tuple[str, ...] = ()
     seed: int = 0
+
+    def loaded(self, gammas: Sequence[int] = ()) -> Loaded:
+        """Returns what runs; passes over drafts of these lengths are compiled, too."""
+        require_one_process("generate")
+        require_strings(self.stop_strings)
+        return load(
+            self.models,
+            self.text,
+            sampling=self.sampling,
+            prompt=self.prompt,
+            compiling=self.compiling,
+            gammas=gammas,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,16 +85,8 @@ class Generate(GenerateAlone):
 
 def generate_alone(request: GenerateAlone) -> Started:
     """Returns a text that the target continues alone."""
-    require_one_process("generate")
-    require_strings(request.stop_strings)
     sampling = request.sampling.at(request.temperature)
-    loaded = load(
-        request.models,
-        request.text,
-        sampling=request.sampling,
-        prompt=request.prompt,
-        compiling=request.compiling,
-    )
+    loaded = request.loaded()
     [ids] = loaded.prompts
     text = begun(
         loaded.target,
@@ -94,8 +100,6 @@ def generate_alone(request: GenerateAlone) -> Started:
 
 def generate(request: Generate) -> Started:
     """Returns a text that a pair continues."""
-    require_one_process("generate")
-    require_strings(request.stop_strings)
     gamma = GAMMA if request.gamma is None else request.gamma
     most = MAX_GAMMA if request.max_gamma is None else request.max_gamma
     names = [request.policy_name]
@@ -104,32 +108,20 @@ def generate(request: Generate) -> Started:
     sampling = request.sampling.at(request.temperature)
     drafted_by = draft_sampling(sampling, request.draft_temperature)
     require_rule([one_draft(request.models)], rule)
-    loaded = load(
-        request.models,
-        request.text,
-        sampling=request.sampling,
-        prompt=request.prompt,
-        compiling=request.compiling,
-        gammas=[gamma] if request.policy_name == FIXED else [GAMMA, most],
-    )
+    fixed = request.policy_name == FIXED
+    loaded = request.loaded([gamma] if fixed else [GAMMA, most])
     target, stopping = loaded.target, stopping_at(loaded, request.stop_strings)
     [ids] = loaded.prompts
     [drafter_of] = loaded.drafters.values()
-    drafter = drafter_of(drafted_by)
+    subject = Subject(target, drafter_of(drafted_by), sampling, stopping, rule)
     if policy is None:
         beginning(target, ids, stopping)   # refuses what does not fit before costs are measured
-        subject = Subject(target, drafter, sampling, loaded.stopping, rule)
         policy = adaptive(
-            subject, [ids], max_gamma=most, seed=request.seed, progress=lambda: None
+            replace(subject, stopping=loaded.stopping),
+            [ids],
+            max_gamma=most,
+            seed=request.seed,
+            progress=lambda: None,
         )
-    text = begun_speculatively(
-        target,
-        drafter,
-        ids,
-        sampling=sampling,
-        policy=policy,
-        stopping=stopping,
-        generator=seeded(target.device, request.seed),
-        rule=rule,
-    )
+    text = under(policy)(subject, ids, seeded(target.device, request.seed))
     return request.started(loaded, text, rule)

@@ -121,6 +121,21 @@ class Head:
             computed_in=form.product_format(self.stored.activations),
         )
 
+    def step(
+        self, name: str, *, width: int, vocabulary: int, weights: tuple[Weights, ...]
+    ) -> ModelShape:
+        """Returns the shape of a step of one layer that caches nothing."""
+        return ModelShape(
+            name=name,
+            layers=1,
+            hidden=width,
+            heads=self.target.heads,
+            vocabulary=vocabulary,
+            weights=weights,
+            caches=(),
+            activations=self.stored.activations,
+        )
+
     def draft(
         self,
         body: ModelShape,

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 import torch
 
-from reference.drafter import Draft, Drafter
+from reference.drafter import Draft, Drafter, no_draft
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.laws import Laws, OneHot, concatenate
+from reference.laws.laws import Laws, concatenate
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores, Stretch
 from reference.policies.policy import Fixed, Policy
@@ -92,8 +92,7 @@ class HierarchicalDrafter:
         # To the drafter, the text has now grown by the model's token; next comes the target's.
         self.drafter.propose([*text, *tokens], 0, policy, generator)
         if not tokens:
-            none = torch.empty(0, dtype=torch.int64, device=device)
-            return Draft(none, OneHot(none))
+            return no_draft(device)
         return Draft(torch.tensor(tokens, device=device), concatenate(q))
 
     def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:

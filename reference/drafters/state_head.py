@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 
 from reference.draft_loop import draft_tokens
-from reference.drafter import Draft
+from reference.drafter import Draft, no_draft
 from reference.drafters.branching import line
-from reference.laws.laws import Laws, OneHot
+from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores, Stretch, nothing_drafted, score_laws
 from reference.models.cached_model import CachedModel
@@ -102,7 +102,7 @@ class StateHeadDrafter:
     ) -> Draft:
         begun = self.begin_tree(text, limit)
         if begun is None:
-            return Draft(*_nothing(self.target.device))
+            return no_draft(self.target.device)
 
         def law_after(tokens: list[Tensor]) -> Laws:
             last = len(tokens) - 1
@@ -224,8 +224,3 @@ class StateHeadDrafter:
                 found.drafted[first:] = asked.max_gamma
                 found.beta[first:] = of_step.beta
                 found.lenient_beta[first:] = of_step.lenient_beta
-
-
-def _nothing(device: torch.device) -> tuple[Tensor, Laws]:
-    none = torch.empty(0, dtype=torch.int64, device=device)
-    return none, OneHot(none)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
-from reference.drafter import Draft
+from reference.drafter import Draft, no_draft
 from reference.drafters.branching import Branching, line
 from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
@@ -117,9 +117,10 @@ class TreeDrafter:
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
         begun = self.model.begin_tree(text, min(limit, self._depth))
-        tokens = torch.empty(0, dtype=torch.int64, device=generator.device)
+        nothing = no_draft(generator.device)
         if begun is None:
-            return Draft(tokens, OneHot(tokens))
+            return nothing
+        tokens = nothing.tokens
         depths, logits = begun
         parents: list[int] = []
         laws: list[Laws] = []

@@ -9,7 +9,7 @@ A policy is asked twice about each position: whether the law before the draw is 
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from torch import Tensor
 
@@ -50,15 +50,12 @@ class Whole:
 class Fixed(Whole):
     """The same gamma for every block; 0 never drafts."""
 
+    name: ClassVar[str] = "fixed"
     value: int
 
     def __post_init__(self) -> None:
         if self.value < 0:
             raise ValueError(f"gamma must be at least 0, got {self.value}")
-
-    @property
-    def name(self) -> str:
-        return "fixed"
 
     def gamma(self, blocks: Sequence[Block]) -> int:
         return self.value
@@ -80,6 +77,7 @@ class Confidence:
       ValueError: if either is out of range.
     """
 
+    name: ClassVar[str] = "confidence"
     threshold: float
     most: int
 
@@ -88,10 +86,6 @@ class Confidence:
             raise ValueError(f"threshold must lie in [0, 1], got {self.threshold}")
         if self.most < 1:
             raise ValueError(f"most must be at least 1, got {self.most}")
-
-    @property
-    def name(self) -> str:
-        return "confidence"
 
     def gamma(self, blocks: Sequence[Block]) -> int:
         return self.most
@@ -118,6 +112,7 @@ class Heuristic(Whole):
       ValueError: if either is out of range.
     """
 
+    name: ClassVar[str] = "heuristic"
     start: int = 5
     most: int | None = None
 
@@ -126,10 +121,6 @@ class Heuristic(Whole):
             raise ValueError(f"start must be at least 1, got {self.start}")
         if self.most is not None and self.most < self.start:
             raise ValueError(f"most must be at least start, {self.start}, got {self.most}")
-
-    @property
-    def name(self) -> str:
-        return "heuristic"
 
     def gamma(self, blocks: Sequence[Block]) -> int:
         if not blocks:
@@ -162,6 +153,7 @@ class Adaptive(Whole):
       ValueError: if one is out of range.
     """
 
+    name: ClassVar[str] = "adaptive"
     planner: Callable[[float], int]
     prior: float = 0.7
     prior_tokens: float = 8.0
@@ -174,10 +166,6 @@ class Adaptive(Whole):
             raise ValueError(f"prior_tokens must be finite and above 0, got {self.prior_tokens}")
         if self.window < 1:
             raise ValueError(f"window must be at least 1, got {self.window}")
-
-    @property
-    def name(self) -> str:
-        return "adaptive"
 
     def alpha(self, blocks: Sequence[Block]) -> float:
         """Returns the estimate of alpha (`alpha_iid`) from a text's blocks so far."""

@@ -1,6 +1,7 @@
 """Block verification: a draft is judged as a whole, and more of it stands."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -37,13 +38,8 @@ class BlockVerification:
     draft.
     """
 
-    @property
-    def name(self) -> str:
-        return "block"
-
-    @property
-    def lossless(self) -> bool:
-        return True
+    name: ClassVar[str] = "block"
+    lossless: ClassVar[bool] = True
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         if isinstance(p, OneHot):

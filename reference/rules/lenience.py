@@ -1,6 +1,7 @@
 """Lenient acceptance: more drafted tokens stand, and no token becomes much likelier."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from torch import Tensor
 
@@ -35,6 +36,7 @@ class Lenient:
       ValueError: if lenience is out of range.
     """
 
+    lossless: ClassVar[bool] = False
     lenience: float
 
     def __post_init__(self) -> None:
@@ -44,10 +46,6 @@ class Lenient:
     @property
     def name(self) -> str:
         return f"lenient {self.lenience:g}"
-
-    @property
-    def lossless(self) -> bool:
-        return False
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         if isinstance(p, Dense):

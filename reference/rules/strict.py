@@ -1,7 +1,7 @@
 """The rule protocol, and the strict rule: speculative sampling, which no output tells."""
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import torch
 from torch import Tensor
@@ -42,13 +42,8 @@ class Rule(Protocol):
 class Strict:
     """Speculative sampling (Leviathan et al. 2023, Algorithm 1): the output law is p exactly."""
 
-    @property
-    def name(self) -> str:
-        return "strict"
-
-    @property
-    def lossless(self) -> bool:
-        return True
+    name: ClassVar[str] = "strict"
+    lossless: ClassVar[bool] = True
 
     def accepts(self, p: Laws, q: Laws, tokens: Tensor, uniform: Tensor) -> Tensor:
         if isinstance(p, OneHot):

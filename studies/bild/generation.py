@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from estimator.generation.speculative import GenerateAlone
-from estimator.generation.text import Started, require_strings, stopping_at
-from estimator.loading.pairs import load, one_draft
-from estimator.runs.processes import require_one_process
+from estimator.generation.text import Started, stopping_at
+from estimator.loading.pairs import one_draft
+from estimator.runs.arms import Subject
 from estimator.seeding import seeded
 from estimator.settings import ModelSettings, draft_sampling
 from studies.bild.loop import begun_bild
@@ -35,34 +35,19 @@ class GenerateBild(GenerateAlone):
 
 def generate_bild(request: GenerateBild) -> Started:
     """Returns a text that the two models continue."""
-    require_one_process("generate")
-    require_strings(request.stop_strings)
     most = PAPERS_MOST if request.max_gamma is None else request.max_gamma
     policy = Fallback(request.fallback, most, request.certainty)
     rule = Rollback(request.rollback, request.distance)
     sampling = request.sampling.at(request.temperature)
     drafted_by = draft_sampling(sampling, request.draft_temperature)
     one_draft(request.models)
-    loaded = load(
-        request.models,
-        request.text,
-        sampling=request.sampling,
-        prompt=request.prompt,
-        compiling=request.compiling,
-        gammas=[most],
-    )
+    loaded = request.loaded([most])
     stopping = stopping_at(loaded, request.stop_strings)
     [ids] = loaded.prompts
     [drafter_of] = loaded.drafters.values()
-    drafter = drafting_model(drafter_of(drafted_by))
-    text = begun_bild(
-        loaded.target,
-        drafter,
-        ids,
-        sampling=sampling,
-        policy=replace(policy, end_ids=stopping.end_ids),
-        stopping=stopping,
-        generator=seeded(loaded.target.device, request.seed),
-        rule=rule,
+    subject = Subject(
+        loaded.target, drafting_model(drafter_of(drafted_by)), sampling, stopping, rule
     )
+    policy = replace(policy, end_ids=stopping.end_ids)
+    text = begun_bild(subject, ids, policy, seeded(loaded.target.device, request.seed))
     return request.started(loaded, text, rule)

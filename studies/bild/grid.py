@@ -111,15 +111,7 @@ class Arm:
 
     def begin(self, subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Begun:
         """Returns a text that the subject's pair decodes so, begun."""
+        subject = replace(subject, rule=self.rule)
         if not isinstance(self.rule, Rollback):
-            return under(self.policy)(replace(subject, rule=self.rule), prompt, generator)
-        return begun_bild(
-            subject.target,
-            subject.drafter,
-            prompt,
-            sampling=subject.sampling,
-            policy=self.policy,
-            stopping=subject.stopping,
-            generator=generator,
-            rule=self.rule,
-        )
+            return under(self.policy)(subject, prompt, generator)
+        return begun_bild(subject, prompt, self.policy, generator)

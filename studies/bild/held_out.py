@@ -5,7 +5,7 @@ rollbacks are also compared where these are as many as before.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -94,21 +94,13 @@ def held_out(
     Args:
       small: its draft model, whose rows are as wide as the target's.
     """
+    subject = replace(subject, rule=Rollback(rollback))
+    policy = Fallback(fallback, end_ids=subject.stopping.end_ids)
     betas, runs = [], []
     for number, (prompt, text) in enumerate(zip(prompts, texts, strict=True)):
         betas.append(overlaps(subject.target, small, prompt, text, subject.sampling))
-        runs.append(
-            begun_bild(
-                subject.target,
-                subject.drafter,
-                prompt,
-                sampling=subject.sampling,
-                policy=Fallback(fallback, end_ids=subject.stopping.end_ids),
-                stopping=subject.stopping,
-                generator=seeded(subject.target.device, seed, number),
-                rule=Rollback(rollback),
-            ).finished()
-        )
+        generator = seeded(subject.target.device, seed, number)
+        runs.append(begun_bild(subject, prompt, policy, generator).finished())
         progress()
     tokens = tuple(float(len(run.tokens)) for run in runs)
     return HeldOut(

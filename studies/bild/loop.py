@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 
 import torch
 
+from estimator.runs.arms import Subject
 from reference.clock import Clock
-from reference.drafter import Draft, Drafter
+from reference.drafter import Draft
 from reference.generation import Begun, begin
-from reference.laws.sampling import Sampling
-from reference.models.model import Model, require_finite
+from reference.models.model import require_finite
 from reference.policies.policy import Policy
 from reference.records import Block, Generation
-from reference.rules.strict import Rule
 from reference.speculative import verify_draft
 from reference.stopping import Stopping
 
@@ -71,25 +70,19 @@ def unread_ending(
 
 @torch.inference_mode()
 def bild_blocks(
-    large: Model,
-    drafter: Drafter,
-    text: list[int],
-    *,
-    sampling: Sampling,
-    policy: Policy,
-    stopping: Stopping,
-    generator: torch.Generator,
-    rule: Rule,
+    subject: Subject, text: list[int], policy: Policy, generator: torch.Generator
 ) -> Iterator[BildBlock]:
     """Yields a text's blocks as they are made.
 
     Args:
-      large, drafter: started on this text (`reference.generation.begin`).
-      text, sampling, stopping, generator: as for `reference.speculative.speculative_blocks`.
+      subject: the pair, started on this text (`reference.generation.begin`); its rule is what the
+        large model rolls back.
+      policy: when the small model falls back.
 
     Raises:
       FloatingPointError: if a model returns logits that are NaN or infinite.
     """
+    large, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)
     text = list(text)
     blocks: list[BildBlock] = []
@@ -108,8 +101,8 @@ def bild_blocks(
                 draft,
                 text,
                 drafter_name=drafter.name,
-                sampling=sampling,
-                rule=rule,
+                sampling=subject.sampling,
+                rule=subject.rule,
                 generator=generator,
             )
             drafted, accepted, tokens = verified.drafted, verified.accepted, verified.tokens
@@ -131,26 +124,8 @@ def bild_blocks(
 
 
 def begun_bild(
-    large: Model,
-    drafter: Drafter,
-    prompt: Sequence[int],
-    *,
-    sampling: Sampling,
-    policy: Policy,
-    stopping: Stopping,
-    generator: torch.Generator,
-    rule: Rule,
+    subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Begun:
     """Returns a continuation by both models, begun; arguments as for `bild_blocks`."""
-    text, seconds = begin(large, drafter, prompt, stopping)
-    blocks = bild_blocks(
-        large,
-        drafter,
-        text,
-        sampling=sampling,
-        policy=policy,
-        stopping=stopping,
-        generator=generator,
-        rule=rule,
-    )
-    return Begun(text, seconds, blocks)
+    text, seconds = begin(subject.target, subject.drafter, prompt, subject.stopping)
+    return Begun(text, seconds, bild_blocks(subject, text, policy, generator))

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import torch
 from torch import Tensor
@@ -51,6 +52,7 @@ class Fallback:
       ValueError: if one is out of range.
     """
 
+    name: ClassVar[str] = "fallback"
     threshold: float
     most: int = PAPERS_MOST
     measure: str = "probability"
@@ -63,10 +65,6 @@ class Fallback:
             raise ValueError(f"most must be at least 1, got {self.most}")
         if self.measure not in MEASURES:
             raise ValueError(f"measure must be one of {', '.join(MEASURES)}, got {self.measure!r}")
-
-    @property
-    def name(self) -> str:
-        return "fallback"
 
     def gamma(self, blocks: Sequence[Block]) -> int:
         return self.most
@@ -140,6 +138,7 @@ class Rollback:
       ValueError: if one is out of range.
     """
 
+    lossless: ClassVar[bool] = False
     threshold: float
     distance: str = "cross-entropy"
 
@@ -154,10 +153,6 @@ class Rollback:
     @property
     def name(self) -> str:
         return f"rollback {self.threshold:g}"
-
-    @property
-    def lossless(self) -> bool:
-        return False
 
     def distances(self, p: Laws, q: Laws, tokens: Tensor) -> Tensor:
         """Returns d(q, p) at each position, shape (positions,)."""

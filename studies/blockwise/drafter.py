@@ -11,8 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from reference.draft_loop import draft_from
-from reference.drafter import Draft
-from reference.laws.laws import OneHot
+from reference.drafter import Draft, no_draft
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores, Stretch, nothing_drafted, score_laws
 from reference.models.model import Model, peaks, require_finite
@@ -69,8 +68,7 @@ class HeadsDrafter:
     ) -> Draft:
         logits = self.logits(text, limit)
         if logits is None:
-            none = torch.empty(0, dtype=torch.int64, device=self.target.device)
-            return Draft(none, OneHot(none))
+            return no_draft(self.target.device)
         return draft_from(self.sampling.laws(logits, text), len(logits), policy, generator)
 
     def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:

@@ -92,10 +92,6 @@ class Heads(DrafterKind):
 
         return (weights_folder("heads") if self.folder is None else Path(self.folder),)
 
-    @property
-    def sources(self) -> tuple[str, ...]:
-        return tuple(map(str, self.own_files))
-
     def require(self, needs: Needs) -> None:
         if self.folder is None and needs.target != EMBEDDED:
             raise ValueError(

@@ -5,16 +5,16 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tabular import TabularModel
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from estimator.runs.arms import Subject
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_calls
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode_speculatively
+from reference.generation import begun_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.rules.strict import STRICT, Rule
@@ -89,7 +89,7 @@ def speculated(
 ) -> Generation:
     """Returns a text of the pair at a fixed gamma."""
     generator = torch.Generator().manual_seed(seed) if isinstance(seed, int) else seed
-    return decode_speculatively(
+    return begun_speculatively(
         subject.target,
         subject.drafter,
         prompt,
@@ -98,7 +98,7 @@ def speculated(
         stopping=subject.stopping,
         generator=generator,
         rule=subject.rule,
-    )
+    ).finished()
 
 
 def calls_beyond_replay(subject: Subject, gamma: int, runs: int) -> NDArray[np.float64]:

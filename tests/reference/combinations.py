@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 
 import torch
 from plain_laws import random_table
+from tabular import Table, TabularModel
 
 from ngram.drafters.copying import PromptLookupDrafter
 from reference.drafter import Drafter
@@ -12,7 +13,6 @@ from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
-from reference.models.tabular import Table, TabularModel
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
 from studies.bild.thresholds import Fallback
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from reference.drafter import Drafter
-from reference.generation import decode, decode_speculatively
+from reference.generation import begun_speculatively, decode
 from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from reference.policies.policy import Policy
@@ -40,7 +40,7 @@ def speculate(
     generator: torch.Generator | None = None,
 ) -> Generation:
     """Returns the continuation by target and drafter."""
-    return decode_speculatively(
+    return begun_speculatively(
         target,
         drafter,
         prompt,
@@ -49,4 +49,4 @@ def speculate(
         stopping=stopping,
         generator=torch.Generator() if generator is None else generator,
         rule=rule,
-    )
+    ).finished()

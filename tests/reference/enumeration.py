@@ -12,11 +12,11 @@ from collections.abc import Callable, Sequence
 import pytest
 import torch
 from plain_laws import plain_law
+from tabular import Table
 from torch import Tensor
 
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
-from reference.models.tabular import Table
 from reference.rules.strict import Rule, Strict
 
 Text = tuple[int, ...]

@@ -5,8 +5,9 @@ import math
 import random
 from collections.abc import Sequence
 
+from tabular import Table
+
 from reference.laws.sampling import Sampling
-from reference.models.tabular import Table
 
 
 def random_table(seed: int, vocabulary: int, *, zeros: int = 0, remembered: int = 2) -> Table:

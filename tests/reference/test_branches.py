@@ -9,6 +9,7 @@ from combinations import PROMPT, SETTINGS, TARGET, VOCABULARY
 from decoding import alone, speculate
 from enumeration import own_law, require_equal, walk_choices
 from plain_laws import plain_law
+from tabular import TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
 from transformers import FalconConfig, FalconForCausalLM
 
@@ -16,7 +17,6 @@ from reference.branches import branching
 from reference.drafter import Draft
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
-from reference.models.tabular import TabularModel
 from reference.models.tree_mask import require_branching
 from reference.policies.policy import Fixed, Policy
 from reference.rules.lenience import Lenient

@@ -4,13 +4,13 @@ import pytest
 import torch
 from decoding import speculate
 from enumeration import require_equal, walk_choices
+from tabular import TabularModel
 from torch import Tensor
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense, Laws, OneHot, concatenate, overlap
 from reference.laws.sampling import Sampling
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.rules.strict import Strict, residual
 from reference.stopping import Stopping

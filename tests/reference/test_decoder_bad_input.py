@@ -9,6 +9,7 @@ import pytest
 import torch
 from decoding import alone, speculate
 from plain_laws import random_table
+from tabular import TabularModel
 from transformers import (
     LlamaConfig,
     LlamaForCausalLM,
@@ -26,7 +27,6 @@ from reference.models.huggingface import (
     require_same_tokenizer,
     resolve_device,
 )
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.stopping import Stopping

@@ -25,12 +25,12 @@ from combinations import (
 from decoding import alone, speculate
 from enumeration import STRICT_ACCEPTANCE, own_law, require_equal, require_own_law, walk_choices
 from plain_laws import plain_law, random_table
+from tabular import Table, TabularModel
 
 from reference.drafter import Draft, Drafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense
 from reference.laws.sampling import Sampling
-from reference.models.tabular import Table, TabularModel
 from reference.policies.policy import Fixed, Policy
 from reference.stopping import Stopping
 

@@ -10,12 +10,12 @@ from chi_squared import require_law
 from decoding import alone, speculate
 from enumeration import Text, require_equal, walk_choices
 from plain_laws import normalised, random_table
+from tabular import Table, TabularModel
 
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense, Laws, OneHot
 from reference.laws.sampling import Sampling
-from reference.models.tabular import Table, TabularModel
 from reference.policies.policy import Fixed
 from reference.rules.lenience import Lenient
 from reference.rules.strict import Strict

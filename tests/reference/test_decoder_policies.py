@@ -8,6 +8,7 @@ import torch
 from decoding import speculate
 from enumeration import require_equal, walk_choices
 from plain_laws import random_table
+from tabular import Table, TabularModel
 from transformers import LlamaConfig, LlamaForCausalLM
 from transformers.generation.candidate_generator import AssistedCandidateGenerator
 
@@ -16,7 +17,6 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense, Laws, OneHot
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
-from reference.models.tabular import Table, TabularModel
 from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
 from reference.records import Block, Generation
 from reference.rules.strict import Strict

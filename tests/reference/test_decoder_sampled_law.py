@@ -17,11 +17,11 @@ from chi_squared import require_law, require_laws
 from combinations import DRAFTERS, POLICIES, PROMPT, SETTINGS, TARGET, covering
 from decoding import alone, speculate
 from plain_laws import normalised, plain_law
+from tabular import TabularModel
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import draw
 from reference.laws.sampling import Sampling
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.stopping import Stopping

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from plain_laws import plain_law, random_table
+from tabular import TabularModel
 from torch import Tensor
 from transformers import (
     LogitsProcessorList,
@@ -20,7 +21,6 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense, OneHot
 from reference.laws.sampling import Sampling
 from reference.models.model import peaks
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 
 VOCABULARY = 32

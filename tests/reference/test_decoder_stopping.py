@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 from decoding import alone, speculate
+from tabular import TabularModel
 from tokenizers import Tokenizer
 from tokenizers.decoders import ByteLevel as ByteLevelDecoder
 from tokenizers.models import BPE
@@ -18,7 +19,6 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import begin
 from reference.laws.sampling import Sampling
 from reference.models.huggingface import end_ids
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.speculative import speculative_blocks

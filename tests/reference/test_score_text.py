@@ -5,13 +5,13 @@ import torch
 from combinations import DRAFT, DRAFTERS, PROMPT, SETTINGS, TARGET, VOCABULARY, model_drafter
 from decoding import alone
 from plain_laws import plain_law
+from tabular import TabularModel
 from torch import Tensor
 
 import reference.scoring
 from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores
-from reference.models.tabular import TabularModel
 from reference.scoring import score_text
 from reference.stopping import Stopping
 

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 import torch
 from plain_laws import random_table
+from tabular import TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
 
 from reference.beams import Beams, Search, step
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
-from reference.models.tabular import TabularModel
 from reference.models.text_tree import TextTree
 from reference.speculative_beams import BeamSearch, beam_search
 

@@ -1,11 +1,11 @@
 """Heads on tabular models, for the tests of what is drafted with them."""
 
 import torch
+from tabular import TabularModel
 from torch import nn
 
 from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
-from reference.models.tabular import TabularModel
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.heads import Heads
 

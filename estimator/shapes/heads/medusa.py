@@ -8,7 +8,6 @@ from typing import Any
 
 from estimator.shapes.head_kind import Head, HeadKind, class_names, stated_gamma
 from simulator.cost.draft_shape import DraftShape
-from simulator.cost.model_shape import ModelShape
 
 _NAMES = ("medusa_num_heads", "num_heads")
 
@@ -31,18 +30,14 @@ def medusa(head: Head) -> DraftShape:
         raise ValueError(f"config.json of Medusa must have {_NAMES[0]} of at least 1, got {heads}")
     layers = int(head.get("medusa_num_layers", default=head.get("num_hidden_layers", default=1)))
     vocabulary = int(head.get("truncated_vocab_size") or head.target.vocabulary)
-    step = ModelShape(
-        name="MedusaModel",
-        layers=1,
-        hidden=width,
-        heads=head.target.heads,
+    step = head.step(
+        "MedusaModel",
+        width=width,
         vocabulary=vocabulary,
         weights=(
             head.weights("feed-forward", layers * (width + 1) * width),
             head.weights("head", width * vocabulary),
         ),
-        caches=(),
-        activations=head.stored.activations,
     )
     gamma = stated_gamma(head.config)
     return DraftShape(

@@ -8,7 +8,6 @@ from typing import Any
 
 from estimator.shapes.head_kind import Head, HeadKind, class_names
 from simulator.cost.draft_shape import DraftShape
-from simulator.cost.model_shape import ModelShape
 
 
 def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
@@ -39,19 +38,15 @@ def mlp_speculator(head: Head) -> DraftShape:
         head.weights("other", held * 2 * inner),
         head.weights("head", held * vocabulary * inner),
     )
-    step = ModelShape(
-        name="MLPSpeculator",
-        layers=1,
-        hidden=inner,
-        heads=head.target.heads,
+    step = head.step(
+        "MLPSpeculator",
+        width=inner,
         vocabulary=vocabulary,
         weights=(
             head.weights("feed-forward", inner * inner),
             head.weights("other", 2 * inner),
             head.weights("head", vocabulary * inner),
         ),
-        caches=(),
-        activations=head.stored.activations,
     )
     wider = max(0, width - inner) * inner
     return replace(

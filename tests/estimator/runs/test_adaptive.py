@@ -14,7 +14,7 @@ from estimator.runs.batched import decode_batch
 from estimator.runs.planner import planner
 from estimator.traces.scoring import trace
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode_speculatively
+from reference.generation import begun_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.embedded import weights_folder
@@ -115,7 +115,7 @@ def test_replayed_blocks_are_those_of_the_decoder() -> None:
     sampling = Sampling(0.0)
     policy = Adaptive(planner(COST, max_gamma=16))
     target, drafter = embedded_pair(sampling)
-    generation = decode_speculatively(
+    generation = begun_speculatively(
         target,
         drafter,
         prompts()[0],
@@ -123,7 +123,7 @@ def test_replayed_blocks_are_those_of_the_decoder() -> None:
         policy=policy,
         stopping=Stopping(NEW_TOKENS),
         generator=torch.Generator(),
-    )
+    ).finished()
     blocks = replayed(policy, acceptances(sampling)[0], np.random.default_rng(0))
     assert [(len(b.drafted), b.accepted) for b in blocks] == [
         (len(b.drafted), b.accepted) for b in generation.blocks

@@ -7,6 +7,7 @@ import pytest
 import torch
 import transformers
 from pairs import PROMPTS, tiny_llama
+from tabular import TabularModel
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from estimator.runs.batched import decode_batch, padded
@@ -16,7 +17,6 @@ from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel
-from reference.models.tabular import TabularModel
 from reference.stopping import Stopping
 
 CPU = torch.device("cpu")

@@ -8,7 +8,7 @@ from estimator.runs.arms import Subject
 from estimator.runs.batched import decode_batch
 from estimator.runs.room import require_room
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode, decode_speculatively
+from reference.generation import begun_speculatively, decode
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked
 from reference.models.causal_model import CausalModel
@@ -71,7 +71,7 @@ def test_a_text_on_one_side_is_that_of_generate(prompt: list[int], tokens: int) 
     expected = greedy(target, prompt, tokens)
     assert len(set(expected)) > 3
     stopping = Stopping(tokens)
-    generation = decode_speculatively(
+    generation = begun_speculatively(
         target,
         ModelDrafter(tiny("draft", 0.05), GREEDY, target.vocabulary),
         prompt,
@@ -79,7 +79,7 @@ def test_a_text_on_one_side_is_that_of_generate(prompt: list[int], tokens: int) 
         policy=Fixed(3),
         stopping=stopping,
         generator=torch.Generator(),
-    )
+    ).finished()
     assert generation.tokens == expected
     assert 0 < generation.accepted < generation.drafted
 

@@ -6,6 +6,7 @@ from typing import Self
 import numpy as np
 import pytest
 import torch
+from tabular import TabularModel
 
 from estimator.runs.arms import AGAIN, BASELINE, Subject, probing, run_arms, under
 from estimator.runs.rates import Timed, timed
@@ -13,7 +14,6 @@ from estimator.runs.speeds import at_one_speed
 from estimator.runs.turns import InTurns
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.records import Block, Generation
 from reference.stopping import Stopping

@@ -8,13 +8,13 @@ import torch
 from combinations import DRAFT, PROMPT, TARGET, VOCABULARY, model_drafter
 from enumeration import walk_choices
 from plain_block_verification import beginnings
+from tabular import TabularModel
 
 from estimator.runs.arms import Subject
 from estimator.traces.scoring import trace, trace_pair, verification_of
 from estimator.traces.traces import block_efficiency, replayed_blocks, replayed_calls
-from reference.generation import decode_speculatively
+from reference.generation import begun_speculatively
 from reference.laws.sampling import Sampling
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.rules.block_verification import BlockVerification
 from reference.rules.lenience import Lenient
@@ -32,7 +32,7 @@ def test_calls_along_each_text_are_replayed_exactly(
     target, drafter = TabularModel(TARGET, VOCABULARY), model_drafter(DRAFT, PLAIN)
 
     def run() -> tuple[int, ...]:
-        generation = decode_speculatively(
+        generation = begun_speculatively(
             target,
             drafter,
             PROMPT,
@@ -41,7 +41,7 @@ def test_calls_along_each_text_are_replayed_exactly(
             stopping=Stopping(TOKENS),
             generator=torch.Generator(),
             rule=BlockVerification(),
-        )
+        ).finished()
         return (generation.target_calls, *generation.tokens)
 
     with monkeypatch.context() as patches:

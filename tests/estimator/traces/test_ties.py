@@ -3,9 +3,9 @@
 import math
 
 import pytest
+from tabular import TabularModel
 
 from estimator.traces.text_laws import tie_gap
-from reference.models.tabular import TabularModel
 
 
 def model() -> TabularModel:

@@ -12,6 +12,7 @@ from corpora import random_texts, trained_model
 from decoding import alone, speculate
 from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
 from plain_laws import random_table
+from tabular import TabularModel
 
 from ngram.drafters.copying import CopyingDrafter, PromptLookupDrafter
 from ngram.drafters.lookup_then_ngram import LookupThenNgram
@@ -24,7 +25,6 @@ from reference.drafters.model_drafter import text_laws
 from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.scoring import score_text
 from reference.stopping import Stopping

@@ -9,6 +9,7 @@ import torch
 from chi_squared import require_law
 from decoding import speculate
 from enumeration import own_law
+from tabular import Table, TabularModel
 
 from ngram.drafters.copying import PromptLookupDrafter
 from reference.drafter import Draft, Drafter
@@ -17,7 +18,6 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.models.tabular import Table, TabularModel
 from reference.policies.policy import Fixed, Policy, Whole
 from reference.records import Block, Generation
 from reference.stopping import Stopping

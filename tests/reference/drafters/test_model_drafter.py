@@ -8,6 +8,7 @@ import torch
 from chi_squared import require_law
 from decoding import alone, speculate
 from enumeration import own_law
+from tabular import TabularModel
 from torch import Tensor
 from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
 
@@ -17,7 +18,6 @@ from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Stretch
 from reference.models.causal_model import CausalModel
 from reference.models.fitted_model import FittedModel, fitted
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed, Whole
 from reference.records import Block, Generation
 from reference.stopping import Stopping

@@ -11,6 +11,7 @@ from combinations import DRAFT, PROMPT, SETTINGS, TARGET, VOCABULARY, covering, 
 from decoding import alone, speculate
 from enumeration import STRICT_ACCEPTANCE, require_own_law, walk_choices
 from plain_laws import plain_law, random_table
+from tabular import TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
 
 from reference.drafter import Drafter
@@ -19,7 +20,6 @@ from reference.drafters.trees import Choose, TreeDrafter, likeliest, without_rep
 from reference.laws.laws import Dense, OneHot
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, ranks
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.rules.lenience import Lenient

@@ -28,7 +28,7 @@ from transformers import (
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
-from reference.generation import decode_speculatively
+from reference.generation import begun_speculatively
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.huggingface import load_model
@@ -146,8 +146,8 @@ def test_a_drafted_draft_with_a_window_stays_exact() -> None:
         "stopping": Stopping(30),
         "generator": torch.Generator(),
     }
-    generation = decode_speculatively(target, drafter, PROMPT, **arguments)
-    plain = decode_speculatively(target, drafter.model, PROMPT, **arguments)
+    generation = begun_speculatively(target, drafter, PROMPT, **arguments).finished()
+    plain = begun_speculatively(target, drafter.model, PROMPT, **arguments).finished()
     assert list(generation.tokens) == greedy(target, 30)
     assert [block.drafted for block in generation.blocks] == [
         block.drafted for block in plain.blocks

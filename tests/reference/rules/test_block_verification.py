@@ -28,11 +28,11 @@ from enumeration import (
 )
 from plain_block_verification import beginnings
 from plain_laws import normalised
+from tabular import TabularModel
 
 from reference.drafter import Draft
 from reference.laws.laws import Dense, OneHot
 from reference.laws.sampling import Sampling
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from reference.rules.block_verification import BlockVerification, shares
 from reference.rules.strict import Strict

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 import torch
+from tabular import TabularModel
 from torch import Tensor
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import TreeDrafter
 from reference.laws.sampling import Sampling
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.plan import plan

@@ -9,12 +9,13 @@ import pytest
 import torch
 from decoding import alone
 from plain_laws import plain_law, random_table
+from tabular import Table, TabularModel
 
+from estimator.runs.arms import Subject
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense, Laws, OneHot, draw
 from reference.laws.sampling import Sampling
-from reference.models.tabular import Table, TabularModel
 from reference.records import Generation
 from reference.stopping import Stopping, StopStrings
 from studies.bild.loop import begun_bild, unread_ending
@@ -115,16 +116,15 @@ def bild(
     """Returns what the one loop makes of the naive decoder's models and thresholds."""
     if generator is None:
         generator = torch.Generator().manual_seed(0)
-    return begun_bild(
+    subject = Subject(
         TabularModel(naive.large, VOCABULARY, "large"),
         ModelDrafter(TabularModel(naive.small, VOCABULARY, "small"), naive.sampling, VOCABULARY),
-        PROMPT,
-        sampling=naive.sampling,
-        policy=Fallback(naive.fallback, naive.most, measure, naive.end_ids),
-        stopping=Stopping(naive.new_tokens, naive.end_ids),
-        generator=generator,
-        rule=Rollback(naive.rollback, naive.distance),
-    ).finished()
+        naive.sampling,
+        Stopping(naive.new_tokens, naive.end_ids),
+        Rollback(naive.rollback, naive.distance),
+    )
+    policy = Fallback(naive.fallback, naive.most, measure, naive.end_ids)
+    return begun_bild(subject, PROMPT, policy, generator).finished()
 
 
 SAMPLINGS = {

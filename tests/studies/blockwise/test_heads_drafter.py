@@ -5,11 +5,11 @@ import torch
 from combinations import TARGET, VOCABULARY
 from decoding import alone, speculate
 from heads_laboratory import heads_drafter, random_embedding, random_heads
+from tabular import TabularModel
 
 import reference.scoring
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Confidence, Fixed
 from reference.scoring import score_text
 from reference.stopping import Stopping

@@ -8,9 +8,9 @@ from decoding import speculate
 from enumeration import own_law, require_equal, walk_choices
 from heads_laboratory import heads_drafter
 from plain_laws import plain_law
+from tabular import TabularModel
 
 from reference.laws.sampling import Sampling
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Fixed, Policy
 from reference.rules.strict import Strict
 from reference.stopping import Stopping

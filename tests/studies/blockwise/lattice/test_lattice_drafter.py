@@ -12,12 +12,12 @@ from decoding import alone, speculate
 from enumeration import own_law, require_equal, walk_choices
 from heads_laboratory import heads_drafter
 from plain_laws import random_table
+from tabular import TabularModel
 
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import Vocabulary
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked
-from reference.models.tabular import TabularModel
 from reference.policies.policy import Confidence, Fixed
 from reference.rules.strict import Strict
 from reference.scoring import score_text
