@@ -112,7 +112,7 @@ def greedy_text_gap(own: Sequence[Text], alone: Sequence[Text]) -> str | None:
     """Returns how greedy texts differ from the target's own; None: at near ties at most.
 
     Up to the first id in which two texts part both continue the same ids, so that the difference of
-    their log-probabilities there is the gap of the target's logits (`estimator.traces.ties`).
+    their log-probabilities there is the gap of the target's logits (`estimator.traces.text_laws`).
     """
     gaps = np.array([_gap(*texts) for texts in zip(own, alone, strict=True)])
     wrong = gaps > NEAR_TIE

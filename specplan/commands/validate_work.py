@@ -9,7 +9,7 @@ import click
 
 from estimator.validation.file import BILD, SPECULATIVE, Validated, validation_json
 from estimator.validation.request import Validate, validations
-from estimator.validation.summary import summary
+from estimator.validation.validation import summary
 from specplan.reports.bar import Bar
 from specplan.reports.bild import report
 from specplan.reports.output import Written, answer
