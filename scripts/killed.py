@@ -2,6 +2,7 @@
 
     python scripts/killed.py measure --runs 50
     python scripts/killed.py align --runs 50
+    python scripts/killed.py measure --runs 1 --target T --draft D   # and other options of measure
 
 Each run is a process of its own that is sent SIGKILL at a moment drawn uniformly from the time that
 a whole run takes, up to KILLS times, and then left to end. What it wrote must be what the whole run
@@ -22,7 +23,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -138,12 +139,13 @@ def survives(job: Job, folder: Path, whole: dict[str, Any], moments: list[float]
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0], allow_abbrev=False)
     parser.add_argument("command", choices=JOBS)
     parser.add_argument("--runs", type=int, default=50)
     parser.add_argument("--seed", type=int, default=0)
-    arguments = parser.parse_args()
+    arguments, more = parser.parse_known_args()
     job = JOBS[arguments.command]
+    job = replace(job, arguments=(*job.arguments, *more))
     # Forked processes cannot share their parent's threads, which begin with the first tensor.
     os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
     import specplan.commands.align_draft

@@ -14,15 +14,15 @@ BRIEF = ("--num-prompts", "1", "--max-new-tokens", "8", "--repeats", "1")
 
 def test_greedy_output_is_the_targets_own_on_every_embedded_prompt(run_json: RunJson) -> None:
     result = run_json(
-        *("validate", "--temperature", "0", "--gamma", "1,4,8", "--repeats", "1"),
-        *("--max-new-tokens", "16"),
+        *("validate", "--temperature", "0", "--gamma", "1,8", "--repeats", "1"),
+        *("--max-new-tokens", "8"),
     )
-    assert [row["gamma"] for row in result["rows"]] == [1, 4, 8]
+    assert [row["gamma"] for row in result["rows"]] == [1, 8]
     for row in result["rows"]:
         assert row["draft"] == "embedded"
         assert row["identical_to_target"] is True
         assert row["predicted_target_calls"] == row["target_calls"]
-        assert row["tokens"] <= 8 * 16
+        assert row["tokens"] <= 8 * 8
     assert result["rows"][0]["alpha"] > 0.5
 
 
@@ -38,7 +38,7 @@ def test_three_kinds_of_drafter_are_compared_out_of_the_box(run_json: RunJson) -
 
 
 def test_heads_rescored_in_every_way_write_what_the_target_would(run_json: RunJson) -> None:
-    drafts = ("heads", "heads+ngram", "heads+embedded", "heads*16", "heads+ngram*16")
+    drafts = ("heads", "heads+embedded", "heads+ngram*16")
     asked = [word for draft in drafts for word in ("--draft", draft)]
     rows = run_json("validate", *asked, *BRIEF, "--gamma", "8", "--temperature", "0")["rows"]
     assert [row["draft"] for row in rows] == list(drafts)

@@ -12,10 +12,12 @@ from reference.atomic import held
 SCRIPT = Path(__file__).parents[2] / "scripts" / "killed.py"
 
 
-def test_killed_measurements_end_as_whole_ones() -> None:
+def test_killed_measurements_end_as_whole_ones(folders: Path) -> None:
+    pair = ("--target", "target", "--draft", "draft", "--prompts", "prompts.txt")
     run = subprocess.run(
-        [sys.executable, SCRIPT, "measure", "--runs", "1"], capture_output=True, text=True
-    )
+        [sys.executable, SCRIPT, "measure", "--runs", "1", *pair],
+        capture_output=True, text=True, cwd=folders,
+    )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
     assert run.stdout.endswith("1 of 1 ended as the whole run\n")
 

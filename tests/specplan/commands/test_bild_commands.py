@@ -38,7 +38,7 @@ def test_a_sweep_prints_quality_and_latency(
 
 def test_a_sweep_reads_as_a_table(run: Run, small: list[str]) -> None:
     thresholds = ("--fallback", "0.6", "--rollback", "1", "--gamma", "2")
-    result = run("validate", *small, *BILD, *thresholds)
+    result = run("validate", *small, *BILD, *thresholds, "--num-prompts", "2")
     assert result.exit_code == 0, result.output
     assert "<- front" in result.stdout
     assert "At most 0.1 points lost: bild" in result.stdout
@@ -98,12 +98,11 @@ ALIGN = (
 )
 
 
-@pytest.mark.parametrize("loss", ["hard", "tv"])
 def test_an_aligned_draft_is_a_folder_that_draft_takes(
-    run_json: Callable[..., Any], small: list[str], tmp_path: Path, loss: str
+    run_json: Callable[..., Any], small: list[str], tmp_path: Path
 ) -> None:
     output = tmp_path / "aligned"
-    result = run_json(*ALIGN, "--draft", "draft", "--loss", loss, "-o", str(output))
+    result = run_json(*ALIGN, "--draft", "draft", "--loss", "hard", "-o", str(output))
     assert result["texts"] == result["held_out"] == 2
     for measure in ("alpha", "fallbacks", "rollbacks"):
         parts = result[measure]

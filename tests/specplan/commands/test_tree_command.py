@@ -52,7 +52,8 @@ def test_json_holds_the_best_tree_the_best_chain_and_the_best_of_each_size() -> 
 def test_the_rival_chain_is_what_plan_finds(cost: str, tmp_path: Path) -> None:
     _configs(tmp_path)
     stated = cost.format(tmp_path)
-    chain = run_json(f"--acceptance-by-rank 0.7,0.12 {stated}", "tree")["rows"][0]["chain"]
+    asked = f"--acceptance-by-rank 0.7,0.12 {stated} --max-nodes 16"
+    chain = run_json(asked, "tree")["rows"][0]["chain"]
     plan = run_json(f"--alpha 0.7 {stated} --max-gamma 12")
     assert chain["depth"] == chain["nodes"] == plan["optimal_gamma"]
     for key in ("improvement_factor", "expected_tokens"):
@@ -62,7 +63,7 @@ def test_the_rival_chain_is_what_plan_finds(cost: str, tmp_path: Path) -> None:
 def test_dear_verification_makes_trees_small() -> None:
     times = "--target-ms 10 --draft-ms 1"
     small, large, dear = (
-        run_json(f"{RANKS} {cost}", "tree")["rows"][0]["best"]["nodes"]
+        run_json(f"{RANKS} {cost} --max-nodes 16", "tree")["rows"][0]["best"]["nodes"]
         for cost in (
             f"{times} --verify-ms 2=11 --verify-ms 8=40",
             "--c 0.1",
@@ -116,8 +117,10 @@ def test_sglang_gets_depth_width_and_what_is_verified_and_specplan_the_tree_itse
     )
     # Where a draft that does not branch is faster, it is that one: its passes read one token each.
     deep = "--acceptance-by-rank 0.8,0.01 --target-ms 10 --draft-ms 0.5 --draft-pass-ms 0.5,1,2,4"
-    assert run_json(deep, "tree")["rows"][0]["gain_percent"] < -1
-    chain = len(run_json(deep, "tree")["rows"][0]["chain"]["parents"])
+    deep += " --max-nodes 16"
+    [row] = run_json(deep, "tree")["rows"]
+    assert row["gain_percent"] < -1
+    chain = len(row["chain"]["parents"])
     assert run(f"{deep} --export specplan", "tree").stdout == (
         f"--draft MODEL --gamma {chain} --draft-temperature 0\n"
     )

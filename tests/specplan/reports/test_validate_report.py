@@ -73,6 +73,8 @@ def test_a_row_shows_prediction_and_measurement_within_80_columns() -> None:
     assert row.split() == [
         "K=4", "2.00", "1.52", "1.60", "[1.55,", "1.65]", "-5.0", "%", "62.50", "16.0", "<-",
     ]  # fmt: skip
+    argmax = text(replace(ROW, temperature=1.0)).splitlines()[0]
+    assert argmax.startswith("draft small, temperature 1, draft 0: alpha ")
     long = replace(
         ROW, policy="confidence:0.5", gamma=None, identical_to_target=False, tie_gap=0.031
     )
