@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from collections.abc import Mapping
@@ -14,7 +13,6 @@ from typing import Any
 import msgspec
 
 from estimator.shapes.counted import Counted, Part, count, without_storage
-from reference.atomic import whole_file
 
 FILE = Path(__file__).with_name("known.json")
 # What a configuration may say without changing a size, in the families of known models.
@@ -92,9 +90,13 @@ def count_once(
     known = known_count(plain) if part == "whole" and not kept else None
     if known is not None:
         return known
+    from hashlib import sha256
+
+    from reference.atomic import whole_file
+
     asked = json.dumps([plain, kept, part], default=dict, sort_keys=True)
     key = "\n".join((asked, _transformers(), _code()))
-    name = f"{hashlib.sha256(key.encode()).hexdigest()}.json"
+    name = f"{sha256(key.encode()).hexdigest()}.json"
     try:
         found = msgspec.json.decode((folder() / name).read_bytes(), type=_Kept)
         if found.key == key:
@@ -131,5 +133,7 @@ def _transformers() -> str:
 
 def _code() -> str:
     """Returns a hash of the code that counts: all files beside this one."""
+    from hashlib import sha256
+
     files = sorted(Path(__file__).parent.glob("*.py"))
-    return hashlib.sha256(b"\n".join(each.read_bytes() for each in files)).hexdigest()
+    return sha256(b"\n".join(each.read_bytes() for each in files)).hexdigest()

@@ -81,5 +81,7 @@ class ParametricCost(Cost):
 
     def _by_gamma(self, gamma: ArrayLike, seconds: Callable[[int], float]) -> NDArray[np.float64]:
         lengths = integers("gamma", gamma)
-        of = {length: seconds(length) for length in np.unique(lengths).tolist()}
-        return np.asarray(np.vectorize(of.__getitem__, otypes=[np.float64])(lengths))[()]
+        asked = lengths.ravel().tolist()
+        of = {length: seconds(length) for length in set(asked)}
+        found = np.array([of[length] for length in asked], dtype=np.float64)
+        return np.asarray(found.reshape(lengths.shape))[()]

@@ -110,11 +110,11 @@ def forward_seconds(
         arithmetic = _attention_flops(cache, n, length, sequences) / peak / given.tp
         traffic = _cache_bytes(cache, n, length, sequences) / hardware.bandwidth
         seconds = seconds + np.maximum(arithmetic, traffic * cache_share(cache, given.tp))
-    fixed = shape.layers * (
-        given.layer_overhead_seconds
-        + 2 * all_reduce_seconds(hardware, values=tokens * shape.hidden, gpus=given.tp)
-    )
-    return np.asarray(seconds / given.efficiency + fixed)[()]
+    seconds = seconds / given.efficiency + shape.layers * given.layer_overhead_seconds
+    if given.tp > 1:
+        agreeing = all_reduce_seconds(hardware, values=tokens * shape.hidden, gpus=given.tp)
+        seconds = seconds + shape.layers * 2 * agreeing
+    return np.asarray(seconds)[()]
 
 
 def memory_bytes(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cache
 
 from simulator.cost.hardware import Hardware
 from simulator.cost.machine import Drafting, LoadPoint, Machine
@@ -83,17 +84,24 @@ def _only(shape: ModelShape, wanted: Callable[[Weights], bool]) -> ModelShape:
     return replace(shape, weights=tuple(filter(wanted, shape.weights)), caches=())
 
 
+@cache
+def _shared(tp: int) -> Conditions:
+    return Conditions(tp=tp)
+
+
 def _roof(
     shape: ModelShape, hardware: Hardware, load: LoadPoint, *, new_tokens: int, tp: int
 ) -> float:
     """Returns the seconds of a pass at both roofs, all-reduces left out."""
+    if not shape.weights and not shape.caches:
+        return 0.0
     seconds = forward_seconds(
         shape,
         hardware,
         new_tokens=new_tokens,
         context=load.context,
         batch=load.batch,
-        conditions=Conditions(tp=tp),
+        conditions=_shared(tp),
     )
     tokens = load.batch * new_tokens
     return float(seconds) - _agreement(shape, hardware, tokens=tokens, tp=tp)

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from simulator.choice.schedule import Range
 from simulator.traffic.demand import Requests
 from simulator.traffic.doubt import Doubt
-from simulator.traffic.events import serve
 from simulator.traffic.pair import Pair
 from simulator.traffic.policy import Policy
 from simulator.traffic.served import Promise, Served
@@ -50,6 +49,7 @@ class Row:
     state: of this rate alone.
     tokens_per_second: of all requests; where the rate is too high, of as many as are borne.
     token_seconds: the interval of the state's; None: it is certain.
+    unborne: draws under which the server does not bear the rate.
     """
 
     rate: float
@@ -57,6 +57,7 @@ class Row:
     state: Steady
     tokens_per_second: float
     token_seconds: Interval | None = None
+    unborne: int = 0
 
     @property
     def stable(self) -> bool:
@@ -83,10 +84,11 @@ class Traffic:
     rows: two for each rate, with and without.
     most, most_without: requests a second that the server bears at most.
     break_even: the rate above which speculation loses; 0: always, None: never.
-    most_interval, most_without_interval, break_even_interval: None where certain, or none.
     kept: most requests a second that keep the promise, with and without; None: none is made.
     schedule: γ by batch under which each step serves most.
     simulated: of each rate that is borne with and without, by policy.
+    draws: of what is not known, from which intervals are; 0: all is certain.
+    most_interval, most_without_interval, break_even_interval: None where certain.
     """
 
     rows: tuple[Row, ...]
@@ -96,6 +98,7 @@ class Traffic:
     kept: tuple[float, float] | None
     schedule: tuple[Range, ...]
     simulated: tuple[Simulated, ...] = ()
+    draws: int = 0
     most_interval: Interval | None = None
     most_without_interval: Interval | None = None
     break_even_interval: Interval | None = None
@@ -147,17 +150,18 @@ def _doubted(request: TrafficRequest, certain: Traffic, at_crossing: int) -> Tra
     rates = sorted({row.rate for row in certain.rows})
     times = {gamma: drawn.under(gamma, rates) for gamma in {row.gamma for row in certain.rows}}
     rows = [
-        replace(row, token_seconds=_interval(found.token_seconds[:, rates.index(row.rate)]))
+        replace(row, token_seconds=_interval(found), unborne=int(np.isinf(found).sum()))
         for row in certain.rows
-        for found in [times[row.gamma]]
+        for found in [times[row.gamma].token_seconds[:, rates.index(row.rate)]]
     ]
     crossing = replace(drawn, gammas=(at_crossing,)).break_even()
     return replace(
         certain,
         rows=tuple(rows),
+        draws=len(doubt.logits),
         most_interval=_interval(drawn.most),
         most_without_interval=_interval(drawn.most_without),
-        break_even_interval=None if certain.break_even is None else _interval(crossing),
+        break_even_interval=_interval(crossing),
     )
 
 
@@ -167,9 +171,11 @@ def _interval(values: NDArray[np.float64]) -> Interval:
 
 
 def _simulated(request: TrafficRequest, rate: float) -> list[Simulated]:
-    pair = request.pair
     if request.arrivals is None:
         return []
+    from simulator.traffic.events import serve
+
+    pair = request.pair
     requests = request.arrivals(rate)
     ways = {"none": (pair.alone, Policy.fixed(pair.alone, 0))}
     if rate < pair.most:

@@ -75,20 +75,23 @@ def doubt_of(
         lots = generator.standard_normal((DRAWS, COUNT + 2))
         factors = np.stack([_factors(price, columns - 1, lots) for price in doubtful], axis=1)
         batches = [price.batch for price in doubtful]
-        seconds = np.stack([by_batch(batches, each, slots) for each in factors])
+        seconds = by_batch(batches, factors, slots)
     return Doubt(seconds, logits)
 
 
 def _factors(price: Pricing, longest: int, lots: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns drawn over most probable times of steps by γ, shape (draws, longest + 1)."""
+    """Returns drawn over most probable times of steps by γ, shape (draws, longest + 1).
+
+    Their logarithms are normal together, as Posterior.seconds_per_token has them: with parameters
+    that few runs tell of, the times of drawn parameters would mostly be above the most probable.
+    """
     posterior, point = price.posterior, price.point
     assert posterior is not None
     assert point is not None
     machine, prior = posterior.machine, posterior.prior
     blocks = [machine.block_work(point, Drafting(gamma)) for gamma in range(1, longest + 1)]
-    works = Works.of([machine.plain_work(point), *blocks])
-    root = np.linalg.cholesky(posterior.covariance)
-    drawn = np.stack([works.log_seconds(posterior.logs + root @ lot) for lot in lots[:, :-2]])
-    shared = prior.level_error * lots[:, -2:-1] + np.zeros(longest + 1)
-    shared[:, 1:] += prior.ratio_error * lots[:, -1:]
-    return np.asarray(np.exp(drawn - works.log_seconds(posterior.logs) + shared))
+    slopes = Works.of([machine.plain_work(point), *blocks]).slopes(posterior.logs)
+    logs = lots[:, :-2] @ (slopes @ np.linalg.cholesky(posterior.covariance)).T
+    logs += prior.level_error * lots[:, -2:-1]
+    logs[:, 1:] += prior.ratio_error * lots[:, -1:]
+    return np.exp(logs)

@@ -108,13 +108,14 @@ def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> NDArray[
     Args:
       batches: ascending, at least 1; below the first times are the first's, beyond the last they go
         on as the last two do.
-      seconds: of these batches, shape (batches, columns).
+      seconds: of these batches, shape (..., batches, columns).
       slots: how many, at least 1.
     """
     given, places = np.asarray(seconds, dtype=np.float64), np.array(batches, dtype=np.float64)
     every = np.arange(1, slots + 1)
-    found = np.stack([np.interp(every, places, column) for column in given.T], axis=1)
+    shares = np.stack([np.interp(every, places, row) for row in np.eye(len(places))], axis=1)
+    found = shares @ given
     if len(places) > 1:
-        slope = np.maximum((given[-1] - given[-2]) / (places[-1] - places[-2]), 0.0)
-        found = found + np.maximum(every - places[-1], 0)[:, None] * slope
+        slope = np.diff(given[..., -2:, :], axis=-2) / (places[-1] - places[-2])
+        found = found + np.maximum(every - places[-1], 0)[:, None] * np.maximum(slope, 0.0)
     return np.asarray(found)

@@ -31,6 +31,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         **_ends("most_requests_per_second_without", found.most_without_interval),
         "break_even_rate": found.break_even,
         **_ends("break_even_rate", found.break_even_interval),
+        "draws": found.draws,
         "most_sequences": request.pair.drafting.most(demand),
         "schedule": [
             {"first_batch": each.first_batch, "last_batch": each.last_batch, "gamma": each.gamma}
@@ -46,7 +47,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
 
 def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] = ()) -> str:
     """Returns the answer as text: a table of rates, and what follows from it."""
-    lines = [table(found.rows, _COLUMNS), "", *_limits(found), _crossing(found)]
+    lines = [table(found.rows, _COLUMNS), "", *_unborne(found), *_limits(found), _crossing(found)]
     if found.kept is not None:
         kept, without = (f"{rate:.3g}" for rate in found.kept)
         lines.append(f"On average the promise is kept up to {kept} requests/s, {without} without.")
@@ -68,6 +69,7 @@ def _row_json(row: Row, output_tokens: float) -> dict[str, Any]:
         "tpot_ms": token,
         "tpot_ms_low": None if low is None else 1e3 * low,
         "tpot_ms_high": None if high is None else 1e3 * high,
+        "unborne_draws": row.unborne,
         "ttft_ms": first,
         "request_ms": first + (output_tokens - 1) * token,
         "tokens_per_second": row.tokens_per_second,
@@ -114,7 +116,7 @@ def _token_ms(row: Row) -> str:
     if not row.stable:
         return f"too many (bears {row.state.most:.3g})"
     ends = None if row.token_seconds is None else [1e3 * each for each in row.token_seconds]
-    interval = "" if ends is None else f" {bounds(ends[0], ends[1], '.1f')}"
+    interval = "" if ends is None else f" {_bounds(ends[0], ends[1], '.1f', 'too many')}"
     return f"{1e3 * row.state.token_seconds[0]:.2f}{interval}"
 
 
@@ -161,12 +163,31 @@ def _limits(found: Traffic) -> list[str]:
     ]
 
 
-def _crossing(found: Traffic) -> str:
-    if found.break_even is None:
-        return "Speculation shortens requests at every rate."
-    if found.break_even == 0:
-        return "Speculation lengthens requests at every rate: do not speculate."
-    low, high = found.break_even_interval or (None, None)
-    interval = "" if low is None else f" {bounds(low, high, '.3g')}"
-    return f"Above {found.break_even:.3g}{interval} requests/s speculation lengthens requests."
+def _unborne(found: Traffic) -> list[str]:
+    """Returns at which rates the interval's end is a server that does not bear them."""
+    return [
+        f"{'With' if row.gamma > 0 else 'Without'} speculation the server does not bear "
+        f"{row.rate:g} requests/s in {row.unborne} of the {found.draws} draws behind the intervals."
+        for row in found.rows
+        if row.stable and row.unborne > 0
+    ]
 
+
+def _crossing(found: Traffic) -> str:
+    crossing, (low, high) = found.break_even, found.break_even_interval or (np.inf, 0.0)
+    if crossing is None or crossing == 0:
+        short, edge = crossing is None, low if crossing is None else high
+        said = f"Speculation {'shortens' if short else 'lengthens'} requests at every rate"
+        if edge == (np.inf if short else 0):
+            return f"{said}." if short else f"{said}: do not speculate."
+        rates = f"{'above' if short else 'up to'} {edge:.3g} requests/s"
+        other = "lengthen" if short else "shorten"
+        where = "at any" if edge in (0, np.inf) else rates
+        return f"{said} by the most probable costs, but may {other} them {where}."
+    ends = "" if found.break_even_interval is None else f" {_bounds(low, high, '.3g', 'never')}"
+    return f"Above {crossing:.3g}{ends} requests/s speculation lengthens requests."
+
+
+def _bounds(low: float, high: float, form: str, infinite: str) -> str:
+    """Returns an interval, a word in place of an end that is infinite."""
+    return bounds(low, high, form).replace("inf", infinite)

@@ -1,0 +1,46 @@
+"""Draws of servers against the posterior that they are drawn from."""
+
+import numpy as np
+import pytest
+from servers import server
+
+from simulator.acceptance.iid import Iid
+from simulator.cost.machine import Drafting, LoadPoint, Unseen
+from simulator.cost.posterior import infer
+from simulator.cost.pricing import Pricing
+from simulator.cost.published_prior import vague_prior
+from simulator.cost.runs import Run
+from simulator.traffic.doubt import DRAWS, doubt_of
+
+POINT = LoadPoint(0, 1)
+
+
+def test_draws_are_as_far_apart_as_the_posterior_says() -> None:
+    runs = [Run(POINT, 0.01), Run(POINT, 0.006, Drafting(3), 2.5)]
+    posterior = infer(Unseen(), vague_prior([0.01]), runs)
+    kept = server(slots=1)
+    found = doubt_of([Pricing.of_doubt(posterior, POINT)], Iid(0.7), kept)
+    assert found is not None
+    draftings = [None, *map(Drafting, range(1, 5))]
+    forecast = posterior.seconds_per_token(POINT, draftings, [1.0] * 5)
+    own = np.diag(forecast.covariance) + posterior.prior.level_error**2
+    own[1:] += posterior.prior.ratio_error**2
+    logs = np.log(found.seconds[:, 0])
+    # The deviation of 50 normal draws is further off than 0.35 of it about once in 2500 times.
+    assert len(logs) == DRAWS
+    assert logs.std(axis=0, ddof=1) == pytest.approx(np.sqrt(own), rel=0.35)
+    assert (np.abs(logs.mean(axis=0)) < 4 * np.sqrt(own / DRAWS)).all()
+
+
+def test_a_draw_serves_with_and_without_speculation() -> None:
+    posterior = infer(Unseen(), vague_prior([0.01]), [Run(POINT, 0.01)])
+    kept = server(slots=1)
+    found = doubt_of([Pricing.of_doubt(posterior, POINT)], Iid(0.7), kept)
+    assert found is not None
+    alone = found.of(kept.without(kept.prompts))
+    assert np.array_equal(alone.seconds[..., 0], found.of(kept).seconds[..., 0])
+    assert alone.seconds.shape == (DRAWS, 1, 1)
+
+
+def test_what_is_certain_is_not_drawn() -> None:
+    assert doubt_of([], Iid(0.7), server()) is None
