@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ import numpy as np
 from simulator.cost.parameters import PARAMETERS
 from simulator.cost.posterior import Prior
 
+_FILE = Path(__file__).with_name("published_prior.json")
 DRAFTS = ("EAGLE", "EAGLE tree", "MTP", "block", "model", "n-gram")
 # By the kinds of simulator.cost.draft_shape.
 DRAFT_OF_KIND: Mapping[str, str] = {
@@ -121,8 +122,7 @@ def vague_prior(step_seconds: Sequence[float]) -> Prior:
 
 @cache
 def _published() -> dict[str, Any]:
-    text = resources.files("simulator.cost").joinpath("published_prior.json").read_text("utf-8")
-    fitted: dict[str, Any] = json.loads(text)
+    fitted: dict[str, Any] = json.loads(_FILE.read_text("utf-8"))
     if tuple(fitted["parameters"]) != PARAMETERS:
         raise ValueError("published_prior.json must be of this release's parameters")
     return fitted

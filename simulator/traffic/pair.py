@@ -16,6 +16,9 @@ from simulator.traffic.steady import Floats, Steady, most_rate, steady
 
 # Rates at which both are compared, as shares of the most requests that the one that bears less can.
 _SHARES = np.concatenate([np.geomspace(1e-3, 0.1, 16), np.linspace(0.12, 0.999, 80)])
+# Of these, some are compared first, and then those about the first that loses.
+_STRIDE = 8
+_COARSE = np.array([*range(0, len(_SHARES), _STRIDE), len(_SHARES) - 1])
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +77,11 @@ class Pair:
         """
         most, without = self.most, self.most_without
         rates = _SHARES * np.minimum(most, without)[..., None]
-        ways = self.under(self.gammas, rates).request_seconds(self.demand).min(axis=0)
-        losses = np.log(ways / self.without(rates).request_seconds(self.demand))
+        coarse = (self._losses(rates[..., _COARSE]) > 0).argmax(axis=-1)
+        start = _COARSE[np.maximum(coarse - 1, 0)]
+        near = np.minimum(start[..., None] + np.arange(_STRIDE + 1), len(_SHARES) - 1)
+        rates = np.take_along_axis(rates, near, -1)
+        losses = self._losses(rates)
         losing = losses > 0
         first = losing.argmax(axis=-1)[..., None]
         places = np.maximum(first - 1, 0)
@@ -86,6 +92,11 @@ class Pair:
             crossing = np.where(first == 0, 0.0, low + share * (high - low))[..., 0]
         never = np.where(most < without, most, np.inf)
         return np.where(losing.any(axis=-1), crossing, never)[()]
+
+    def _losses(self, rates: Floats) -> Floats:
+        """Returns the logarithm of how much longer requests take with speculation, by rate."""
+        ways = self.under(self.gammas, rates).request_seconds(self.demand).min(axis=0)
+        return np.asarray(np.log(ways / self.without(rates).request_seconds(self.demand)))
 
     def keeping(self, promise: Promise) -> tuple[float, float]:
         """Returns the most requests a second, with and without, whose means keep a promise.
