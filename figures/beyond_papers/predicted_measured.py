@@ -8,7 +8,7 @@ from pathlib import Path
 
 from estimator.validation.file import Validated
 from figures.drawing import style
-from figures.drawing.short_name import short_name
+from figures.drawing.style import short_name
 from figures.drawing.table import Rows
 from figures.files import save_image
 from figures.published import LeviathanTable4, published

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
@@ -201,3 +202,8 @@ def intervals(
     for x, low, high in ends:
         if low is not None and high is not None:
             axes.plot([x, x], [low, high], color=colour, linewidth=1)
+
+
+def short_name(draft: str) -> str:
+    """Returns a draft as drawings name it: files without their folders, ngram:m.arpa."""
+    return re.sub(r"[^:+]*[/\\](?=[^/\\])", "", draft)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from estimator.validation.file import Validated
 from figures.drawing import style
-from figures.drawing.short_name import short_name
+from figures.drawing.style import short_name
 from figures.drawing.table import Rows
 from figures.published import LeviathanTable3, published
 

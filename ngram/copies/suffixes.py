@@ -7,7 +7,7 @@ stand sorted in one array, and such a node is an index there, that of its last o
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,11 +77,8 @@ class _Drafts:
         """Replaces some by others of which more is expected."""
         better = np.flatnonzero(other.expected > self.expected[rows] + TIE)
         rows = rows[better]
-        self.expected[rows] = other.expected[better]
-        self.drafted[rows] = other.drafted[better]
-        self.stood[rows] = other.stood[better]
-        self.tail[rows] = other.tail[better]
-        self.rest[rows] = other.rest[better]
+        for each in fields(self):
+            getattr(self, each.name)[rows] = getattr(other, each.name)[better]
 
 
 def suffixes(

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from specplan.options.choice import Shown
 from specplan.options.costs.roofline import KIND as ROOFLINE
 from specplan.options.declared import option, takes
 from specplan.options.deployment import Deployed, deployment_of
 from specplan.options.kinds import require
+from specplan.options.planning import Shown
 from specplan.options.requests import Command, fill, is_stated
 from specplan.reports.output import print_json
 

@@ -9,11 +9,15 @@ import click
 from estimator.settings import MOST_GAMMA
 from specplan.options.declared import command_option
 from specplan.options.engine_options import engine_options
-from specplan.options.model_options import compile_option, model_options, verification_option
+from specplan.options.model_options import (
+    compile_option,
+    model_options,
+    timing_options,
+    verification_option,
+)
 from specplan.options.ranges import integers
 from specplan.options.requests import Command, run
 from specplan.options.shared import output_option
-from specplan.options.timing import timing_options
 
 
 @click.command(

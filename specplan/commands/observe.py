@@ -10,11 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from specplan.options.choice import Longest
-from specplan.options.cost import cost_kinds
 from specplan.options.costs.runs import price_of_runs
 from specplan.options.declared import takes
-from specplan.options.kinds import settings_of
+from specplan.options.kinds import cost_kinds, settings_of
 from specplan.options.observing import (
     Asked,
     Followed,
@@ -24,6 +22,7 @@ from specplan.options.observing import (
     asked,
     require_planned,
 )
+from specplan.options.planning import Longest
 from specplan.options.requests import Command
 from specplan.reports.observation import (
     observation_json,

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from engines.kind import Drafted
-from specplan.options.acceptance import acceptance_kinds
-from specplan.options.choice import Answer, Choice
-from specplan.options.cost import cost_kinds
 from specplan.options.declared import takes
-from specplan.options.kinds import settings_of
-from specplan.options.planning import asked
+from specplan.options.kinds import acceptance_kinds, cost_kinds, settings_of
+from specplan.options.planning import Answer, Choice, asked
 from specplan.options.requests import Command
 from specplan.reports.deployment import does_not_fit
 from specplan.reports.export import export_drafter, export_schedule

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import click
 
-from specplan.options.acceptance import acceptance_kinds
 from specplan.options.batching import Batching
-from specplan.options.cost import cost_kinds
 from specplan.options.declared import takes
-from specplan.options.kinds import settings_of
+from specplan.options.kinds import acceptance_kinds, cost_kinds, settings_of
 from specplan.options.requests import Command
 from specplan.options.serving import asked
 from specplan.options.traffic import Answer, Load, Simulation

@@ -5,9 +5,8 @@ from __future__ import annotations
 import click
 
 from specplan.options.branching import Trees, asked
-from specplan.options.cost import cost_kinds
 from specplan.options.declared import takes
-from specplan.options.kinds import settings_of
+from specplan.options.kinds import cost_kinds, settings_of
 from specplan.options.requests import Command
 from specplan.reports.output import folded, print_json, warn
 from specplan.reports.trees import Row, tree_export, tree_json, tree_text

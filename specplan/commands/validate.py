@@ -15,12 +15,12 @@ from specplan.options.model_options import (
     max_gamma_option,
     model_options,
     seed_option,
+    timing_options,
     verification_option,
 )
 from specplan.options.ranges import integers, numbers
 from specplan.options.requests import Command, run
 from specplan.options.shared import json_option, output_option
-from specplan.options.timing import timing_options
 from specplan.reports.output import writable
 
 

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING
 import click
 
 from engines.registry import names_of
-from specplan.options.choice import Shown
-from specplan.options.cost import Background, cost_kinds, prices
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
-from specplan.options.kinds import chosen
-from specplan.options.planning import read
+from specplan.options.kinds import Background, chosen, cost_kinds, prices
+from specplan.options.planning import Shown, read
 from specplan.options.ranges import numbers, shares
 from specplan.options.requests import fill
 from specplan.reports.trees import OURS
@@ -92,7 +90,7 @@ def asked(ctx: click.Context) -> Asked:
             "the profile must hold acceptance_by_rank, got none: its draft makes one choice "
             "alone, or it was measured before; measure anew"
         )
-    priced = prices(costing, costs, Background(profile, trees.max_nodes))
+    priced = prices(costing, costs, Background(profile, max_gamma=trees.max_nodes))
     if any(price.posterior is not None and price.load is None for price in priced):
         raise click.UsageError(
             "--run alone does not tell what verifying a tree costs: it needs --target-config, "

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from functools import cache
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from estimator.kinds import modules_in
 from specplan.options.requests import is_stated, option_name
+
+if TYPE_CHECKING:
+    from engines.kind import EngineKind
+    from estimator.profiles.profile import Profile
+    from estimator.traces.traces import DraftSampling, Verification
+    from simulator.acceptance.acceptance import Acceptance
+    from simulator.cost.pricing import Pricing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +40,87 @@ class Kind:
     def reads(self) -> frozenset[str]:
         """The fields of its settings."""
         return frozenset(each.name for each in fields(self.settings))
+
+
+@dataclass(frozen=True)
+class Background:
+    """What acceptances and costs are made from beside their own options.
+
+    profile: the file that is planned from; None: none is.
+    server: what is exported for, which drafts and judges in its own way; None: nothing is.
+    max_gamma: the largest γ to price.
+    """
+
+    profile: Profile | None
+    server: EngineKind | None = None
+    max_gamma: int = 0
+
+
+@dataclass(frozen=True)
+class Stated:
+    """Acceptances, and what belongs to them.
+
+    acceptances: one for each row of a table.
+    counted: whether alpha is inferred from counts, as if acceptances were i.i.d.
+    draft_sampling, verification: how drafts are made and judged; None: not known.
+    notes: what a reader must know of them.
+    not_worse: the smallest gamma that was not significantly worse than the best when they were
+      measured, at the costs of then; None: not known.
+    """
+
+    acceptances: tuple[Acceptance, ...]
+    counted: bool = False
+    draft_sampling: DraftSampling | None = None
+    verification: Verification | None = None
+    notes: tuple[str, ...] = ()
+    not_worse: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class AcceptanceKind(Kind):
+    """A way to state how often drafts stand.
+
+    make: from its settings to acceptances; what it refuses it raises as a ValueError, or as a
+      click.UsageError where options do not fit together.
+    """
+
+    make: Callable[[Any, Background], Stated]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CostKind(Kind):
+    """A way to state what blocks cost.
+
+    price: from its settings to one pricing or several, one for each row of a table; what it refuses
+      it raises as a ValueError, or as a click.UsageError where options do not fit together.
+    """
+
+    price: Callable[[Any, Background], tuple[Pricing, ...]]
+
+
+@cache
+def acceptance_kinds() -> tuple[AcceptanceKind, ...]:
+    """Returns all ways, in order."""
+    return kinds_of("specplan.options.acceptances")
+
+
+@cache
+def cost_kinds() -> tuple[CostKind, ...]:
+    """Returns all ways, in order."""
+    return kinds_of("specplan.options.costs")
+
+
+def prices(kind: CostKind, settings: Any, background: Background) -> tuple[Pricing, ...]:
+    """Returns what blocks cost as a user states it, c_hat from the profile where none is known.
+
+    Raises:
+      click.UsageError, OSError, ValueError: as the way does.
+    """
+    found = kind.price(settings, background)
+    if background.profile is None:
+        return found
+    c_hat = background.profile.c_hat
+    return tuple(each if each.c_hat is not None else replace(each, c_hat=c_hat) for each in found)
 
 
 def settings_of(kinds: Sequence[Kind]) -> list[type[Any]]:

@@ -8,8 +8,9 @@ import click
 
 from estimator.drafters.registry import drafter_forms
 from estimator.rules.kind import VERIFICATION, rule_kinds
-from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA
+from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA, PRECISION_PERCENT
 from specplan.options.declared import Decorator, command_option, together
+from specplan.options.ranges import duration
 
 OPTIONS: Mapping[str, Decorator] = {
     "target": command_option(
@@ -135,6 +136,22 @@ max_gamma_option = command_option(
 )
 seed_option = command_option(
     "--seed", type=click.IntRange(min=0), default=0, advanced=True, help="Of texts and order."
+)
+
+timing_options = together(
+    command_option(
+        "--repeats", type=click.IntRange(min=1), default=3, help="Timings of each run, at most."
+    ),
+    command_option(
+        "--precision", metavar="PERCENT", type=float, default=PRECISION_PERCENT, callback=duration,
+        help="Time no more once the clock lets no speed-up be off by more, 95 % of the time.",
+    ),
+    command_option(
+        "--time-limit", metavar="SECONDS", type=float, callback=duration, advanced=True,
+        help="Begin no more runs after this, all drafts and temperatures together; two prompts, of "
+        "a profile and with BiLD all, run once in any case.  [default: 120 of the embedded target, "
+        "else none]",
+    ),
 )
 
 

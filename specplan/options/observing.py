@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from specplan.options.choice import Longest, Shown
-from specplan.options.cost import Background, cost_kinds, prices
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
-from specplan.options.kinds import any_stated, chosen
-from specplan.options.planning import read
+from specplan.options.kinds import Background, any_stated, chosen, cost_kinds, prices
+from specplan.options.planning import Longest, Shown, read
 from specplan.options.requests import fill, is_stated
 from specplan.reports.output import writable
 
@@ -113,7 +111,7 @@ def asked(ctx: click.Context) -> Asked:
         _require_fit(reading)
     if costing is None:
         return Asked(reading, longest.max_gamma, None)
-    background = Background(read(file.profile_path), longest.max_gamma)
+    background = Background(read(file.profile_path), max_gamma=longest.max_gamma)
     found = prices(costing, costs[0], background)
     if len(found) > 1:
         raise click.UsageError(f"observe takes one cost, got {len(found)}: state one c, one load")

@@ -1,4 +1,4 @@
-"""From the options of `specplan plan` to what is asked: acceptances, costs, and the choice."""
+"""What `specplan plan` is asked: acceptances, costs, the choice of γ, where the answer goes."""
 
 from __future__ import annotations
 
@@ -8,19 +8,71 @@ from typing import TYPE_CHECKING
 
 import click
 
-from engines.registry import engine_kinds
-from specplan.options import acceptance, cost
-from specplan.options.acceptance import Stated, acceptance_kinds
-from specplan.options.choice import Answer, Choice
-from specplan.options.cost import cost_kinds, prices
+from engines.registry import engine_kinds, names_of
 from specplan.options.costs.profile import Profiled
-from specplan.options.kinds import chosen
+from specplan.options.declared import option
+from specplan.options.kinds import Background, Stated, acceptance_kinds, chosen, cost_kinds, prices
 from specplan.options.requests import fill
+from specplan.reports.output import Printed, Written, writable
 from specplan.reports.plan import Basis
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from simulator.choice.grid import PlanRequest
+
+
+@dataclass(frozen=True)
+class Longest:
+    """How far to plan; see the option's help."""
+
+    max_gamma: int = option(
+        "--max-gamma", type=int, default=32, metavar="G", advanced=True,
+        help="The largest gamma to consider.",
+    )
+
+
+@dataclass(frozen=True)
+class Choice(Longest):
+    """What is chosen among and by; see each option's help."""
+
+    c_hat: float | None = option(
+        "--c-hat", type=float, advanced=True,
+        help="Operations of a draft step over those of a target step.  [default: c]",
+    )
+    gamma: int | None = option(
+        "--gamma", type=int, metavar="G", help="Evaluate this gamma.  [default: the best]"
+    )
+    near: float = option(
+        "--near", type=click.FloatRange(0, 100, max_open=True), default=1.0, metavar="PERCENT",
+        advanced=True,
+        help="Advise the smallest gamma that is no more than this slower than the best.",
+    )
+    reads_again: bool = option(
+        "--reads-again", is_flag=True, default=False,
+        help="The target has recurrent layers, and reads the accepted tokens again after a "
+        "rejection.",
+    )
+
+
+@dataclass(frozen=True)
+class Shown(Printed):
+    """The form of an answer; see the option's help."""
+
+    as_json: bool = option("--json", is_flag=True, default=False, help="Print one JSON object.")
+
+
+@dataclass(frozen=True)
+class Answer(Shown, Written):
+    """Where the answer goes and in which form; see each option's help."""
+
+    server: str | None = option(
+        "--export", type=click.Choice(names_of(lambda kind: kind.exports)),
+        help="Print only what sets the advised gamma (or --gamma) there.",
+    )
+    output: Path | None = option(
+        "-o", "--output", type=click.Path(path_type=Path), callback=writable,
+        help="Write the JSON object here, too.",
+    )
 
 
 @dataclass(frozen=True)
@@ -59,8 +111,9 @@ def asked(ctx: click.Context) -> Asked:
         raise click.UsageError("--reads-again cannot be given with --profile: its times hold it")
     profile = read(file.profile_path)
     server = None if answer.server is None else engine_kinds()[answer.server]
-    stated = accepting.make(accepted, acceptance.Background(profile, server))
-    priced = prices(costing, costs, cost.Background(profile, choice.max_gamma))
+    background = Background(profile, server, choice.max_gamma)
+    stated = accepting.make(accepted, background)
+    priced = prices(costing, costs, background)
     not_worse = stated.not_worse if costing.settings is Profiled else None
     scheduled = len(stated.acceptances) == 1 and all(price.load is not None for price in priced)
     if server is not None and len(stated.acceptances) * len(priced) > 1 and not scheduled:

@@ -9,13 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.options import acceptance, cost
-from specplan.options.acceptance import acceptance_kinds
 from specplan.options.batching import Batching, pair_of
-from specplan.options.cost import CostKind, cost_kinds, prices
 from specplan.options.costs import measured_loads, runs
 from specplan.options.costs.profile import Profiled
-from specplan.options.kinds import chosen
+from specplan.options.kinds import (
+    Background,
+    CostKind,
+    acceptance_kinds,
+    chosen,
+    cost_kinds,
+    prices,
+)
 from specplan.options.planning import read
 from specplan.options.requests import fill
 from specplan.options.traffic import Answer, Load, Simulation
@@ -71,11 +75,12 @@ def asked(ctx: click.Context) -> Asked:
         batching = replace(batching, alpha_spread=_spread(known))
     trace = None if load.trace is None else read_trace(load.trace)
     demand = _demand(load, trace)
-    stated = accepting.make(accepted, acceptance.Background(known, None))
+    background = Background(known, max_gamma=batching.max_gamma)
+    stated = accepting.make(accepted, background)
     if len(stated.acceptances) > 1:
         raise click.UsageError(f"traffic needs a single acceptance, got {len(stated.acceptances)}")
     accepted_here = stated.acceptances[0].at_context(round(demand.context))
-    priced = _priced(costing, costs, cost.Background(known, batching.max_gamma), demand, batching)
+    priced = _priced(costing, costs, background, demand, batching)
     pair = pair_of(priced, accepted_here, demand, batching)
     return Asked(
         TrafficRequest(
@@ -145,7 +150,7 @@ def _arrivals(
 def _priced(
     kind: CostKind,
     settings: Any,
-    background: cost.Background,
+    background: Background,
     demand: Demand,
     batching: Batching,
 ) -> tuple[Pricing, ...]:

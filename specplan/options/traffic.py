@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from specplan.options.choice import Shown
 from specplan.options.declared import option
+from specplan.options.planning import Shown
 from specplan.options.ranges import callback, numbers
 from specplan.reports.output import Written, writable
 

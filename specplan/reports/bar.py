@@ -19,14 +19,12 @@ LINE_SECONDS = 30.0
 class Bar:
     """An `estimator.progress.Progress` that a user sees."""
 
-    def __init__(self, what: str, unit: str, *, leave: bool = True) -> None:
-        """Begins with no steps to come; a bar that does not leave goes when done."""
+    def __init__(self, what: str, unit: str) -> None:
+        """Begins with no steps to come."""
         from tqdm import tqdm
 
         self._draws = sys.stderr.isatty()
-        self._bar: Any = tqdm(
-            total=0, desc=what, unit=unit, leave=leave, disable=not self._draws
-        )
+        self._bar: Any = tqdm(total=0, desc=what, unit=unit, disable=not self._draws)
         self._words, self._done = (what, unit), 0
         self._began = self._told = time.monotonic()
 

@@ -130,6 +130,8 @@ def _columns(rows: Sequence[Row]) -> list[Column[Row]]:
 
 
 def _advice(choice: TreeChoice) -> str:
+    from simulator.schemes.trees import nodes_of
+
     best, chain = choice.best, choice.chain
     if not choice.fastest.parents:
         return "do not speculate: neither a tree nor a chain pays."
@@ -138,20 +140,13 @@ def _advice(choice: TreeChoice) -> str:
             f"a tree gains less than {100 * _WORTH:.0f} % over the chain of {len(chain.parents)} "
             f"({chain.speedup:.2f})."
         )
-    levels = Counter(_depths(best.parents))
+    levels = Counter(node.depth for node in nodes_of(best.parents))
     width = " + ".join(str(levels[depth]) for depth in sorted(levels))
     beside = f"the chain of {len(chain.parents)}" if chain.parents else "no draft"
     return (
         f"a tree of {len(best.parents)} ({width} by level) gives {best.speedup:.2f}, "
         f"{100 * (best.speedup / chain.speedup - 1):.0f} % over {beside}."
     )
-
-
-def _depths(parents: Sequence[int]) -> list[int]:
-    depths: list[int] = []
-    for parent in parents:
-        depths.append(1 if parent < 0 else depths[parent] + 1)
-    return depths
 
 
 def tree_export(best: TreePlan, program: str) -> str:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import click
 
-from specplan.options.acceptance import AcceptanceKind, Background, Stated
 from specplan.options.declared import option
+from specplan.options.kinds import AcceptanceKind, Background, Stated
 from specplan.options.ranges import share
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specplan.options.acceptance import AcceptanceKind, Background, Stated
 from specplan.options.declared import option
+from specplan.options.kinds import AcceptanceKind, Background, Stated
 from specplan.options.ranges import shares
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from specplan.options.acceptance import AcceptanceKind, Background, Stated
 from specplan.options.acceptances.accepted_fraction import CountedAt
 from specplan.options.declared import option
+from specplan.options.kinds import AcceptanceKind, Background, Stated
 
 
 @dataclass(frozen=True)

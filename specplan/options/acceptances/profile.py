@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Literal
 
 import click
 
-from specplan.options.acceptance import AcceptanceKind, Background, Stated
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
+from specplan.options.kinds import AcceptanceKind, Background, Stated
 from specplan.reports.output import tell, warn
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import click
 
-from specplan.options.acceptance import AcceptanceKind, Background, Stated
+from specplan.options.kinds import AcceptanceKind, Background, Stated
 from specplan.options.runs import Runs
 
 

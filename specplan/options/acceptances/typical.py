@@ -11,8 +11,8 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem
 
-from specplan.options.acceptance import AcceptanceKind, Background, Stated
 from specplan.options.declared import option
+from specplan.options.kinds import AcceptanceKind, Background, Stated
 
 
 @dataclass(frozen=True, slots=True)

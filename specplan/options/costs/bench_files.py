@@ -8,9 +8,9 @@ from pathlib import Path
 import click
 
 from simulator.cost.pricing import Pricing
-from specplan.options.cost import Background, CostKind
 from specplan.options.costs.times import DraftTimes
 from specplan.options.declared import option
+from specplan.options.kinds import Background, CostKind
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ import click
 
 from engines.registry import engine_kinds
 from simulator.cost.pricing import Pricing
-from specplan.options.cost import Background, CostKind
 from specplan.options.costs import roofline
 from specplan.options.declared import option
 from specplan.options.deployment import INSTEAD, NEEDS, deployment_of
+from specplan.options.kinds import Background, CostKind
 from specplan.options.runs import Runs
 
 if TYPE_CHECKING:

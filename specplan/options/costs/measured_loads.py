@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simulator.cost.pricing import Load, Pricing
-from specplan.options.cost import Background, CostKind
 from specplan.options.costs.profile import Profiled
 from specplan.options.deployment import Loads
+from specplan.options.kinds import Background, CostKind
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from simulator.cost.pricing import Pricing
-from specplan.options.cost import Background, CostKind
 from specplan.options.declared import option
+from specplan.options.kinds import Background, CostKind
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simulator.cost.pricing import Pricing
-from specplan.options.cost import Background, CostKind
 from specplan.options.declared import option
+from specplan.options.kinds import Background, CostKind
 from specplan.options.ranges import numbers
 
 

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT, Load, Pricing
-from specplan.options.cost import Background, CostKind
 from specplan.options.deployment import (
     INSTEAD,
     NEEDS,
@@ -17,6 +16,7 @@ from specplan.options.deployment import (
     Loads,
     deployment_of,
 )
+from specplan.options.kinds import Background, CostKind
 
 if TYPE_CHECKING:
     from simulator.cost.roofline_cost import Deployment

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import Pricing
-from specplan.options.cost import Background, CostKind
+from specplan.options.kinds import Background, CostKind
 from specplan.options.runs import Runs
 
 if TYPE_CHECKING:

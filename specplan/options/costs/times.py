@@ -10,8 +10,8 @@ from itertools import pairwise
 import click
 
 from simulator.cost.pricing import Pricing
-from specplan.options.cost import Background, CostKind
 from specplan.options.declared import option
+from specplan.options.kinds import Background, CostKind
 from specplan.options.ranges import callback, duration
 
 

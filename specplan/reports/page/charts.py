@@ -8,7 +8,7 @@ from typing import Literal
 
 from estimator.profiles.best import added_by_position
 from estimator.validation.file import Validated
-from figures.drawing.short_name import short_name
+from figures.drawing.style import short_name
 from specplan.reports.page.drafts import Draft
 from specplan.reports.page.inputs import TrafficFile
 
@@ -66,18 +66,25 @@ def charts(
     return [chart for chart in made if chart.series]
 
 
+def _beside_iid(
+    draft: Draft, colour: int, points: Sequence[Point], iid: Sequence[float]
+) -> list[Series]:
+    """Returns a draft's points and, dashed, what independent acceptances would give there."""
+    dashed = (Point(point.x, value) for point, value in zip(points, iid, strict=True))
+    return [
+        Series(draft.name, colour, "line", tuple(points)),
+        Series(f"{draft.name}, independent", colour, "dashed", tuple(dashed)),
+    ]
+
+
 def _speed_up(drafts: Sequence[Draft]) -> Chart:
     series = []
     for colour, draft in enumerate(drafts):
         factors = draft.profile.improvement_factor
         if not factors:
             continue
-        replay = tuple(Point(g, each.replay, each.low, each.high) for g, each in factors.items())
-        iid = tuple(Point(g, each.iid) for g, each in factors.items())
-        series += [
-            Series(draft.name, colour, "line", replay),
-            Series(f"{draft.name}, independent", colour, "dashed", iid),
-        ]
+        replay = [Point(g, each.replay, each.low, each.high) for g, each in factors.items()]
+        series += _beside_iid(draft, colour, replay, [each.iid for each in factors.values()])
     return Chart(
         "speed-up",
         "Speed-up by γ",
@@ -93,11 +100,8 @@ def _acceptance(drafts: Sequence[Draft]) -> Chart:
     series = []
     for colour, draft in enumerate(drafts):
         added, powers = added_by_position(draft.profile)
-        for name, mark, values in (
-            (draft.name, "line", added), (f"{draft.name}, independent", "dashed", powers)
-        ):
-            points = tuple(Point(k, value) for k, value in enumerate(values, start=1))
-            series.append(Series(name, colour, "line" if mark == "line" else "dashed", points))
+        points = [Point(k, value) for k, value in enumerate(added, start=1)]
+        series += _beside_iid(draft, colour, points, powers)
     return Chart(
         "acceptance",
         "Acceptance by position",

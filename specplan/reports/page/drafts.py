@@ -15,19 +15,10 @@ from specplan.reports.profile import clock_lines
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Named):
     """One line of the ranking: a profile, and what it says of its best γ; None without costs."""
 
-    named: Named
     best: Best | None
-
-    @property
-    def name(self) -> str:
-        return self.named.name
-
-    @property
-    def profile(self) -> Profile:
-        return self.named.profile
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +37,7 @@ class Answer:
 
 def ranked(profiles: Sequence[Named]) -> list[Draft]:
     """Returns the drafts by their gain, the largest first; those without costs last."""
-    drafts = [Draft(named, best_of(named.profile)) for named in profiles]
+    drafts = [Draft(each.name, each.file, each.profile, best_of(each.profile)) for each in profiles]
     return sorted(drafts, key=_gain, reverse=True)
 
 

@@ -11,7 +11,7 @@ import msgspec
 from estimator.comparison.files import read_measured
 from estimator.profiles.profile import Profile
 from estimator.validation.file import Validated
-from figures.drawing.short_name import short_name
+from figures.drawing.style import short_name
 
 
 class Rate(msgspec.Struct, frozen=True):

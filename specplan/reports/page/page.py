@@ -9,7 +9,7 @@ from typing import Any
 
 from estimator.profiles.profile import Workload
 from estimator.validation.file import Validated
-from figures.drawing.short_name import short_name
+from figures.drawing.style import short_name
 from simulator.choice.optimum import TIE
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from specplan.reports.page.charts import charts
@@ -83,7 +83,7 @@ def page_json(inputs: Inputs) -> dict[str, Any]:
         "drafts": [
             {
                 "name": draft.name,
-                "file": draft.named.file,
+                "file": draft.file,
                 "alpha": asdict(draft.profile.alpha),
                 "c": None if draft.profile.c is None else asdict(draft.profile.c),
                 "gamma": None if draft.best is None else draft.best.gamma,

@@ -7,7 +7,7 @@ import pytest
 
 from estimator.validation.file import Validated, parse_validation
 from figures.beyond_papers import predicted_measured
-from figures.drawing.short_name import short_name
+from figures.drawing.style import short_name
 from figures.leviathan import table3 as leviathan_table3
 
 ROW: dict[str, Any] = {
