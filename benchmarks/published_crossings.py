@@ -8,8 +8,6 @@ prior without any row of the source, and with the row of the smallest batch as a
 lengths are given. The fits take three minutes on one core.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@ covariance from the deviations and the doubts (Dempster et al. 1977). A source w
 deployments counts less than as many sources: each deployment by one over the root of their number.
 """
 
-from __future__ import annotations
-
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -9,8 +9,6 @@ without any row of its source (the owner of the repository), then with one and w
 of its deployment as runs. The fits take three minutes on one core; no model is loaded.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections import Counter

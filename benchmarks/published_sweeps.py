@@ -1,7 +1,5 @@
 """What is lost by the advised γ in published sweeps, and how soon runs find the best one."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass

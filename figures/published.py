@@ -1,7 +1,5 @@
 """The papers' numbers: a CSV file for each table in figures/papers, as printed."""
 
-from __future__ import annotations
-
 import csv
 from dataclasses import dataclass
 from importlib.resources import files

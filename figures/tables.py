@@ -1,7 +1,5 @@
 """The tables that are drawn as tables: of each the numbers, ours and the paper's, and captions."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType

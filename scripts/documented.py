@@ -8,8 +8,6 @@ others. A block without `$ ` shows commands only, as does code within a sentence
 `specplan` and has an option. Blocks between fences that name a language are none of these.
 """
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

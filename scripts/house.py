@@ -6,8 +6,6 @@ Prints a line for each rule of CONTRIBUTING.md with what was found and what is a
 status is 1 where a rule is broken. Nothing of the project is imported: files are read as text.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import subprocess

@@ -5,8 +5,6 @@
 needs a chromium on the path, and writes docs/images/report.png.
 """
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from pathlib import Path

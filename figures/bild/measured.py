@@ -1,7 +1,5 @@
 """Our own BiLD sweeps: what `benchmarks/bild.py` gathered in figures/results/bild.json."""
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import cache

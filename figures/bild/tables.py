@@ -1,7 +1,5 @@
 """The tables of Kim et al. 2023 (BiLD): the paper's lines and ours, and their cells."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 

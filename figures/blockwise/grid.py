@@ -1,7 +1,5 @@
 """Tables by data set and column: the paper's rows, then ours with its interval."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

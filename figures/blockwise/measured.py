@@ -3,8 +3,6 @@
 `benchmarks/blockwise_drafts.py` and `benchmarks/lattice_rescoring.py` wrote the two files.
 """
 
-from __future__ import annotations
-
 from functools import cache
 from importlib.resources import files
 

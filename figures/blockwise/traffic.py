@@ -1,7 +1,5 @@
 """Memory traffic per token: Table 11 of Kim et al. 2024, and the same of the embedded target."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """What a figure under load draws: models on hardware, and the load."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from simulator.cost.pricing import DEFAULT_CONTEXT

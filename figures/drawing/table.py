@@ -1,7 +1,5 @@
 """The numbers behind a figure as rows and columns: what its CSV file holds."""
 
-from __future__ import annotations
-
 import csv
 import dataclasses
 import io

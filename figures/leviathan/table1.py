@@ -1,7 +1,5 @@
 """Leviathan et al. 2023, Table 1: operations and speed for six pairs of α and γ, c = ĉ = 0."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

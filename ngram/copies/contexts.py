@@ -1,7 +1,5 @@
 """Contexts: which places of recorded texts have the same last n tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 

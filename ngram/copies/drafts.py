@@ -1,7 +1,5 @@
 """What lookups and n-gram models would draft along recorded texts."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from ngram.copies.contexts import contexts

@@ -1,7 +1,5 @@
 """A page for each command: what click knows of it, and its part of docs/commands.md."""
 
-from __future__ import annotations
-
 import re
 from html import escape
 from inspect import cleandoc

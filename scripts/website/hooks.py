@@ -4,8 +4,6 @@ README is the home page; CONTRIBUTING and CHANGELOG are pages, too; each command
 own; all figures are drawn; the report on the profiles of docs/examples is a page that works.
 """
 
-from __future__ import annotations
-
 import re
 import tempfile
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """`specplan align`: teach a small model to say what the large one would."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """What `specplan align` does: it trains, and tells what that changed."""
 
-from __future__ import annotations
-
 from specplan.reports.alignment import aligned
 from specplan.reports.bar import Bar
 from specplan.reports.output import Printed, answer

@@ -1,7 +1,5 @@
 """`specplan compare`: two profiles or validations of the same prompts."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`specplan generate`: watch speculative decoding work."""
 
-from __future__ import annotations
-
 import click
 
 from estimator.settings import MOST_GAMMA

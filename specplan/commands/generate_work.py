@@ -1,7 +1,5 @@
 """What `specplan generate` does: a text block by block, or beams drafted ahead by beam search."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import click

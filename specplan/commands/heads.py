@@ -1,7 +1,5 @@
 """`specplan heads`: train blockwise heads for a model, and analyse what they draft."""
 
-from __future__ import annotations
-
 import click
 
 from specplan.options.declared import command_option

@@ -1,7 +1,5 @@
 """What `specplan heads` does: it trains heads, and analyses what they draft."""
 
-from __future__ import annotations
-
 from msgspec import to_builtins
 
 from estimator.head_training import TrainEagle3, train_eagle3

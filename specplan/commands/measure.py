@@ -1,7 +1,5 @@
 """`specplan measure`: alpha, c and the cost curves of real models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

@@ -1,7 +1,5 @@
 """`specplan measure` by its own decoder."""
 
-from __future__ import annotations
-
 from estimator.profiles.measure import measure
 from estimator.profiles.request import Measure
 from specplan.reports.bar import Bar, Kept

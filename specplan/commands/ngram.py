@@ -1,7 +1,5 @@
 """`specplan ngram`: train, inspect and score n-gram drafters."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 from pathlib import Path
 

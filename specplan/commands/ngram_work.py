@@ -1,7 +1,5 @@
 """What `specplan ngram train` and `specplan ngram score` do."""
 
-from __future__ import annotations
-
 from dataclasses import asdict
 
 from estimator.ngrams import ScoreNgram, TrainNgram, score_ngram, train_ngram

@@ -1,7 +1,5 @@
 """What `validate` and `measure` do with --engine: runs on an engine that others wrote."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from engines.trials.measurement import measure

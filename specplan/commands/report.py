@@ -1,7 +1,5 @@
 """`specplan report`: one page that tells what was measured."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

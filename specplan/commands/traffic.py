@@ -1,7 +1,5 @@
 """`specplan traffic`: what speculation does to a server that many requests arrive at."""
 
-from __future__ import annotations
-
 import click
 
 from specplan.options.batching import Batching

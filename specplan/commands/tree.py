@@ -1,7 +1,5 @@
 """`specplan tree`: the best tree to draft, and whether it beats the best chain."""
 
-from __future__ import annotations
-
 import click
 
 from specplan.options.branching import Trees, asked

@@ -1,7 +1,5 @@
 """`specplan validate`: predicted against measured speed-up on real models."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import click

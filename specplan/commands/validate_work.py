@@ -1,7 +1,5 @@
 """What `specplan validate` does by our own decoders: speed-ups, and BiLD's quality and latency."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
 from pathlib import Path
 

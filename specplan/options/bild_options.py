@@ -1,7 +1,5 @@
 """The options of `--decoder bild`, and nothing heavy."""
 
-from __future__ import annotations
-
 import click
 
 from specplan.options.declared import command_option, together

@@ -1,7 +1,5 @@
 """How options are declared: one by one, or as the fields of the record that reads them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection
 from dataclasses import Field, field, fields
 from typing import Any

@@ -1,7 +1,5 @@
 """The options of runs on decoding engines that others wrote, and nothing heavy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import click

@@ -1,7 +1,5 @@
 """What --help shows: in a line each, what most people need; with --help-all, everything."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The options that measure, validate and generate share, and nothing heavy."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 
 import click

@@ -1,7 +1,5 @@
 """Numbers as a user types them: `0.8`, `49.7%`, `171/297`, `0.7,0.8`, `0.1:0.9:0.1`."""
 
-from __future__ import annotations
-
 import math
 import re
 from collections.abc import Callable

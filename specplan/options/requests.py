@@ -5,8 +5,6 @@ engine. Each way is one function that takes records: what is asked, and how the 
 The records name all that this way reads, by the names of the command's options.
 """
 
-from __future__ import annotations
-
 import importlib
 from collections import Counter
 from collections.abc import Mapping, Sequence

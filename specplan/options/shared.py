@@ -1,7 +1,5 @@
 """Options that several commands share: the form and the file of an answer, the text to read."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

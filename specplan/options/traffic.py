@@ -1,7 +1,5 @@
 """What arrives at a server and what it is promised: options of `specplan traffic`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What aligning a draft with its target changed."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from specplan.reports.table import Column, ranged, table

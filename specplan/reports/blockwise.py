@@ -1,7 +1,5 @@
 """The analyses of blockwise drafts as tables for people."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

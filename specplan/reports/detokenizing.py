@@ -1,7 +1,5 @@
 """Text of a few tokens in the midst of others: spaces and characters may hang on neighbours."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 Decode = Callable[[Sequence[int]], str]

@@ -1,7 +1,5 @@
 """What a user is told of an error, and the exit status that it deserves."""
 
-from __future__ import annotations
-
 import errno
 import re
 

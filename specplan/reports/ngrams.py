@@ -1,7 +1,5 @@
 """How many n-grams a model has, as a table."""
 
-from __future__ import annotations
-
 from specplan.reports.table import Column, table
 
 

@@ -1,7 +1,5 @@
 """What a command writes: one JSON object, a warning, a file."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

@@ -1,7 +1,5 @@
 """Tables for a terminal: a row is a record, a column says what to show of it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar

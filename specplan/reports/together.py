@@ -1,7 +1,5 @@
 """Several processes that run one command: they refuse their input together, in one line."""
 
-from __future__ import annotations
-
 import io
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stderr

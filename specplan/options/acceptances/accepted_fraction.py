@@ -1,7 +1,5 @@
 """Accepted over drafted tokens at one gamma, as servers print it."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import click

@@ -1,7 +1,5 @@
 """The acceptance rate alpha itself, the same at every position."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from specplan.options.declared import option

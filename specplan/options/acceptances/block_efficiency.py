@@ -1,7 +1,5 @@
 """Tokens per target call at one gamma."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from specplan.options.acceptances.accepted_fraction import CountedAt

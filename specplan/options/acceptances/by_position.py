@@ -1,7 +1,5 @@
 """Rates by position, as servers print them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import click

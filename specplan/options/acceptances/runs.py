@@ -1,7 +1,5 @@
 """Accepted lengths of runs: all that were measured, together."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Accepted lengths that others published, to begin with where nothing was measured yet."""
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Times of the target, and of the draft, from files that benches of engines write."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

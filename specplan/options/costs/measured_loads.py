@@ -1,7 +1,5 @@
 """The costs by batch size that a profile holds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from simulator.cost.pricing import Load, Pricing

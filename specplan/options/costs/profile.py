@@ -1,7 +1,5 @@
 """The costs that a profile holds, of one sequence at a time."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

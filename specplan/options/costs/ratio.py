@@ -1,7 +1,5 @@
 """The ratio c of Theorem 8 (Leviathan et al. 2023): verification is free."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from simulator.cost.pricing import Pricing

@@ -1,7 +1,5 @@
 """Times of both models' steps, and of target passes over several tokens."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

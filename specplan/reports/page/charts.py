@@ -1,7 +1,5 @@
 """The page's charts as data: series of points, which its script draws and its tables list."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal

@@ -1,7 +1,5 @@
 """A page's ranking of drafts, and the answer that it makes."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """The files of a page: profiles, validations, answers of `traffic`, told apart by content."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The page: one HTML file with its style, its script and its numbers inside."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
