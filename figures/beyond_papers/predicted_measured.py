@@ -42,10 +42,8 @@ class PredictedMeasured(Rows[Point]):
 
 
 def compute(results: Validated | None = None) -> PredictedMeasured:
-    """Returns the validated settings that have a prediction, or without results the published ones.
-
-    Raises:
-      ValueError: if no row of the results has a prediction.
+    """Returns the validated settings that have a prediction, at least one; without results the
+    published ones.
     """
     if results is None:
         printed = tuple(
@@ -71,12 +69,7 @@ def compute(results: Validated | None = None) -> PredictedMeasured:
 
 
 def save(results: Validated, path: Path) -> None:
-    """Draws a validation into one image file.
-
-    Raises:
-      ValueError: if no row has a prediction, or the file is no PNG or SVG.
-      OSError: if the file cannot be written.
-    """
+    """Draws a validation with predictions into one image file, as save_image."""
     save_image(draw(compute(results)), path)
 
 

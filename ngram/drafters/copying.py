@@ -93,11 +93,7 @@ class PromptLookupDrafter(CopyingDrafter):
     """Copies what followed the most recent match of the text's last N..1 tokens."""
 
     def __init__(self, *, device: torch.device, longest: int = LONGEST) -> None:
-        """Makes the drafter; longest: N, longer matches going first.
-
-        Raises:
-          ValueError: if longest is not in [1, MOST].
-        """
+        """Makes the drafter; longest: N, in [1, MOST], longer matches going first."""
         if not 1 <= longest <= MOST:
             raise ValueError(f"a lookup must match 1 to {MOST} tokens, got {longest}")
         name = "lookup" if longest == LONGEST else f"lookup:{longest}"

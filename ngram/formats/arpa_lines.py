@@ -41,10 +41,8 @@ class LineError(ValueError):
 
 
 def parse_lines(piece: bytes, *, order: int, highest: bool) -> Lines:
-    """Returns what whole n-gram lines of an order say; the highest one has no back-off weights.
-
-    Raises:
-      LineError: at the first line that is wrong.
+    """Returns what whole n-gram lines of an order say, or raises a LineError at the first wrong
+    one.
     """
     lines = _parse_together(piece, order)
     if lines is None or _wrong(lines, order=order, highest=highest).any():

@@ -28,11 +28,7 @@ def read_arpa(path: Path) -> Iterator[Grams]:
 
 
 def read_counts(path: Path) -> list[int]:
-    """Returns how many n-grams of each order an ARPA file says it has.
-
-    Raises:
-      ValueError: if its header is wrong.
-    """
+    """Returns how many n-grams of each order the header of an ARPA file says it has."""
     with path.open("rb") as file:
         return _Reader(file, path).counts()
 
@@ -50,11 +46,7 @@ class _Reader:
         return ValueError(f"{self.path}:{self.line if line is None else line}: {reason}")
 
     def read_line(self, wanted: str) -> bytes:
-        """Returns the next line, without the white space at its ends.
-
-        Raises:
-          ValueError: if the file ends where something was wanted.
-        """
+        """Returns the next line, which must be there, without the white space at its ends."""
         line = self.file.readline()
         self.line += 1
         if not line:

@@ -41,11 +41,7 @@ class Description:
 
 
 def content_hash(path: Path) -> str:
-    """Returns the SHA-256 of a file's content, in hexadecimal digits.
-
-    Raises:
-      OSError: if it cannot be read.
-    """
+    """Returns the SHA-256 of a file's content, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -72,11 +68,7 @@ def write_description(path: Path, description: Description) -> None:
 
 
 def read_description(path: Path) -> Description | None:
-    """Returns the description beside an ARPA file; None where there is none.
-
-    Raises:
-      ValueError: if there is a file that is no such description.
-    """
+    """Returns the description beside an ARPA file; None: none; a ValueError: another file."""
     place = description_path(path)
     if not place.exists():
         return None

@@ -22,11 +22,7 @@ def embedded_model() -> BackoffModel:
 
 
 def require_embedded_tokenizer(tokenizer: Any, *, name: str) -> None:
-    """Refuses a target, of that name, whose ids are not the embedded tokenizer's.
-
-    Raises:
-      ValueError: if it is another tokenizer.
-    """
+    """Refuses (ValueError) a target, of that name, whose ids are not the embedded tokenizer's."""
     note = json.loads((FOLDER / "training.json").read_text(encoding="utf-8"))
     if note["fingerprint"] != fingerprint(tokenizer):
         raise ValueError(

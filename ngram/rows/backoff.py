@@ -202,11 +202,7 @@ def pack(model: BackoffModel) -> dict[str, NDArray[Any]]:
 
 
 def unpack(arrays: Mapping[str, NDArray[Any]]) -> BackoffModel:
-    """Returns the model of such arrays.
-
-    Raises:
-      KeyError: if one is missing.
-    """
+    """Returns the model of such arrays."""
     orders = sum(name.startswith("words_") for name in arrays)
     levels = (
         Level(*(arrays[f"{name}_{order}"] for name in _ARRAYS)) for order in range(1, orders + 1)

@@ -65,8 +65,7 @@ class Estimate:
 def prune_thresholds(prune: Sequence[int], order: int) -> tuple[int, ...]:
     """Returns the threshold of each order: the last one given holds for the orders above.
 
-    Raises:
-      ValueError: if there are more than orders, one is negative, or they decrease.
+    Raises a ValueError if there are more than orders, one is negative, or they decrease.
     """
     if len(prune) > order:
         raise ValueError(f"prune must have at most {order} counts, one an order, got {len(prune)}")

@@ -13,10 +13,8 @@ _PART = re.compile(r"(?m)^## specplan (\w+)\n")
 
 
 def command_pages(document: str) -> dict[str, str]:
-    """Returns the text of each page by its name: "index", and the commands in their order.
-
-    Raises:
-      ValueError: if a command has no part in the document, docs/commands.md.
+    """Returns each page's text by its name: "index", and the commands, each with its part of
+    docs/commands.md.
     """
     shared, *named = _PART.split(document)
     parts = dict(zip(named[::2], named[1::2], strict=True))

@@ -102,12 +102,9 @@ class Loads:
 
 
 def deployment_of(options: Deployed) -> Deployment:
-    """Returns both models on their machine; warns where their vocabularies differ.
+    """Returns both models on their machine, by all that NEEDS has, or INSTEAD.
 
-    Options must state all that NEEDS has, or INSTEAD.
-
-    Raises:
-      OSError, ValueError: if a config.json cannot be used, or an argument is out of range.
+    Warns where their vocabularies differ; a ValueError or OSError refuses a config or a number.
     """
     from estimator.shapes.drafts import read_pair
     from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS

@@ -94,12 +94,7 @@ class Asked:
 
 
 def asked(ctx: click.Context) -> Asked:
-    """Returns what the options of a command ask.
-
-    Raises:
-      click.UsageError: if options are missing, or do not fit together.
-      OSError, ValueError: if a file cannot be used, or a number is out of range.
-    """
+    """Returns what the options ask; a UsageError, ValueError or OSError says why they cannot."""
     from simulator.choice.grid import PlanRequest
 
     accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
@@ -151,11 +146,7 @@ def _not_worse_note(gamma: int | None) -> tuple[str, ...]:
 
 
 def read(path: Path | None) -> Profile | None:
-    """Returns the profile of a file; None without one.
-
-    Raises:
-      OSError, ValueError: if it cannot be read, or is none.
-    """
+    """Returns the profile of a file; None without one."""
     if path is None:
         return None
     from estimator.profiles.profile_file import read_profile

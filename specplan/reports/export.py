@@ -60,9 +60,6 @@ def export_drafter(
 ) -> str:
     """Returns what makes an engine draft by a drafter as `--draft` names it; None: `draft` alone is
     known.
-
-    Raises:
-      ValueError: if the engine has no such drafter.
     """
     if drafter is not None:
         from estimator.drafters.registry import parse_drafter
@@ -79,11 +76,7 @@ def export_drafter(
 
 
 def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> str:
-    """Returns what makes an engine draft by a schedule, ready to paste.
-
-    Raises:
-      ValueError: if the engine takes no schedule, or none for such a draft.
-    """
+    """Returns what makes an engine draft by a schedule, ready to paste; a ValueError: it cannot."""
     exports = exports_of(server)
     schedule = _offered(server, "several batch sizes", lambda exports: exports.schedule)
     if all(each.gamma == 0 for each in ranges):
