@@ -2,12 +2,11 @@
 
 import click
 
-from specplan.options.batching import Batching
 from specplan.options.declared import takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds, settings_of
 from specplan.options.requests import Command
 from specplan.options.serving import asked
-from specplan.options.traffic import Answer, Load, Simulation
+from specplan.options.traffic import Answer, Batching, Load, Simulation
 from specplan.reports.output import answer as give
 from specplan.reports.traffic import traffic_json, traffic_text
 

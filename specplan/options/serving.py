@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from specplan.options.batching import Batching, pair_of
 from specplan.options.costs import measured_loads, runs
 from specplan.options.costs.profile import Profiled
 from specplan.options.kinds import (
@@ -22,7 +21,7 @@ from specplan.options.kinds import (
 )
 from specplan.options.planning import read
 from specplan.options.requests import fill
-from specplan.options.traffic import Answer, Load, Simulation
+from specplan.options.traffic import Answer, Batching, Load, Simulation, pair_of
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
