@@ -34,6 +34,7 @@ COST = CostModel(
 )
 
 
+@functools.cache
 def embedded_pair(sampling: Sampling) -> tuple[CachedModel, ModelDrafter]:
     target, draft = (
         load_model(str(weights_folder(name)), device=CPU) for name in ("target", "draft")
@@ -99,11 +100,12 @@ def price(blocks: Sequence[Block]) -> float:
 def test_adaptive_gamma_reaches_97_percent_of_the_best_fixed_gamma(temperature: float) -> None:
     """Counted calls and drafts, priced; at temperature 1 over 10 replays of each text."""
     texts = acceptances(Sampling(temperature))
+    replays = 1 if temperature == 0 else 10
 
     def total(policy: Policy) -> float:
         generator = np.random.default_rng(0)
         return sum(
-            price(replayed(policy, text, generator)) for _ in range(10) for text in texts
+            price(replayed(policy, text, generator)) for _ in range(replays) for text in texts
         )
 
     best = min(total(Fixed(gamma)) for gamma in range(1, 9))

@@ -33,7 +33,7 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
     prompts = PROMPTS[1:3]
     sampling = Sampling(0.0)
     target, drafter = tiny_pair(sampling)
-    subject = Subject(target, drafter, sampling, Stopping(30))
+    subject = Subject(target, drafter, sampling, Stopping(14))
     begun: list[tuple[str, int, tuple[int, ...]]] = []
 
     def seen(name: str, decoder: Decoder) -> Decoder:
@@ -60,7 +60,7 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
     assert [row[0][2] for row in rows] == [tuple(prompt) for prompt in prompts] * 2
     for row in rows:
         assert sorted(name for name, _, _ in row) == sorted(arms)
-        assert {(tokens, prompt) for _, tokens, prompt in row} == {(30, row[0][2])}
+        assert {(tokens, prompt) for _, tokens, prompt in row} == {(14, row[0][2])}
     assert len({tuple(name for name, _, _ in row) for row in rows}) > 1
     assert len(ended) == 2 * len(prompts) * (2 + len(arms))
     texts = {text.tokens for row in runs.values() for text in row[0]}

@@ -1,8 +1,9 @@
 """Every causal language model of transformers is priced as it is, or refused by name.
 
 Tiny configurations, and of some types the first layers of transformers' default ones, which are
-counted on the meta device alone. What is counted without numbers is compared with the module itself: its weights,
-the cache that a pass of it fills, and the operations that torch counts during that pass.
+counted on the meta device alone. What is counted without numbers is compared with the module
+itself: its weights, the cache that a pass of it fills, and the operations that torch counts
+during that pass.
 """
 
 from contextlib import nullcontext

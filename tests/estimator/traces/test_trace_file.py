@@ -105,7 +105,8 @@ def test_a_journal_holds_what_was_whole_when_the_run_was_cut_off(tmp_path: Path)
         ends.append(journal_path(path).stat().st_size)
     whole = journal_path(path).read_bytes()
     start = whole.index(b"\n") + 1
-    for end in range(start, len(whole) + 1, 7):
+    about_ends = {stop + off for stop in ends for off in (-2, -1, 0, 1)}
+    for end in sorted({*range(start, len(whole) + 1, 31), *about_ends} - {len(whole) + 1}):
         journal_path(path).write_bytes(whole[:end])
         known = KeptTraces(path, "this").known
         assert len(known) == sum(stop <= end for stop in ends)

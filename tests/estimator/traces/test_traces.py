@@ -32,7 +32,7 @@ TOKENS = 24
 LOOKUP = PromptLookupDrafter(device=torch.device("cpu"))
 
 
-@pytest.mark.parametrize("gamma", range(1, 9))
+@pytest.mark.parametrize("gamma", [1, 2, 3, 5, 8])
 def test_greedy_replay_equals_the_counted_target_calls(gamma: int) -> None:
     pair = tiny_subject(0, TOKENS)
     for prompt in PROMPTS:

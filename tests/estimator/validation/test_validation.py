@@ -102,7 +102,7 @@ def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
 
 def test_every_policy_has_its_row_and_only_fixed_ones_predictions() -> None:
     policies = {"gamma 2": Fixed(2), "confidence:0.5": Confidence(0.5, 4), "adaptive": None}
-    rows = validated(tiny_subject(0, 20, noise=0.2), policies, max_gamma=4).rows
+    rows = validated(tiny_subject(0, 12, noise=0.2), policies, max_gamma=4).rows
     assert [(row.policy, row.gamma) for row in rows] == [
         ("fixed", 2),
         ("confidence:0.5", None),
@@ -147,10 +147,10 @@ def test_repeats_of_an_arm_have_one_text_and_arms_their_own() -> None:
     subject = tiny_subject()
     runs = run_arms(
         subject,
-        PROMPTS,
+        PROMPTS[:2],
         probing([1, 3])
         | {arm: under(policy) for arm, policy in POLICIES.items()},
-        repeats=3,
+        repeats=2,
         seed=0,
         progress=lambda: None,
     )
