@@ -22,7 +22,7 @@ CPU = torch.device("cpu")
 GREEDY = Sampling(0.0)
 VOCABULARY = 50
 NEW_TOKENS = 22
-PROMPT_LENGTHS = ((1, 17), (2, 60))   # by seed
+PROMPT_LENGTHS = (1, 60)
 GAMMAS = (1, 3, 7)
 WINDOW = 9
 
@@ -96,17 +96,16 @@ def random_prompt(length: int, seed: int) -> list[int]:
     return [source.randrange(VOCABULARY) for _ in range(length)]
 
 
-@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("architecture", ARCHITECTURES)
-def test_greedy_output_is_that_of_generate(architecture: str, seed: int, tmp_path: Path) -> None:
-    target, draft = saved_pair(architecture, tmp_path, seed)
+def test_greedy_output_is_that_of_generate(architecture: str, tmp_path: Path) -> None:
+    target, draft = saved_pair(architecture, tmp_path, 0)
     drafter = ModelDrafter(draft, GREEDY, target.vocabulary)
     generator = torch.Generator()
     stopping = Stopping(NEW_TOKENS)
     drafted = accepted = 0
     seen: set[int] = set()
-    for length in PROMPT_LENGTHS[seed]:
-        prompt = random_prompt(length, seed)
+    for length in PROMPT_LENGTHS:
+        prompt = random_prompt(length, 0)
         expected = generated(target, prompt)
         seen.update(expected)
         own = alone(target, prompt, GREEDY, stopping, generator=generator)

@@ -54,12 +54,16 @@ MACHINE_CODE = pytest.param(
 )
 
 
+@pytest.fixture(scope="module")
+def draft() -> CompiledModel:
+    return compiled(llama(noise=0.05), 1, 2)
+
+
 @pytest.fixture(scope="module", params=["eager", MACHINE_CODE])
-def pair(request: pytest.FixtureRequest) -> tuple[CompiledModel, CompiledModel]:
-    return (
-        compiled(llama(), 1, 5, backend=request.param),
-        compiled(llama(noise=0.05), 1, 2),
-    )
+def pair(
+    request: pytest.FixtureRequest, draft: CompiledModel
+) -> tuple[CompiledModel, CompiledModel]:
+    return compiled(llama(), 1, 5, backend=request.param), draft
 
 
 def test_logits_are_the_models_own_through_padding_and_rollback(

@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -30,16 +31,19 @@ GRID = Grid(
     windows=(2,),
     gammas=(2,),
 )
+LITTLE = replace(GRID, fallbacks=(0.3,), rollbacks=(1.0,))
 
 
-def swept(temperature: float, references: list[str] | None = None) -> Sweep:
+def swept(
+    temperature: float, references: list[str] | None = None, *, grid: Grid = GRID
+) -> Sweep:
     sampling = Sampling(temperature)
     target, drafter = tiny_pair(sampling, noise=0.05)
     done: list[None] = []
     result = sweep(
         Subject(target, drafter, sampling, Stopping(12)),
         PROMPTS,
-        GRID,
+        grid,
         references=None
         if references is None
         else References(references, lambda ids: " ".join(map(str, ids))),
@@ -47,7 +51,7 @@ def swept(temperature: float, references: list[str] | None = None) -> Sweep:
         seed=0,
         progress=lambda: done.append(None),
     )
-    arms = len(GRID.arms(frozenset(), 1)) + len(GRID.probes(frozenset())) + 2
+    arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
     assert len(done) == arms * len(PROMPTS)
     return result
 
@@ -59,7 +63,7 @@ def greedy() -> Sweep:
 
 @pytest.fixture(scope="module")
 def sampled() -> Sweep:
-    return swept(1.0)
+    return swept(1.0, grid=LITTLE)
 
 
 def bild(result: Sweep, fallback: float, rollback: float | None, most: int = 3) -> BildRow:
@@ -188,7 +192,7 @@ def test_the_fastest_row_keeps_the_quality(greedy: Sweep) -> None:
 
 
 def test_references_give_bleu_and_must_be_as_many_as_prompts() -> None:
-    result = swept(0.0, ["1 2 3 4"] * len(PROMPTS))
+    result = swept(0.0, ["1 2 3 4"] * len(PROMPTS), grid=LITTLE)
     assert result.metric == "bleu"
     assert set(result.rows[0].quality) == {
         "bleu", "rouge_l", "exact", "agreement", "log_likelihood"
