@@ -16,9 +16,7 @@ ALLOWED: dict[str, set[str]] = {
     "engines": {"simulator", "estimator"},
     "studies": {"simulator", "reference", "ngram", "estimator"},
     "figures": {"simulator", "estimator", "studies"},
-    "specplan": {
-        "simulator", "reference", "ngram", "estimator", "engines", "studies", "figures",
-    },
+    "specplan": {"simulator", "reference", "ngram", "estimator", "engines", "studies", "figures"},
 }
 # Within a package a room, or a module beside the rooms, imports from those before it alone.
 ROOMS: dict[str, list[str]] = {

@@ -10,14 +10,9 @@ def dense(kind: WeightKind, values: int) -> Weights:
 
 def attention_cache(*, layers: int, heads: int, kv_heads: int, width: int) -> CacheLayers:
     return CacheLayers(
-        kind="full",
-        layers=layers,
-        bytes_per_token=2.0 * kv_heads * 2 * width,
-        state_bytes=0.0,
-        window=None,
-        operations=4.0 * heads * width,
-        shards=kv_heads,
-    )
+        kind="full", layers=layers, bytes_per_token=2.0 * kv_heads * 2 * width, state_bytes=0.0,
+        window=None, operations=4.0 * heads * width, shards=kv_heads,
+    )  # fmt: skip
 
 
 # Llama 3.1 8B and Llama 3.2 1B (Meta, 2024) in bfloat16; Mixtral 8x7B (Mistral AI, 2023).

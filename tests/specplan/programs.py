@@ -2,12 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 from click.testing import Result
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import PreTrainedTokenizerFast
 
 Run = Callable[..., Result]
+RunJson = Callable[..., Any]
 
 TEXT = "".join(
     Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -1,14 +1,11 @@
 """The model commands without a target: the embedded models, drafters and prompts."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from programs import Run
+from programs import Run, RunJson
 
-RunJson = Callable[..., Any]
 BRIEF = ("--num-prompts", "1", "--max-new-tokens", "8", "--repeats", "1")
 
 

@@ -30,9 +30,7 @@ except SystemExit as end:
     assert not end.code, end.code
 print(*sys.modules, file=sys.stderr)
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder
-    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder)
     assert ended.returncode == 0, ended.stderr
     return set(ended.stderr.split()), ended.stdout
 

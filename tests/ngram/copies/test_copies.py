@@ -67,9 +67,7 @@ def test_lookups_are_those_of_the_drafter(seed: int) -> None:
     pairs = random_pairs(seed)
     for longest in (1, 3):
         found = lookups(Texts.of(pairs), longest=longest, max_gamma=LONGEST)
-        expected = [
-            each for pair in pairs for each in by_place([pair], indexed(Matches(longest)))
-        ]
+        expected = [each for pair in pairs for each in by_place([pair], indexed(Matches(longest)))]
         assert listed(found) == expected
 
 

@@ -173,9 +173,7 @@ def test_what_a_decoder_begins_with_is_no_word(beginning: list[int]) -> None:
     assert isinstance(first, Dense)
     assert isinstance(expected, Dense)
     torch.testing.assert_close(first.probabilities, expected.probabilities)
-    [scores] = drafter.score(
-        Stretch(beginning, continuation, p), Asked([Sampling()], (), 2)
-    )
+    [scores] = drafter.score(Stretch(beginning, continuation, p), Asked([Sampling()], (), 2))
     plain = ngram_drafter(Sampling())
     plain.start([3], [3])
     [expected_scores] = plain.score(

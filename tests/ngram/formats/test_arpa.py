@@ -237,9 +237,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path: Path) -> None:
     path = tmp_path / "model.arpa"
     path.write_text("old")
     # A limit of the file's size fails a write as a full disk does.
-    run = subprocess.run(
-        [sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True
-    )
+    run = subprocess.run([sys.executable, "-c", LIMITED, str(path)], capture_output=True, text=True)
     assert run.returncode == 1
     assert "OSError" in run.stderr
     assert path.read_text() == "old"

@@ -47,9 +47,7 @@ def test_its_rows_are_laws_of_python() -> None:
         row = rows.row(rows.context(text[:end]))
         assert row.shape == (len(tokenizer),)
         assert row.sum(dtype=np.float64) == pytest.approx(1, abs=1e-6)
-    guessed = [
-        int(rows.log_row(rows.context(text[:end])).argmax()) for end in range(1, len(text))
-    ]
+    guessed = [int(rows.log_row(rows.context(text[:end])).argmax()) for end in range(1, len(text))]
     right = sum(guess == token for guess, token in zip(guessed, text[1:], strict=True))
     assert right >= len(guessed) // 4
 

@@ -76,9 +76,7 @@ def test_rows_of_lmplz_files_are_kenlms_scores(name: str) -> None:
 def test_order_1_is_its_file_whatever_came_before() -> None:
     path = GOLDEN / "order1.arpa"
     grams = next(iter(read_arpa(path)))
-    listed = dict(
-        zip(grams.words[:, 0].tolist(), grams.log10_probability.tolist(), strict=True)
-    )
+    listed = dict(zip(grams.words[:, 0].tolist(), grams.log10_probability.tolist(), strict=True))
     rows = Rows(build([grams], source=str(path)), VOCABULARY)
     lacking = TOKENS + 2 - len(listed)
     for context in ([], [BEGIN], [0, 5], [LAST - 1]):

@@ -32,9 +32,7 @@ class BruteForce:
         for text in texts:
             words = [BEGIN, *text, END]
             for n in range(1, order + 1):
-                self.counts.update(
-                    tuple(words[at : at + n]) for at in range(len(words) - n + 1)
-                )
+                self.counts.update(tuple(words[at : at + n]) for at in range(len(words) - n + 1))
         del self.counts[(BEGIN,)]
         self.thresholds = [*prune, *[prune[-1] if prune else 0] * (order - len(prune))]
         self.words = sorted({word for (word,) in filter(lambda gram: len(gram) == 1, self.counts)})

@@ -79,9 +79,7 @@ def test_rates_by_position_longhand() -> None:
     assert acceptance.observed_gamma == 3
     assert acceptance.tokens_per_call([1, 2, 3]) == pytest.approx([1.705, 2.199, 2.492])
     last = 0.293 / 0.494
-    assert acceptance.tokens_per_call(5) == pytest.approx(
-        2.492 + 0.293 * last + 0.293 * last**2
-    )
+    assert acceptance.tokens_per_call(5) == pytest.approx(2.492 + 0.293 * last + 0.293 * last**2)
 
 
 def test_alpha_of_rates_by_position_is_the_likeliest_of_their_counts() -> None:
@@ -165,9 +163,7 @@ def test_beyond_the_replayed_gammas_blocks_stay_short_where_they_were(
     ):
         assert found == pytest.approx(true, rel=within)
     gap = known.seconds_per_token(replayed, cost) / known.seconds_per_token(replayed + 1, cost)
-    true_gap = truth.seconds_per_token(replayed, cost) / truth.seconds_per_token(
-        replayed + 1, cost
-    )
+    true_gap = truth.seconds_per_token(replayed, cost) / truth.seconds_per_token(replayed + 1, cost)
     assert gap == pytest.approx(true_gap, rel=within / 2)
     marked = plan(known, cost, max_gamma=4 * replayed).curve.extrapolated
     assert marked.tolist() == [False] * replayed + [True] * (3 * replayed)
@@ -216,9 +212,7 @@ def test_a_plan_of_recorded_texts_has_the_iid_numbers_beside_it() -> None:
     assert result.improvement_factor_theorem8 == pytest.approx(iid.improvement_factor_theorem8)
     calls, drafted = expected_calls(rates, 4), block_lengths(rates, 4) @ np.arange(5)
     assert result.accepted_fraction == pytest.approx((50 - calls) / drafted)
-    assert result.operations_factor == pytest.approx(
-        (drafted * (1 + result.c_hat) + calls) / 50
-    )
+    assert result.operations_factor == pytest.approx((drafted * (1 + result.c_hat) + calls) / 50)
 
 
 def test_the_smallest_gamma_near_the_best_may_be_none() -> None:

@@ -94,9 +94,7 @@ def test_random_blocks_agree_with_the_mean_of_shares() -> None:
             for step in draft:
                 share = min(1.0, share * p[step] / q[step])
             expected += mass * share
-    drawn = simulate_block_verification(
-        p, q, 3, blocks=40_000, generator=np.random.default_rng(2)
-    )
+    drawn = simulate_block_verification(p, q, 3, blocks=40_000, generator=np.random.default_rng(2))
     assert abs(drawn.mean_tokens - expected) < 5 * drawn.mean_tokens_error
 
 

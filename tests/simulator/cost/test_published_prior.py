@@ -63,9 +63,7 @@ def test_every_kind_of_head_has_a_class() -> None:
 
 @pytest.mark.parametrize(
     ("traits", "message"),
-    [
-        (Traits("vllm", "eagle"), "draft must be one of EAGLE, .*, got eagle"),
-    ],
+    [(Traits("vllm", "eagle"), "draft must be one of EAGLE, .*, got eagle")],
 )
 def test_unknown_names_are_refused(traits: Traits, message: str) -> None:
     with pytest.raises(ValueError, match=message):

@@ -30,9 +30,7 @@ BLOCKS = 300_000
 
 def simulated(draw: Draw, gamma: int, *, seed: list[int], blocks: int = BLOCKS) -> BlockCounts:
     source = np.random.default_rng(seed)
-    return simulate_blocks(
-        lambda size: draw(source, size), gamma, blocks=blocks, generator=source
-    )
+    return simulate_blocks(lambda size: draw(source, size), gamma, blocks=blocks, generator=source)
 
 
 @pytest.mark.parametrize(("alpha", "draw"), LAWS)

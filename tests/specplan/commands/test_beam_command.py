@@ -1,12 +1,9 @@
 """`specplan generate --decoder beam` on a tiny pair."""
 
-from collections.abc import Callable
-from typing import Any
 
 import pytest
-from programs import Run
+from programs import Run, RunJson
 
-RunJson = Callable[..., Any]
 ASKED = ("generate", "--target", "target", "--draft", "draft", "--prompt", "import sys, os")
 BRIEF = ("--max-new-tokens", "8", "--decoder", "beam")
 

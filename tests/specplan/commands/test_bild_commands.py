@@ -2,14 +2,13 @@
 
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from model_folders import PROMPTS, llama
-from programs import Run
+from programs import Run, RunJson
 from transformers import AutoTokenizer
 
 from reference.generation import decode
@@ -19,9 +18,7 @@ BILD = ("--decoder", "bild", "--repeats", "1")
 THRESHOLDS = ("--fallback", "0.2,0.6", "--rollback", "1,inf")
 
 
-def test_a_sweep_prints_quality_and_latency(
-    run_json: Callable[..., Any], small: list[str]
-) -> None:
+def test_a_sweep_prints_quality_and_latency(run_json: RunJson, small: list[str]) -> None:
     result = run_json("validate", *small, *BILD, *THRESHOLDS, "--gamma", "2", "--windows", "3")
     rows = result["rows"]
     assert [row["decoder"] for row in rows] == [
@@ -45,7 +42,7 @@ def test_a_sweep_reads_as_a_table(run: Run, small: list[str]) -> None:
 
 
 def test_references_are_judged_and_must_be_whole(
-    run: Run, run_json: Callable[..., Any], folders: Path, tmp_path: Path
+    run: Run, run_json: RunJson, folders: Path, tmp_path: Path
 ) -> None:
     rows = [{"prompt": prompt, "reference": "a b c d e"} for prompt in PROMPTS]
     path = tmp_path / "prompts.jsonl"
@@ -67,9 +64,7 @@ GENERATE = (
 )
 
 
-def test_generated_by_thresholds_the_limits_are_the_two_models(
-    run_json: Callable[..., Any],
-) -> None:
+def test_generated_by_thresholds_the_limits_are_the_two_models(run_json: RunJson) -> None:
     def bild(fallback: str, rollback: str) -> Any:
         thresholds = ("--fallback", fallback, "--rollback", rollback)
         return run_json(*GENERATE, "--draft", "draft", "--decoder", "bild", *thresholds)
@@ -99,7 +94,7 @@ ALIGN = (
 
 
 def test_an_aligned_draft_is_a_folder_that_draft_takes(
-    run_json: Callable[..., Any], small: list[str], tmp_path: Path
+    run_json: RunJson, small: list[str], tmp_path: Path
 ) -> None:
     output = tmp_path / "aligned"
     result = run_json(*ALIGN, "--draft", "draft", "--loss", "hard", "-o", str(output))
@@ -120,9 +115,7 @@ def test_an_aligned_draft_is_a_folder_that_draft_takes(
     assert run_json("measure", *options, *least)["alpha"]["value"] > 0
 
 
-def test_an_exit_is_trained_with_its_target(
-    run_json: Callable[..., Any], tmp_path: Path
-) -> None:
+def test_an_exit_is_trained_with_its_target(run_json: RunJson, tmp_path: Path) -> None:
     output = tmp_path / "exits"
     result = run_json(*ALIGN, "--draft", "exit:1", "-o", str(output))
     assert result["loss"] == "exits"
@@ -134,7 +127,7 @@ class KilledError(BaseException):
 
 
 def test_a_killed_alignment_resumes_with_nothing_lost(
-    run: Run, run_json: Callable[..., Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    run: Run, run_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = run_json(*ALIGN, "--draft", "draft", "-o", str(tmp_path / "whole"))
     output = tmp_path / "killed"

@@ -3,14 +3,12 @@
 import csv
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from made_profiles import made_profile, made_validation
-from programs import Run
+from programs import Run, RunJson
 
 from estimator.profiles.profile_file import write_profile
 from specplan.main import main
@@ -83,7 +81,7 @@ def test_validations_are_paired_by_setting(tmp_path: Path) -> None:
 
 
 def test_what_was_measured_is_paired(
-    run_json: Callable[..., Any], run: Run, small: list[str], tmp_path: Path
+    run_json: RunJson, run: Run, small: list[str], tmp_path: Path
 ) -> None:
     """Two drafts on the same texts; a draft beside itself is not told apart from itself."""
     a, b = str(tmp_path / "a"), str(tmp_path / "b")

@@ -1,11 +1,10 @@
 """`--compile` of measure, validate and generate; programs are traced, not made machine code."""
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
 import torch
-from programs import Run
+from programs import Run, RunJson
 
 from reference.models.compiled_model import CompiledModel
 
@@ -36,7 +35,7 @@ def broken(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_validate_runs_compiled_and_greedy_text_stays_the_targets(
-    run_json: Callable[..., Any], small: list[str], made: list[tuple[str, tuple[int, ...]]]
+    run_json: RunJson, small: list[str], made: list[tuple[str, tuple[int, ...]]]
 ) -> None:
     command = ["validate", *small, "--gamma", "2", "--repeats", "1", "--temperature", "0"]
     compiled = run_json(*command, "--compile")
@@ -50,7 +49,7 @@ def test_validate_runs_compiled_and_greedy_text_stays_the_targets(
 
 
 def test_measure_says_that_it_ran_compiled(
-    run_json: Callable[..., Any], small: list[str], made: list[tuple[str, tuple[int, ...]]]
+    run_json: RunJson, small: list[str], made: list[tuple[str, tuple[int, ...]]]
 ) -> None:
     command = ["measure", *small, "--max-gamma", "2", "--repeats", "1"]
     compiled, plain = run_json(*command, "--compile", "on"), run_json(*command)
@@ -69,9 +68,7 @@ def test_generate_gives_the_same_text(
 
 
 @pytest.mark.usefixtures("broken")
-def test_a_compile_that_fails_says_so_and_goes_on_only_if_asked(
-    run: Run, small: list[str]
-) -> None:
+def test_a_compile_that_fails_says_so_and_goes_on_only_if_asked(run: Run, small: list[str]) -> None:
     command = ["measure", *small, "--max-gamma", "1", "--repeats", "1"]
     refused = run(*command, "--compile")
     assert (refused.exit_code, refused.stdout) == (2, "")

@@ -1,13 +1,11 @@
 """`--dataset`: rows of a local data set as prompts of the model commands."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import datasets
 import pytest
-from programs import Run
+from programs import Run, RunJson
 
 ROWS = [
     {"question_id": 1, "category": "code", "turns": ["def f():", "shorter"]},
@@ -26,9 +24,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return str(folder)
 
 
-def test_a_data_set_is_measured_by_category(
-    run_json: Callable[..., Any], bench: str, tmp_path: Path
-) -> None:
+def test_a_data_set_is_measured_by_category(run_json: RunJson, bench: str, tmp_path: Path) -> None:
     """As the same records in a file of prompts are."""
     measure = ("measure", *PAIR, "--max-gamma", "2", "--repeats", "1")
     profile = run_json(*measure, "--dataset", bench)

@@ -1,23 +1,19 @@
 """`--device-map` of measure, validate and generate."""
 
-from collections.abc import Callable
-from typing import Any
-
-import pytest
-
-RunJson = Callable[..., Any]
+from programs import RunJson
 
 
-@pytest.mark.parametrize("device_map", ["auto", '{"": "cpu"}'])
 def test_a_mapped_target_is_measured_as_it_is_on_one_device(
-    run_json: RunJson, small: list[str], device_map: str
+    run_json: RunJson, small: list[str]
 ) -> None:
     measure = ("measure", *small, "--max-gamma", "2", "--repeats", "1")
-    mapped, plain = run_json(*measure, "--device-map", device_map), run_json(*measure)
-    assert mapped["alpha"] == plain["alpha"]
-    assert mapped["setup"]["flags"] == [f"--device-map {device_map}"]
+    plain = run_json(*measure)
     assert plain["setup"]["flags"] == []
-    assert mapped["setup"]["device"] == "cpu"
+    for device_map in ("auto", '{"": "cpu"}'):
+        mapped = run_json(*measure, "--device-map", device_map)
+        assert mapped["alpha"] == plain["alpha"]
+        assert mapped["setup"]["flags"] == [f"--device-map {device_map}"]
+        assert mapped["setup"]["device"] == "cpu"
 
 
 def test_a_mapped_target_validates_and_generates(run_json: RunJson, small: list[str]) -> None:

@@ -34,9 +34,7 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, list[dict[str, 
     return result.stdout, json.loads(output.read_text())["rows"]
 
 
-def test_rows_of_llama_cpp_take_the_predicted_steps(
-    live: tuple[str, list[dict[str, Any]]]
-) -> None:
+def test_rows_of_llama_cpp_take_the_predicted_steps(live: tuple[str, list[dict[str, Any]]]) -> None:
     _, rows = live
     assert [(row["temperature"], row["gamma"]) for row in rows] == [(0, 3), (1, 3)]
     assert [row["identical_to_target"] for row in rows] == [True, None]
@@ -49,9 +47,7 @@ def test_rows_of_llama_cpp_take_the_predicted_steps(
         assert row["seconds_per_token"] == row["ms_per_token"] / 1e3
 
 
-def test_the_table_names_engine_prices_and_audit(
-    live: tuple[str, list[dict[str, Any]]]
-) -> None:
+def test_the_table_names_engine_prices_and_audit(live: tuple[str, list[dict[str, Any]]]) -> None:
     words = " ".join(live[0].split())
     assert words.startswith("llama.cpp xllamacpp ")
     assert words.count("a step in ms by gamma 3:") == words.count("K accepted predicted") == 2

@@ -1,19 +1,17 @@
 """`specplan generate` on a tiny pair: text, blocks, colours, stopping, decoders."""
 
 import json
-from collections.abc import Callable
 from typing import Any
 
 import click
 import pytest
-from programs import Run
+from programs import Run, RunJson
 
 from reference.records import Block
 from reference.speculative import speculative_blocks
 from specplan.commands.generate import generate_command
 from specplan.reports.generation import coloured
 
-RunJson = Callable[..., Any]
 PAIR = ("--target", "target", "--draft", "draft")
 
 
@@ -128,9 +126,7 @@ def test_each_block_is_printed_before_the_next_is_made(
     assert len(first) < len(whole)
 
 
-def test_lenience_is_said_to_be_lossy(
-    run: Run, run_json: RunJson, generate: list[str]
-) -> None:
+def test_lenience_is_said_to_be_lossy(run: Run, run_json: RunJson, generate: list[str]) -> None:
     arguments = [*generate, "--lenience", "0.01"]
     assert run_json(*arguments)["lossless"] is False
     told = " ".join(run(*arguments).stderr.split())
@@ -157,9 +153,7 @@ def test_a_chat_prompt_stands_in_its_template_and_is_not_repeated(
     assert run(*short, "--chat").stdout == chat["text"] + "\n"
 
 
-def test_show_has_a_line_for_each_block(
-    run: Run, run_json: RunJson, generate: list[str]
-) -> None:
+def test_show_has_a_line_for_each_block(run: Run, run_json: RunJson, generate: list[str]) -> None:
     blocks = run_json(*generate)["blocks"]
     result = run(*generate, "--show")
     assert result.exit_code == 0, result.output

@@ -1,65 +1,49 @@
 """`heads train`, `heads analyse` and `--draft heads…`: what they write, print and refuse."""
 
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from model_folders import llama
-from programs import TEXT, Run, bpe_tokenizer
+from programs import TEXT, Run, RunJson, bpe_tokenizer
 from refusals import assert_refused, refused
 
 from reference.training import loop
 
-RunJson = Callable[..., Any]
 SMALL = ("--heads", "3", "--steps", "12", "--positions", "32", "--window", "24")
 BRIEF = ("--prompts", "prompts.txt", "--num-prompts", "3", "--max-new-tokens", "10")
 REPLAYED = ("--temperature", "0", "--gamma", "1,2", "--repeats", "1")
 
 
 @pytest.fixture(scope="module")
-def laboratory(tmp_path_factory: pytest.TempPathFactory, folders: Path) -> Path:
-    """Returns a folder with a text to train on, and heads and an n-gram trained on it."""
+def trained(folders: Path) -> Path:
+    """Returns the folder of models with a text to train on, and heads and n-grams trained on it."""
     from click.testing import CliRunner
 
     from specplan.main import main
 
-    root = tmp_path_factory.mktemp("heads")
-    (root / "corpus.txt").write_text(TEXT, encoding="utf-8")
-    corpus = ("--corpus", str(root / "corpus.txt"))
-    target = str(folders / "target")
+    (folders / "lab-corpus.txt").write_text(TEXT, encoding="utf-8")
+    corpus = ("--corpus", str(folders / "lab-corpus.txt"))
+    target = ("--target", str(folders / "target"))
     for arguments in (
-        ("heads", "train", "--target", target, *corpus, *SMALL, "-o", str(root / "heads")),
+        ("heads", "train", *target, *corpus, *SMALL, "-o", str(folders / "lab-heads")),
         *(
             ("ngram", "train", "--order", "3", *corpus, "--tokenizer", str(folders / name),
-             "-o", str(root / f"{name}.arpa"))
+             "-o", str(folders / f"lab-{name}.arpa"))
             for name in ("target", "other")
         ),
     ):
         result = CliRunner().invoke(main, list(arguments))
         assert result.exit_code == 0, result.output
-    return root
-
-
-@pytest.fixture
-def trained(laboratory: Path, folders: Path, run: Run) -> Path:
-    """Returns that folder, seen from the folder of models."""
-    for name in ("heads", "corpus.txt", "target.arpa", "other.arpa"):
-        link = folders / f"lab-{name}"
-        if not link.exists():
-            link.symlink_to(laboratory / name)
-        description = laboratory / f"{name}.json"
-        if description.exists() and not (folders / f"lab-{name}.json").exists():
-            (folders / f"lab-{name}.json").symlink_to(description)
-    return laboratory
+    return folders
 
 
 def test_trained_heads_are_a_folder_that_draft_takes(trained: Path, run_json: RunJson) -> None:
-    assert {path.name for path in (trained / "heads").iterdir()} == {
+    assert {path.name for path in (trained / "lab-heads").iterdir()} == {
         "heads.json", "heads.safetensors"
     }  # fmt: skip
-    assert not (trained / "heads.training").exists()
+    assert not (trained / "lab-heads.training").exists()
     drafts = (
         "heads:lab-heads", "heads:lab-heads+ngram:lab-target.arpa", "heads:lab-heads+hf:draft",
         "heads:lab-heads*3", "heads:lab-heads+ngram:lab-target.arpa*3",
@@ -158,7 +142,7 @@ def test_a_killed_training_resumes_as_if_it_had_not_been(
     resumed = run_json(*ask, str(output))
     assert resumed["resumed_at_step"] == 12
     assert (output / "heads.safetensors").read_bytes() == (
-        trained / "heads" / "heads.safetensors"
+        trained / "lab-heads" / "heads.safetensors"
     ).read_bytes()
     assert [path.name for path in tmp_path.iterdir()] == ["killed"]
 
@@ -175,9 +159,7 @@ def test_what_heads_cannot_be_asked_is_refused(
     assert not (folders / "made").exists()
 
 
-def test_more_drafts_than_paths_are_all_paths_and_said_once(
-    trained: Path, run: Run
-) -> None:
+def test_more_drafts_than_paths_are_all_paths_and_said_once(trained: Path, run: Run) -> None:
     result = run(
         *("validate", "--target", "target", "--draft", "heads:lab-heads*99", "--lattice-k", "3"),
         *(*BRIEF, *REPLAYED),

@@ -2,20 +2,17 @@
 
 import json
 import shutil
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import pytest
-from programs import Run
+from programs import Run, RunJson
 
 import estimator.traces.measured_traces
 from estimator.profiles.drafting import Drafting
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
-
-RunJson = Callable[..., Any]
 
 SETUP = {
     "target", "draft", "revision", "dtype", "sampling", "draft_temperature", "device",
@@ -257,20 +254,6 @@ def test_a_random_draft_is_accepted_as_often_as_chance_has_it(
     arguments = ["random" if word == "draft" else word for word in measure]
     profile = run_json(*arguments, "--temperature", "0")
     assert profile["alpha"]["value"] == pytest.approx(1 / 300)
-
-
-def test_an_encoder_decoder_pair_needs_no_further_option(
-    run_json: RunJson, measure: list[str]
-) -> None:
-    arguments = [{"target": "encdec", "draft": "encdec-draft"}.get(w, w) for w in measure]
-    profile = run_json(*arguments)
-    assert 0.1 < profile["alpha"]["value"] < 1
-
-
-def test_chat_prompts_stand_in_the_template(run_json: RunJson, measure: list[str]) -> None:
-    arguments = ["chat" if word == "target" else word for word in measure]
-    plain, chat = run_json(*arguments), run_json(*arguments, "--chat")
-    assert plain["setup"]["prompts_hash"] != chat["setup"]["prompts_hash"]
 
 
 def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, measure: list[str]) -> None:

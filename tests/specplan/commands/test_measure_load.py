@@ -1,15 +1,13 @@
 """`measure --batch`, and `plan --profile P --batch` from it: a schedule without a roofline."""
 
 import json
-from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 from click.testing import CliRunner, Result
 from made_profiles import made_profile
-from programs import Run
+from programs import Run, RunJson
 
 from estimator.profiles.profile import LoadCosts
 from estimator.profiles.profile_file import read_profile, write_profile
@@ -82,7 +80,7 @@ def test_what_was_not_measured_is_one_line(path: str) -> None:
 
 
 def test_batches_are_measured_and_planned(
-    run: Run, run_json: Callable[..., Any], small: list[str], tmp_path: Path
+    run: Run, run_json: RunJson, small: list[str], tmp_path: Path
 ) -> None:
     output = str(tmp_path / "p.json")
     options = ["measure", *small, "--max-gamma", "2", "--repeats", "1", "--context", "16"]

@@ -80,9 +80,7 @@ def test_servers_that_run_are_measured_by_log_probabilities_alone(tmp_path: Path
     path = tmp_path / "profile.json"
     with vllm_server(TARGET, name="T") as target, vllm_server(DRAFT, name="D") as draft:
         urls = ["--target-url", target, "--draft-url", draft]
-        result = measure(
-            "--engine", "vllm", *urls, "--draft-sampling", "sampled", "-o", str(path)
-        )
+        result = measure("--engine", "vllm", *urls, "--draft-sampling", "sampled", "-o", str(path))
     assert result.exit_code == 0, result.output
     profile = json.loads(path.read_text())
     assert profile["setup"]["engine_version"] == "0.0-test"

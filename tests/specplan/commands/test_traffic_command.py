@@ -86,9 +86,7 @@ def test_a_profile_gives_its_acceptance_and_its_costs_by_batch(tmp_path: Path) -
     write_profile(PROFILE, plain)
     write_profile(replace(PROFILE, load=loads), loaded)
     words = f"--rate 0.2 {LENGTHS} --prompt-ms 20 --slots 4 --gamma 2"
-    flat, grown = (
-        run(f"{words} --profile {path} --json", "traffic") for path in (plain, loaded)
-    )
+    flat, grown = (run(f"{words} --profile {path} --json", "traffic") for path in (plain, loaded))
     assert "Warning: steps are priced at batch 1 alone" in flat.stderr
     assert grown.stderr == ""
     slow, quick = (json.loads(each.stdout)["rows"] for each in (grown, flat))

@@ -213,9 +213,7 @@ def test_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:
     assert re.findall(r"https?://[^\"'<]*", page) == ["http://www.w3.org/2000/svg"]
 
 
-def test_without_jinja2_the_extra_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_without_jinja2_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     refused = run("p.json", "-o", str(tmp_path / "page.html"))
     assert refused.exit_code == 1

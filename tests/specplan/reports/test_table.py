@@ -35,9 +35,7 @@ def test_the_best_row_and_noted_rows_say_so() -> None:
     assert lines[2].endswith("1.5  <- best  +")
 
 
-@pytest.mark.parametrize(
-    ("speeds", "marked"), [([0.9, 1.2, 1.2], [1]), ([0.9, 1.0], []), ([], [])]
-)
+@pytest.mark.parametrize(("speeds", "marked"), [([0.9, 1.2, 1.2], [1]), ([0.9, 1.0], []), ([], [])])
 def test_the_fastest_row_is_the_first_that_gains_most(
     speeds: list[float], marked: list[int]
 ) -> None:

@@ -15,42 +15,15 @@ from simulator.cost.curves import CostModel
 from specplan.reports.validation import rows_table, summary_lines
 
 ROW = SpeculativeRow(
-    draft="small",
-    temperature=0.0,
-    draft_temperature=0.0,
-    policy="fixed",
-    gamma=4,
-    rule="strict",
-    lossless=True,
-    alpha=0.61234,
-    c=0.1,
-    predicted_theorem8=2.0,
-    predicted_ahead=1.5,
-    predicted_ahead_low=1.4,
-    predicted_ahead_high=1.6,
-    predicted=1.52,
-    measured=1.6,
-    measured_low=1.55,
-    measured_high=1.65,
-    predicted_target_calls=50.0,
-    target_calls=50,
-    block_efficiency=2.5,
-    accepted_fraction=0.4,
-    tokens=125,
-    identical_to_target=True,
-    tie_gap=None,
-    draft_seconds=1.0,
-    verify_seconds=2.0,
-    other_seconds=1.0,
-    baseline_tokens_per_second=10.0,
-    ms_per_token=62.5,
-    tokens_per_second=16.0,
-    end_to_end_predicted=1.4,
-    end_to_end_measured=1.5,
-)
-COST = CostModel(
-    target_seconds={1: 0.010, 5: 0.013}, draft_seconds=0.001, overhead_seconds=0.0005
-)
+    draft="small", temperature=0.0, draft_temperature=0.0, policy="fixed", gamma=4, rule="strict",
+    lossless=True, alpha=0.61234, c=0.1, predicted_theorem8=2.0, predicted_ahead=1.5,
+    predicted_ahead_low=1.4, predicted_ahead_high=1.6, predicted=1.52, measured=1.6,
+    measured_low=1.55, measured_high=1.65, predicted_target_calls=50.0, target_calls=50,
+    block_efficiency=2.5, accepted_fraction=0.4, tokens=125, identical_to_target=True, tie_gap=None,
+    draft_seconds=1.0, verify_seconds=2.0, other_seconds=1.0, baseline_tokens_per_second=10.0,
+    ms_per_token=62.5, tokens_per_second=16.0, end_to_end_predicted=1.4, end_to_end_measured=1.5,
+)  # fmt: skip
+COST = CostModel(target_seconds={1: 0.010, 5: 0.013}, draft_seconds=0.001, overhead_seconds=0.0005)
 
 
 def validation(*rows: SpeculativeRow) -> Validation:
@@ -161,9 +134,7 @@ def test_text_that_parts_at_a_near_tie_says_how_near(gap: float, cell: str) -> N
 
 
 def test_a_lossy_row_says_so_and_blames_no_tie() -> None:
-    lossy = replace(
-        ROW, rule="lenient 0.5", lossless=False, identical_to_target=False, tie_gap=2.0
-    )
+    lossy = replace(ROW, rule="lenient 0.5", lossless=False, identical_to_target=False, tie_gap=2.0)
     assert "K=4, lossy" in text(lossy)
     told = " ".join(summarised(lossy).split())
     assert "Lossy: the rule lenient 0.5 changes the target's output distribution." in told
@@ -185,16 +156,11 @@ def test_the_summary_leaves_out_what_was_not_predicted() -> None:
         ]
     )
     assert found == Summary(
-        mean_abs_error_percent=pytest.approx(5.0),
-        max_abs_error_percent=pytest.approx(5.0),
+        mean_abs_error_percent=pytest.approx(5.0), max_abs_error_percent=pytest.approx(5.0),
         noise_percent=pytest.approx(3.0),
-        noise_within_percent=pytest.approx(100 * np.expm1(2.776445 * 0.002), rel=1e-6),
-        quiet=True,
-        precision_percent=2.75,
-        repeats=1,
-        threads=1,
-        free_cores=0.71,
-    )
+        noise_within_percent=pytest.approx(100 * np.expm1(2.776445 * 0.002), rel=1e-6), quiet=True,
+        precision_percent=2.75, repeats=1, threads=1, free_cores=0.71,
+    )  # fmt: skip
 
 
 def test_the_summary_says_by_how_many_threads_and_why() -> None:
