@@ -1,6 +1,7 @@
 """What steps and prompts take a server, by how many requests are there, from its own streams."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -21,17 +22,27 @@ WINDOW = 16
 JITTER_SECONDS = 0.002
 
 
-@dataclass(frozen=True)
-class Turn:
-    """What one turn of pricing brought.
+@dataclass
+class Pricing:
+    """What a server did for clients whose number went up and down.
 
-    answers: of clients that ask again when they are answered, by how many clients there were.
+    stairs: how many clients there were by turns.
     drafts, accepted: blocks that drafted, and their tokens that were accepted.
     """
 
-    answers: dict[int, list[Answer]]
-    drafts: int
-    accepted: int
+    stairs: list[int]
+    answers: list[Answer] = field(default_factory=list)
+    drafts: int = 0
+    accepted: int = 0
+
+    def run(self, client: Client, seconds: float, done: Callable[[], bool]) -> None:
+        """Adds what a server does until all is done."""
+        before = client.server.counts() if client.gamma > 0 else None
+        self.answers += client.in_stairs(self.stairs, seconds, done)
+        if before is not None:
+            after = client.server.counts()
+            self.drafts += after.drafts - before.drafts
+            self.accepted += after.accepted - before.accepted
 
 
 @dataclass(frozen=True)
@@ -51,22 +62,6 @@ class Priced:
     prompt: float
     prompt_added: float
 
-    def slower(self, factor: float) -> "Priced":
-        """Returns the same server on a machine that takes a factor of the time."""
-        return replace(
-            self,
-            by_batch={batch: factor * seconds for batch, seconds in self.by_batch.items()},
-            prompt=factor * self.prompt,
-            prompt_added=factor * self.prompt_added,
-        )
-
-    def pace(self, answers: list[Answer], slots: int) -> float:
-        """Returns what steps and prompts of these answers took over what they were priced at."""
-        batches = list(self.by_batch)
-        features, seconds = _windows(answers, batches, slots)
-        steps = [self.by_batch[batch] / self.length for batch in batches]
-        return float(seconds.sum() / (features @ [*steps, self.prompt_added]).sum())
-
     def server(self, slots: int, demand: Demand) -> Server:
         """Returns it for the simulator."""
         steps = by_batch(list(self.by_batch), [[each] for each in self.by_batch.values()], slots)
@@ -75,62 +70,43 @@ class Priced:
             alpha = float(alpha_from_block_efficiency(self.length, self.gamma))
             blocks = Blocks.of(Iid(alpha), self.gamma)
         # What a prompt spares where it shares a step stands as the time of a prompt of one token.
-        spared, tokens = self.prompt - self.prompt_added, round(demand.prompt_tokens)
+        spared = max(self.prompt - self.prompt_added, 0.0)
+        tokens = round(demand.prompt_tokens)
         points = {1: spared} | {
             n * tokens: spared + n * self.prompt_added for n in range(1, slots + 1)
         }
         return Server(np.repeat(steps, self.gamma + 1, axis=1), blocks, Prompts(points, CHUNK))
 
 
-def turn(client: Client, batches: list[int], seconds: float) -> Turn:
-    """Prices a server, so many seconds at each batch."""
-    speculates = client.gamma > 0
-    before = client.server.counts() if speculates else None
-    answers = {batch: client.in_turn(batch, seconds) for batch in batches}
-    if before is None:
-        return Turn(answers, 0, 0)
-    after = client.server.counts()
-    return Turn(answers, after.drafts - before.drafts, after.accepted - before.accepted)
+def priced(pricing: Pricing, gamma: int) -> Priced:
+    """Returns what the answers say.
 
-
-def priced(turns: list[Turn], gamma: int) -> Priced:
-    """Returns what turns say together.
-
-    What a prompt adds follows from clients that ask at once: the time to their first tokens grows
-    by it with each more. The time in which a request gets so many tokens, less the prompts that
-    were read meanwhile, is a sum of steps, whose time depends on the batch: by least squares.
+    The time in which a request gets so many tokens is a sum of steps, whose time depends on the
+    batch, and of what the prompts add that were read meanwhile: by least squares.
     """
-    drafts = sum(each.drafts for each in turns)
-    length = 1 + sum(each.accepted for each in turns) / drafts if drafts > 0 else 1.0
-    batches = list(turns[0].answers)
-    parts = [
-        _windows(each.answers[batch], batches, batch) for each in turns for batch in batches
+    length = 1 + pricing.accepted / pricing.drafts if pricing.drafts > 0 else 1.0
+    batches = pricing.stairs
+    features, seconds = _windows(pricing.answers, batches)
+    *steps, added = np.linalg.lstsq(features, seconds)[0].tolist()
+    ends = np.array([answer.tokens[-1] for answer in pricing.answers])
+    sent = np.array([answer.sent for answer in pricing.answers])
+    alone = [
+        answer.first
+        for answer in pricing.answers
+        if ((sent < answer.tokens[0]) & (ends > answer.sent)).sum() == 1
     ]
-    features, seconds = (np.concatenate(each) for each in zip(*parts, strict=True))
-    # All requests of a single client come to an idle server.
-    prompt = float(np.median([answer.first for each in turns for answer in each.answers[1]]))
-    added = np.median(
-        [(_together(each.answers[n], n) - prompt) / (n - 1) for each in turns for n in batches[1:]]
-    )
-    decoding = seconds - added * features[:, -1]
-    steps = np.linalg.lstsq(features[:, :-1], decoding)[0].tolist()
+    prompt = float(np.mean(alone))
     return Priced(
         gamma,
         {batch: length * step for batch, step in zip(batches, steps, strict=True)},
         length,
         prompt,
-        float(np.clip(added, 0.0, prompt)),
+        added,
     )
 
 
-def _together(answers: list[Answer], clients: int) -> float:
-    """Returns the mean time to the first token of what all clients asked first, at once."""
-    first = sorted(answers, key=lambda answer: answer.sent)[:clients]
-    return float(np.mean([answer.first for answer in first]))
-
-
 def _windows(
-    answers: list[Answer], batches: list[int], most: int
+    answers: list[Answer], batches: list[int]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Returns what happened in each window, shape (windows, batches + 1), and its seconds.
 
@@ -144,9 +120,10 @@ def _windows(
         edges = np.linspace(0, len(times) - 1, max(2, len(times) // WINDOW + 1)).astype(int)
         for start, end in pairwise(edges):
             low, high = times[start], times[end]
+            if high == low:  # A step brought them all.
+                continue
             both = np.clip(np.minimum(lasts, high) - np.maximum(firsts, low), 0, None).sum()
-            batch = np.clip(both / (high - low), 1, most)
-            near = [np.interp(batch, batches, row) for row in np.eye(len(batches))]
+            near = [np.interp(both / (high - low), batches, row) for row in np.eye(len(batches))]
             read = ((firsts > low + JITTER_SECONDS) & (firsts <= high + JITTER_SECONDS)).sum()
             rows.append([*((end - start) * np.array(near)), read])
             seconds.append(high - low)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 from traffic_client import Answer
-from traffic_prices import Priced, Turn, priced
+from traffic_prices import Priced, Pricing, priced
 
 from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve
@@ -18,32 +18,24 @@ from simulator.traffic.steady import Steady, most_rate, steady
 class Arm:
     """A server of one γ in one segment.
 
-    turns: of pricing, before and after.
+    pricing: in turns with the requests.
     starts: when requests were sent; empty: as many clients as saturate it.
     """
 
     gamma: int
-    turns: list[Turn]
+    pricing: Pricing
     starts: list[float]
     answers: list[Answer]
 
     @property
     def prices(self) -> Priced:
-        """What its steps took, by the turns around it."""
-        return priced(self.turns, self.gamma)
+        """What its steps took meanwhile."""
+        return priced(self.pricing, self.gamma)
 
     @property
     def rate(self) -> float:
         """Requests a second, of those that arrived."""
         return len(self.starts) / self.starts[-1]
-
-    @property
-    def borne(self) -> float:
-        """Requests a second, by the tokens that came while all clients were busy."""
-        times = np.array([each.tokens for each in self.answers])
-        # All ask at once at first, which is no steady state.
-        start, end = times[:, -1].min(), max(each.sent for each in self.answers)
-        return float(((start < times) & (times <= end)).sum() / (end - start) / times.shape[1])
 
 
 @dataclass
@@ -77,13 +69,24 @@ class Trial:
         """Returns the requests a second that the server of an arm bears by its prices."""
         return most_rate(arm.prices.server(self.slots, self.demand), self.demand, arm.gamma)
 
-    def row(self, arm: Arm, pace: float = 1.0) -> "Row":
-        """Returns what was measured and predicted of one server at one rate.
+    @property
+    def clients(self) -> int:
+        """How many saturate a server: each slot has one that waits for it."""
+        return 2 * self.slots
 
-        pace: by what factor the machine was slower than when it was priced.
-        """
+    def borne(self, arm: Arm) -> float:
+        """Returns the requests a second, by the tokens that came while all clients were busy."""
+        # What is under way at first and at last is no steady state.
+        start = sorted(each.tokens[-1] for each in arm.answers)[self.clients]
+        end = max(each.sent for each in arm.answers)
+        tokens = np.concatenate([each.tokens for each in arm.answers])
+        counted = ((start < tokens) & (tokens <= end)).sum()
+        return float(counted / (end - start) / self.output_tokens)
+
+    def row(self, arm: Arm) -> "Row":
+        """Returns what was measured and predicted of one server at one rate."""
         demand, starts = self.demand, arm.starts
-        server = arm.prices.slower(pace).server(self.slots, demand)
+        server = arm.prices.server(self.slots, demand)
         lengths = (np.full(len(starts), n) for n in (self.prompt_tokens, self.output_tokens))
         same = Requests(np.array(starts), *lengths)
         simulated = [
