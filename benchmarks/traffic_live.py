@@ -21,7 +21,7 @@ import argparse
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,20 +47,24 @@ def options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--engine", default="llama.cpp", help="llama.cpp or vllm.")
     parser.add_argument("--engine-command", help="What starts it, as in specplan validate.")
-    parser.add_argument("--rates", default="0.1,0.35,0.6,0.8", help="Shares of the most.")
-    parser.add_argument("--seconds", type=float, default=30.0, help="Of arrivals at a rate.")
+    parser.add_argument("--rates", default="0.1,0.3,0.5,0.7", help="Shares of the most.")
+    parser.add_argument("--seconds", type=float, default=24.0, help="Of arrivals at a rate.")
     parser.add_argument("--gamma", type=int, default=2, help="Drafted tokens a block.")
     parser.add_argument("--slots", type=int, default=8, help="Sequences together at most.")
     parser.add_argument("--batches", default="1,2,3,4,5,6,8", help="That are priced.")
     parser.add_argument("--prompt-tokens", type=int, default=64, help="Of a request.")
-    parser.add_argument("--output-tokens", type=int, default=96, help="Likewise.")
-    parser.add_argument("--saturated", type=float, default=15.0, help="Seconds of full slots.")
+    parser.add_argument("--output-tokens", type=int, default=64, help="Likewise.")
+    parser.add_argument("--saturated", type=float, default=24.0, help="Seconds of full slots.")
     parser.add_argument("--window", type=float, default=0.5, help="Seconds of a turn.")
     parser.add_argument("--stair", type=float, default=2.0, help="Seconds of each batch priced.")
     parser.add_argument("--seed", type=int, default=0, help="Of the arrivals.")
     parser.add_argument("--stop-after", type=float, default=1e9, help="Begin no rate after these.")
     parser.add_argument("-o", "--output", type=Path, required=True, help="What was found.")
-    return parser.parse_args()
+    given = parser.parse_args()
+    cycle = given.stair * len(given.batches.split(","))
+    if cycle > min(given.seconds, given.saturated):
+        parser.error(f"seconds and saturated must be at least {cycle:g}, to price every batch")
+    return given
 
 
 @dataclass(frozen=True)
@@ -175,6 +179,7 @@ def report(trial: Trial) -> None:
     print(trial.engine)
     errors: dict[str, list[float]] = {name: [] for name in ("simulated", "closed form")}
     for segment in trial.segments:
+        tokens = []
         for arm in segment.arms:
             prices = arm.prices
             steps = ", ".join(f"{b}: {1e3 * s:.2f}" for b, s in prices.by_batch.items())
@@ -192,17 +197,21 @@ def report(trial: Trial) -> None:
                 continue
             row = trial.row(arm)
             token, first, rates = row.token_ms, row.first_ms, row.tokens_per_second
+            tokens.append(token)
             for name, value in zip(errors, token[1:], strict=True):
                 errors[name].append(100 * abs(value / token[0] - 1))
             print(
                 f"    {arm.rate:.2f}/s, {len(arm.starts)} times: ms/token {_three(token)}; "
                 f"TTFT ms {_three(first)}; tokens/s {rates[0]:.0f}, simulated {rates[1]:.0f}"
             )
+        if tokens:
+            gains = [without / with_it for without, with_it in zip(*tokens, strict=True)]
+            print(f"speculation makes tokens come faster by {_three(gains)}")
     for name, values in errors.items():
         print(f"ms/token, {name}: {np.mean(values):.1f} % off on average of {len(values)}")
 
 
-def _three(values: tuple[float, float, float]) -> str:
+def _three(values: Sequence[float]) -> str:
     return "{:.2f}, simulated {:.2f}, closed form {:.2f}".format(*values)
 
 

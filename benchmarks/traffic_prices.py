@@ -6,6 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import nnls
 from traffic_client import Answer, Client
 
 from simulator.acceptance.conversions import alpha_from_block_efficiency
@@ -82,12 +83,12 @@ def priced(pricing: Pricing, gamma: int) -> Priced:
     """Returns what the answers say.
 
     The time in which a request gets so many tokens is a sum of steps, whose time depends on the
-    batch, and of what the prompts add that were read meanwhile: by least squares.
+    batch, and of what the prompts add that were read meanwhile: by least squares, none below 0.
     """
     length = 1 + pricing.accepted / pricing.drafts if pricing.drafts > 0 else 1.0
     batches = pricing.stairs
     features, seconds = _windows(pricing.answers, batches)
-    *steps, added = np.linalg.lstsq(features, seconds)[0].tolist()
+    *steps, added = nnls(features, seconds)[0].tolist()
     ends = np.array([answer.tokens[-1] for answer in pricing.answers])
     sent = np.array([answer.sent for answer in pricing.answers])
     alone = [
