@@ -183,10 +183,11 @@ def report(trial: Trial) -> None:
         for arm in segment.arms:
             prices = arm.prices
             steps = ", ".join(f"{b}: {1e3 * s:.2f}" for b, s in prices.by_batch.items())
+            few, many = prices.prompt_added
             print(
                 f"gamma {arm.gamma}: step ms by batch {steps}; {prices.length:.2f} tokens a step; "
-                f"prompt ms {1e3 * prices.prompt:.1f}, beside others "
-                f"{1e3 * prices.prompt_added:.1f}"
+                f"prompt ms {1e3 * prices.prompt:.1f}, beside one {1e3 * few:.1f} and many "
+                f"{1e3 * many:.1f}"
             )
             if segment.share == 0:
                 predicted, measured = trial.predicted_most(arm), trial.borne(arm)

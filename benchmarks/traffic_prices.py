@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,8 +16,6 @@ from simulator.traffic.server import Prompts, Server, by_batch
 
 # What both engines read of prompts in one pass unless told otherwise.
 CHUNK = 2048
-# Tokens of a request that are timed together, so that steps and prompts can be told apart.
-WINDOW = 16
 # Tokens of one step come to different clients at slightly different times.
 JITTER_SECONDS = 0.002
 
@@ -54,41 +51,38 @@ class Priced:
     by_batch: seconds a step, by batch.
     length: tokens a step, 1 without speculation.
     prompt: seconds to the first token of a prompt by itself.
-    prompt_added: seconds that a prompt adds to a step of others.
+    prompt_added: seconds that a prompt adds to a step of one other, and of as many as were priced.
     """
 
     gamma: int
     by_batch: dict[int, float]
     length: float
     prompt: float
-    prompt_added: float
+    prompt_added: tuple[float, float]
 
-    def server(self, slots: int, demand: Demand) -> Server:
-        """Returns it for the simulator."""
+    def server(self, slots: int, demand: Demand, batch: float) -> Server:
+        """Returns it for the simulator, prompts priced beside so many others."""
         steps = by_batch(list(self.by_batch), [[each] for each in self.by_batch.values()], slots)
         blocks = Blocks(np.ones((1, 1)))
         if self.gamma > 0:
             alpha = float(alpha_from_block_efficiency(self.length, self.gamma))
             blocks = Blocks.of(Iid(alpha), self.gamma)
+        added = float(np.interp(batch, [1, max(self.by_batch)], self.prompt_added))
         # What a prompt spares where it shares a step stands as the time of a prompt of one token.
-        spared = max(self.prompt - self.prompt_added, 0.0)
-        tokens = round(demand.prompt_tokens)
-        points = {1: spared} | {
-            n * tokens: spared + n * self.prompt_added for n in range(1, slots + 1)
-        }
+        spared, tokens = max(self.prompt - added, 0.0), round(demand.prompt_tokens)
+        points = {1: spared} | {n * tokens: spared + n * added for n in range(1, slots + 1)}
         return Server(np.repeat(steps, self.gamma + 1, axis=1), blocks, Prompts(points, CHUNK))
 
 
 def priced(pricing: Pricing, gamma: int) -> Priced:
     """Returns what the answers say.
 
-    The time in which a request gets so many tokens is a sum of steps, whose time depends on the
-    batch, and of what the prompts add that were read meanwhile: by least squares, none below 0.
+    The time between two steps of a request is that of a step, which depends on the batch, and of
+    the prompts that were read with it: by least squares, none below 0.
     """
-    length = 1 + pricing.accepted / pricing.drafts if pricing.drafts > 0 else 1.0
     batches = pricing.stairs
-    features, seconds = _windows(pricing.answers, batches)
-    *steps, added = nnls(features, seconds)[0].tolist()
+    features, seconds = _steps(pricing.answers, batches, speculates=gamma > 0)
+    *steps, few, many = nnls(features, seconds)[0].tolist()
     ends = np.array([answer.tokens[-1] for answer in pricing.answers])
     sent = np.array([answer.sent for answer in pricing.answers])
     alone = [
@@ -96,36 +90,33 @@ def priced(pricing: Pricing, gamma: int) -> Priced:
         for answer in pricing.answers
         if ((sent < answer.tokens[0]) & (ends > answer.sent)).sum() == 1
     ]
-    prompt = float(np.mean(alone))
-    return Priced(
-        gamma,
-        {batch: length * step for batch, step in zip(batches, steps, strict=True)},
-        length,
-        prompt,
-        added,
-    )
+    length = 1 + pricing.accepted / pricing.drafts if pricing.drafts > 0 else 1.0
+    by_batch = dict(zip(batches, steps, strict=True))
+    return Priced(gamma, by_batch, length, float(np.mean(alone)), (few, many))
 
 
-def _windows(
-    answers: list[Answer], batches: list[int]
+def _steps(
+    answers: list[Answer], batches: list[int], *, speculates: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns what happened in each window, shape (windows, batches + 1), and its seconds.
+    """Returns of what each step was, shape (steps, batches + 2), and its seconds.
 
-    Columns: tokens at each batch, those between two counting for both by their nearness; prompts.
+    Columns: how many requests were decoded, one between two batches counting for both by its
+    nearness; how many prompts were read with it, likewise, beside one other and beside the most.
     """
-    firsts = np.array([each.tokens[0] for each in answers])
-    lasts = np.array([each.tokens[-1] for each in answers])
-    rows, seconds = [], []
+    firsts, lasts = (np.array([each.tokens[n] for each in answers])[:, None] for n in (0, -1))
+    parts, seconds = [], []
     for answer in answers:
         times = np.array(answer.tokens)
-        edges = np.linspace(0, len(times) - 1, max(2, len(times) // WINDOW + 1)).astype(int)
-        for start, end in pairwise(edges):
-            low, high = times[start], times[end]
-            if high == low:  # A step brought them all.
-                continue
-            both = np.clip(np.minimum(lasts, high) - np.maximum(firsts, low), 0, None).sum()
-            near = [np.interp(both / (high - low), batches, row) for row in np.eye(len(batches))]
-            read = ((firsts > low + JITTER_SECONDS) & (firsts <= high + JITTER_SECONDS)).sum()
-            rows.append([*((end - start) * np.array(near)), read])
-            seconds.append(high - low)
-    return np.array(rows), np.array(seconds)
+        # A block's tokens come together; without blocks each token is a step.
+        apart = JITTER_SECONDS if speculates else 0.0
+        times = times[np.diff(times, prepend=-np.inf) > apart]
+        low, high = times[:-1], times[1:]
+        both = np.clip(np.minimum(lasts, high) - np.maximum(firsts, low), 0, None).sum(axis=0)
+        batch = both / (high - low)
+        near = [np.interp(batch, batches, row) for row in np.eye(len(batches))]
+        many = np.interp(batch, [1, batches[-1]], [0, 1])
+        later = (firsts > low + JITTER_SECONDS) & (firsts <= high + JITTER_SECONDS)
+        read = later.sum(axis=0)
+        parts.append(np.column_stack([*near, read * (1 - many), read * many]))
+        seconds.append(high - low)
+    return np.concatenate(parts), np.concatenate(seconds)

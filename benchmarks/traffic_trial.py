@@ -67,7 +67,8 @@ class Trial:
 
     def predicted_most(self, arm: Arm) -> float:
         """Returns the requests a second that the server of an arm bears by its prices."""
-        return most_rate(arm.prices.server(self.slots, self.demand), self.demand, arm.gamma)
+        server = arm.prices.server(self.slots, self.demand, self.slots)
+        return most_rate(server, self.demand, arm.gamma)
 
     @property
     def clients(self) -> int:
@@ -86,7 +87,8 @@ class Trial:
     def row(self, arm: Arm) -> "Row":
         """Returns what was measured and predicted of one server at one rate."""
         demand, starts = self.demand, arm.starts
-        server = arm.prices.server(self.slots, demand)
+        first = steady(arm.prices.server(self.slots, demand, 1), demand, arm.gamma, arm.rate)
+        server = arm.prices.server(self.slots, demand, float(first.batch[0]))
         lengths = (np.full(len(starts), n) for n in (self.prompt_tokens, self.output_tokens))
         same = Requests(np.array(starts), *lengths)
         simulated = [
