@@ -150,11 +150,9 @@ def _objects(text: str) -> list[dict[str, Any]]:
 
 
 def _printing(form: str) -> list[tuple[EngineKind, Printed]]:
-    """Returns what is printed in a form, and by which kind of engine."""
     kinds = engine_kinds().values()
     return [(kind, each) for kind in kinds for each in kind.prints if each.form == form]
 
 
 def _is_page(text: str, metrics: Printed) -> bool:
-    """Returns whether a text has metrics of a prefix."""
     return any(f"\n{mark}:" in f"\n{text}" or f" {mark}:" in text for mark in metrics.marks)

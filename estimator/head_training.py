@@ -86,11 +86,7 @@ class HeadTraining:
         return stream
 
     def model(self, window: int) -> CachedModel:
-        """Returns the target, which must be decoder-only and have positions for a window.
-
-        Raises:
-          ValueError: if it is or has not.
-        """
+        """Returns the target, which must be decoder-only and have positions for a window."""
         model = load_model(self.source, device=resolve_device(self.device), dtype="float32")
         if model.kind != "decoder-only":
             raise ValueError(

@@ -35,7 +35,6 @@ def read_dataset(
 
 
 def _rows(name: str, configuration: str | None, split: str | None) -> Any:
-    """Returns the rows of one split."""
     from datasets import config, load_dataset
     from datasets.exceptions import DatasetsError
 

@@ -85,11 +85,7 @@ def whole_references(references: Sequence[str | None]) -> list[str] | None:
 
 
 def require_characters(text: str, name: str) -> None:
-    """Refuses text with half of a surrogate pair, which no tokenizer can read.
-
-    Raises:
-      ValueError: with the name, and where it is.
-    """
+    """Refuses text with half of a surrogate pair, which no tokenizer can read."""
     for place, character in enumerate(text):
         if "\ud800" <= character <= "\udfff":
             raise ValueError(
@@ -115,7 +111,6 @@ def _text_of(file: Path) -> str | None:
 
 
 def _of_file(path: Path) -> list[Prompt]:
-    """Returns the prompts of one file."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:

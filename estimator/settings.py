@@ -132,11 +132,7 @@ class SamplingSettings:
     repetition_penalty: float = 1.0
 
     def at(self, temperature: float) -> Sampling:
-        """Returns the sampling at a temperature.
-
-        Raises:
-          ValueError: if a setting is out of range.
-        """
+        """Returns the sampling at a temperature."""
         from reference.laws.sampling import Sampling
 
         return Sampling(
@@ -149,11 +145,7 @@ class SamplingSettings:
 
 
 def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampling:
-    """Returns how the draft samples: as the target, but for a temperature of its own.
-
-    Raises:
-      ValueError: if that is out of range.
-    """
+    """Returns how the draft samples: as the target, but for a temperature of its own."""
     if draft_temperature is None:
         return sampling
     try:
@@ -169,9 +161,6 @@ def require_read_lengths(
 
     Args:
       gamma, max_gamma: of the policy fixed, and of the others; None: not stated.
-
-    Raises:
-      ValueError: naming it.
     """
     listed = ", ".join(policy_names)
     if gamma is not None and FIXED not in policy_names:

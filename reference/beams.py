@@ -32,9 +32,6 @@ class Search:
     width: w, beams that run, at least 1.
     max_new_tokens: at least 1.
     length_penalty: exponent of the length by which finished scores are divided.
-
-    Raises:
-      ValueError: if a number is out of range.
     """
 
     width: int

@@ -44,9 +44,6 @@ def walk(
     Args:
       target: holds text but for `unseen`.
       unseen: its last ids, at least 1.
-
-    Raises:
-      FloatingPointError: if the target returns logits that are NaN or infinite.
     """
     assert draft.parents is not None
     before = len(unseen)

@@ -31,9 +31,6 @@ def autoregressive_blocks(
     Args:
       target: started on this text (`reference.generation.begin`).
       text: the ids to continue; not changed.
-
-    Raises:
-      FloatingPointError: if the target returns logits that are NaN or infinite.
     """
     prefix = len(text)
     text = list(text)

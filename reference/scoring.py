@@ -50,7 +50,6 @@ def score_text(
 
 
 def _joined(parts: Sequence[Scores]) -> Scores:
-    """Returns the scores of consecutive stretches as those of one."""
     ranks = [part.rank for part in parts if part.rank is not None]
     lengths = [part.drafted for part in parts if part.drafted is not None]
     return Scores(

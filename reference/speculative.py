@@ -80,9 +80,6 @@ def speculative_blocks(
       text: the ids to continue; not changed.
       sampling: makes the target's law of its logits; the drafter has its own.
       policy: how many tokens each block drafts, and from which laws.
-
-    Raises:
-      FloatingPointError: if a model returns logits that are NaN or infinite.
     """
     prefix = len(text)
     text = list(text)

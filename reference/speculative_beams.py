@@ -65,11 +65,7 @@ class BeamSearch:
 
 
 def require_widths(width: int, drafted: int) -> None:
-    """Refuses a draft narrower than the search.
-
-    Raises:
-      ValueError: naming both widths.
-    """
+    """Refuses a draft narrower than the search."""
     if drafted < width:
         raise ValueError(f"draft_beams must be at least beams, {width}, got {drafted}")
 

@@ -13,9 +13,6 @@ class StopStrings:
     the prompt ends nothing.
 
     strings: at least one, none empty.
-
-    Raises:
-      ValueError: if there is no string, or an empty one.
     """
 
     strings: tuple[str, ...]
@@ -52,9 +49,6 @@ class Stopping:
     max_new_tokens: at least 1; never overshot.
     end_ids: end-of-text ids; the text ends with the first of them emitted.
     stop_strings: None: no strings end it.
-
-    Raises:
-      ValueError: if max_new_tokens is below 1.
     """
 
     max_new_tokens: int

@@ -65,11 +65,7 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
 
 
 def _rescorers(request: AnalyseHeads, loaded: Loaded) -> Rescorers:
-    """Returns what rescores.
-
-    Raises:
-      ValueError: if one is of another tokenizer, or what is to be a model is none.
-    """
+    """Returns what rescores."""
     embedded = request.models.target in (None, EMBEDDED)
     beside = Beside(loaded.target, loaded.tokenizer, request.models)
     needs = Needs(loaded.target.name, loaded.tokenizer, request.models)
@@ -93,7 +89,6 @@ def _rescorers(request: AnalyseHeads, loaded: Loaded) -> Rescorers:
 
 
 def _kept(texts: list[BlockText | None]) -> list[BlockText]:
-    """Returns the texts that have blocks."""
     kept = [text for text in texts if text is not None]
     if len(kept) < 2:
         raise ValueError("an analysis needs at least 2 texts of 2 tokens or more, got fewer")

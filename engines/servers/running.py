@@ -52,7 +52,6 @@ class RunningPair:
         yield server
 
     def _of(self, setting: Setting) -> tuple[str, str | None]:
-        """Returns the option that names the server of a setting, and its URL."""
         if setting.gamma > 0:
             return "server", self.server
         if setting.model == "draft":

@@ -39,11 +39,7 @@ class Vllm:
 
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Vllm:
-        """Returns vLLM with a pair, started by the user's command or its own.
-
-        Raises:
-          ValueError: if the command has no words, or a quotation is left open.
-        """
+        """Returns vLLM with a pair, started by the user's command or its own."""
         command = settings.engine_command
         return cls(models.target, models.draft, words("vllm serve" if command is None else command))
 
@@ -153,11 +149,7 @@ class VllmServer:
         return counters(get_text(f"{self.url}/metrics"), prefix="vllm", turns_on=TURNS_ON)
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
-        """Returns how likely the served model finds a text, at temperature 1.
-
-        Raises:
-          ValueError: if the server refuses to score, or scores other ids than were sent.
-        """
+        """Returns how likely the served model finds a text, at temperature 1."""
         ids = [*prompt, *tokens]
         answer = self._request(
             ids,

@@ -109,7 +109,6 @@ def judge(
 
 
 def _doubts(timed: Timed, row: EngineRow) -> tuple[str, ...]:
-    """Returns what a row says that cannot be."""
     found = dict.fromkeys(row_doubts(row, tokens_a_call=row.block_efficiency))
     # A line through prices is no better than any of them.
     found |= dict.fromkeys(timed.shrinking("priced").values())
@@ -167,7 +166,6 @@ def _allowed(trial: Trial, texts: Sequence[Along], gamma: int, *, resample: bool
 
 
 def _calls(trial: Trial, texts: Sequence[Along], gamma: int) -> float:
-    """Returns the expected target passes after those over the prompts."""
     return sum(
         float(expected_calls(text.drafted, gamma)) - trial.kind.drafts_with_prompt
         for text in texts

@@ -111,7 +111,6 @@ class _Turns:
         return reached <= ran.precision_percent
 
     def _texts(self, gamma: int, case: Case, prompts: Prompts, first: int) -> Run:
-        """Returns a run of prompts, seeds counted from `first` on."""
         temperature, concurrency = case
         return run(
             self.servers[gamma],

@@ -85,7 +85,6 @@ def compare_files(a: Path, b: Path) -> Comparison:
 
 
 def _hash(measured: Measured, path: Path) -> str:
-    """Returns which prompts a file is of."""
     if isinstance(measured, Profile):
         found = measured.setup.prompts_hash
     else:

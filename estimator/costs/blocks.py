@@ -107,6 +107,5 @@ def priced_ratio(cost: Cost, probe: Sequence[Generation]) -> float | None:
 def _line(
     lengths: NDArray[np.int64], seconds: NDArray[np.float64], counts: NDArray[np.float64]
 ) -> tuple[float, float]:
-    """Returns slope and intercept of the least-squares line through the means of blocks."""
     slope, intercept = np.polyfit(lengths, seconds, 1, w=np.sqrt(counts))
     return float(slope), float(intercept)

@@ -90,7 +90,6 @@ class Suffix(DrafterKind):
         )
 
     def _outputs(self, tokenizer: Any) -> list[Sequence[int]]:
-        """Returns what was written before."""
         from estimator.logs import earlier_outputs
 
         self._require_file()

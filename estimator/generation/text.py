@@ -64,11 +64,7 @@ class Started:
 
 
 def require_strings(stop_strings: Sequence[str]) -> None:
-    """Refuses to stop at nothing.
-
-    Raises:
-      ValueError: if a string is empty.
-    """
+    """Refuses to stop at nothing."""
     if "" in stop_strings:
         raise ValueError("a stop string must have at least one character, got ''")
 

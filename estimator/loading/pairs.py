@@ -75,9 +75,6 @@ def one_draft(models: ModelSettings) -> str:
 
 def require_rule(drafts: Iterable[str], rule: Rule) -> None:
     """Refuses drafts that branch under another rule than the strict one, by which they are judged.
-
-    Raises:
-      ValueError: naming both.
     """
     for draft in drafts:
         if parse_drafter(draft).branches and not isinstance(rule, Strict):
@@ -160,11 +157,7 @@ def load(
 
 
 def _require_read(models: ModelSettings, names: Mapping[str, DrafterKind]) -> None:
-    """Refuses settings that none of the drafters reads.
-
-    Raises:
-      ValueError: naming the setting.
-    """
+    """Refuses settings that none of the drafters reads."""
     read = frozenset().union(*(part.reads for name in names.values() for part in walk(name)))
     for setting in OF_SOME_KINDS:
         if getattr(models, setting) is not None and setting not in read:
@@ -174,12 +167,7 @@ def _require_read(models: ModelSettings, names: Mapping[str, DrafterKind]) -> No
 def _device_map(
     models: TargetSettings, drafters: Iterable[DrafterKind], *, compiling: str
 ) -> DeviceMap | None:
-    """Returns how the target is spread over devices; None: it is on one.
-
-    Raises:
-      ValueError: if compiling or it cannot be given with a drafter or setting, or it is no map of
-        this machine.
-    """
+    """Returns how the target is spread over devices; None: it is on one."""
     parts = [part for drafter in drafters for part in walk(drafter)]
     for why in (part.uncompiled for part in parts if compiling != "off"):
         if why is not None:

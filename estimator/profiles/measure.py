@@ -126,7 +126,6 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
 def _require_agreement(
     request: Measure, ready: _Ready, processes: Processes, refusing: Refusing
 ) -> None:
-    """Refuses processes that measure different things."""
     if processes.count == 1:
         return
     own = described(ready.subject, ready.loaded.prompts, ready.traces)
@@ -201,7 +200,6 @@ def _measured(
 
 
 def _setup(request: Measure, ready: _Ready) -> Setup:
-    """Returns what the profile says of the models and the sampling."""
     target, subject = ready.loaded.target, ready.subject
     modules = {
         "target": target.module,

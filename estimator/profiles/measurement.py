@@ -179,7 +179,6 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
 
 
 def _drafting(traces: Sequence[Trace], max_gamma: int) -> Drafting:
-    """Returns what the traces say of one way of drafting."""
     return Drafting(
         alpha=measured_alpha(traces),
         blocks=replayed_blocks(traces, max_gamma),

@@ -66,7 +66,6 @@ def workload(
 
 
 def _tokens_per_call(traces: Sequence[Trace], gamma: int) -> Estimate:
-    """Returns emitted tokens per expected target call."""
     tokens = [float(trace.tokens) for trace in traces]
     calls = [replayed_calls(trace, gamma) for trace in traces]
     return Estimate(sum(tokens) / sum(calls), *ratio_interval(tokens, calls))

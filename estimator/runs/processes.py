@@ -84,11 +84,7 @@ def these_processes() -> Processes:
 
 
 def require_one_process(command: str) -> None:
-    """Refuses a command of which every process would do the whole.
-
-    Raises:
-      ValueError: if torchrun started several processes.
-    """
+    """Refuses a command of which every process would do the whole."""
     count = launched()
     if count > 1:
         raise ValueError(f"{command} must run in one process, got {count} (WORLD_SIZE)")

@@ -17,9 +17,6 @@ def require_room(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
 
     Args:
       prompts: ids, at least one prompt.
-
-    Raises:
-      ValueError: naming the model, its positions and the tokens.
     """
     for prompt in prompts:
         beginning(subject.target, prompt, subject.stopping)

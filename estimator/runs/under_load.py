@@ -133,11 +133,7 @@ def require_load(
     max_gamma: int,
     draft_name: str,
 ) -> CachedModel:
-    """Returns the draft model, and refuses what cannot be timed, before any pass.
-
-    Raises:
-      ValueError: naming what must be.
-    """
+    """Returns the draft model, and refuses what cannot be timed, before any pass."""
     if not isinstance(draft, CachedModel) or target.kind != "decoder-only":
         decoder = target.kind == "decoder-only"
         got = f"draft {draft_name}" if decoder else f"{target.name} ({target.kind})"

@@ -103,7 +103,6 @@ def _begun(
 
 
 def _in_pairs(values: list[int]) -> list[int]:
-    """Returns the sums of neighbours."""
     return [sum(values[place : place + 2]) for place in range(0, len(values), 2)]
 
 

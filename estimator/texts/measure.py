@@ -122,7 +122,6 @@ def _count(part: Part) -> Totals:
 
 
 def _key(request: MeasureTexts) -> str:
-    """Returns a hash of everything that the counts depend on."""
     file = request.texts.stat()
     kind = parse_drafter(request.draft)
     own = (request.draft, request.tokenizer, request.force, request.max_gamma)

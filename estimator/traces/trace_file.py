@@ -75,11 +75,7 @@ class KeptTraces:
     """
 
     def __init__(self, path: Path, key: str) -> None:
-        """Takes up what is there.
-
-        Raises:
-          OSError, ValueError: as `require_place`.
-        """
+        """Takes up what is there."""
         self.known: dict[int, TracePair] = {}
         self._path = path
         self._key = key
@@ -122,12 +118,7 @@ class KeptTraces:
 
 
 def _journal(path: Path) -> list[bytes]:
-    """Returns a journal's records up to the first that is not whole; none if there is no file.
-
-    Raises:
-      OSError: if it cannot be read.
-      ValueError: if something else stands there.
-    """
+    """Returns a journal's records up to the first that is not whole; none if there is no file."""
     if not path.exists():
         return []
     content = path.read_bytes()

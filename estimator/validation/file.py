@@ -94,7 +94,6 @@ def parse_rows(rows: Sequence[Any], kind: type[RowKind], *, name: str) -> tuple[
 
 
 def _renamed(row: Any) -> Any:
-    """Returns a row with the shared names in place of earlier ones."""
     if not isinstance(row, Mapping):
         return row
     shared = {name: row[old] for name, old in FORMER_NAMES.items() if old in row}

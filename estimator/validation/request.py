@@ -72,21 +72,13 @@ class Validate:
 
     @property
     def policies(self) -> dict[str, Policy | None]:
-        """The policies by name; None is the adaptive one.
-
-        Raises:
-          ValueError: if a name is unknown, or a value out of range.
-        """
+        """The policies by name; None is the adaptive one."""
         gammas = GAMMAS if self.gammas is None else self.gammas
         return parse_policies(self.policy_names, gammas=gammas, max_gamma=self.longest)
 
     @property
     def replayed(self) -> bool:
-        """Whether replay predicts a row: of a fixed gamma, lossless or greedy.
-
-        Raises:
-          ValueError: if a setting is out of range.
-        """
+        """Whether replay predicts a row: of a fixed gamma, lossless or greedy."""
         rule = acceptance_rule(self.verification, self.lenience)
         return FIXED in self.policy_names and (rule.lossless or 0 in self.temperatures)
 
@@ -143,11 +135,7 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
 
 
 def require_foretold(subject: Subject, policies: Sequence[Policy | None]) -> None:
-    """Refuses trees of which replay cannot tell the calls.
-
-    Raises:
-      ValueError: naming what must be.
-    """
+    """Refuses trees of which replay cannot tell the calls."""
     drafter = subject.drafter
     if not isinstance(drafter, TreeDrafter):
         return

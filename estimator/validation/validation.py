@@ -130,13 +130,11 @@ def _fixed(policies: Mapping[str, Policy | None]) -> list[int]:
 
 
 def _longest(policies: Mapping[str, Policy | None], max_gamma: int) -> int:
-    """Returns the longest draft that any of the policies may ask for."""
     gammas = _fixed(policies)
     return max([*gammas, max_gamma] if len(gammas) < len(policies) else gammas)
 
 
 def _priced(policies: Mapping[str, Policy | None], max_gamma: int) -> list[int]:
-    """Returns the draft lengths whose costs the predictions need."""
     drafted = [gamma for gamma in _fixed(policies) if gamma > 0]
     return drafted or [_longest(policies, max_gamma)]
 

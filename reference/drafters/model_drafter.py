@@ -112,9 +112,6 @@ def require_scorable(model: Model, limit: int | None, fed: int) -> None:
 
     Args:
       limit: the most positions, `text_limit` of the text's beginning.
-
-    Raises:
-      ValueError: naming the model, its positions and the tokens.
     """
     if limit is not None and fed > limit:
         raise ValueError(
@@ -130,9 +127,6 @@ def text_laws(
     Args:
       model: its cache holds a beginning of text, and nothing else that is to be kept.
       tokens: ids, at least 1.
-
-    Raises:
-      FloatingPointError: if the model returns logits that are NaN or infinite.
     """
     model.rollback(min(model.length, len(text) - 1))
     unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)

@@ -74,7 +74,6 @@ class CachedModel(ABC):
         """Returns the logits after each of tokens, which the cache takes in."""
 
     def _forget(self) -> None:
-        """Empties the cache."""
         self._cache = self._empty_cache()
         self._length = 0
         for states in self._all_states():
@@ -117,11 +116,7 @@ class CachedModel(ABC):
         return self._states.at(position)
 
     def tap(self, boundaries: Boundaries) -> None:
-        """Keeps the hidden states at some boundaries of the layers, from the next text on.
-
-        Raises:
-          ValueError: if the layers are no single stack, or it has not so many.
-        """
+        """Keeps the hidden states at some boundaries of the layers, from the next text on."""
         if boundaries not in self._tapped:
             self._tapped[boundaries] = States(Taps(self.module, boundaries, name=self.name))
 

@@ -70,7 +70,6 @@ class CompiledModel(CausalModel):
         self._prepare(backend)
 
     def _fixed_cache(self) -> Cache:
-        """Returns the cache that all texts share."""
         cache = StaticCache(config=self.module.config, max_cache_len=self._capacity)
         others = [each for each in cache.layers if type(each) not in (StaticLayer, DummyLayer)]
         if others:

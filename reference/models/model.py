@@ -54,11 +54,7 @@ class Model(Protocol):
         """
 
     def start(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the text to continue; the cache then holds all of it but the last token.
-
-        Raises:
-          ValueError: as `beginning`.
-        """
+        """Returns the text to continue; the cache then holds all of it but the last token."""
 
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         """Appends tokens to the cache and returns the logits after each of them.

@@ -72,9 +72,6 @@ class Confidence:
 
     threshold: in [0, 1]; 0 never stops.
     most: the most tokens that a block drafts, at least 1.
-
-    Raises:
-      ValueError: if either is out of range.
     """
 
     name: ClassVar[str] = "confidence"
@@ -107,9 +104,6 @@ class Heuristic(Whole):
 
     start: the first block's gamma, at least 1.
     most: the largest gamma, at least start; None: no limit.
-
-    Raises:
-      ValueError: if either is out of range.
     """
 
     name: ClassVar[str] = "heuristic"
@@ -148,9 +142,6 @@ class Adaptive(Whole):
     prior: alpha to begin with, in [0, 1].
     prior_tokens: how many judged tokens the prior is worth, above 0.
     window: how many of the last blocks count, at least 1.
-
-    Raises:
-      ValueError: if one is out of range.
     """
 
     name: ClassVar[str] = "adaptive"

@@ -31,9 +31,6 @@ class Lenient:
     the inequality the other way round, which would keep the least likely tokens.)
 
     lenience: l in (0, 1]; at 1 the rule is the strict one, but for exactly tied largest logits.
-
-    Raises:
-      ValueError: if lenience is out of range.
     """
 
     lossless: ClassVar[bool] = False

@@ -26,11 +26,7 @@ class Mtp(StateHead):
     depth = 1
 
     def __init__(self, target: Any, *, name: str) -> None:
-        """Makes an untrained head.
-
-        Raises:
-          ValueError: if the target's layers are no single stack.
-        """
+        """Makes an untrained head."""
         super().__init__()
         _, layers = layer_stack(target, what="multi-token prediction", name=name)
         config, decoder = target.config.get_text_config(decoder=True), target.get_decoder()

@@ -45,9 +45,6 @@ class Course:
     """How a model is taught.
 
     batch: lessons for each step, at least 1.
-
-    Raises:
-      ValueError: if batch is below 1.
     """
 
     schedule: Schedule
@@ -101,9 +98,6 @@ def train_exits(
       large: trained, all of it.
       small: its early exit, which shares its weights (`reference.drafters.early_exit`).
       lessons: at least one.
-
-    Raises:
-      ValueError: if there is no lesson, or the checkpoint is another training's.
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:
@@ -152,7 +146,6 @@ def _teach(
 
 @torch.no_grad()
 def _laws(large: CachedModel, lessons: Sequence[Lesson], width: int) -> Tensor:
-    """Returns the large model's laws, as wide as the small one's rows."""
     return logits_along(large, lessons).logits[:, :width].softmax(dim=-1)
 
 

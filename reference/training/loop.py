@@ -163,9 +163,6 @@ def this_process() -> "PartialState":
 
 def require_equal_shares(rows: int, *, processes: int) -> None:
     """Refuses a batch that processes cannot share equally: their gradients' mean would not be its.
-
-    Raises:
-      ValueError: if one would have more rows than another.
     """
     if rows % processes != 0:
         raise ValueError(

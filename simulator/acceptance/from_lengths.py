@@ -92,9 +92,6 @@ def fitted(
     Args:
       runs: γ and tokens a block, in [1, γ + 1]; at least one.
       away: what else they differ in, about its mean, shape (n,).
-
-    Raises:
-      ValueError: if there is none, or one is out of range.
     """
     from scipy.optimize import least_squares
 

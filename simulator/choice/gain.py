@@ -21,9 +21,6 @@ def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> NDArray[np
 
     Args:
       gamma: drafted tokens per block, at least 0, shape (...).
-
-    Raises:
-      ValueError: if gamma is out of range or no integer.
     """
     length = integers("gamma", gamma)
     drafting = np.maximum(length, 1)
@@ -54,9 +51,6 @@ def best_gamma(
     Args:
       max_gamma: the largest γ considered, at least 1.
       multiple: as in `draftable`.
-
-    Raises:
-      ValueError: if max_gamma is out of range.
     """
     longest = integer("max_gamma", max_gamma, at_least=1)
     gammas = np.arange(1, longest + 1)
@@ -78,9 +72,6 @@ def near_gamma(
       best: the best γ, at least 0.
       near: the share, in [0, 1): 0.01 takes what is 1 % slower than the best.
       multiple: as in `draftable`.
-
-    Raises:
-      ValueError: if near is out of range.
     """
     share = float(non_negative("near", near))
     if share >= 1:
@@ -104,9 +95,6 @@ def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
       in [0, 1], and at this rate and below none gains, with one exception: at 0 every α above 0
       gains, and 0 does, too, if some block costs less than a token of the target alone (whose
       overhead it then spares). 1: a perfect draft breaks even at best. NaN: not even that.
-
-    Raises:
-      ValueError: if max_gamma is out of range.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     needed = np.maximum(cost.block_seconds(gamma) / cost.baseline_seconds, 1.0)
@@ -126,9 +114,6 @@ def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float
     Returns:
       at least 0; below it some γ gains. 0: a draft that costs nothing breaks even at best. NaN:
       even that one loses, or nothing is ever drafted.
-
-    Raises:
-      ValueError: if max_gamma is out of range.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
 

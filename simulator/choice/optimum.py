@@ -39,9 +39,6 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
     Returns:
       shape (...), int64, in 0..max_gamma; 0 exactly where α ≤ c (1 + TIE): what lies above c by no
       more than rounding could add counts as equal to it (0.1 + 0.2 does not pay for 0.3).
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     limit = integer("max_gamma", max_gamma, at_least=1)
     return elementwise(

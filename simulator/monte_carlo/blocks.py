@@ -65,9 +65,6 @@ def simulate_blocks(
       gamma: drafted tokens per block, at least 0.
       blocks: how many to simulate, at least 1.
       generator: of what is accepted; it is advanced.
-
-    Raises:
-      ValueError: if gamma or blocks is out of range.
     """
     length = integer("gamma", gamma)
     left = integer("blocks", blocks, at_least=1)

@@ -74,9 +74,6 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
         choices.
       max_nodes: at least 1.
       max_depth: at least 1.
-
-    Raises:
-      ValueError: if an argument is out of range.
     """
     rates = checked_rates(acceptance)
     sizes = integer("max_nodes", max_nodes, at_least=1) + 1

@@ -105,9 +105,6 @@ def choose_tree(
 
     Args:
       max_nodes, max_depth: the largest considered, at least 1.
-
-    Raises:
-      ValueError: if an argument is out of range.
     """
     deepest = integer("max_depth", max_depth, at_least=1)
     trees = fastest_trees(acceptance, passes, max_nodes=max_nodes, max_depth=deepest)

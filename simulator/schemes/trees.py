@@ -68,9 +68,6 @@ def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
 
     Args:
       acceptance: a_1, a_2, …: by rank, at least 0, of sum at most 1; beyond the last 0.
-
-    Raises:
-      ValueError: if an argument is out of range.
     """
     rates = checked_rates(acceptance)
     total = 1.0
@@ -163,9 +160,6 @@ def tree_calls(
 
     Returns:
       shape (calls,), of sum N. Its tree is cut to what can still be emitted beside the target's.
-
-    Raises:
-      ValueError: if an argument is out of range.
     """
     text = integers("ranks", ranks)
     end = len(text) if limit is None else integer("limit", limit, at_least=1)

@@ -25,9 +25,6 @@ class Grid:
     most: the most tokens that the small model writes in a row.
     measure, distance: names of those that the thresholds are of.
     windows: draft lengths without a fallback (Figure 5's ablation).
-
-    Raises:
-      ValueError: if the grid is empty.
     """
 
     fallbacks: tuple[float, ...]

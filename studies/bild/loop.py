@@ -53,9 +53,6 @@ def unread_ending(
 
     Args:
       emitted: how many ids of text were not given.
-
-    Raises:
-      FloatingPointError: if the drafter returned logits that are NaN or infinite.
     """
     if len(draft.tokens) == 0:
         return ()
@@ -78,9 +75,6 @@ def bild_blocks(
       subject: the pair, started on this text (`reference.generation.begin`); its rule is what the
         large model rolls back.
       policy: when the small model falls back.
-
-    Raises:
-      FloatingPointError: if a model returns logits that are NaN or infinite.
     """
     large, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)

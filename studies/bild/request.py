@@ -51,11 +51,7 @@ class ValidateBild:
 
     @property
     def grid(self) -> Grid:
-        """What is tried.
-
-        Raises:
-          ValueError: if a threshold is out of range.
-        """
+        """What is tried."""
         grid = Grid(
             fallbacks=self.fallback,
             rollbacks=self.rollback,

@@ -47,9 +47,6 @@ class Fallback:
     most: the most tokens that a block drafts, at least 1.
     measure: a certainty in [0, 1]: a name of `MEASURES`.
     end_ids: nothing is drafted after these.
-
-    Raises:
-      ValueError: if one is out of range.
     """
 
     name: ClassVar[str] = "fallback"
@@ -133,9 +130,6 @@ class Rollback:
 
     threshold: alpha_RB, at least 0; infinite: never rolls back.
     distance: a name of `DISTANCES`.
-
-    Raises:
-      ValueError: if one is out of range.
     """
 
     lossless: ClassVar[bool] = False

@@ -203,10 +203,8 @@ def _first_paths(
 
 
 def _rescored(model: Model, text: BlockText, weights: Sequence[float]) -> Sequence[Drafts]:
-    """Returns what local rescoring drafts with each weight."""
     return [local_drafts(text, model, weight) for weight in weights]
 
 
 def _gain(lengths: Sequence[Counts], base: Sequence[Counts]) -> Counts:
-    """Returns by how much more of each block's draft stands, all texts in one."""
     return np.asarray(np.concatenate(lengths) - np.concatenate(base))

@@ -88,11 +88,7 @@ def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
 
 
 def _description(folder: Path) -> dict[str, Any]:
-    """Returns what heads.json says, its sizes checked.
-
-    Raises:
-      ValueError: if it is not there or says something else.
-    """
+    """Returns what heads.json says, its sizes checked."""
     path = folder / DESCRIPTION
     if not path.is_file():
         raise ValueError(

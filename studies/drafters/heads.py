@@ -158,11 +158,7 @@ def lattice_k(stated: int | None) -> int:
 
 
 def _rescorer(named: str, text: str) -> DrafterKind:
-    """Returns what a name's rescorer is.
-
-    Raises:
-      ValueError: if it is none.
-    """
+    """Returns what a name's rescorer is."""
     rescorer = parse_drafter(named)
     if not rescorer.rescores or named.partition(":")[0] != rescorer.word:
         words = ", ".join(kind.word for kind in drafter_kinds() if kind.rescores)

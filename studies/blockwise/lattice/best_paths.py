@@ -63,9 +63,6 @@ def best_paths(
       count: p, at least 1.
       automaton: of an n-gram model; None: the heads' scores alone.
       weight: of the n-gram's log-probabilities beside the heads', at least 0.
-
-    Raises:
-      ValueError: if count or weight is out of range.
     """
     return best_of(lattice, read_lattice(lattice, automaton, text), count=count, weight=weight)
 
@@ -102,11 +99,7 @@ def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) ->
 
 
 def require_search(weight: float, *, count: int = 1) -> None:
-    """Refuses a weight that is negative or no number, and fewer than one path.
-
-    Raises:
-      ValueError: if weight or count is out of range.
-    """
+    """Refuses a weight that is negative or no number, and fewer than one path."""
     if count < 1:
         raise ValueError(f"p must be at least 1, got {count}")
     if not 0 <= weight < float("inf"):
@@ -157,11 +150,7 @@ class Lattice:
 
 
 def require_arcs(k: int, vocabulary: int) -> None:
-    """Refuses a lattice with fewer than one arc a step, or more than there are tokens.
-
-    Raises:
-      ValueError: if k is out of range.
-    """
+    """Refuses a lattice with fewer than one arc a step, or more than there are tokens."""
     if not 1 <= k <= vocabulary:
         raise ValueError(f"k must lie in [1, {vocabulary}], the tokens of the vocabulary, got {k}")
 
@@ -172,9 +161,6 @@ def lattice_of(log_probabilities: NDArray[np.floating], k: int) -> Lattice:
     Args:
       log_probabilities: natural, shape (steps, vocabulary).
       k: in [1, vocabulary].
-
-    Raises:
-      ValueError: if k is out of range.
     """
     vocabulary = log_probabilities.shape[1]
     require_arcs(k, vocabulary)

@@ -55,11 +55,7 @@ class LatticeDrafter:
     sampling = None
 
     def __init__(self, heads: HeadsDrafter, rescoring: Rescoring, *, k: int, name: str) -> None:
-        """Joins heads and what rescores their lattice.
-
-        Raises:
-          ValueError: if k is below 1 or above the vocabulary.
-        """
+        """Joins heads and what rescores their lattice."""
         require_arcs(k, heads.target.vocabulary)
         self.heads = heads
         self.rescoring = rescoring
@@ -141,9 +137,6 @@ class LocalRescoring:
 
         Args:
           weight: alpha, at least 0; 0 leaves the heads' own choice.
-
-        Raises:
-          ValueError: if weight is out of range.
         """
         require_search(weight)
         self.model = fitted(model, vocabulary)
@@ -181,9 +174,6 @@ class GlobalRescoring:
           automaton: of that model; None: paths by the heads' scores alone.
           weight: of the n-gram's log-probabilities, at least 0.
           count: p, how many drafts are verified in parallel, at least 1; 1 is n-gram rescoring.
-
-        Raises:
-          ValueError: if weight or count is out of range.
         """
         require_search(weight, count=count)
         self.automaton = automaton
