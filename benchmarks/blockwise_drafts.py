@@ -31,7 +31,7 @@ from reference.models.huggingface import load_model, load_tokenizer, resolve_dev
 from reference.stopping import Stopping
 from studies.blockwise.analysis import Rescorers, analyse
 from studies.blockwise.drafter import HeadsDrafter
-from studies.blockwise.folder import load_heads
+from studies.blockwise.heads import load_heads
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.texts import block_text
 

@@ -25,7 +25,7 @@ from gpu_training import PAPER, TINY, sources, tokenizer_of, trained
 from result_file import setup, write_result
 from transformers import DynamicCache
 
-from estimator.profiles.alphas import measured_alpha
+from estimator.profiles.workloads import measured_alpha
 from estimator.runs.arms import Subject
 from estimator.runs.under_load import load_times
 from estimator.shapes.drafts import draft_of

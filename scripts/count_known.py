@@ -10,10 +10,9 @@ from typing import Any
 
 import msgspec
 
-from estimator.shapes.counted import Counted, Part, count
 from estimator.shapes.drafts import draft_of
 from estimator.shapes.kept_counts import FILE, Known, sizes
-from estimator.shapes.shape import shape_of
+from estimator.shapes.shape import Counted, Part, count, shape_of
 
 ROOT = Path(__file__).parent.parent
 PUBLISHED = ROOT / "benchmarks" / "published_decoding.json"

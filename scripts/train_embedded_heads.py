@@ -17,8 +17,7 @@ from training import POSITIONS, begun, encode, frozen_target, library
 
 from reference.training.loop import Training
 from reference.training.schedule import Schedule
-from studies.blockwise.folder import save_heads
-from studies.blockwise.heads import Heads
+from studies.blockwise.heads import Heads, save_heads
 from studies.blockwise.training import head_accuracy, kept_states, train_on_states, windows_of
 
 HEADS, HIDDEN = 9, 256

@@ -1,4 +1,4 @@
-"""One prompt, and a text that is about to be decoded after it."""
+"""One text, decoded by the target alone or speculatively."""
 
 from __future__ import annotations
 
@@ -6,10 +6,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from estimator.loading.pairs import Loaded
-from estimator.settings import PromptSource
-from reference.generation import Begun
-from reference.rules.strict import Rule
+from estimator.loading.pairs import Loaded, load, one_draft, require_rule
+from estimator.loading.policies import parse_policies
+from estimator.rules.kind import VERIFICATION, acceptance_rule
+from estimator.runs.arms import Subject, under
+from estimator.runs.planner import adaptive
+from estimator.runs.processes import require_one_process
+from estimator.seeding import seeded
+from estimator.settings import (
+    FIXED,
+    MAX_GAMMA,
+    ModelSettings,
+    PromptSource,
+    SamplingSettings,
+    TargetSettings,
+    draft_sampling,
+    require_read_lengths,
+)
+from reference.generation import Begun, beginning, begun
+from reference.rules.strict import STRICT, Rule
 from reference.stopping import Stopping, StopStrings
 
 # Where prompts come from; a prompt of its own takes the place of all.
@@ -75,3 +90,105 @@ def stopping_at(loaded: Loaded, stop_strings: tuple[str, ...]) -> Stopping:
         return loaded.stopping
     strings = StopStrings(stop_strings, loaded.tokenizer.decode)
     return replace(loaded.stopping, stop_strings=strings)
+
+
+GAMMA = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateAlone(OneText):
+    """A text of the target alone.
+
+    compiling: off, on or try.
+    """
+
+    models: TargetSettings = field(default_factory=TargetSettings)
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    temperature: float = 1.0
+    compiling: str = "off"
+    stop_strings: tuple[str, ...] = ()
+    seed: int = 0
+
+    def loaded(self, gammas: Sequence[int] = ()) -> Loaded:
+        """Returns what runs; passes over drafts of these lengths are compiled, too."""
+        require_one_process("generate")
+        require_strings(self.stop_strings)
+        return load(
+            self.models,
+            self.text,
+            sampling=self.sampling,
+            prompt=self.prompt,
+            compiling=self.compiling,
+            gammas=gammas,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generate(GenerateAlone):
+    """A text of a pair.
+
+    draft_temperature: None: the target's.
+    policy_name: fixed, heuristic, confidence:P or adaptive.
+    gamma: of the fixed policy; None: 4.
+    max_gamma: the longest draft of other policies; None: 16.
+    verification, lenience: how drafts are judged; None: losslessly.
+
+    Raises:
+      ValueError: if a length is stated that the policy does not read.
+    """
+
+    models: ModelSettings = field(default_factory=ModelSettings)
+    draft_temperature: float | None = None
+    policy_name: str = FIXED
+    gamma: int | None = None
+    max_gamma: int | None = None
+    verification: str = VERIFICATION
+    lenience: float | None = None
+
+    def __post_init__(self) -> None:
+        OneText.__post_init__(self)
+        require_read_lengths((self.policy_name,), self.gamma, self.max_gamma)
+
+
+def generate_alone(request: GenerateAlone) -> Started:
+    """Returns a text that the target continues alone."""
+    sampling = request.sampling.at(request.temperature)
+    loaded = request.loaded()
+    [ids] = loaded.prompts
+    text = begun(
+        loaded.target,
+        ids,
+        sampling=sampling,
+        stopping=stopping_at(loaded, request.stop_strings),
+        generator=seeded(loaded.target.device, request.seed),
+    )
+    return request.started(loaded, text, STRICT)
+
+
+def generate(request: Generate) -> Started:
+    """Returns a text that a pair continues."""
+    gamma = GAMMA if request.gamma is None else request.gamma
+    most = MAX_GAMMA if request.max_gamma is None else request.max_gamma
+    names = [request.policy_name]
+    [policy] = parse_policies(names, gammas=[gamma], max_gamma=most).values()
+    rule = acceptance_rule(request.verification, request.lenience)
+    sampling = request.sampling.at(request.temperature)
+    drafted_by = draft_sampling(sampling, request.draft_temperature)
+    require_rule([one_draft(request.models)], rule)
+    fixed = request.policy_name == FIXED
+    loaded = request.loaded([gamma] if fixed else [GAMMA, most])
+    target, stopping = loaded.target, stopping_at(loaded, request.stop_strings)
+    [ids] = loaded.prompts
+    [drafter_of] = loaded.drafters.values()
+    subject = Subject(target, drafter_of(drafted_by), sampling, stopping, rule)
+    if policy is None:
+        beginning(target, ids, stopping)   # refuses what does not fit before costs are measured
+        policy = adaptive(
+            replace(subject, stopping=loaded.stopping),
+            [ids],
+            max_gamma=most,
+            seed=request.seed,
+            progress=lambda: None,
+        )
+    text = under(policy)(subject, ids, seeded(target.device, request.seed))
+    return request.started(loaded, text, rule)

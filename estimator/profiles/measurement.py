@@ -11,7 +11,6 @@ import numpy as np
 import torch
 
 from estimator.loading.prompts import prompts_hash
-from estimator.profiles.alphas import accepted_by_position, alpha_left_out, measured_alpha
 from estimator.profiles.drafting import Drafting, Estimate
 from estimator.profiles.measured_costs import measured_gammas
 from estimator.profiles.profile import (
@@ -27,7 +26,14 @@ from estimator.profiles.profile import (
     TokensPerCall,
 )
 from estimator.profiles.speed_ups import speed_ups
-from estimator.profiles.workloads import by_category, by_context, workload
+from estimator.profiles.workloads import (
+    accepted_by_position,
+    alpha_left_out,
+    by_category,
+    by_context,
+    measured_alpha,
+    workload,
+)
 from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject
 from estimator.runs.rates import noise, priced, probes, step_ratio, timed
 from estimator.runs.shrinking import shrinking_steps

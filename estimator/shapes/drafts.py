@@ -6,10 +6,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from estimator.shapes.counted import Count, count
 from estimator.shapes.head_kind import Head, HeadKind, head_kinds
 from estimator.shapes.meta_pass import read_config
-from estimator.shapes.shape import shape_of
+from estimator.shapes.shape import Count, count, shape_of
 from simulator.cost.draft_shape import DraftKind, DraftShape
 from simulator.cost.model_shape import ModelShape
 

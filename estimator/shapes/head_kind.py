@@ -11,8 +11,7 @@ from functools import cache
 from typing import Any
 
 from estimator.kinds import modules_in
-from estimator.shapes.counted import Count
-from estimator.shapes.shape import shape_of
+from estimator.shapes.shape import Count, shape_of
 from estimator.shapes.storage import Storage, storage
 from simulator.cost.draft_shape import DraftKind, DraftShape
 from simulator.cost.model_shape import ModelShape, WeightKind, Weights

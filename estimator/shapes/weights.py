@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from estimator.shapes.counted import CountedWeights
+from estimator.shapes.shape import CountedWeights
 from simulator.cost.model_shape import WeightKind
 
 if TYPE_CHECKING:

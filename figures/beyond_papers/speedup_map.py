@@ -8,8 +8,7 @@ import numpy as np
 
 from figures.drawing import style
 from figures.drawing.table import Table
-from simulator.choice.optimum import optimal_gamma
-from simulator.choice.walltime import improvement_factor
+from simulator.choice.walltime import improvement_factor, optimal_gamma
 
 MAX_GAMMA = 64
 LEVELS = (1.1, 1.5, 2.0, 3.0, 5.0)

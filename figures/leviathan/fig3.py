@@ -6,7 +6,7 @@ import numpy as np
 
 from figures.drawing import style
 from figures.drawing.table import Curves, curves
-from simulator.choice.optimum import optimal_gamma
+from simulator.choice.walltime import optimal_gamma
 
 COSTS = (0.0, 0.01, 0.02, 0.05, 0.1)
 MAX_GAMMA = 64

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from figures.drawing import style
 from figures.drawing.table import Rows
 from figures.published import LeviathanTable5, published
-from simulator.choice.optimum import optimal_gamma
-from simulator.choice.walltime import improvement_factor
+from simulator.choice.walltime import improvement_factor, optimal_gamma
 
 C = 0.015
 ARGMAX_GAMMA = 8

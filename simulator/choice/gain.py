@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.conversions import alpha_from_block_efficiency
-from simulator.choice.optimum import TIE
+from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer, integers, non_negative
 

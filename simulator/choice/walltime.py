@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.tokens import tokens_formula
-from simulator.numerics.arguments import integers, non_negative, probability, same_shape
+from simulator.numerics.arguments import integer, integers, non_negative, probability, same_shape
 from simulator.numerics.elementwise import elementwise
 
 
@@ -117,3 +117,76 @@ def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.floa
 def _oracle(alpha: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
     with np.errstate(divide="ignore"):
         return np.maximum(1 / (1 - alpha + alpha * c), 1.0)
+
+
+# Newton's method converges from above and has all digits after five steps from the start below.
+_NEWTON_STEPS = 5
+
+# Where e^u - 1 - u = δ has 1 + u below the rounding of δ, u is log δ.
+_LARGE_LOG = 40.0
+
+# Relative gains that rounding could fake: draft lengths that tie in decimals count as a tie.
+TIE = 4 * np.finfo(np.float64).eps
+
+
+def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[np.int64]:
+    """Returns the smallest integer γ ≥ 0 that maximises Theorem 8; 0: do not speculate.
+
+    As a function of a real γ the improvement factor has one maximum, at
+
+        γ* = u / L - 1,   u = -K - W₋₁(-e^(-K)),   L = -ln α,   K = 1 + L (1/c - 1)
+
+    W₋₁ the lower branch of the Lambert W function (from Leviathan et al. 2023, Theorem 8, by
+    setting its derivative to 0). The integer optimum is one of the two around it, the larger where
+    its last token gains:  α^γ (1 + (γ-1) c) > c (1 - α^γ) / (1 - α).
+
+    Args:
+      alpha: acceptance rate in [0, 1], shape (...).
+      c: time of one draft step over time of one target step, at least 0; broadcasts with alpha.
+      max_gamma: the largest γ considered, at least 1; the result where more would always be better
+        (c = 0 < α, or α = 1 > c).
+
+    Returns:
+      shape (...), int64, in 0..max_gamma; 0 exactly where α ≤ c (1 + TIE): what lies above c by no
+      more than rounding could add counts as equal to it (0.1 + 0.2 does not pay for 0.3).
+    """
+    limit = integer("max_gamma", max_gamma, at_least=1)
+    return elementwise(
+        lambda alpha, c: _optimum(alpha, c, limit),
+        {"alpha": probability("alpha", alpha), "c": non_negative("c", c)},
+        dtype=np.int64,
+    )
+
+
+def _optimum(alpha: NDArray[np.float64], c: NDArray[np.float64], limit: int) -> NDArray[np.float64]:
+    pays = alpha > c * (1 + TIE)
+    unbounded = pays & ((c == 0) | (alpha == 1))
+    # Harmless values in place of those that the two cases above have settled.
+    ordinary = pays & ~unbounded
+    rate = np.where(ordinary, alpha, 0.5)
+    cost = np.where(ordinary, c, 0.25)
+    decay = -np.log(rate)
+    shorter = np.clip(np.floor(_lambert(decay, cost) / decay - 1), 0, limit - 1)
+    gain = rate ** (shorter + 1) * (1 + shorter * cost)
+    price = cost * tokens_formula(rate, shorter)
+    # γ = 1 gains wherever anything does, whatever the last digit of a power says.
+    best = np.maximum(shorter + (gain > price * (1 + TIE)), 1)
+    return np.where(unbounded, limit, np.where(pays, best, 0))
+
+
+def _lambert(decay: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns u = -K - W₋₁(-e^(-K)), the positive root of e^u - 1 - u = δ = L (1 - c) / c.
+
+    The argument -e^(-K) underflows for K > 745 and, near K = 1, W₋₁ differs from -K by rounding
+    alone. So the equation that defines W₋₁ is solved for u itself, and for large δ, which may
+    overflow, its logarithm.
+    """
+    log_delta = np.log(decay) + np.log1p(-c) - np.log(c)
+    delta = np.exp(np.minimum(log_delta, _LARGE_LOG))
+    # e^u - 1 - u >= u²/2 bounds u from above, and log(1 + δ + bound) does so more tightly.
+    bound = np.sqrt(2 * delta)
+    u = np.log1p(delta + bound)
+    for _ in range(_NEWTON_STEPS):
+        grown = np.expm1(u)
+        u = u - (grown - u - delta) / grown
+    return np.where(log_delta < _LARGE_LOG, u, log_delta)

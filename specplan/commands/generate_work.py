@@ -5,8 +5,7 @@ from dataclasses import dataclass
 import click
 
 from estimator.generation.beams import GenerateBeams, generate_beams
-from estimator.generation.speculative import Generate, GenerateAlone, generate, generate_alone
-from estimator.generation.text import Started
+from estimator.generation.text import Generate, GenerateAlone, Started, generate, generate_alone
 from reference.records import Generation
 from specplan.reports.generation import bild_counts, counts, generation_data, print_blocks
 from specplan.reports.output import Printed, print_json, tell

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from specplan.reports.table import Column, bounds, table
 
 if TYPE_CHECKING:
-    from estimator.comparison.files import Comparison, Side
-    from estimator.comparison.paired import Difference
+    from estimator.comparison.files import Comparison, Difference, Side
 
 _LATEX = str.maketrans(
     {

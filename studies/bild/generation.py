@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from estimator.generation.speculative import GenerateAlone
-from estimator.generation.text import Started, stopping_at
+from estimator.generation.text import GenerateAlone, Started, stopping_at
 from estimator.loading.pairs import one_draft
 from estimator.runs.arms import Subject
 from estimator.seeding import seeded

@@ -5,8 +5,18 @@ with a single hidden layer, atop the target LM's final hidden layer", whose soft
 one embedding. The first of the h is the model's own and has no network here.
 """
 
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
+
+from reference.atomic import whole_file
 
 
 class Heads(nn.Module):
@@ -62,3 +72,100 @@ class Heads(nn.Module):
         up, down = self.up[:first], self.down[:first]
         inner = torch.baddbmm(self.up_bias[:first], states.expand(len(up), -1, -1), up)
         return states + torch.baddbmm(self.down_bias[:first], inner.relu(), down)
+
+
+FORMAT = "specplan blockwise heads 1"
+WEIGHTS, DESCRIPTION = "heads.safetensors", "heads.json"
+SAMPLED_ROWS = 64
+
+
+def model_fingerprint(module: Any) -> str:
+    """Returns a hash that tells the model from others, whatever the precision it was loaded in.
+
+    Of the signs of 64 rows of its output embedding, which no rounding changes; a model trained
+    further is another.
+    """
+    weight = module.get_output_embeddings().weight.detach()
+    rows = torch.linspace(0, len(weight) - 1, min(SAMPLED_ROWS, len(weight))).long()
+    signs = (weight[rows.to(weight.device)] < 0).cpu().numpy()
+    return hashlib.sha256(repr(weight.shape).encode() + signs.tobytes()).hexdigest()
+
+
+def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, object]) -> None:
+    """Writes heads as float16, each of the two files whole or not at all.
+
+    Args:
+      note: what else the description says: the model's name, data, steps.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    tensors = {
+        name: value.detach().half().cpu().contiguous() for name, value in heads.state_dict().items()
+    }
+    with whole_file(folder / WEIGHTS) as partial:
+        save_file(tensors, partial)
+    description = {
+        "format": FORMAT,
+        "heads": heads.count,
+        "width": heads.width,
+        "hidden": heads.hidden,
+        "model_fingerprint": model_fingerprint(module),
+        **note,
+    }
+    with whole_file(folder / DESCRIPTION) as partial:
+        partial.write_text(json.dumps(description, indent=2) + "\n", encoding="utf-8")
+
+
+def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
+    """Returns the heads that a folder holds, on the device and in the precision of their model.
+
+    Raises:
+      ValueError: if there are none, they are damaged, or they are another model's.
+    """
+    description = _description(folder)
+    embedding = module.get_output_embeddings()
+    if embedding is None:
+        raise ValueError(f"heads need a model with an output embedding, got {name} without one")
+    width = embedding.weight.shape[1]
+    if description["width"] != width:
+        raise ValueError(
+            f"heads in {folder} must be as wide as the states of {name}, {width}, "
+            f"got {description['width']}"
+        )
+    if description["model_fingerprint"] != model_fingerprint(module):
+        trained_for = description.get("model", "another model")
+        raise ValueError(
+            f"heads in {folder} must be trained on the states of {name}, got those of a model "
+            f"with other weights ({trained_for})"
+        )
+    heads = Heads(
+        heads=description["heads"], width=description["width"], hidden=description["hidden"]
+    )
+    try:
+        heads.load_state_dict(load_file(folder / WEIGHTS))
+    except (OSError, RuntimeError, SafetensorError) as error:
+        line = str(error).partition("\n")[0]
+        raise ValueError(f"{folder / WEIGHTS} must hold the weights of heads: {line}") from error
+    return heads.to(embedding.weight.device, embedding.weight.dtype).eval().requires_grad_(False)
+
+
+def _description(folder: Path) -> dict[str, Any]:
+    """Returns what heads.json says, its sizes checked."""
+    path = folder / DESCRIPTION
+    if not path.is_file():
+        raise ValueError(
+            f"heads must be a folder that specplan heads train wrote, got {folder} without "
+            f"{DESCRIPTION}"
+        )
+    try:
+        description: Any = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} must be JSON, got: {error}") from error
+    sizes = ("heads", "width", "hidden")
+    if (
+        not isinstance(description, dict)
+        or description.get("format") != FORMAT
+        or not all(isinstance(description.get(size), int) for size in sizes)
+        or not isinstance(description.get("model_fingerprint"), str)
+    ):
+        raise ValueError(f"{path} must describe blockwise heads, format {FORMAT!r}")
+    return description

@@ -14,8 +14,7 @@ from estimator.progress import SILENT, Progress
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_tokenizer
 from reference.training.loop import Trained
-from studies.blockwise.folder import save_heads
-from studies.blockwise.heads import Heads
+from studies.blockwise.heads import Heads, save_heads
 from studies.blockwise.training import (
     head_accuracy,
     kept_states,

@@ -101,7 +101,7 @@ class Heads(DrafterKind):
 
     def load(self, beside: Beside) -> DrafterOf:
         from studies.blockwise.drafter import HeadsDrafter
-        from studies.blockwise.folder import load_heads
+        from studies.blockwise.heads import load_heads
         from studies.blockwise.lattice.best_paths import require_arcs
         from studies.blockwise.lattice.drafter import LatticeDrafter
 

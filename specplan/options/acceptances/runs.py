@@ -15,7 +15,7 @@ class Settings(Runs):
 
 
 def _make(settings: Settings, _: Background) -> Stated:
-    from simulator.acceptance.by_context import acceptance_of_lengths
+    from simulator.acceptance.from_lengths import acceptance_of_lengths
 
     lengths = defaultdict(list)
     for run in settings.runs or ():

@@ -8,8 +8,8 @@ from typing import Any
 from estimator.profiles.profile import Workload
 from estimator.validation.file import Validated
 from figures.drawing.style import short_name
-from simulator.choice.optimum import TIE
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
+from simulator.choice.walltime import TIE
 from specplan.reports.page.charts import charts
 from specplan.reports.page.drafts import Draft, answer, ranked
 from specplan.reports.page.inputs import Inputs, quickest

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimator.comparison.paired import paired
+from estimator.comparison.files import paired
 from estimator.intervals import left_out
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from estimator.profiles.alphas import alpha_left_out, measured_alpha
+from estimator.profiles.workloads import alpha_left_out, measured_alpha
 from estimator.traces.traces import Trace
 
 

@@ -5,9 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from estimator.profiles.alphas import accepted_by_position, measured_alpha
 from estimator.profiles.speed_ups import speed_ups
-from estimator.profiles.workloads import by_category, by_context, workload
+from estimator.profiles.workloads import (
+    accepted_by_position,
+    by_category,
+    by_context,
+    measured_alpha,
+    workload,
+)
 from estimator.runs.arms import AGAIN, BASELINE, PROBE
 from estimator.runs.rates import Timed, of_prompts
 from estimator.traces.traces import Trace, block_efficiency

@@ -12,7 +12,6 @@ from by_depth import count_by_depth
 from click.testing import CliRunner
 
 from estimator.shapes import kept_counts
-from estimator.shapes.counted import Counted, count
 from estimator.shapes.kept_counts import (
     DEFAULTS,
     WITHOUT_SIZE,
@@ -22,6 +21,7 @@ from estimator.shapes.kept_counts import (
     read_known,
     sizes,
 )
+from estimator.shapes.shape import Counted, count
 from specplan.main import main
 
 CONFIGS = Path(__file__).parents[3] / "docs" / "configs"

@@ -14,9 +14,9 @@ from estimator.drafters.kind import Beside
 from estimator.drafters.registry import parse_drafter
 from estimator.logs import earlier_outputs
 from estimator.logs import parts as log
-from estimator.profiles.alphas import measured_alpha
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
+from estimator.profiles.workloads import measured_alpha
 from estimator.runs.arms import Subject
 from estimator.settings import ModelSettings
 from estimator.texts.counting import MOST_GROUPS, Totals

@@ -3,8 +3,12 @@
 import numpy as np
 import pytest
 
-from simulator.acceptance.by_context import acceptance_of_lengths
-from simulator.acceptance.from_lengths import FromLengths, LengthLaw, length_law
+from simulator.acceptance.from_lengths import (
+    FromLengths,
+    LengthLaw,
+    acceptance_of_lengths,
+    length_law,
+)
 from simulator.acceptance.iid import Iid
 
 GAMMAS = np.arange(1, 8)

@@ -7,8 +7,7 @@ from simulator.acceptance.conversions import accepted_fraction
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.gain import best_gamma, break_even_alpha, break_even_c, speed_up
-from simulator.choice.optimum import optimal_gamma
-from simulator.choice.walltime import improvement_factor, operations_factor
+from simulator.choice.walltime import improvement_factor, operations_factor, optimal_gamma
 from simulator.cost.cost import Cost
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio

@@ -5,9 +5,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from simulator.choice.optimum import TIE as RELATIVE_TIE
-from simulator.choice.optimum import optimal_gamma
-from simulator.choice.walltime import improvement_factor
+from simulator.choice.walltime import TIE as RELATIVE_TIE
+from simulator.choice.walltime import improvement_factor, optimal_gamma
 
 # Gains up to 4 roundings count as ties, and are themselves computed with a few.
 TIE = Decimal(2) * Decimal(10) ** -15

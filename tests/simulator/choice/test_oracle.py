@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.choice.optimum import optimal_gamma
-from simulator.choice.walltime import improvement_factor, oracle_improvement_factor
+from simulator.choice.walltime import improvement_factor, optimal_gamma, oracle_improvement_factor
 
 # The gain stays below it and comes as near as one likes: for α → 1 with c = (1 - α)/(e - 2), where
 # the best γ is 1/(1 - α).

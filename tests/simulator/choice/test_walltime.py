@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from figures.published import LeviathanTable4, LeviathanTable5, published
-from simulator.choice.optimum import optimal_gamma
-from simulator.choice.walltime import improvement_factor, lower_bound
+from simulator.choice.walltime import improvement_factor, lower_bound, optimal_gamma
 
 
 @pytest.mark.parametrize("row", published("leviathan-table4", LeviathanTable4))

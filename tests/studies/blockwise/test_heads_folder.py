@@ -8,8 +8,7 @@ import pytest
 import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
-from studies.blockwise.folder import load_heads, model_fingerprint, save_heads
-from studies.blockwise.heads import Heads
+from studies.blockwise.heads import Heads, load_heads, model_fingerprint, save_heads
 
 
 def tiny(seed: int, width: int = 16) -> LlamaForCausalLM:
