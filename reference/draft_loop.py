@@ -23,7 +23,6 @@ def draft_tokens(
 
     Args:
       law_after: the law of one position, given the tokens drafted before, each of shape (1,).
-      limit: the most tokens.
     """
     tokens: list[Tensor] = []
     laws: list[Laws] = []
@@ -44,10 +43,6 @@ def draft_tokens(
 def draft_from(
     laws: Laws, limit: int, policy: Policy, generator: torch.Generator
 ) -> Draft:
-    """Returns tokens drawn from laws of consecutive positions, none of which depends on a draw.
-
-    Args:
-      laws: of at least `limit` positions.
-    """
+    """Returns tokens drawn from laws of consecutive positions, none of which depends on a draw."""
     places = torch.arange(limit, device=laws.device).split(1)
     return draft_tokens(lambda tokens: laws.at(places[len(tokens)]), limit, policy, generator)

@@ -65,7 +65,6 @@ class Stopping:
         """Returns what of `tokens` is emitted, and why the text ends there (None: it goes on).
 
         Args:
-          tokens: the block's candidates, at least 1.
           emitted: how many ids of text were not given.
         """
         kept = list(tokens[: self.max_new_tokens - emitted])

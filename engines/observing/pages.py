@@ -23,7 +23,6 @@ def observed_page(
     """Returns what a metrics page counts and times since its server started.
 
     Args:
-      page: several engines behind one page are summed.
       gamma: drafted tokens per block, where the user says it; 0: nothing is drafted.
       lists_all: whether every position is listed, so that they tell γ, or those that were accepted
         once.

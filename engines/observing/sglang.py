@@ -23,7 +23,6 @@ def read_page(page: str, gamma: int | None) -> Observation:
     The first token of each request is the prompt's.
 
     Args:
-      page: several engines behind one page are summed.
       gamma: drafted tokens per block, where the page does not tell it; 0: nothing is drafted.
 
     Raises:

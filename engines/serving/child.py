@@ -44,7 +44,6 @@ def serving(
 
     Args:
       url: of the server; its `/health` is asked.
-      start_seconds: how long it may take to start.
 
     Raises:
       ValueError: if there is no such program, or it ends or is silent before it is healthy, with

@@ -74,7 +74,6 @@ def engine_pair(
     """Gives the engine that a request names; what is written for it is gone afterwards.
 
     Args:
-      longest: the longest draft that is asked for.
       server: a running server of the pair; None: there is none.
     """
     require_one_process("--engine")

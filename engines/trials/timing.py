@@ -94,7 +94,6 @@ def resampled_interval(
 
     Args:
       resampled: the same of each resample; what is NaN, 0 or infinite is left out.
-      units: how many there are to draw from.
     """
     logs = np.log(resampled[(resampled > 0) & (resampled < np.inf)])
     error = float(logs.std()) * math.sqrt(units / (units - 1))

@@ -67,7 +67,6 @@ def fit_costs(
         t_q: what t_d grows by for each token, the first apart
 
     Args:
-      baseline: texts decoded autoregressively.
       probe: texts decoded speculatively. Where all blocks that draft are of one length, t_q is
         what they take beyond blocks that draft nothing; without these it is the drafter's own
         passes alone.

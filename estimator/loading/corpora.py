@@ -20,11 +20,7 @@ def load_named_tokenizer(name: str) -> Any:
 def read_corpus(
     sources: Sequence[str], pattern: str | None, tokenizer: Any, *, progress: Progress = SILENT
 ) -> Corpus:
-    """Returns the corpus in ids; tells what in it was unreadable.
-
-    Args:
-      pattern: which files of a folder; None: all of text.
-    """
+    """Returns the corpus in ids; tells what in it was unreadable."""
     files = corpus_files(sources, pattern)
     progress.expect(len(files))
 

@@ -209,7 +209,6 @@ def with_passes(
 
     Args:
       compiling: "off"; "on"; or "try": as it is where compiling fails, which a notice says.
-      longest: tokens of the longest text.
 
     Raises:
       ValueError: if compiling is "on" and fails, or the model cannot be compiled.

@@ -18,7 +18,6 @@ def parse_policies(
 
     Args:
       names: as the user gave them; `fixed` stands for one policy for each gamma.
-      max_gamma: the longest draft of the others.
 
     Raises:
       ValueError: if a name is unknown or lacks its value, or a value is out of range.

@@ -94,7 +94,6 @@ def run_arms(
 
     Args:
       speculative: by name, not "baseline" or "again"; see `probing` and `under`.
-      repeats: the most, at least 1.
       until: asked before each prompt, once the least of them ran, whether the time is up, and after
         each repeat of all prompts whether that was enough. Prompts that were not reached are left
         out.

@@ -31,9 +31,6 @@ def decode_batch(
     A text's draws are those of its own generator, so it is the text that the prompt alone would
     have, up to what the rounding of another shape of pass may tip.
 
-    Args:
-      prompts: ids, at least one prompt.
-
     Raises:
       ValueError: if the target takes no batch, or a prompt and its new tokens exceed its positions.
       FloatingPointError: if it returns logits that are NaN or infinite.

@@ -19,9 +19,6 @@ def planner(cost: Cost, *, max_gamma: int) -> Callable[[float], int]:
 
     It looks up what was computed once for a grid of alphas: planning costs a block next to
     nothing. 0 stands for a plain target step.
-
-    Args:
-      max_gamma: the largest gamma considered, at least 1.
     """
     best = [
         best_gamma(Iid(step / ALPHA_STEPS), cost, max_gamma=max_gamma)
@@ -47,12 +44,7 @@ def adaptive(
     seed: int,
     progress: Callable[[], object],
 ) -> Adaptive:
-    """Returns the adaptive policy, which plans with costs measured now on the first prompts.
-
-    Args:
-      prompts: ids, at least one prompt.
-      max_gamma: the longest draft that will be planned.
-    """
+    """Returns the adaptive policy, which plans with costs measured now on the first prompts."""
     runs = run_arms(
         subject,
         prompts[:PROBED_PROMPTS],

@@ -69,11 +69,7 @@ class Until:
         seconds: float = float("inf"),
         tell: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Begins to count the time.
-
-        Args:
-          seconds: that may be spent.
-        """
+        """Begins to count the time."""
         self._percent = percent
         self._end = time.monotonic() + seconds
         self._tell = tell

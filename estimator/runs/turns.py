@@ -55,7 +55,6 @@ def decode_in_turns(
     left of them belongs to the last round before: too few would tell of its speed.
 
     Args:
-      starts: read the prompts; at least one.
       tokens: that each text grows by in a round, at least 1.
     """
     texts: dict[int, Begun] = {}

@@ -90,14 +90,7 @@ def load_times(
     repeats: int,
     progress: Callable[[], object],
 ) -> LoadTimes:
-    """Returns what passes over a batch take.
-
-    Args:
-      batch: sequences, at least 1.
-      context: tokens in each one's cache, at least 1.
-      gammas: draft lengths to time, at least 1 each.
-      repeats: turns of each γ, at least 1.
-    """
+    """Returns what passes over a batch take."""
     both = Batch(target, batch, context), Batch(draft, batch, context)
     order = np.random.default_rng(0)
     lengths = [0, *gammas]

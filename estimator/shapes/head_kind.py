@@ -150,7 +150,6 @@ class Head:
         Args:
           added, once, in_turn: further weights: of every step, of a block, and of every token of a
             parallel draft in turn.
-          parallel, longest: as in DraftShape.
         """
         own = tuple(each for each in body.weights if each.kind != "embedding")
         step = replace(body, name=f"{self.kind} head", weights=(*own, *added))

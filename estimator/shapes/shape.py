@@ -72,7 +72,6 @@ def count(
     """Returns what is counted of the model that transformers builds on torch's meta device.
 
     Args:
-      config: the parsed config.json; of a model of more than text, the text part counts.
       kept: regular expressions of the names of modules that quantisation leaves plain.
       part: "whole", or the weights and caches of the last decoder layer.
 

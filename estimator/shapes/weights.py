@@ -41,9 +41,7 @@ def count_weights(
     Matrices that a pass uses several times come again, not held, for each time after the first.
 
     Args:
-      kept: regular expressions of the names of modules that quantisation leaves plain.
       within: only those whose names begin so.
-      uses: how often a pass uses each matrix, where not once (estimator.shapes.meta_pass).
 
     Raises:
       ValueError: if it has experts and the configuration does not say how many are active.

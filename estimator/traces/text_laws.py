@@ -17,9 +17,6 @@ def log_likelihoods(
     model: Model, prompt: Sequence[int], continuation: Sequence[int]
 ) -> NDArray[np.float64]:
     """Returns ln p(x) of each token of a continuation at temperature 1, shape (tokens,), in nats.
-
-    Args:
-      continuation: the ids after it, at least 1.
     """
     [p] = text_laws(model, model.start(prompt), continuation, [Sampling()])
     tokens = torch.tensor(continuation, device=p.device)
@@ -34,11 +31,7 @@ def overlaps(
     continuation: Sequence[int],
     sampling: Sampling,
 ) -> NDArray[np.float64]:
-    """Returns beta = sum min(p, q) at each token of a continuation, shape (tokens,).
-
-    Args:
-      continuation: the ids after it, at least 1.
-    """
+    """Returns beta = sum min(p, q) at each token of a continuation, shape (tokens,)."""
     [p], [q] = (
         text_laws(model, model.start(prompt), continuation, [sampling]) for model in (large, small)
     )

@@ -31,7 +31,6 @@ class HierarchicalDrafter:
 
         Args:
           drafter: drafts for the model, over the same vocabulary.
-          gamma: the most tokens that a block of the second stage drafts.
         """
         self.model = model
         self.drafter = drafter

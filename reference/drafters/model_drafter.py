@@ -126,7 +126,6 @@ def text_laws(
 
     Args:
       model: its cache holds a beginning of text, and nothing else that is to be kept.
-      tokens: ids, at least 1.
     """
     model.rollback(min(model.length, len(text) - 1))
     unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)

@@ -81,11 +81,7 @@ def nothing_drafted(positions: int, asked: Asked) -> Scores:
 
 
 def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
-    """Returns the scores of a drafter whose law depends on the preceding text alone.
-
-    Args:
-      leniences: l, each in (0, 1].
-    """
+    """Returns the scores of a drafter whose law depends on the preceding text alone."""
     p = stretch.p
     tokens = torch.tensor(stretch.tokens, device=p.device)
     ratio = q.of(tokens).double() / p.of(tokens).double()
@@ -128,7 +124,6 @@ def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tenso
 
     Args:
       p, q: the target's and the drafter's laws at n positions; a one-hot p with its logits.
-      leniences: l, each in (0, 1].
 
     Returns:
       for each l, shape (n,).

@@ -58,7 +58,6 @@ def grown(held: Tensor, length: int) -> Tensor:
 
     Args:
       held: shape (..., room, width).
-      length: above room.
     """
     *rows, room, width = held.shape
     roomier = held.new_empty(*rows, -(-length // ROOM) * ROOM, width)
@@ -77,7 +76,6 @@ class FixedLayer(StaticLayer):   # type: ignore[misc]
         """Makes a layer that holds nothing yet.
 
         Args:
-          capacity: the most tokens that it can hold.
           length: tokens of the text before a pass, shape (), int64; one tensor for all layers.
         """
         super().__init__(capacity)

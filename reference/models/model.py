@@ -79,7 +79,6 @@ class Model(Protocol):
         """Keeps the first `length` tokens of the cache and, of the others, those at some places.
 
         Args:
-          length: at most the cache's.
           places: ascending, counted from length; each token must follow the one before it.
         """
 

@@ -111,9 +111,6 @@ class Taps:
     def __init__(self, module: Any, boundaries: Sequence[int | None], *, name: str) -> None:
         """Listens to a model's layers.
 
-        Args:
-          boundaries: at least one.
-
         Raises:
           ValueError: if its layers are no single stack, or it has not so many.
         """

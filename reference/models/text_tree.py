@@ -45,7 +45,6 @@ class TextTree:
 
         Args:
           shared: what all of them begin with, and all that are asked for later.
-          continuations: of the text, at least one.
         """
         text = [*self._text, *shared]
         self.model.rollback(min(self.model.length, len(text) - 1))

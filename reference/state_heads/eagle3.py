@@ -105,11 +105,7 @@ class Eagle3(StateHead):
     d2t: Tensor
 
     def __init__(self, shape: Eagle3Shape, target: Any) -> None:
-        """Makes an untrained head.
-
-        Args:
-          shape: its sizes.
-        """
+        """Makes an untrained head."""
         super().__init__()
         body = shape.body
         self.shape = shape

@@ -68,9 +68,7 @@ def align(
     """Trains the small model in place on texts that the large one wrote.
 
     Args:
-      large: not changed.
       small: decoder-only or encoder-decoder as the large one is; its rows may be of another width.
-      lessons: at least one.
 
     Raises:
       ValueError: if there is no lesson, or the checkpoint is another training's.
@@ -97,7 +95,6 @@ def train_exits(
     Args:
       large: trained, all of it.
       small: its early exit, which shares its weights (`reference.drafters.early_exit`).
-      lessons: at least one.
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:

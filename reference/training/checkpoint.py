@@ -84,7 +84,6 @@ def publish(
     """Writes a model (safetensors), its tokenizer and training.json, then names the folder so.
 
     Args:
-      folder: must not exist.
       note: how it was trained; JSON.
       instead_of: files that only an unfinished run needs; removed once the folder is there, so that
         a kill in between loses nothing, and leaves both.

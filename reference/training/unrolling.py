@@ -80,11 +80,7 @@ def windows_along(
 def losses_ahead(
     head: StateHead, output: Any, windows: Windows, *, steps: int, loss: str
 ) -> list[Tensor]:
-    """Returns the mean loss of each step over the drafts that begin at all positions of texts.
-
-    Args:
-      windows: longer than steps + 1, on the head's device.
-    """
+    """Returns the mean loss of each step over the drafts that begin at all positions of texts."""
     ids = windows.ids
     begun = ids.shape[1] - steps - 1
     with torch.no_grad():
