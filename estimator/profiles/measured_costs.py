@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 from estimator.profiles.profile import LoadCosts
-from estimator.runs.arms import ENDLESS, Patience, Runs, Subject, probed, probing, run_arms
+from estimator.runs.arms import Patience, Runs, Subject, probed, probing, run_arms
 from estimator.runs.under_load import load_times
 from reference.models.cached_model import CachedModel
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
@@ -29,7 +29,7 @@ def measure_costs(
     repeats: int,
     seed: int,
     progress: Callable[[], object],
-    until: Patience = ENDLESS,
+    until: Patience | None = None,
 ) -> Runs:
     """Returns the interleaved baseline and probe runs over draft lengths up to max_gamma.
 

@@ -1,4 +1,4 @@
-"""What runs ask of whoever says when they have been timed long enough."""
+"""The runs of a validation, in turns: baseline, baseline again, cost probes, and each policy."""
 
 from __future__ import annotations
 
@@ -37,21 +37,6 @@ class Patience(Protocol):
         """Returns whether the runs so far, of all prompts, say enough."""
 
 
-class Endless:
-    """Lets all repeats of all prompts run."""
-
-    def late(self) -> bool:
-        """Returns False."""
-        return False
-
-    def precise(self, runs: Runs) -> bool:
-        """Returns False."""
-        return False
-
-
-ENDLESS = Endless()
-
-
 BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
 WARM_UP_TOKENS = 8
 
@@ -81,7 +66,7 @@ def run_arms(
     repeats: int,
     seed: int,
     progress: Callable[[], object],
-    until: Patience = ENDLESS,
+    until: Patience | None = None,
     least: int = LEAST_PROMPTS,
 ) -> Runs:
     """Returns the generations of every arm and of the target alone, by prompt and repeat.
@@ -119,7 +104,7 @@ def run_arms(
     ran: list[tuple[str, int, InTurns]] = []
     rounds = 0
     for done in range(repeats * len(prompts)):
-        if done >= least and until.late():
+        if until is not None and done >= least and until.late():
             break
         prompt = done % len(prompts)
         first = rounds
@@ -136,7 +121,8 @@ def run_arms(
             )
             ran += [(arm, prompt, text) for (arm, _), text in zip(together, texts, strict=True)]
             rounds = 1 + max(max(text.rounds, default=first) for text in texts)
-        if prompt == len(prompts) - 1 and until.precise(_at_one_speed(arms, ran)):
+        whole = prompt == len(prompts) - 1
+        if until is not None and whole and until.precise(_at_one_speed(arms, ran)):
             break
     return _at_one_speed(arms, ran)
 

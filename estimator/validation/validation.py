@@ -10,7 +10,6 @@ import numpy as np
 
 from estimator.runs.arms import (
     BASELINE,
-    ENDLESS,
     Patience,
     Subject,
     probed,
@@ -55,7 +54,7 @@ def validate(
     *,
     max_gamma: int,
     repeats: int,
-    until: Patience = ENDLESS,
+    until: Patience | None = None,
     seed: int,
     progress: Callable[[], object],
 ) -> Validation:

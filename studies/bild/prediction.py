@@ -100,22 +100,6 @@ class Predicted:
     small_calls: float
 
 
-def record(
-    large: Model,
-    drafter: ModelDrafter,
-    prompts: Sequence[Sequence[int]],
-    texts: Sequence[Sequence[int]],
-    *,
-    fallback: Fallback,
-    rollback: Rollback,
-) -> list[BildTrace]:
-    """Returns the trace along each text; see `bild_trace`."""
-    return [
-        bild_trace(large, drafter, prompt, text, fallback=fallback, rollback=rollback)
-        for prompt, text in zip(prompts, texts, strict=True)
-    ]
-
-
 def spliced(
     large: BildTrace, small: BildTrace, *, fallback: float, rollback: float
 ) -> BildTrace:

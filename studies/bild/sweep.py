@@ -9,7 +9,7 @@ from msgspec import structs
 from estimator.costs.blocks import fit_costs
 from estimator.loading.prompts import prompts_hash
 from estimator.quality.metrics import own_metrics, reference_metrics
-from estimator.runs.arms import AGAIN, BASELINE, ENDLESS, Patience, Subject, run_arms
+from estimator.runs.arms import AGAIN, BASELINE, Patience, Subject, run_arms
 from estimator.runs.precision import precision_percent
 from estimator.runs.rates import Timed, decode_rate, measured_interval, noise, probes, timed
 from estimator.seeding import seeded
@@ -22,7 +22,7 @@ from reference.records import Generation
 from simulator.cost.cost import Cost
 from studies.bild.grid import BILD, LARGE, SMALL, WINDOW, Arm, Grid
 from studies.bild.loop import read_part
-from studies.bild.prediction import Predicted, predict, record
+from studies.bild.prediction import Predicted, bild_trace, predict
 from studies.bild.swept import BildRow, Sweep
 from studies.bild.thresholds import Fallback, Rollback
 
@@ -44,7 +44,7 @@ def sweep(
     repeats: int,
     seed: int,
     progress: Callable[[], object],
-    until: Patience = ENDLESS,
+    until: Patience | None = None,
 ) -> Sweep:
     """Returns quality and speed of every way to decode, all interleaved on the same prompts.
 
@@ -151,14 +151,12 @@ def _predictions(
         return {}
     [small] = [name for name, arm in arms.items() if arm.decoder == SMALL]
     large_traces, small_traces = (
-        record(
-            subject.target,
-            drafter,
-            prompts,
-            [text.tokens for text in best[name]],
-            fallback=policy,
-            rollback=rule,
-        )
+        [
+            bild_trace(
+                subject.target, drafter, prompt, text.tokens, fallback=policy, rollback=rule
+            )
+            for prompt, text in zip(prompts, best[name], strict=True)
+        ]
         for name in (BASELINE, small)
     )
     return {

@@ -17,7 +17,7 @@ from reference.laws.sampling import Sampling
 from reference.stopping import Stopping
 from simulator.cost.curves import CostModel
 from studies.bild.grid import LARGE, SMALL, Grid
-from studies.bild.prediction import NEVER, BildTrace, bild_trace, predict, record, spliced
+from studies.bild.prediction import NEVER, BildTrace, bild_trace, predict, spliced
 from studies.bild.sweep import References, sweep
 from studies.bild.swept import BildRow, Sweep
 from studies.bild.thresholds import Fallback, Rollback
@@ -209,13 +209,8 @@ def test_a_grid_must_not_be_empty() -> None:
 def test_prediction_at_other_thresholds_prices_what_the_trace_says() -> None:
     sampling = Sampling(0.0)
     target, drafter = tiny_pair(sampling)
-    [trace] = record(
-        target,
-        drafter,
-        [[1, 2]],
-        [[3, 4, 5, 6]],
-        fallback=Fallback(0.5, 3),
-        rollback=Rollback(1.0),
+    trace = bild_trace(
+        target, drafter, [1, 2], [3, 4, 5, 6], fallback=Fallback(0.5, 3), rollback=Rollback(1.0)
     )
     assert trace.certainty.shape == (4, 3)
     assert {part.shape for part in (trace.ends, trace.distance, trace.same)} == {(4,)}
