@@ -12,9 +12,8 @@ from typing import Any
 import pytest
 from by_depth import count_by_depth
 
-from estimator.shapes.counted import count
 from estimator.shapes.kept_counts import known_count
-from estimator.shapes.shape import shape_of
+from estimator.shapes.shape import count, shape_of
 
 PUBLISHED: dict[str, Any] = json.loads(
     (Path(__file__).parent / "published.json").read_text(encoding="utf-8")
