@@ -71,6 +71,21 @@ def test_an_engine_and_runs_give_intervals(gpu: str) -> None:
         assert found["most_requests_per_second_low"] < most < found["most_requests_per_second_high"]
 
 
+def test_a_rate_that_only_some_draws_bear_says_in_how_many(gpu: str) -> None:
+    words = f"{LENGTHS} {gpu} --engine vllm"
+    found = run_json(f"--rate 1 {words}", "traffic")
+    rate = 0.9 * found["most_requests_per_second"]
+    rows = run_json(f"--rate {rate} {words}", "traffic")["rows"]
+    text = run(f"--rate {rate} {words}", "traffic").stdout
+    assert found["draws"] == 50
+    for row, name in zip(rows, ("Without", "With"), strict=True):
+        assert 3 < row["unborne_draws"] < 50
+        assert row["tpot_ms_high"] is None
+        said = f"in {row['unborne_draws']} of the 50 draws behind the intervals."
+        assert f"{name} speculation the server does not bear {rate:g} requests/s {said}" in text
+    assert ", too many]" in text
+
+
 def test_runs_of_several_batches_are_met_at_their_batch() -> None:
     found = run_json(f"--rate 0.01 {LENGTHS} {RUNS} --gamma 3", "traffic")["rows"]
     assert found[0]["tpot_ms"] == pytest.approx(7, rel=0.02)
