@@ -151,14 +151,10 @@ def test_names_are_as_a_user_would_give_them() -> None:
     assert both.name == "lookup+ngram:model.arpa"
 
 
-def test_a_lookup_of_nothing_is_refused() -> None:
-    with pytest.raises(ValueError, match="a lookup must match 1 to 64 tokens, got 0"):
-        PromptLookupDrafter(device=CPU, longest=0)
-
-
-def test_a_lookup_of_matches_that_memory_cannot_index_is_refused() -> None:
-    with pytest.raises(ValueError, match="a lookup must match 1 to 64 tokens, got 400"):
-        PromptLookupDrafter(device=CPU, longest=400)
+@pytest.mark.parametrize("longest", [0, 400])
+def test_a_lookup_of_nothing_or_of_more_than_memory_indexes_is_refused(longest: int) -> None:
+    with pytest.raises(ValueError, match=f"a lookup must match 1 to 64 tokens, got {longest}"):
+        PromptLookupDrafter(device=CPU, longest=longest)
 
 
 @pytest.mark.parametrize("beginning", [[0], [2, 6]])

@@ -48,13 +48,17 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def trained(place: Path, *more: object) -> Path:
-    path = place / "model.arpa"
-    result = run(
-        "train", "--corpus", place / "text", "--tokenizer", place / "tok", "-o", path, *more
+def train(place: Path, *more: object, corpus: str = "text") -> Result:
+    return run(
+        *("train", "--corpus", place / corpus, "--tokenizer", place / "tok"),
+        *("-o", place / "model.arpa", *more),
     )
+
+
+def trained(place: Path, *more: object) -> Path:
+    result = train(place, *more)
     assert result.exit_code == 0, result.output
-    return path
+    return place / "model.arpa"
 
 
 def report(result: Result) -> Any:
@@ -63,10 +67,7 @@ def report(result: Result) -> Any:
 
 
 def test_train_writes_a_model_and_says_what(place: Path) -> None:
-    result = run(
-        "train", "--corpus", place / "text", "--tokenizer", place / "tok", "--order", 2,
-        "-o", place / "model.arpa",
-    )  # fmt: skip
+    result = train(place, "--order", 2)
     assert result.exit_code == 0
     assert "order 2, 12 texts of 156 tokens, estimated by specplan" in result.stdout
     given = {"empty.txt", "notes", "text", "tok"}
@@ -74,11 +75,7 @@ def test_train_writes_a_model_and_says_what(place: Path) -> None:
 
 
 def test_train_reports_as_json(place: Path) -> None:
-    result = run(
-        "train", "--corpus", place / "text", "--tokenizer", place / "tok", "--prune", "0,1",
-        "-o", place / "model.arpa", "--json",
-    )  # fmt: skip
-    found = report(result)
+    found = report(train(place, "--prune", "0,1", "--json"))
     assert found["order"] == 3
     assert found["prune"] == [0, 1, 1]
     assert found["estimator"] == "own"
@@ -89,10 +86,7 @@ def test_train_reports_as_json(place: Path) -> None:
 
 def test_a_thin_corpus_is_a_warning_for_each_order(place: Path) -> None:
     (place / "small.txt").write_text("x y")
-    result = run(
-        "train", "--corpus", place / "small.txt", "--tokenizer", place / "tok", "--order", 2,
-        "-o", place / "model.arpa",
-    )  # fmt: skip
+    result = train(place, "--order", 2, corpus="small.txt")
     assert result.exit_code == 0
     for order in (1, 2):
         warning = f"Warning: the corpus .* discounts of {order}-grams; 0.5, 1 and 1.5 are used"
@@ -111,10 +105,7 @@ def test_katz_is_trained_and_said_in_the_description(place: Path) -> None:
 
 def test_unreadable_bytes_are_a_warning(place: Path) -> None:
     (place / "text" / "bad.txt").write_bytes(b"def \xff\xfe x")
-    result = run(
-        "train", "--corpus", place / "text", "--tokenizer", place / "tok",
-        "-o", place / "model.arpa",
-    )  # fmt: skip
+    result = train(place)
     assert "Warning: 2 unreadable byte sequences in the corpus were replaced" in result.stderr
 
 
