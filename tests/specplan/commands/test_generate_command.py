@@ -1,6 +1,7 @@
 """`specplan generate` on a tiny pair: text, blocks, colours, stopping, decoders."""
 
 import json
+from itertools import islice
 from typing import Any
 
 import click
@@ -112,7 +113,8 @@ def test_each_block_is_printed_before_the_next_is_made(
     own = speculative_blocks
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
-        yield next(own(*arguments, **settings))
+        # One alone may end within a character, which is held back.
+        yield from islice(own(*arguments, **settings), 3)
         raise KeyboardInterrupt
 
     arguments = [*generate, "--stop", "no such text"]
