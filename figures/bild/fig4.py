@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figures.bild.measured import Sweep, measured
-from figures.bild.tables import PAPER, Printed
+from figures.bild.tables import PAPER, Line
 from figures.bild.trade_off import aims, draw_rows, prepare
 from figures.drawing import style
 from figures.drawing.table import Rows
@@ -41,7 +41,8 @@ def compute() -> Fig4:
     ours = measured()
     points = [
         Point(PAPER, line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
-        for line in published("bild-table1", Printed)
+        for line in published("bild-table1", Line)
+        if line.speedup is not None and line.quality is not None
     ]
     for sweep in ours.sweeps:
         if sweep.sampling == "greedy":

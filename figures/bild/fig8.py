@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from figures.bild.tables import Printed
+from figures.bild.tables import Line
 from figures.drawing import style
 from figures.drawing.table import Rows
 from figures.published import published
@@ -78,9 +78,10 @@ def compute() -> Fig8:
 
     [printed] = [
         line.speedup
-        for line in published("bild-table1", Printed)
+        for line in published("bild-table1", Line)
         if (line.dataset, line.method) == (DATASET, METHOD)
     ]
+    assert printed is not None
     fallback = float(brentq(lambda x: intensity(x) - PUBLISHED_INTENSITY, 1e-6, 1.0))
     rollback = float(brentq(lambda x: operations(x) - PUBLISHED_OPERATIONS, 0.0, 0.5))
     found = calls(fallback, rollback)

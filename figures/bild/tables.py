@@ -1,7 +1,7 @@
 """The tables of Kim et al. 2023 (BiLD): the paper's lines and ours, and their cells."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from figures.bild.measured import NO_LOSS, Row, Sweep, measured
 from figures.drawing.paper_table import Layout
@@ -10,19 +10,7 @@ from figures.published import published
 PAPER, OURS = "paper", "ours"
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """One line as printed: quality is BLEU or ROUGE-L, the percentages are Table 4's."""
-
-    dataset: str
-    method: str
-    quality: float
-    speedup: float
-    fallback_percent: float | None = None
-    rollback_percent: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
     """One method on one data set.
 
@@ -33,11 +21,11 @@ class Line:
     setting: our thresholds, or γ.
     """
 
-    whose: str
+    whose: str = PAPER
     dataset: str
     method: str
-    quality: float | None
-    speedup: float | None
+    quality: float | None = None
+    speedup: float | None = None
     low: float | None = None
     high: float | None = None
     fallback_percent: float | None = None
@@ -51,25 +39,20 @@ Method = tuple[str, Row | None]
 
 def lines_of(table: str, ours: Callable[[Sweep], Iterable[Method]]) -> list[Line]:
     """Returns the lines that a table of the paper prints, then ours: every sweep's methods."""
-    printed = [
-        Line(
-            PAPER, line.dataset, line.method, line.quality, line.speedup, None, None,
-            line.fallback_percent, line.rollback_percent,
-        )
-        for line in published(table, Printed)
-    ]   # fmt: skip
     sweeps = measured().sweeps
-    own = [measured_line(sweep, *method) for sweep in sweeps for method in ours(sweep)]
-    return [*printed, *own]
+    own = (measured_line(sweep, *method) for sweep in sweeps for method in ours(sweep))
+    return [*published(table, Line), *own]
 
 
 def measured_line(sweep: Sweep, method: str, row: Row | None) -> Line:
     """Returns a line of ours; a row of None has no numbers."""
+    named = Line(whose=OURS, dataset=sweep.task, method=method)
     if row is None:
-        return Line(OURS, sweep.task, method, None, None)
-    return Line(
-        OURS, sweep.task, method, row.quality, row.speedup, row.low, row.high, row.large_percent,
-        row.rollback_percent, setting_of(row),
+        return named
+    return replace(
+        named, quality=row.quality, speedup=row.speedup, low=row.low, high=row.high,
+        fallback_percent=row.large_percent, rollback_percent=row.rollback_percent,
+        setting=setting_of(row),
     )   # fmt: skip
 
 

@@ -11,31 +11,21 @@ from figures.drawing.table import Rows
 from figures.published import published
 
 
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """A cell as printed; Table 12 is of 8 steps of 16 arcs, Table 13 of one path."""
-
-    ms: float
-    steps: int = 8
-    arcs: int = 16
-    paths: int = 1
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Latency:
     """Milliseconds for one lattice: the paper's, or ours with a 95 % interval over lattices.
 
-    ngram: "4-gram".
+    Table 12 is of 8 steps of 16 arcs, Table 13 of one path.
     """
 
-    source: str
-    ngram: str
-    steps: int
-    arcs: int
-    paths: int
+    source: str = "paper"
+    ngram: str = "4-gram"
+    steps: int = 8
+    arcs: int = 16
+    paths: int = 1
     ms: float
-    low: float | None
-    high: float | None
+    low: float | None = None
+    high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +37,17 @@ class TimesTable:
 
     def compute(self) -> Rows[Latency]:
         """Returns the times that the table prints, then ours of the same lattices."""
-        printed = published(self.name, Printed)
+        printed = published(self.name, Latency)
         sizes = {(row.steps, row.arcs, row.paths) for row in printed}
-        paper = [
-            Latency("paper", "4-gram", row.steps, row.arcs, row.paths, row.ms, None, None)
-            for row in printed
-        ]
         ours = [
-            Latency("ours", f"{row.order}-gram", *size, row.ms, row.low, row.high)
+            Latency(
+                source="ours", ngram=f"{row.order}-gram", steps=row.steps, arcs=row.arcs,
+                paths=row.paths, ms=row.ms, low=row.low, high=row.high,
+            )
             for row in latencies().rows
-            if (size := (row.steps, row.arcs, row.paths)) in sizes
-        ]
-        return Rows((*paper, *sorted(ours, key=lambda row: (row.ngram, row.steps, row.paths))))
+            if (row.steps, row.arcs, row.paths) in sizes
+        ]   # fmt: skip
+        return Rows((*printed, *sorted(ours, key=lambda row: (row.ngram, row.steps, row.paths))))
 
 
 def how() -> str:
