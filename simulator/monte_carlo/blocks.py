@@ -1,13 +1,8 @@
-"""The process itself, drawn at random: blocks, with nothing from the closed forms.
-
-Each position's β is drawn from its law and each drafted token is accepted with that probability.
-What comes back are raw counts; means and their standard errors are properties of them.
-"""
+"""Blocks drawn at random, with nothing from the closed forms: raw counts, and their means."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,9 +10,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.divergence import checked_laws
 from simulator.numerics.arguments import integer
-
-# Blocks simulated at a time: their arrays stay in the processor's cache.
-_AT_A_TIME = 1 << 15
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,36 +41,6 @@ class BlockCounts:
 
     def _sum(self, power: int) -> int:
         return int((self.counts * np.arange(1, len(self.counts) + 1) ** power).sum())
-
-
-def simulate_blocks(
-    betas: Callable[[int], NDArray[np.float64]],
-    gamma: int,
-    *,
-    blocks: int,
-    generator: np.random.Generator,
-) -> BlockCounts:
-    """Returns what independent blocks of γ drafted tokens yield.
-
-    Args:
-      betas: draws so many β in [0, 1] of positions, independent of each other and of all before.
-      gamma: drafted tokens per block, at least 0.
-      blocks: how many to simulate, at least 1.
-      generator: of what is accepted; it is advanced.
-    """
-    length = integer("gamma", gamma)
-    left = integer("blocks", blocks, at_least=1)
-    counts = np.zeros(length + 1, dtype=np.int64)
-    while left > 0:
-        alive = size = min(left, _AT_A_TIME)
-        left -= size
-        for position in range(length):
-            beta = betas(alive)
-            accepted = int(np.count_nonzero(generator.random(alive) < beta))
-            counts[position] += alive - accepted
-            alive = accepted
-        counts[length] += alive
-    return BlockCounts(counts)
 
 
 def simulate_block_verification(

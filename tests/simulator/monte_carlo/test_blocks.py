@@ -11,11 +11,12 @@ import numpy as np
 import pytest
 from iid_process import tokens_law
 from numpy.typing import NDArray
+from simulated_blocks import simulate_blocks
 
 from simulator.acceptance.conversions import accepted_fraction, alpha_from_accepted_fraction
 from simulator.acceptance.replay import block_lengths
 from simulator.acceptance.tokens import expected_tokens
-from simulator.monte_carlo.blocks import BlockCounts, simulate_blocks
+from simulator.monte_carlo.blocks import BlockCounts
 
 Draw = Callable[[np.random.Generator, int], NDArray[np.float64]]
 # α and a law of β whose mean it is.
