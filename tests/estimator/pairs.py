@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from tabular import TabularModel
-from transformers import LlamaConfig, LlamaForCausalLM
+from tiny_models import llama, with_noise
 
 from estimator.runs.arms import Subject
 from estimator.traces.scoring import trace
@@ -26,25 +26,9 @@ Law = list[float] | Callable[[Sequence[int]], list[float]]
 
 def tiny_llama(*, seed: int, noise: float = 0.0, name: str = "tiny") -> CausalModel:
     """Returns a random two-layer model; the same seed with noise gives one that is close to it."""
-    torch.manual_seed(seed)
-    module = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=VOCABULARY,
-            hidden_size=32,
-            intermediate_size=64,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            num_key_value_heads=2,
-            max_position_embeddings=128,
-            initializer_range=0.3,
-            bos_token_id=None,
-            eos_token_id=None,
-        )
-    )
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter += noise * torch.randn_like(parameter)
-    return CausalModel(module, name)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "max_position_embeddings": 128}
+    module = llama(seed, vocab_size=VOCABULARY, initializer_range=0.3, **sizes)
+    return CausalModel(with_noise(module, noise), name)
 
 
 def tiny_pair(sampling: Sampling, *, noise: float = 0.03) -> tuple[CausalModel, ModelDrafter]:

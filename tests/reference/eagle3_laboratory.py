@@ -6,8 +6,8 @@ from typing import Any
 
 import torch
 from safetensors.torch import save_file
+from tiny_models import drawn, llama
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from reference.models.causal_model import CausalModel
 
@@ -100,20 +100,5 @@ def written(folder: Path, config: dict[str, Any], tensors: dict[str, Tensor]) ->
 
 def tiny_target(vocabulary: int) -> CausalModel:
     """Returns a random model in float64, whose laws are far from one-hot and from uniform."""
-    torch.manual_seed(3)
-    config = LlamaConfig(
-        vocab_size=vocabulary,
-        hidden_size=16,
-        intermediate_size=24,
-        num_hidden_layers=2,
-        num_attention_heads=2,
-        bos_token_id=None,
-        eos_token_id=None,
-        tie_word_embeddings=False,
-    )
-    module = LlamaForCausalLM(config).double()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.dim() > 1:
-                parameter.copy_(0.4 * torch.randn_like(parameter))
+    module = drawn(llama(3, vocab_size=vocabulary).double(), 0.4)
     return CausalModel(module, "tiny")

@@ -3,6 +3,7 @@
 from typing import Any
 
 import torch
+from tiny_models import drawn
 from transformers import AutoConfig, AutoModelForCausalLM
 
 from reference.models.huggingface import adapter_of
@@ -58,10 +59,7 @@ def tiny(family: str, *, seed: int = 0, vocabulary: int = VOCABULARY) -> Any:
     module = AutoModelForCausalLM.from_config(AutoConfig.for_model(family, **known))
     if "num_experts_per_tok" not in wanted:
         module = module.double()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.dim() > 1:
-                parameter.copy_(0.3 * torch.randn_like(parameter))
+    drawn(module, 0.3)
     return module
 
 

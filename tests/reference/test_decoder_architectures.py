@@ -9,6 +9,7 @@ import pytest
 import torch
 import transformers
 from decoding import alone, speculate
+from tiny_models import drawn, with_noise
 from transformers import AutoModelForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
@@ -59,15 +60,9 @@ def saved_pair(architecture: str, folder: Path, seed: int) -> tuple[CachedModel,
     )
     torch.manual_seed(seed)
     module = AutoModelForCausalLM.from_config(config)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.dim() > 1:
-                # The texts of a timidly initialised model repeat one token.
-                parameter.copy_(0.5 * torch.randn_like(parameter))
+    drawn(module, 0.5)
     module.save_pretrained(folder / "target")
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.add_(0.02 * torch.randn_like(parameter))
+    with_noise(module, 0.02)
     module.save_pretrained(folder / "draft")
     return (
         load_model(str(folder / "target"), device=CPU),
@@ -129,10 +124,10 @@ def test_text_ends_at_every_position_of_a_block_as_generate_ends_it(tmp_path: Pa
         ModelDrafter(model, GREEDY, target.vocabulary)
         for model in (draft, load_model(str(tmp_path / "target"), device=CPU))
     ]
-    prompts = [random_prompt(11, seed) for seed in (3, 4)]
-    texts = [(prompt, generated(target, prompt)) for prompt in prompts]
+    prompt = random_prompt(11, 3)
+    whole = generated(target, prompt)
     places: dict[int, set[int]] = {gamma: set() for gamma in GAMMAS}
-    for prompt, whole, end in [(*text, end) for text in texts for end in set(text[1])]:
+    for end in set(whole):
         expected = generated(target, prompt, [VOCABULARY - 1, end])
         assert expected == whole[: len(expected)]
         assert expected[-1] == end

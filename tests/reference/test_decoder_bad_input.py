@@ -10,9 +10,8 @@ import torch
 from decoding import alone, speculate
 from plain_laws import random_table
 from tabular import TabularModel
+from tiny_models import llama
 from transformers import (
-    LlamaConfig,
-    LlamaForCausalLM,
     OpenAIGPTConfig,
     OpenAIGPTLMHeadModel,
 )
@@ -107,20 +106,8 @@ def test_impossible_tokens_are_no_error() -> None:
 
 
 def tiny(positions: int = 16) -> CausalModel:
-    torch.manual_seed(0)
-    return CausalModel(
-        LlamaForCausalLM(
-            LlamaConfig(
-                vocab_size=20,
-                hidden_size=8,
-                intermediate_size=8,
-                num_hidden_layers=1,
-                num_attention_heads=1,
-                max_position_embeddings=positions,
-            )
-        ),
-        "tiny",
-    )
+    sizes = {"vocab_size": 20, "num_hidden_layers": 1, "max_position_embeddings": positions}
+    return CausalModel(llama(**sizes), "tiny")
 
 
 def decode_tiny(prompt: Sequence[int], new_tokens: int) -> Generation:

@@ -9,7 +9,9 @@ from decoding import speculate
 from enumeration import require_equal, walk_choices
 from plain_laws import random_table
 from tabular import Table, TabularModel
-from transformers import LlamaConfig, LlamaForCausalLM
+from tiny_models import llama as tiny_llama
+from tiny_models import with_noise
+from transformers import LlamaForCausalLM
 from transformers.generation.candidate_generator import AssistedCandidateGenerator
 
 from reference.drafter import Draft
@@ -249,24 +251,9 @@ def test_dropping_a_drawn_token_is_not_lossless(monkeypatch: pytest.MonkeyPatch)
 
 
 def llama(seed: int) -> LlamaForCausalLM:
-    torch.manual_seed(0)
-    module = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=40,
-            hidden_size=16,
-            intermediate_size=24,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            max_position_embeddings=96,
-            initializer_range=0.5,
-            eos_token_id=None,
-            pad_token_id=0,
-        )
-    )
+    module = tiny_llama(max_position_embeddings=96, initializer_range=0.5, pad_token_id=0)
     torch.manual_seed(seed)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.add_(0.02 * torch.randn_like(parameter))
+    with_noise(module, 0.02)
     return module.eval()
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import torch
 from decoding import alone, speculate
+from tiny_models import llama
 from torch import Tensor
-from transformers import LlamaConfig, LlamaForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
@@ -209,15 +209,7 @@ def test_a_repeat_on_the_same_prompt_passes_it_through_the_model_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A cache kept from the last run would flatter the times of the next."""
-    module = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=20,
-            hidden_size=8,
-            intermediate_size=8,
-            num_hidden_layers=1,
-            num_attention_heads=1,
-        )
-    )
+    module = llama(vocab_size=20, num_hidden_layers=1)
     target = CausalModel(module, "tiny")
     fed: list[int] = []
     forward = module.forward

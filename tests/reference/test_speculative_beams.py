@@ -11,6 +11,7 @@ import torch
 from plain_laws import random_table
 from tabular import TabularModel
 from test_decoder_architectures import random_prompt, saved_pair
+from tiny_models import with_noise
 
 from reference.beams import Beams, Search, step
 from reference.models.cached_model import CachedModel
@@ -113,9 +114,7 @@ def test_beams_of_t5_are_those_of_generate(tmp_path: Path) -> None:
         )
     )  # fmt: skip
     module.save_pretrained(tmp_path / "target")
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter.add_(0.004 * torch.randn_like(parameter))
+    with_noise(module, 0.004)
     module.save_pretrained(tmp_path / "draft")
     target, draft = (load_model(str(tmp_path / role), device=CPU) for role in ("target", "draft"))
     assert not TextTree(target).branches

@@ -1,11 +1,11 @@
 """Tiny models in folders, made on the spot."""
 
 from pathlib import Path
-from typing import Any
 
 import pytest
 import torch
 from programs import bpe_tokenizer
+from tiny_models import with_noise
 from transformers import LlamaConfig, LlamaForCausalLM, T5Config, T5ForConditionalGeneration
 
 POSITIONS = 96
@@ -47,14 +47,6 @@ def t5(*, vocabulary: int, noise: float = 0.0) -> T5ForConditionalGeneration:
         )
     )
     return with_noise(module, noise)
-
-
-def with_noise(module: Any, noise: float) -> Any:
-    """Returns the module with normal noise on all of its weights."""
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter += noise * torch.randn_like(parameter)
-    return module
 
 
 @pytest.fixture(scope="session")

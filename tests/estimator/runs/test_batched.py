@@ -8,6 +8,7 @@ import torch
 import transformers
 from pairs import PROMPTS, tiny_llama
 from tabular import TabularModel
+from tiny_models import drawn
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
 from estimator.runs.batched import decode_batch, padded
@@ -58,10 +59,7 @@ def tiny(name: str) -> CachedModel:
     )
     torch.manual_seed(0)
     module = family.from_config(config)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.dim() > 1:
-                parameter.copy_(0.5 * torch.randn_like(parameter))
+    drawn(module, 0.5)
     model: CachedModel = adapter(module, name)
     return model
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from decoding import speculate
+from tiny_models import drawn
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
@@ -121,10 +122,7 @@ def tiny(architecture: str) -> CachedModel:
     model_class, config_class, sizes, _ = ARCHITECTURES[architecture]
     torch.manual_seed(1)
     module = model_class(config_class(**sizes))
-    with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.ndim == 2:
-                parameter.copy_(0.3 * torch.randn_like(parameter))
+    drawn(module, 0.3)
     adapter = EncoderDecoderModel if module.config.is_encoder_decoder else CausalModel
     return adapter(module, architecture)
 

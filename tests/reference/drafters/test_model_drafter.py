@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
+import tiny_models
 import torch
 from chi_squared import require_law
 from decoding import alone, speculate
 from enumeration import own_law
 from tabular import TabularModel
+from tiny_models import drawn
 from torch import Tensor
-from transformers import GPT2Config, GPT2LMHeadModel, LlamaConfig, LlamaForCausalLM
+from transformers import GPT2Config, GPT2LMHeadModel
 
 from reference.drafters.model_drafter import ModelDrafter, text_laws
 from reference.laws.laws import Dense
@@ -29,22 +31,8 @@ def llama(
     vocabulary: int = 40, *, seed: int = 1, dtype: torch.dtype = torch.float32
 ) -> CausalModel:
     """Returns a random model whose layers do something."""
-    torch.manual_seed(seed)
-    module = LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=vocabulary,
-            hidden_size=16,
-            intermediate_size=32,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            num_key_value_heads=1,
-            max_position_embeddings=64,
-        )
-    )
-    with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.ndim == 2:
-                parameter.copy_(0.3 * torch.randn_like(parameter))
+    sizes = {"intermediate_size": 32, "num_key_value_heads": 1, "max_position_embeddings": 64}
+    module = drawn(tiny_models.llama(seed, vocab_size=vocabulary, **sizes), 0.3)
     return CausalModel(module.to(dtype), f"llama {vocabulary}")
 
 

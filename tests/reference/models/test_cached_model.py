@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 import torch
 from decoding import speculate
+from tiny_models import drawn
 from transformers import (
     Gemma2Config,
     Gemma2ForCausalLM,
@@ -78,10 +79,7 @@ def tiny(name: str, seed: int = 1) -> CausalModel:
     model_class, config_class, sizes = WINDOWED[name]
     torch.manual_seed(seed)
     module = model_class(config_class(**sizes))
-    with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.ndim == 2:
-                parameter.copy_(0.3 * torch.randn_like(parameter))
+    drawn(module, 0.3)
     return CausalModel(module, name)
 
 

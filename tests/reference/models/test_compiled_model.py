@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 import torch
 from decoding import alone, speculate
+from tiny_models import with_noise
 from transformers import LlamaConfig, LlamaForCausalLM, MistralConfig, MistralForCausalLM
 
 from reference.drafters.model_drafter import ModelDrafter
@@ -30,9 +31,7 @@ SMALL: dict[str, Any] = {
 def llama(*, noise: float = 0.0) -> CausalModel:
     torch.manual_seed(0)
     module = LlamaForCausalLM(LlamaConfig(**SMALL)).double()
-    with torch.no_grad():
-        for parameter in module.parameters():
-            parameter += noise * torch.randn_like(parameter)
+    with_noise(module, noise)
     return CausalModel(module, "llama")
 
 

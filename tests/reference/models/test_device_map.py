@@ -5,7 +5,7 @@ import json
 import pytest
 import torch
 from decoding import alone
-from transformers import LlamaConfig, LlamaForCausalLM
+from tiny_models import llama
 
 from reference.drafters.early_exit import early_exit
 from reference.laws.sampling import Sampling
@@ -22,17 +22,7 @@ SPREAD: DeviceMap = {"model": "cpu", "lm_head": "disk"}
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> str:
     path = tmp_path_factory.mktemp("spread")
-    torch.manual_seed(0)
-    LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=40,
-            hidden_size=16,
-            intermediate_size=24,
-            num_hidden_layers=2,
-            num_attention_heads=2,
-            initializer_range=0.5,
-        )
-    ).save_pretrained(path)
+    llama(initializer_range=0.5).save_pretrained(path)
     return str(path)
 
 

@@ -5,11 +5,10 @@ from typing import Any
 import pytest
 import torch
 from decoding import alone, speculate
+from tiny_models import llama
 from transformers import (
     BartConfig,
     BartForConditionalGeneration,
-    LlamaConfig,
-    LlamaForCausalLM,
     MarianConfig,
     MarianMTModel,
     MT5Config,
@@ -246,15 +245,7 @@ def test_an_empty_prompt_is_refused(pairs: Pairs) -> None:
 
 
 def test_a_pair_of_two_kinds_is_refused(pairs: Pairs) -> None:
-    config = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-    )
-    decoder_only = CausalModel(LlamaForCausalLM(config), "llama")
+    decoder_only = CausalModel(llama(), "llama")
     t5 = pairs["t5"][0]
     with pytest.raises(ValueError, match=r"got .* \(encoder-decoder\) and llama \(decoder-only\)"):
         require_same_kind(t5, decoder_only)

@@ -6,6 +6,7 @@ import pytest
 import torch
 from decoding import alone, speculate
 from safetensors.torch import load_file, save_file
+from tiny_models import drawn
 from torch import Tensor
 from transformers import DeepseekV3Config, DeepseekV3ForCausalLM
 
@@ -36,10 +37,7 @@ def folder(tmp_path: Path) -> Path:
         bos_token_id=None, eos_token_id=None,
     )  # fmt: skip
     module = DeepseekV3ForCausalLM(config)
-    with torch.no_grad():
-        for parameter in module.parameters():
-            if parameter.dim() > 1:
-                parameter.copy_(0.4 * torch.randn_like(parameter))
+    drawn(module, 0.4)
     module.save_pretrained(tmp_path)
     own = {key: 0.4 * torch.randn_like(each) for key, each in layer_like(module).items()}
     for norm in ("enorm", "hnorm", "shared_head.norm"):

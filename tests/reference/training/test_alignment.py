@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM, T5Config, T5ForConditionalGeneration
+from tiny_models import llama
+from transformers import T5Config, T5ForConditionalGeneration
 
 from reference.drafters.early_exit import early_exit
 from reference.drafters.model_drafter import text_laws
@@ -25,19 +26,8 @@ LESSONS = [
 
 
 def causal(seed: int, layers: int = 1) -> CausalModel:
-    torch.manual_seed(seed)
-    config = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=16,
-        intermediate_size=32,
-        num_hidden_layers=layers,
-        num_attention_heads=2,
-        num_key_value_heads=2,
-        initializer_range=0.3,
-        bos_token_id=None,
-        eos_token_id=None,
-    )
-    return CausalModel(LlamaForCausalLM(config), f"causal {seed}")
+    sizes = {"vocab_size": VOCABULARY, "intermediate_size": 32, "num_hidden_layers": layers}
+    return CausalModel(llama(seed, initializer_range=0.3, **sizes), f"causal {seed}")
 
 
 def encoder_decoder(seed: int) -> EncoderDecoderModel:

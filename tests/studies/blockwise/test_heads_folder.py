@@ -6,24 +6,14 @@ from pathlib import Path
 
 import pytest
 import torch
-from transformers import LlamaConfig, LlamaForCausalLM
+from tiny_models import llama
+from transformers import LlamaForCausalLM
 
 from studies.blockwise.heads import Heads, load_heads, model_fingerprint, save_heads
 
 
 def tiny(seed: int, width: int = 16) -> LlamaForCausalLM:
-    torch.manual_seed(seed)
-    return LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=40,
-            hidden_size=width,
-            intermediate_size=24,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            bos_token_id=None,
-            eos_token_id=0,
-        )
-    ).eval()
+    return llama(seed, hidden_size=width, num_hidden_layers=1, eos_token_id=0)
 
 
 def saved(folder: Path, module: LlamaForCausalLM) -> Heads:

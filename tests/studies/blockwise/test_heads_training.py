@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 import torch
+from tiny_models import llama
 from torch import nn
-from transformers import LlamaConfig, LlamaForCausalLM
+from transformers import LlamaForCausalLM
 
 from reference.training.loop import Training
 from reference.training.schedule import Schedule
@@ -28,18 +29,7 @@ CYCLE = torch.arange(960) * 5 % VOCABULARY
 
 
 def tiny_model() -> LlamaForCausalLM:
-    torch.manual_seed(0)
-    return LlamaForCausalLM(
-        LlamaConfig(
-            vocab_size=VOCABULARY,
-            hidden_size=WIDTH,
-            intermediate_size=24,
-            num_hidden_layers=1,
-            num_attention_heads=2,
-            bos_token_id=None,
-            eos_token_id=0,
-        )
-    ).eval()
+    return llama(vocab_size=VOCABULARY, hidden_size=WIDTH, num_hidden_layers=1, eos_token_id=0)
 
 
 def fresh_heads() -> Heads:
