@@ -46,11 +46,7 @@ class LengthLaw:
         return FromLengths(tuple(self.rates(LONGEST).tolist()), law=self)
 
     def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Returns the mean of the logarithms of lengths, shape (n,), and their covariance.
-
-        Args:
-          gamma: at least 1, shape (n,).
-        """
+        """Returns the mean of the logarithms of lengths, shape (n,), and their covariance."""
         lengths = np.atleast_1d(integers("gamma", gamma, at_least=1))
         slopes = _slopes(self.coefficients, lengths)
         return (

@@ -49,7 +49,6 @@ def best_gamma(
     A scan, since curves may have any shape; gains that rounding could fake are ties.
 
     Args:
-      max_gamma: the largest γ considered, at least 1.
       multiple: as in `draftable`.
     """
     longest = integer("max_gamma", max_gamma, at_least=1)
@@ -69,7 +68,6 @@ def near_gamma(
     """Returns the smallest γ whose speed-up is within a share of the best one's; 0 may be it.
 
     Args:
-      best: the best γ, at least 0.
       near: the share, in [0, 1): 0.01 takes what is 1 % slower than the best.
       multiple: as in `draftable`.
     """
@@ -87,9 +85,6 @@ def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
 
     A block of γ gains when E[τ] exceeds its cost in baseline tokens, and E[τ] rises with α from
     1 to γ + 1. Under Theorem 8 the rate is c (Leviathan et al. 2023, Corollary 9).
-
-    Args:
-      max_gamma: the largest γ considered, at least 1.
 
     Returns:
       in [0, 1], and at this rate and below none gains, with one exception: at 0 every α above 0
@@ -109,7 +104,6 @@ def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float
 
     Args:
       cost: of blocks; in place of their steady draft steps, ones of c target steps are put.
-      max_gamma: the largest γ considered, at least 1.
 
     Returns:
       at least 0; below it some γ gains. 0: a draft that costs nothing breaks even at best. NaN:

@@ -75,7 +75,6 @@ def plan_in_doubt(
 
     Args:
       acceptance: how often drafts stand; where lengths of runs tell it, its doubt counts, too.
-      max_gamma: the largest γ considered, at least 1.
     """
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     lengths, doubt = _lengths(acceptance, gammas)

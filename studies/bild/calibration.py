@@ -25,7 +25,6 @@ def large_texts(
     """Returns what the large model writes after each prompt.
 
     Args:
-      prompts: ids, at least one prompt.
       path: holds the finished texts; gone on from where it is of the same prompts and settings.
 
     Raises:

@@ -74,7 +74,6 @@ def bild_blocks(
     Args:
       subject: the pair, started on this text (`reference.generation.begin`); its rule is what the
         large model rolls back.
-      policy: when the small model falls back.
     """
     large, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)

@@ -53,7 +53,6 @@ def bild_trace(
     it wrote the text's own token, as the draft from the next token does. Only the others are run.
 
     Args:
-      continuation: the ids after it, at least 1.
       fallback, rollback: which measure and which distance, the longest draft, and what ends a text;
         their thresholds are not looked at.
     """
@@ -135,7 +134,6 @@ def predict(
 
     Args:
       large_traces, small_traces: along the texts of either model alone, after the same prompts.
-      most: the most tokens in a row that the small model writes.
     """
     counted = [
         count_calls(

@@ -51,7 +51,6 @@ def cache_bytes_per_token(
       context: L, tokens in the cache.
       drafts: p, candidates verified in parallel; 0 for plain autoregressive decoding.
       heads: h, tokens of each draft.
-      block_efficiency: B, at least 1; all broadcast together.
     """
     length = integers("context", context)
     verified = verified_tokens(drafts, heads=heads)
@@ -82,7 +81,6 @@ def flops_per_token(
       flops: operations of the target for one token, about 2 for each of its parameters.
       drafts: p, candidates verified in parallel, at least 1.
       heads: h, tokens of each draft.
-      block_efficiency: B, at least 1; all broadcast together.
     """
     tokens = verified_tokens(integers("drafts", drafts, at_least=1), heads=heads)
     work, efficiency = non_negative("flops", flops), _efficiency(block_efficiency)

@@ -92,11 +92,7 @@ def model_fingerprint(module: Any) -> str:
 
 
 def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, object]) -> None:
-    """Writes heads as float16, each of the two files whole or not at all.
-
-    Args:
-      note: what else the description says: the model's name, data, steps.
-    """
+    """Writes heads as float16, each of the two files whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {
         name: value.detach().half().cpu().contiguous() for name, value in heads.state_dict().items()

@@ -47,9 +47,6 @@ def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
 def states_and_logits(module: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
     """Returns what a model's output embedding reads, and what comes of it.
 
-    Args:
-      ids: shape (texts, length).
-
     Returns:
       states: shape (texts, length, width).
       logits: shape (texts, length, vocabulary).
@@ -98,9 +95,6 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
 def tokens_ahead(windows: Tensor, heads: int) -> Tensor:
     """Returns what heads 2..h are to predict: the tokens 2..h places after each.
 
-    Args:
-      windows: ids, shape (windows, length).
-
     Returns:
       shape (windows, length - h, h - 1), a view.
     """
@@ -137,7 +131,6 @@ def train_on_states(
 
     Args:
       training: its steps and checkpoint; its seed is that of the positions drawn, too.
-      windows: ids, shape (windows, length).
       states: along them, shape (windows, length, width).
     """
     usable = windows.shape[1] - heads.count
