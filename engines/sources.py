@@ -27,6 +27,10 @@ def is_live(source: str) -> bool:
 def observe(sources: Sequence[str], *, gamma: int | None) -> Observation:
     """Returns what all sources count together.
 
+    Args:
+      sources: URLs and files, at least one, of one kind of engine at one γ.
+      gamma: where the user says it.
+
     Raises:
       ValueError, OSError: with the source's name.
     """

@@ -86,7 +86,11 @@ class HeadTraining:
         return stream
 
     def model(self, window: int) -> CachedModel:
-        """Returns the target, which must be decoder-only and have positions for a window."""
+        """Returns the target, which must be decoder-only and have positions for a window.
+
+        Raises:
+          ValueError: if it is or has not.
+        """
         model = load_model(self.source, device=resolve_device(self.device), dtype="float32")
         if model.kind != "decoder-only":
             raise ValueError(
@@ -129,7 +133,15 @@ class TrainEagle3(HeadTraining):
 
 
 def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str, Any]:
-    """Returns what was trained and its acceptance by position on text kept apart; it is written."""
+    """Returns what was trained and its acceptance by position on text kept apart; it is written.
+
+    Args:
+      request: what is asked.
+      progress: counts files of text.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
     request.require()
     ids = _windows(request, load_tokenizer(request.source), progress)
     model = request.model(ids.shape[1])

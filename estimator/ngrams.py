@@ -82,7 +82,15 @@ class TrainNgram:
 
 
 def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description:
-    """Returns the description of the model that is written."""
+    """Returns the description of the model that is written.
+
+    Args:
+      request: what is asked.
+      progress: counts files of text.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
     check_order(request.order)
     prune_thresholds(request.counts, request.order)
     program = request.program
@@ -133,7 +141,16 @@ class ScoreNgram:
 def score_ngram(
     request: ScoreNgram, read: Progress = SILENT, scored: Progress = SILENT
 ) -> tuple[Score, Score | None]:
-    """Returns the perplexity by our rows and by KenLM, which refuses models of order 1: None."""
+    """Returns the perplexity by our rows and by KenLM, which refuses models of order 1: None.
+
+    Args:
+      request: what is asked.
+      read: counts files of text.
+      scored: counts tokens.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
     name, tokenizer = _tokenizer(request)
     if not request.force:
         require_tokenizer(request.model, tokenizer, name=name)

@@ -20,6 +20,7 @@ def read_dataset(
         lines, Parquet, CSV, ...).
       configuration: which of the data set's own; None: its only or default one.
       split: which part; None: its only one.
+      count: at most so many prompts, at least 1.
 
     Raises:
       ModuleNotFoundError: if `datasets` is not installed.

@@ -85,7 +85,11 @@ def whole_references(references: Sequence[str | None]) -> list[str] | None:
 
 
 def require_characters(text: str, name: str) -> None:
-    """Refuses text with half of a surrogate pair, which no tokenizer can read."""
+    """Refuses text with half of a surrogate pair, which no tokenizer can read.
+
+    Raises:
+      ValueError: with the name, and where it is.
+    """
     for place, character in enumerate(text):
         if "\ud800" <= character <= "\udfff":
             raise ValueError(

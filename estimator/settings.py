@@ -132,7 +132,11 @@ class SamplingSettings:
     repetition_penalty: float = 1.0
 
     def at(self, temperature: float) -> Sampling:
-        """Returns the sampling at a temperature."""
+        """Returns the sampling at a temperature.
+
+        Raises:
+          ValueError: if a setting is out of range.
+        """
         from reference.laws.sampling import Sampling
 
         return Sampling(
@@ -145,7 +149,11 @@ class SamplingSettings:
 
 
 def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampling:
-    """Returns how the draft samples: as the target, but for a temperature of its own."""
+    """Returns how the draft samples: as the target, but for a temperature of its own.
+
+    Raises:
+      ValueError: if that is out of range.
+    """
     if draft_temperature is None:
         return sampling
     try:
@@ -160,7 +168,11 @@ def require_read_lengths(
     """Refuses a length of drafts that none of the policies reads.
 
     Args:
+      policy_names: as a user gave them.
       gamma, max_gamma: of the policy fixed, and of the others; None: not stated.
+
+    Raises:
+      ValueError: naming it.
     """
     listed = ", ".join(policy_names)
     if gamma is not None and FIXED not in policy_names:

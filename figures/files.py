@@ -54,7 +54,12 @@ def write_figure(
 
 
 def save_image(figure: Figure, path: Path, *, dots_per_inch: int = 150) -> None:
-    """Writes a drawing to one file, PNG or SVG by its suffix; a ValueError refuses others."""
+    """Writes a drawing to one file, PNG or SVG by its suffix.
+
+    Raises:
+      ValueError: if the file is neither.
+      OSError: if it cannot be written.
+    """
     if path.suffix.lower() not in IMAGE_SUFFIXES:
         raise ValueError(f"figure file must end in {' or '.join(IMAGE_SUFFIXES)}, got {path.name}")
     write_whole(path, _image(figure, path.suffix.lower()[1:], dots_per_inch))

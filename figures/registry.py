@@ -117,7 +117,11 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
 
 
 def find_figure(name: str) -> Entry:
-    """Returns the figure of that name, or raises a ValueError that suggests the nearest."""
+    """Returns the figure of that name.
+
+    Raises:
+      ValueError: if there is none; the message suggests the nearest name.
+    """
     if name in FIGURES:
         return FIGURES[name]
     ending = [known for known in FIGURES if known.endswith(f"-{name}")]

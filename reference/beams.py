@@ -31,7 +31,11 @@ class Search:
 
     width: w, beams that run, at least 1.
     max_new_tokens: at least 1.
+    end_ids: end a beam.
     length_penalty: exponent of the length by which finished scores are divided.
+
+    Raises:
+      ValueError: if a number is out of range.
     """
 
     width: int

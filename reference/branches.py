@@ -43,7 +43,14 @@ def walk(
 
     Args:
       target: holds text but for `unseen`.
+      draft: that branches.
+      text: the ids so far.
       unseen: its last ids, at least 1.
+      sampling: makes laws of the target's logits.
+      generator: on the target's device.
+
+    Raises:
+      FloatingPointError: if the target returns logits that are NaN or infinite.
     """
     assert draft.parents is not None
     before = len(unseen)

@@ -43,6 +43,11 @@ def draft_tokens(
 def draft_from(
     laws: Laws, limit: int, policy: Policy, generator: torch.Generator
 ) -> Draft:
-    """Returns tokens drawn from laws of consecutive positions, none of which depends on a draw."""
+    """Returns tokens drawn from laws of consecutive positions, none of which depends on a draw.
+
+    Args:
+      laws: of at least `limit` positions.
+      limit, policy, generator: as for `draft_tokens`.
+    """
     places = torch.arange(limit, device=laws.device).split(1)
     return draft_tokens(lambda tokens: laws.at(places[len(tokens)]), limit, policy, generator)

@@ -31,6 +31,12 @@ def autoregressive_blocks(
     Args:
       target: started on this text (`reference.generation.begin`).
       text: the ids to continue; not changed.
+      sampling: makes the target's law of its logits.
+      stopping: when the text ends.
+      generator: on the target's device.
+
+    Raises:
+      FloatingPointError: if the target returns logits that are NaN or infinite.
     """
     prefix = len(text)
     text = list(text)
@@ -87,6 +93,8 @@ def begin(
 class Begun:
     """A text whose prompt has been read and whose blocks are decoded as they are asked for.
 
+    text: the ids to continue.
+    prefill_seconds: what the prompt's passes took.
     blocks: can be iterated over once.
     """
 

@@ -74,6 +74,18 @@ def speculative_blocks(
 
     A block is yielded as soon as it is made, so to iterate is to stream. Batch size 1, as in the
     papers.
+
+    Args:
+      target, drafter: started on this text (`reference.generation.begin`).
+      text: the ids to continue; not changed.
+      sampling: makes the target's law of its logits; the drafter has its own.
+      policy: how many tokens each block drafts, and from which laws.
+      stopping: when the text ends.
+      generator: on the target's device.
+      rule: which drafted tokens stand.
+
+    Raises:
+      FloatingPointError: if a model returns logits that are NaN or infinite.
     """
     prefix = len(text)
     text = list(text)

@@ -65,7 +65,11 @@ class BeamSearch:
 
 
 def require_widths(width: int, drafted: int) -> None:
-    """Refuses a draft narrower than the search."""
+    """Refuses a draft narrower than the search.
+
+    Raises:
+      ValueError: naming both widths.
+    """
     if drafted < width:
         raise ValueError(f"draft_beams must be at least beams, {width}, got {drafted}")
 

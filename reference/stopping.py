@@ -13,6 +13,10 @@ class StopStrings:
     the prompt ends nothing.
 
     strings: at least one, none empty.
+    decode: the text of ids.
+
+    Raises:
+      ValueError: if there is no string, or an empty one.
     """
 
     strings: tuple[str, ...]
@@ -49,6 +53,9 @@ class Stopping:
     max_new_tokens: at least 1; never overshot.
     end_ids: end-of-text ids; the text ends with the first of them emitted.
     stop_strings: None: no strings end it.
+
+    Raises:
+      ValueError: if max_new_tokens is below 1.
     """
 
     max_new_tokens: int
@@ -65,6 +72,8 @@ class Stopping:
         """Returns what of `tokens` is emitted, and why the text ends there (None: it goes on).
 
         Args:
+          text: the ids before these, the given ones included.
+          tokens: the block's candidates, at least 1.
           emitted: how many ids of text were not given.
         """
         kept = list(tokens[: self.max_new_tokens - emitted])

@@ -38,7 +38,11 @@ class AnalyseHeads:
 
 
 def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysis:
-    """Returns repetition, entropy by head, and block efficiency of each way to draft."""
+    """Returns repetition, entropy by head, and block efficiency of each way to draft.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
     drafts = request.models.drafts or (Heads.word,)
     heads = parse_drafter(drafts[0])
     if len(drafts) > 1 or not isinstance(heads, Heads):

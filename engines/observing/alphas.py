@@ -21,6 +21,7 @@ def alpha_of_positions(hits: Sequence[int], *, drafts: int, left_out: int) -> Ra
 
     Args:
       hits: blocks of which positions 1, …, γ were accepted, shape (γ,).
+      drafts: blocks, at least 1.
       left_out: tokens that blocks drafted fewer than γ, summed.
 
     Returns:

@@ -39,7 +39,11 @@ class Vllm:
 
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Vllm:
-        """Returns vLLM with a pair, started by the user's command or its own."""
+        """Returns vLLM with a pair, started by the user's command or its own.
+
+        Raises:
+          ValueError: if the command has no words, or a quotation is left open.
+        """
         command = settings.engine_command
         return cls(models.target, models.draft, words("vllm serve" if command is None else command))
 
@@ -149,7 +153,11 @@ class VllmServer:
         return counters(get_text(f"{self.url}/metrics"), prefix="vllm", turns_on=TURNS_ON)
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
-        """Returns how likely the served model finds a text, at temperature 1."""
+        """Returns how likely the served model finds a text, at temperature 1.
+
+        Raises:
+          ValueError: if the server refuses to score, or scores other ids than were sent.
+        """
         ids = [*prompt, *tokens]
         answer = self._request(
             ids,

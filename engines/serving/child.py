@@ -43,7 +43,11 @@ def serving(
     """Runs a server while the context lasts, entered with its process once its health page answers.
 
     Args:
+      command: program and arguments.
       url: of the server; its `/health` is asked.
+      name: of the engine, for messages.
+      start_seconds: how long it may take to start.
+      environment: variables beside this program's own.
 
     Raises:
       ValueError: if there is no such program, or it ends or is silent before it is healthy, with

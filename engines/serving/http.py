@@ -13,6 +13,10 @@ TIMEOUT_SECONDS = 600.0
 def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
     """Returns a page.
 
+    Args:
+      url: http or https.
+      timeout_seconds: how long the server may be silent.
+
     Raises:
       ValueError: if the server refuses it.
       OSError: if nothing answers.

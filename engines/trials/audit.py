@@ -70,9 +70,11 @@ def predict(
         (N,).
       times: how often each was written by the same blocks, those past its end included: greedy
         decoding repeats itself, so that what it accepts there is drawn once.
+      gamma: drafted tokens, at least 1.
       drafts_past_end: whether blocks draft γ tokens to the last; what is beyond a text's end is not
         seen, and taken as accepted as often as the text's mean position.
       resample: whether other texts of the kind are meant, and not these.
+      generator: draws.
     """
     replicates = max(REPLICATES, -(-DRAWS // len(acceptances)))
     runs = [

@@ -74,7 +74,12 @@ def engine_pair(
     """Gives the engine that a request names; what is written for it is gone afterwards.
 
     Args:
+      request: which engine, models and prompts.
+      longest: the longest draft that is asked for.
       server: a running server of the pair; None: there is none.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
     """
     require_one_process("--engine")
     with TemporaryDirectory(prefix="specplan-") as name:

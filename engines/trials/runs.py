@@ -45,6 +45,9 @@ class Run:
 
         Blocks that draft no further than a text's end fall short of it, at most once by each of 1,
         …, γ-1 tokens a text.
+
+        Raises:
+          ValueError: if so: a server has a γ of its own, and an engine may take no larger one.
         """
         most = gamma * self.total.drafts
         short = 0 if drafts_past_end else len(self.completions) * gamma * (gamma - 1) // 2

@@ -59,7 +59,11 @@ class EngineScorer:
 
 
 def require_scored_temperature(temperature: float) -> None:
-    """Refuses temperatures whose laws a server does not tell: it scores given texts at 1 alone."""
+    """Refuses temperatures whose laws a server does not tell: it scores given texts at 1 alone.
+
+    Raises:
+      ValueError: if temperature is neither 0 nor 1.
+    """
     if temperature not in (0, 1):
         raise ValueError(
             "temperature must be 0 or 1 where the server scores texts, whose log-probabilities are "

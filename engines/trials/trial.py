@@ -172,6 +172,10 @@ class Measured:
 
 
 def priced_gammas(gammas: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns at which of the γ prices are taken: the outer two, and one that checks their line."""
+    """Returns at which of the γ prices are taken: the outer two, and one that checks their line.
+
+    Args:
+      gammas: of the rows, at least one.
+    """
     ordered = sorted(set(gammas))
     return tuple(sorted({ordered[0], ordered[len(ordered) // 2], ordered[-1]}))

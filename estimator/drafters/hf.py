@@ -54,7 +54,11 @@ class HuggingFace(ModelKind):
 
 
 def pretrained(name: str, beside: Beside) -> CachedModel:
-    """Returns a transformers model of the target's kind."""
+    """Returns a transformers model of the target's kind.
+
+    Raises:
+      ValueError: if it is of another.
+    """
     from reference.models.huggingface import load_model, require_same_kind
 
     draft = load_model(

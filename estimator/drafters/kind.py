@@ -210,7 +210,11 @@ def value_of(text: str, kind: type[DrafterKind]) -> str | None:
 
 
 def needed_value(text: str, kind: type[DrafterKind]) -> str:
-    """Returns what follows the colon."""
+    """Returns what follows the colon.
+
+    Raises:
+      ValueError: if there is none.
+    """
     value = value_of(text, kind)
     if value is None:
         raise ValueError(f"draft {kind.word}: needs a value after the colon, got {text!r}")

@@ -44,7 +44,11 @@ class FoundBeams:
 
 
 def generate_beams(request: GenerateBeams) -> FoundBeams:
-    """Returns the likeliest continuations of one prompt."""
+    """Returns the likeliest continuations of one prompt.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
     require_one_process("generate")
     require_widths(request.beams, request.draft_width)
     name = one_draft(request.models)

@@ -79,7 +79,11 @@ class Started:
 
 
 def require_strings(stop_strings: Sequence[str]) -> None:
-    """Refuses to stop at nothing."""
+    """Refuses to stop at nothing.
+
+    Raises:
+      ValueError: if a string is empty.
+    """
     if "" in stop_strings:
         raise ValueError("a stop string must have at least one character, got ''")
 
@@ -151,7 +155,11 @@ class Generate(GenerateAlone):
 
 
 def generate_alone(request: GenerateAlone) -> Started:
-    """Returns a text that the target continues alone."""
+    """Returns a text that the target continues alone.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
     sampling = request.sampling.at(request.temperature)
     loaded = request.loaded()
     [ids] = loaded.prompts
@@ -166,7 +174,11 @@ def generate_alone(request: GenerateAlone) -> Started:
 
 
 def generate(request: Generate) -> Started:
-    """Returns a text that a pair continues."""
+    """Returns a text that a pair continues.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
     gamma = GAMMA if request.gamma is None else request.gamma
     most = MAX_GAMMA if request.max_gamma is None else request.max_gamma
     names = [request.policy_name]

@@ -40,7 +40,11 @@ def folder_pair(
     Args:
       target: embedded, a name or a folder; None: the embedded one.
       drafts: one model; none: the embedded one, beside the embedded target.
+      text: prompts.
       folder: for what is written; it must last as long as the pair is used.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
     """
     target = EMBEDDED if target is None else target
     draft = _draft_name(target, drafts)

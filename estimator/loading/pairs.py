@@ -75,6 +75,9 @@ def one_draft(models: ModelSettings) -> str:
 
 def require_rule(drafts: Iterable[str], rule: Rule) -> None:
     """Refuses drafts that branch under another rule than the strict one, by which they are judged.
+
+    Raises:
+      ValueError: naming both.
     """
     for draft in drafts:
         if parse_drafter(draft).branches and not isinstance(rule, Strict):
@@ -99,8 +102,14 @@ def load(
 
     Args:
       models: a target, with drafters where they are ModelSettings.
+      text: prompts.
       sampling: of the target; None: everything is left in.
+      prompt: text that takes the place of prompts.
+      compiling: off, on or try (`with_passes`).
       gammas: draft lengths whose passes are then compiled.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
     """
     target_name = EMBEDDED if models.target is None else models.target
     texts = wanted_prompts(text) if prompt is None else [given_prompt(prompt)]

@@ -77,7 +77,11 @@ def encoded_prompts(
 
 
 def prompt_ids(settings: PromptSource, tokenizer: Any, target_name: str) -> list[list[int]]:
-    """Returns the ids of the prompts that settings name."""
+    """Returns the ids of the prompts that settings name.
+
+    Raises:
+      ValueError: if there are none, or one is empty.
+    """
     return encoded_prompts(wanted_prompts(settings), tokenizer, settings, target_name)
 
 

@@ -63,7 +63,13 @@ def measure(
     """Returns the profile, written where it is to be; None in processes beside the first.
 
     Args:
+      request: what is asked.
+      progress: counts runs.
+      traced: counts prompts whose traces are kept.
       refusing: in which processes refuse their input together.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
     """
     processes = these_processes()
     with ExitStack() as stack:

@@ -82,6 +82,8 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
     """Returns the profile of what was measured.
 
     Args:
+      measured: of the pair.
+      c_hat: draft over target arithmetic operations per token.
       setup: models, dtype and sampling, as the caller names them; the rest is filled in.
     """
     subject, pairs, replayed = measured.subject, measured.pairs, measured.settings.max_gamma

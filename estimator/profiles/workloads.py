@@ -16,7 +16,11 @@ TINY = 1e-9   # blocks: what rounding leaves of none
 
 
 def measured_alpha(traces: Sequence[Trace]) -> Alpha:
-    """Returns the mean of beta over the tokens of all texts, with its interval."""
+    """Returns the mean of beta over the tokens of all texts, with its interval.
+
+    Args:
+      traces: one for each prompt, at least one.
+    """
     low, high = ratio_interval(
         [float(trace.beta.sum()) for trace in traces],
         [trace.tokens for trace in traces],
@@ -47,6 +51,10 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
 
     Of the blocks that draft so far: the last ones of a text draft less. A share over a single text
     has no interval.
+
+    Args:
+      traces: one for each prompt, at least one.
+      gamma: drafted tokens of a block, at most those that were replayed.
     """
     counts = [
         position_counts(trace.acceptance, gamma, limit=trace.limit, drafted=trace.drafted)
@@ -95,7 +103,15 @@ def workload(
     gammas: Sequence[int],
     replayed: int,
 ) -> Workload:
-    """Returns what some of the prompts gave, each number with its interval over them."""
+    """Returns what some of the prompts gave, each number with its interval over them.
+
+    Args:
+      traces: one for each prompt of all, as drafts are judged.
+      texts: of the baseline and the probes, on all prompts.
+      prompts: indices of those meant, at least one.
+      gammas: at least 1 each, ascending.
+      replayed: the longest draft that the traces tell of.
+    """
     chosen = [traces[prompt] for prompt in prompts]
     gained = speed_ups(chosen, of_prompts(texts, prompts), gammas)
     return Workload(

@@ -30,6 +30,9 @@ class RuleKind(ABC):
 
         Args:
           lenience: 1 unless the kind is lenient.
+
+        Raises:
+          ValueError: if lenience is out of range.
         """
 
 

@@ -78,7 +78,12 @@ def run_arms(
     alone.
 
     Args:
+      subject: the pair and its settings.
+      prompts: ids.
       speculative: by name, not "baseline" or "again"; see `probing` and `under`.
+      repeats: the most, at least 1.
+      seed: of texts and order.
+      progress: called after each generation.
       until: asked before each prompt, once the least of them ran, whether the time is up, and after
         each repeat of all prompts whether that was enough. Prompts that were not reached are left
         out.

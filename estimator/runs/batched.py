@@ -31,6 +31,13 @@ def decode_batch(
     A text's draws are those of its own generator, so it is the text that the prompt alone would
     have, up to what the rounding of another shape of pass may tip.
 
+    Args:
+      target: a transformers model.
+      prompts: ids, at least one prompt.
+      sampling: makes the target's laws of its logits.
+      stopping: when each text ends.
+      generators: one for each prompt, on the target's device.
+
     Raises:
       ValueError: if the target takes no batch, or a prompt and its new tokens exceed its positions.
       FloatingPointError: if it returns logits that are NaN or infinite.

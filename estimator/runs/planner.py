@@ -19,6 +19,10 @@ def planner(cost: Cost, *, max_gamma: int) -> Callable[[float], int]:
 
     It looks up what was computed once for a grid of alphas: planning costs a block next to
     nothing. 0 stands for a plain target step.
+
+    Args:
+      cost: measured.
+      max_gamma: the largest gamma considered, at least 1.
     """
     best = [
         best_gamma(Iid(step / ALPHA_STEPS), cost, max_gamma=max_gamma)
@@ -44,7 +48,15 @@ def adaptive(
     seed: int,
     progress: Callable[[], object],
 ) -> Adaptive:
-    """Returns the adaptive policy, which plans with costs measured now on the first prompts."""
+    """Returns the adaptive policy, which plans with costs measured now on the first prompts.
+
+    Args:
+      subject: the pair and its settings.
+      prompts: ids, at least one prompt.
+      max_gamma: the longest draft that will be planned.
+      seed: of the texts.
+      progress: called after each generation.
+    """
     runs = run_arms(
         subject,
         prompts[:PROBED_PROMPTS],

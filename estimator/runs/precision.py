@@ -69,7 +69,13 @@ class Until:
         seconds: float = float("inf"),
         tell: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Begins to count the time."""
+        """Begins to count the time.
+
+        Args:
+          percent: as `precision_percent`, that is asked for.
+          seconds: that may be spent.
+          tell: is told what precision has been reached.
+        """
         self._percent = percent
         self._end = time.monotonic() + seconds
         self._tell = tell

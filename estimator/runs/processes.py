@@ -84,7 +84,14 @@ def these_processes() -> Processes:
 
 
 def require_one_process(command: str) -> None:
-    """Refuses a command of which every process would do the whole."""
+    """Refuses a command of which every process would do the whole.
+
+    Args:
+      command: its name.
+
+    Raises:
+      ValueError: if torchrun started several processes.
+    """
     count = launched()
     if count > 1:
         raise ValueError(f"{command} must run in one process, got {count} (WORLD_SIZE)")

@@ -14,6 +14,13 @@ def require_room(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
     Every prompt is asked about, as a longer one may lie beyond a length that a shorter one would
     cross; the longest is begun, so that a pair which does not go together is found out, too. The
     target's texts are scored in one pass, for which the draft needs room as well.
+
+    Args:
+      subject: the pair and its settings.
+      prompts: ids, at least one prompt.
+
+    Raises:
+      ValueError: naming the model, its positions and the tokens.
     """
     for prompt in prompts:
         beginning(subject.target, prompt, subject.stopping)

@@ -14,6 +14,7 @@ def shrinking_steps(
     """Returns a sentence for each γ whose step is beyond chance out of order with its neighbour's.
 
     Args:
+      seconds: of a step, by γ.
       ratio: the interval of the second γ's step over the first's.
     """
     found: dict[int, str] = {}

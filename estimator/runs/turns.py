@@ -55,7 +55,12 @@ def decode_in_turns(
     left of them belongs to the last round before: too few would tell of its speed.
 
     Args:
+      starts: read the prompts; at least one.
       tokens: that each text grows by in a round, at least 1.
+      order: of turns.
+      clock: as for `next_block`.
+      first_round: its number.
+      progress: called at each text's end.
     """
     texts: dict[int, Begun] = {}
     blocks: list[list[Block]] = [[] for _ in starts]

@@ -26,6 +26,7 @@ def twins(pair: Pair, count: int, *, longer: float) -> list[Pair]:
 
     Args:
       pair: has decoded a text, so that its caches tell what a twin takes.
+      count: of pairs wanted, at least 1.
       longer: how many times the longest text is as long as that one.
     """
     each = longer * sum(held.nbytes for held in _parts(pair) if isinstance(held, Tensor))

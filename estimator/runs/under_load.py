@@ -90,7 +90,16 @@ def load_times(
     repeats: int,
     progress: Callable[[], object],
 ) -> LoadTimes:
-    """Returns what passes over a batch take."""
+    """Returns what passes over a batch take.
+
+    Args:
+      target, draft: decoder-only models.
+      batch: sequences, at least 1.
+      context: tokens in each one's cache, at least 1.
+      gammas: draft lengths to time, at least 1 each.
+      repeats: turns of each γ, at least 1.
+      progress: called after each turn of all γ.
+    """
     both = Batch(target, batch, context), Batch(draft, batch, context)
     order = np.random.default_rng(0)
     lengths = [0, *gammas]
@@ -126,7 +135,11 @@ def require_load(
     max_gamma: int,
     draft_name: str,
 ) -> CachedModel:
-    """Returns the draft model, and refuses what cannot be timed, before any pass."""
+    """Returns the draft model, and refuses what cannot be timed, before any pass.
+
+    Raises:
+      ValueError: naming what must be.
+    """
     if not isinstance(draft, CachedModel) or target.kind != "decoder-only":
         decoder = target.kind == "decoder-only"
         got = f"draft {draft_name}" if decoder else f"{target.name} ({target.kind})"

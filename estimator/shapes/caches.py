@@ -19,6 +19,7 @@ def count_caches(
     """Returns the caches of the model's layers, those alike counted together.
 
     Args:
+      cache: as a pass of the model on the meta device left it (estimator.shapes.meta_pass).
       config: the model's configuration, for what the shapes do not tell.
       bytes_per_value: of one cached key or value; states of linear layers keep their own.
 

@@ -40,8 +40,10 @@ def draft_of(
     Args:
       config: the draft's parsed config.json; the target's own for its head of multi-token
         prediction.
+      target: the target's parsed config.json.
       target_shape: what was counted of it: heads share its output matrix, and take its width.
       dtype: number format of the draft's weights; without it, its configuration's.
+      activations, count: as in shape_of.
 
     Raises:
       ValueError: if the configuration cannot be counted, or is of a head for a target of another

@@ -170,8 +170,10 @@ class Head:
 class HeadKind:
     """One kind of head.
 
+    name: as users read it.
     tried: lower numbers look at a configuration first.
     recognises: whether a configuration, given beside the target's, is of this kind.
+    shape: counts it.
     speculators: its `speculators_model_type`; None: that format has no such kind.
     """
 

@@ -84,7 +84,7 @@ def count_once(
 
     A count is looked up by the configuration's content, and the versions of transformers and of our
     code that counts. A file that cannot be read or written is as if it were not there. Arguments
-    and errors as in estimator.shapes.shape.count.
+    and errors as in estimator.shapes.counted.count.
     """
     plain = without_storage(config)
     known = known_count(plain) if part == "whole" and not kept else None

@@ -150,6 +150,9 @@ def shape_of(
         without it, the configuration's own, its quantization_config included.
       activations: number format of activations; without it, 16 bits or the configuration's.
       count: counts anew, or looks up what was counted (estimator.shapes.kept_counts).
+
+    Raises:
+      ValueError: if the configuration cannot be built or counted; the message names it.
     """
     architecture(config)
     stored = storage(config, dtype=dtype, activations=activations)

@@ -41,7 +41,11 @@ def count_weights(
     Matrices that a pass uses several times come again, not held, for each time after the first.
 
     Args:
+      model: on any device; only sizes are looked at.
+      config: its configuration, for how many experts a token is sent to.
+      kept: regular expressions of the names of modules that quantisation leaves plain.
       within: only those whose names begin so.
+      uses: how often a pass uses each matrix, where not once (estimator.shapes.meta_pass).
 
     Raises:
       ValueError: if it has experts and the configuration does not say how many are active.

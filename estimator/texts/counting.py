@@ -63,6 +63,11 @@ def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
 
     A draft is as long as the drafter makes it, at most γ, and leaves a place in the text for the
     target's own token (`simulator.acceptance.replay`, where every chance is 0 or 1).
+
+    Args:
+      texts: at least one.
+      copied: what would be drafted along their outputs, at most max_gamma tokens.
+      max_gamma: the largest γ.
     """
     lengths = texts.lengths
     ends = np.cumsum(lengths)

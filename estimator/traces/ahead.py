@@ -83,6 +83,10 @@ def ahead_interval(
 
     Args:
       texts: two independent texts of the target for each prompt.
+      gamma: drafted tokens per block.
+      cost: measured costs.
+      noise: of the clock.
+      generator: draws acceptances.
 
     Returns:
       (None, None) of a single prompt.

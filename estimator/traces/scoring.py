@@ -51,6 +51,10 @@ def trace(
     """Returns the trace of a pair's drafts, sampled as they are set, along a text of its target.
 
     Args:
+      subject: the pair and its settings.
+      prompt: ids.
+      tokens: ids sampled from the target under these settings, at least 1.
+      max_gamma: the longest draft that replay will be asked about.
       leniences: the l whose alpha(l) is wanted, each in (0, 1].
 
     Raises:

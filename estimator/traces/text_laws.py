@@ -17,6 +17,11 @@ def log_likelihoods(
     model: Model, prompt: Sequence[int], continuation: Sequence[int]
 ) -> NDArray[np.float64]:
     """Returns ln p(x) of each token of a continuation at temperature 1, shape (tokens,), in nats.
+
+    Args:
+      model: begins a new text.
+      prompt: ids.
+      continuation: the ids after it, at least 1.
     """
     [p] = text_laws(model, model.start(prompt), continuation, [Sampling()])
     tokens = torch.tensor(continuation, device=p.device)
@@ -31,7 +36,14 @@ def overlaps(
     continuation: Sequence[int],
     sampling: Sampling,
 ) -> NDArray[np.float64]:
-    """Returns beta = sum min(p, q) at each token of a continuation, shape (tokens,)."""
+    """Returns beta = sum min(p, q) at each token of a continuation, shape (tokens,).
+
+    Args:
+      large, small: begin a new text; both under the same sampling settings.
+      prompt: ids.
+      continuation: the ids after it, at least 1.
+      sampling: makes laws of the logits.
+    """
     [p], [q] = (
         text_laws(model, model.start(prompt), continuation, [sampling]) for model in (large, small)
     )

@@ -75,7 +75,15 @@ class KeptTraces:
     """
 
     def __init__(self, path: Path, key: str) -> None:
-        """Takes up what is there."""
+        """Takes up what is there.
+
+        Args:
+          path: of the traces' file.
+          key: identifies models, settings and prompts.
+
+        Raises:
+          OSError, ValueError: as `require_place`.
+        """
         self.known: dict[int, TracePair] = {}
         self._path = path
         self._key = key

@@ -58,6 +58,7 @@ class Trace:
 
         Args:
           verification: "token" changes nothing.
+          max_gamma: the longest draft that replay will be asked about, at least 1.
         """
         if verification == "token":
             return self
@@ -100,6 +101,10 @@ def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ..
 
     Over the tokens of all texts: the acceptance vector of Sequoia (Chen et al. 2024), section 3.1,
     for trees of likeliest tokens. Empty where a draft makes one choice alone.
+
+    Args:
+      traces: at least one.
+      choices: how many are told apart.
     """
     known = [trace.rank for trace in traces if trace.rank is not None]
     if len(known) < len(traces):

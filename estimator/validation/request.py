@@ -72,19 +72,35 @@ class Validate:
 
     @property
     def policies(self) -> dict[str, Policy | None]:
-        """The policies by name; None is the adaptive one."""
+        """The policies by name; None is the adaptive one.
+
+        Raises:
+          ValueError: if a name is unknown, or a value out of range.
+        """
         gammas = GAMMAS if self.gammas is None else self.gammas
         return parse_policies(self.policy_names, gammas=gammas, max_gamma=self.longest)
 
     @property
     def replayed(self) -> bool:
-        """Whether replay predicts a row: of a fixed gamma, lossless or greedy."""
+        """Whether replay predicts a row: of a fixed gamma, lossless or greedy.
+
+        Raises:
+          ValueError: if a setting is out of range.
+        """
         rule = acceptance_rule(self.verification, self.lenience)
         return FIXED in self.policy_names and (rule.lossless or 0 in self.temperatures)
 
 
 def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Validation]:
-    """Yields the rows of each draft at each temperature, as soon as they are measured."""
+    """Yields the rows of each draft at each temperature, as soon as they are measured.
+
+    Args:
+      request: what is asked.
+      progress: counts generations.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
         for validation in _validations(request, progress):
@@ -135,7 +151,11 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
 
 
 def require_foretold(subject: Subject, policies: Sequence[Policy | None]) -> None:
-    """Refuses trees of which replay cannot tell the calls."""
+    """Refuses trees of which replay cannot tell the calls.
+
+    Raises:
+      ValueError: naming what must be.
+    """
     drafter = subject.drafter
     if not isinstance(drafter, TreeDrafter):
         return

@@ -61,9 +61,15 @@ def validate(
     """Returns predicted and measured speed-ups of one pair under each policy.
 
     Args:
+      subject: the pair and its settings.
+      prompts: ids, at least one prompt.
       policies: by the name of their arm, which is what the row calls one that is not fixed. None
         stands for the adaptive policy, which plans with costs measured before all runs.
+      max_gamma: the longest draft that a policy that is not fixed may ask for.
+      repeats: how often each run is timed, at most.
       until: when runs have been timed long enough; of prompts not reached until then no row tells.
+      seed: of texts and order.
+      progress: called after each generation.
     """
     planned: dict[str, Policy] = {}
     for arm, policy in policies.items():

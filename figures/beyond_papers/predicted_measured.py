@@ -42,8 +42,13 @@ class PredictedMeasured(Rows[Point]):
 
 
 def compute(results: Validated | None = None) -> PredictedMeasured:
-    """Returns the validated settings that have a prediction, at least one; without results the
-    published ones.
+    """Returns the validated settings, or without results the published ones.
+
+    Args:
+      results: of a validation; rows without a prediction are left out.
+
+    Raises:
+      ValueError: if no row of the results has a prediction.
     """
     if results is None:
         printed = tuple(
@@ -69,7 +74,12 @@ def compute(results: Validated | None = None) -> PredictedMeasured:
 
 
 def save(results: Validated, path: Path) -> None:
-    """Draws a validation with predictions into one image file, as save_image."""
+    """Draws a validation into one image file.
+
+    Raises:
+      ValueError: if no row has a prediction, or the file is no PNG or SVG.
+      OSError: if the file cannot be written.
+    """
     save_image(draw(compute(results)), path)
 
 

@@ -38,7 +38,12 @@ Method = tuple[str, Row | None]
 
 
 def lines_of(table: str, ours: Callable[[Sweep], Iterable[Method]]) -> list[Line]:
-    """Returns the lines that a table of the paper prints, then ours: every sweep's methods."""
+    """Returns the lines that a table of the paper prints, then ours of every sweep.
+
+    Args:
+      table: name of the file of the paper's numbers.
+      ours: returns a sweep's methods; none where the table is of other sweeps.
+    """
     sweeps = measured().sweeps
     own = (measured_line(sweep, *method) for sweep in sweeps for method in ours(sweep))
     return [*published(table, Line), *own]
@@ -113,8 +118,11 @@ def by_nucleus(sweep: Sweep) -> list[Method]:
 
 
 def lay_lines(lines: Sequence[Line], *, percentages: bool = False) -> Layout:
-    """Returns a row for each data set and a column for each method, with Table 4's percentages or
-    not.
+    """Returns cells with a row for each data set and a column for each method.
+
+    Args:
+      lines: at least one.
+      percentages: whether cells tell fallback and rollback, too.
     """
     datasets = dict.fromkeys((line.whose, line.dataset) for line in lines)
     methods = list(dict.fromkeys(line.method for line in lines))

@@ -32,8 +32,11 @@ class Cell:
 def grid(
     printed: Mapping[str, Mapping[str, float | None]], ours: Mapping[str, Ours]
 ) -> list[Cell]:
-    """Returns the paper's numbers by data set and column, then ours; a column without ours is
-    empty.
+    """Returns a table.
+
+    Args:
+      printed: the paper's numbers by data set and column.
+      ours: by column; a column that it lacks is empty.
     """
     cells = [
         Cell(dataset, column, value)
@@ -108,7 +111,13 @@ def own(cells: Sequence[Cell], column: str) -> float:
 
 
 def lay_grid(cells: Sequence[Cell], *, form: str = ".2f", width: float = 9.6) -> Layout:
-    """Returns the rows of the paper, then ours in bold with its interval below; width in inches."""
+    """Returns the rows of the paper, then ours in bold with its interval below.
+
+    Args:
+      cells: of a table.
+      form: of the numbers.
+      width: of the drawing, inches.
+    """
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
     columns = tuple(dict.fromkeys(cell.column for cell in cells))
 

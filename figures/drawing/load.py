@@ -24,7 +24,13 @@ class Load:
 def load_of(
     deployment: Deployment, *, context: int = DEFAULT_CONTEXT, alpha: float = ALPHA
 ) -> Load:
-    """Returns what is drawn of a deployment, named by sizes; alpha in [0, 1]."""
+    """Returns what is drawn of a deployment, named by sizes.
+
+    Args:
+      deployment: the models, and what they run on.
+      context: tokens in each sequence's cache.
+      alpha: acceptance rate in [0, 1].
+    """
     target, draft, gpus = deployment.target, deployment.draft, deployment.conditions.tp
     held = sum(each.values for each in (*draft.step.weights, *draft.once) if each.held)
     drafter = "" if draft.kind == "model" else f"{draft.kind}, "

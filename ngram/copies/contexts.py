@@ -37,7 +37,10 @@ class Contexts:
 def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Contexts]:
     """Yields the contexts of 1, 2, … tokens, each of them inside one text.
 
-    shared: those of several texts are one; else each text has its own.
+    Args:
+      texts: to look into.
+      longest: how many tokens, at least 1.
+      shared: those of several texts are one; else each text has its own.
 
     Raises:
       ValueError: if so many and so different tokens are too many for one pass.

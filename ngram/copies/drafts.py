@@ -32,7 +32,12 @@ def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:
     """Returns what `ngram.drafters.ngram_drafter.NgramDrafter` drafts at temperature 0.
 
     A token depends on the text before it alone, so that a draft stands as far as the model's
-    likeliest tokens along the text are the text. max_gamma: the length of every draft, at least 1.
+    likeliest tokens along the text are the text.
+
+    Args:
+      texts: recorded, in ids of the rows.
+      rows: of the model.
+      max_gamma: the length of every draft, at least 1.
     """
     likeliest: dict[tuple[int, ...], int] = {}
     reach = rows.model.order

@@ -84,10 +84,13 @@ class _Drafts:
 def suffixes(
     texts: Texts, *, max_gamma: int, depth: int = DEPTH, earlier: Texts | None = None
 ) -> Copied:
-    """Returns what suffix decoding would draft before each token, at most max_gamma.
+    """Returns what suffix decoding would draft before each token.
 
-    depth: of the tree, at least 2; earlier: outputs written before, without prompts; None: each
-    text has itself alone.
+    Args:
+      texts: recorded.
+      max_gamma: the longest draft, at least 1.
+      depth: of the tree, at least 2.
+      earlier: outputs written before, without prompts; None: each text has itself alone.
     """
     places = texts.written
     inside = places > np.repeat(texts.starts, texts.lengths)

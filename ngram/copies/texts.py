@@ -79,10 +79,13 @@ class Copied:
 
 
 def agreeing(texts: Texts, sources: Integers, places: Integers, room: Integers) -> Integers:
-    """Returns how many tokens from some sources on are those from some places on, each after its
-    source.
+    """Returns how many tokens from some sources on are those from some places on.
 
-    At most `room` of each, none of them beyond the texts; all of shape (M,).
+    Args:
+      texts: both are in.
+      sources: shape (M,), each before its place.
+      places: shape (M,).
+      room: at most so many, shape (M,), none of them beyond the texts.
     """
     found = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(room > 0)

@@ -34,7 +34,13 @@ class CopyingDrafter:
     sampling = None
 
     def __init__(self, index: Callable[[], Index], *, name: str, device: torch.device) -> None:
-        """Makes the drafter from what makes an index of an empty text; device: the target's."""
+        """Makes the drafter.
+
+        Args:
+          index: makes one of an empty text.
+          name: what reports call it.
+          device: the target's.
+        """
         self.name = name
         self.device = device
         self._index = index

@@ -16,7 +16,11 @@ class Matches:
     """
 
     def __init__(self, longest: int) -> None:
-        """Makes an index of an empty text; longest: at least 1."""
+        """Makes an index of an empty text.
+
+        Args:
+          longest: how many words a match may have, at least 1.
+        """
         self.longest = longest
         self._text: list[int] = []
         # Words -> where what followed them stands, ascending.

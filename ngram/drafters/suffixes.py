@@ -41,8 +41,10 @@ class Suffixes:
     def __init__(self, depth: int, earlier: Suffixes | None = None) -> None:
         """Makes an index of an empty text.
 
-        depth: how many tokens a suffix and its continuation have together, at least 2; earlier: of
-        outputs written before, of the same depth.
+        Args:
+          depth: of the tree: how many tokens a suffix and its continuation have together, at least
+            2.
+          earlier: of outputs written before, of the same depth; None: there are none.
         """
         self.depth = depth
         self._earlier = earlier

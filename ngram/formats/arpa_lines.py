@@ -41,8 +41,15 @@ class LineError(ValueError):
 
 
 def parse_lines(piece: bytes, *, order: int, highest: bool) -> Lines:
-    """Returns what whole n-gram lines of an order say, or raises a LineError at the first wrong
-    one.
+    """Returns what whole n-gram lines say.
+
+    Args:
+      piece: lines, each with its newline.
+      order: of the n-grams.
+      highest: whether this is the model's highest order, which has no back-off weights.
+
+    Raises:
+      LineError: at the first line that is wrong.
     """
     lines = _parse_together(piece, order)
     if lines is None or _wrong(lines, order=order, highest=highest).any():

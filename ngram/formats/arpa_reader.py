@@ -28,7 +28,11 @@ def read_arpa(path: Path) -> Iterator[Grams]:
 
 
 def read_counts(path: Path) -> list[int]:
-    """Returns how many n-grams of each order the header of an ARPA file says it has."""
+    """Returns how many n-grams of each order an ARPA file says it has.
+
+    Raises:
+      ValueError: if its header is wrong.
+    """
     with path.open("rb") as file:
         return _Reader(file, path).counts()
 

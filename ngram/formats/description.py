@@ -41,7 +41,11 @@ class Description:
 
 
 def content_hash(path: Path) -> str:
-    """Returns the SHA-256 of a file's content, in hexadecimal digits."""
+    """Returns the SHA-256 of a file's content, in hexadecimal digits.
+
+    Raises:
+      OSError: if it cannot be read.
+    """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -68,7 +72,11 @@ def write_description(path: Path, description: Description) -> None:
 
 
 def read_description(path: Path) -> Description | None:
-    """Returns the description beside an ARPA file; None: none; a ValueError: another file."""
+    """Returns the description beside an ARPA file; None where there is none.
+
+    Raises:
+      ValueError: if there is a file that is no such description.
+    """
     place = description_path(path)
     if not place.exists():
         return None

@@ -22,7 +22,15 @@ def embedded_model() -> BackoffModel:
 
 
 def require_embedded_tokenizer(tokenizer: Any, *, name: str) -> None:
-    """Refuses (ValueError) a target, of that name, whose ids are not the embedded tokenizer's."""
+    """Refuses a target whose ids are not the embedded tokenizer's.
+
+    Args:
+      tokenizer: of the target.
+      name: of that target, for the message.
+
+    Raises:
+      ValueError: if it is another tokenizer.
+    """
     note = json.loads((FOLDER / "training.json").read_text(encoding="utf-8"))
     if note["fingerprint"] != fingerprint(tokenizer):
         raise ValueError(

@@ -29,7 +29,11 @@ def sealed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
 
 
 def unsealed(content: bytes) -> dict[str, NDArray[Any]]:
-    """Returns the arrays of such a file, or raises a ValueError if it is damaged or another's."""
+    """Returns the arrays of such a file.
+
+    Raises:
+      ValueError: if the content is damaged or another's.
+    """
     if content[-DIGITS:] != _digest(content[:-DIGITS]):
         raise ValueError("arrays must carry the hash of their content, got others or damaged ones")
     with np.load(io.BytesIO(content), allow_pickle=False) as file:

@@ -70,8 +70,12 @@ class BackoffModel:
     def slices(self, context: Sequence[int]) -> list[tuple[float, int, int]]:
         """Returns what is listed of each ending of a context, the shortest first.
 
-        For each ending of n words: its log back-off weight (0 where it is not listed), and the
-        first and last + 1 of its continuations among the n-grams of order n + 1.
+        Args:
+          context: the words so far; at most the last order - 1 matter.
+
+        Returns:
+          for each ending of n words: its log back-off weight (0 where it is not listed), and the
+          first and last + 1 of its continuations among the n-grams of order n + 1.
         """
         found = []
         for length in range(1, min(len(context), self.order - 1) + 1):
@@ -202,7 +206,11 @@ def pack(model: BackoffModel) -> dict[str, NDArray[Any]]:
 
 
 def unpack(arrays: Mapping[str, NDArray[Any]]) -> BackoffModel:
-    """Returns the model of such arrays."""
+    """Returns the model of such arrays.
+
+    Raises:
+      KeyError: if one is missing.
+    """
     orders = sum(name.startswith("words_") for name in arrays)
     levels = (
         Level(*(arrays[f"{name}_{order}"] for name in _ARRAYS)) for order in range(1, orders + 1)

@@ -76,7 +76,11 @@ class Rows:
         return words[::-1]
 
     def log_row(self, context: Sequence[int]) -> Row:
-        """Returns the natural logarithm of the law of the next token, shape (width,)."""
+        """Returns the natural logarithm of the law of the next token, shape (width,).
+
+        Args:
+          context: words; at most the last order - 1 matter.
+        """
         slices = self.model.slices(context)
         weight = sum(backoff for backoff, _, _ in slices)
         # What has no id to go to: the others take it over in proportion.

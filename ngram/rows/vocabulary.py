@@ -31,7 +31,11 @@ class Vocabulary:
 
 
 def vocabulary_of(tokenizer: Any) -> Vocabulary:
-    """Returns the ids of a Hugging Face tokenizer, which must have an end of text (ValueError)."""
+    """Returns the ids of a Hugging Face tokenizer.
+
+    Raises:
+      ValueError: if it has no end of text.
+    """
     if tokenizer.eos_token_id is None:
         raise ValueError("a tokenizer must have an end-of-text token (eos_token), got none")
     return Vocabulary(len(tokenizer), tokenizer.eos_token_id, tokenizer.bos_token_id)

@@ -15,7 +15,11 @@ MAX_ORDER = 6
 
 
 def check_order(order: int) -> None:
-    """Refuses (ValueError) orders that KenLM's programs are not built for."""
+    """Refuses orders that KenLM's programs are not built for.
+
+    Raises:
+      ValueError: if order is out of range.
+    """
     if not 1 <= order <= MAX_ORDER:
         raise ValueError(f"order must lie in [1, {MAX_ORDER}], got {order}")
 

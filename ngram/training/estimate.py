@@ -43,8 +43,11 @@ class Smoother(Protocol):
     ) -> tuple[Floats, Floats]:
         """Returns each n-gram's probability and each context's weight.
 
-        keep: which n-grams the model keeps, shape (n,); lower: probabilities of the order below,
-        shape (contexts,).
+        Args:
+          table: counts of the order, of n n-grams.
+          keep: which n-grams the model keeps, shape (n,).
+          lower: probabilities of the order below, shape (contexts,).
+          discounts: of the order.
         """
 
 
@@ -65,7 +68,8 @@ class Estimate:
 def prune_thresholds(prune: Sequence[int], order: int) -> tuple[int, ...]:
     """Returns the threshold of each order: the last one given holds for the orders above.
 
-    Raises a ValueError if there are more than orders, one is negative, or they decrease.
+    Raises:
+      ValueError: if there are more than orders, one is negative, or they decrease.
     """
     if len(prune) > order:
         raise ValueError(f"prune must have at most {order} counts, one an order, got {len(prune)}")

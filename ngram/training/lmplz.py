@@ -22,8 +22,10 @@ FALLBACK = re.compile(r"Substituting fallback discounts for order (\d+)")
 
 
 def find_lmplz(given: str | None = None) -> str | None:
-    """Returns the program's path: as given, where it must be (ValueError), else from PATH, else
-    None.
+    """Returns the program's path: as given, else from PATH, else None.
+
+    Raises:
+      ValueError: if the one given cannot be run.
     """
     found = shutil.which("lmplz" if given is None else given)
     if given is not None and found is None:

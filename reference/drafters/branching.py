@@ -25,7 +25,11 @@ class Branching(Drafter, Protocol):
         """How many tokens a tree may have; None: any number."""
 
     def require_trees(self) -> None:
-        """Refuses a drafter that does not read a tree as it reads each of its paths."""
+        """Refuses a drafter that does not read a tree as it reads each of its paths.
+
+        Raises:
+          ValueError: naming it.
+        """
 
     def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
         """Returns how deep a tree may be, and the logits after a text, shape (1, vocabulary).

@@ -111,7 +111,12 @@ def require_scorable(model: Model, limit: int | None, fed: int) -> None:
     """Refuses a text of which more tokens must be fed to score it than the model has positions for.
 
     Args:
+      model: that scores it.
       limit: the most positions, `text_limit` of the text's beginning.
+      fed: all tokens but the last.
+
+    Raises:
+      ValueError: naming the model, its positions and the tokens.
     """
     if limit is not None and fed > limit:
         raise ValueError(
@@ -126,6 +131,12 @@ def text_laws(
 
     Args:
       model: its cache holds a beginning of text, and nothing else that is to be kept.
+      text: the ids before the tokens.
+      tokens: ids, at least 1.
+      samplings: make laws of the logits.
+
+    Raises:
+      FloatingPointError: if the model returns logits that are NaN or infinite.
     """
     model.rollback(min(model.length, len(text) - 1))
     unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)

@@ -25,6 +25,9 @@ class Sampling:
     min_p: drop tokens below min_p times the largest probability, in [0, 1].
     repetition_penalty: > 0; logits of tokens already in the text are divided by it where
       positive and multiplied where negative (Keskar et al. 2019); 1 changes nothing.
+
+    Raises:
+      ValueError: if a setting is out of range.
     """
 
     temperature: float = 1.0

@@ -116,7 +116,14 @@ class CachedModel(ABC):
         return self._states.at(position)
 
     def tap(self, boundaries: Boundaries) -> None:
-        """Keeps the hidden states at some boundaries of the layers, from the next text on."""
+        """Keeps the hidden states at some boundaries of the layers, from the next text on.
+
+        Args:
+          boundaries: as `reference.models.states.Taps` counts them.
+
+        Raises:
+          ValueError: if the layers are no single stack, or it has not so many.
+        """
         if boundaries not in self._tapped:
             self._tapped[boundaries] = States(Taps(self.module, boundaries, name=self.name))
 

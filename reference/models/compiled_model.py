@@ -49,6 +49,9 @@ class CompiledModel(CausalModel):
 
         Args:
           model: its module is taken over; model is not to be used any more.
+          longest: tokens of the longest text, prompt included.
+          widths: of the passes to compile, at least 1 each.
+          backend: of `torch.compile`.
 
         Raises:
           CompileError: if compiling fails, saying why.

@@ -21,7 +21,15 @@ DISTANCES_ALONE = frozenset({"bloom", "mpt"})
 
 
 def require_fit(config: Any, name: str) -> None:
-    """Refuses a family whose passes over several tokens are not its steps."""
+    """Refuses a family whose passes over several tokens are not its steps.
+
+    Args:
+      config: a model's configuration.
+      name: of the model, for the message.
+
+    Raises:
+      ValueError: naming the model, its type and the reason.
+    """
     reason = UNFIT.get(config.model_type)
     if _drops_tokens(config):
         reason = "its experts have a capacity, beyond which a pass drops tokens that steps keep"

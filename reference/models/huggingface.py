@@ -114,7 +114,11 @@ def load_tokenizer(
 
 
 def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_name: str) -> None:
-    """Refuses a pair whose tokenizers differ; rows may be padded to different widths."""
+    """Refuses a pair whose tokenizers differ; rows may be padded to different widths.
+
+    Raises:
+      ValueError: naming both models.
+    """
     if target.get_vocab() != draft.get_vocab():
         raise ValueError(
             f"target and draft must share one tokenizer, got {target_name} with {len(target)} "
@@ -123,7 +127,11 @@ def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_n
 
 
 def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
-    """Refuses a decoder-only draft of an encoder-decoder target, and the other way round."""
+    """Refuses a decoder-only draft of an encoder-decoder target, and the other way round.
+
+    Raises:
+      ValueError: naming both models.
+    """
     if target.kind != draft.kind:
         raise ValueError(
             "target and draft must both be decoder-only or both encoder-decoder models, "

@@ -54,7 +54,11 @@ class Model(Protocol):
         """
 
     def start(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the text to continue; the cache then holds all of it but the last token."""
+        """Returns the text to continue; the cache then holds all of it but the last token.
+
+        Raises:
+          ValueError: as `beginning`.
+        """
 
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
         """Appends tokens to the cache and returns the logits after each of them.
@@ -79,6 +83,7 @@ class Model(Protocol):
         """Keeps the first `length` tokens of the cache and, of the others, those at some places.
 
         Args:
+          length: at most the cache's.
           places: ascending, counted from length; each token must follow the one before it.
         """
 

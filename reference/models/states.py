@@ -111,6 +111,11 @@ class Taps:
     def __init__(self, module: Any, boundaries: Sequence[int | None], *, name: str) -> None:
         """Listens to a model's layers.
 
+        Args:
+          module: a decoder-only `PreTrainedModel`.
+          boundaries: at least one.
+          name: of the model, for messages.
+
         Raises:
           ValueError: if its layers are no single stack, or it has not so many.
         """

@@ -45,6 +45,10 @@ class TextTree:
 
         Args:
           shared: what all of them begin with, and all that are asked for later.
+          continuations: of the text, at least one.
+
+        Raises:
+          FloatingPointError: if the model returns logits that are NaN or infinite.
         """
         text = [*self._text, *shared]
         self.model.rollback(min(self.model.length, len(text) - 1))

@@ -47,6 +47,9 @@ def require_branching(model: Model) -> None:
 
     Args:
       model: its cache is overwritten.
+
+    Raises:
+      ValueError: naming it.
     """
     ids = torch.arange(1, 6, device=model.device) % model.vocabulary
     _, second, third, fourth, fifth = ids.split(1)

@@ -26,6 +26,7 @@ class Rule(Protocol):
 
         Args:
           p, q: the target's and the draft's laws at the drafted positions.
+          tokens: shape (gamma,), int64.
           uniform: draws from [0, 1), shape (gamma,); none where p is one-hot.
         """
 

@@ -105,7 +105,12 @@ class Eagle3(StateHead):
     d2t: Tensor
 
     def __init__(self, shape: Eagle3Shape, target: Any) -> None:
-        """Makes an untrained head."""
+        """Makes an untrained head.
+
+        Args:
+          shape: its sizes.
+          target: a `PreTrainedModel`, whose embeddings it uses where it has none.
+        """
         super().__init__()
         body = shape.body
         self.shape = shape

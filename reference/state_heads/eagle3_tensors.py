@@ -36,7 +36,11 @@ class Stored:
         return midlayer_name(key) if self.midlayer else key
 
     def require(self, head: Eagle3) -> None:
-        """Refuses tensors that are not those of a head's sizes, by their names on file."""
+        """Refuses tensors that are not those of a head's sizes, by their names on file.
+
+        Raises:
+          ValueError: naming the tensor.
+        """
         expected = head.state_dict()
         if head.shape.draft_vocabulary == head.shape.vocabulary and "d2t" not in self.tensors:
             del expected["d2t"]

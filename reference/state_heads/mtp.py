@@ -26,7 +26,15 @@ class Mtp(StateHead):
     depth = 1
 
     def __init__(self, target: Any, *, name: str) -> None:
-        """Makes an untrained head."""
+        """Makes an untrained head.
+
+        Args:
+          target: a `PreTrainedModel`, whose last layer's kind it takes.
+          name: of the target, for messages.
+
+        Raises:
+          ValueError: if the target's layers are no single stack.
+        """
         super().__init__()
         _, layers = layer_stack(target, what="multi-token prediction", name=name)
         config, decoder = target.config.get_text_config(decoder=True), target.get_decoder()

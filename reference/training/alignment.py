@@ -44,7 +44,13 @@ LOSSES = {"hard": hard_labels, "soft": soft_labels, "tv": total_variation}
 class Course:
     """How a model is taught.
 
+    schedule: of AdamW.
     batch: lessons for each step, at least 1.
+    checkpoint: where training resumes.
+    seed: of the batches and of dropout.
+
+    Raises:
+      ValueError: if batch is below 1.
     """
 
     schedule: Schedule
@@ -68,7 +74,11 @@ def align(
     """Trains the small model in place on texts that the large one wrote.
 
     Args:
+      large: not changed.
       small: decoder-only or encoder-decoder as the large one is; its rows may be of another width.
+      lessons: at least one.
+      course: how.
+      loss: a name of `LOSSES`.
 
     Raises:
       ValueError: if there is no lesson, or the checkpoint is another training's.
@@ -95,6 +105,11 @@ def train_exits(
     Args:
       large: trained, all of it.
       small: its early exit, which shares its weights (`reference.drafters.early_exit`).
+      lessons: at least one.
+      course: how.
+
+    Raises:
+      ValueError: if there is no lesson, or the checkpoint is another training's.
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:

@@ -39,6 +39,7 @@ def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> Along:
 
     Args:
       model: whose module is run as it is, with gradients where they are enabled.
+      lessons: at least one.
     """
     beginnings = [model.beginning(lesson.prompt) for lesson in lessons]
     texts = [

@@ -51,6 +51,8 @@ class Trained:
     """What a run of the loop did.
 
     resumed: the step it began at: 0, or a checkpoint's.
+    steps: how many it took.
+    seconds: their wall time.
     loss: of the last step; None if it took none.
     """
 

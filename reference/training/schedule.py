@@ -14,6 +14,9 @@ class Schedule:
     peak: the plateau's learning rate, above 0.
     warmup: steps of the warm-up, at least 1.
     decay: the share of the steps, the last ones, over which the rate falls, in [0, 1]; 0: never.
+
+    Raises:
+      ValueError: if one is out of range.
     """
 
     steps: int

@@ -44,6 +44,9 @@ class Acceptance(ABC):
 
     def at_context(self, context: int) -> Acceptance:
         """Returns the acceptance with so many tokens in the cache; the same unless that is known.
+
+        Args:
+          context: at least 0.
         """
         return self
 
@@ -70,6 +73,9 @@ class Acceptance(ABC):
 
         Position i stands with the chance E[τ(i)] - E[τ(i - 1)], of blocks that begin where those of
         each γ do.
+
+        Args:
+          gamma: drafted tokens, at least 1.
 
         Returns:
           shape (gamma,).

@@ -25,6 +25,9 @@ def accepted_fraction(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
       gamma: drafted tokens per block, at least 1; broadcasts with alpha.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     return elementwise(
         _fraction,
@@ -38,6 +41,9 @@ def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> NDArr
     Args:
       fraction: accepted over drafted tokens, in [0, 1], shape (...).
       gamma: drafted tokens per block, at least 1; broadcasts with fraction.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     arguments = {
         "accepted_fraction": probability("accepted_fraction", fraction),
@@ -54,6 +60,9 @@ def alpha_from_block_efficiency(
     Args:
       block_efficiency: emitted tokens per target call, in [1, γ + 1], shape (...).
       gamma: drafted tokens per block, at least 1; broadcasts with block_efficiency.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     efficiency = non_negative("block_efficiency", block_efficiency)
     length = integers("gamma", gamma, at_least=1)
@@ -80,6 +89,9 @@ def position_acceptance(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float6
 
     Returns:
       shape (..., max(gamma)); entry i - 1 is for position i, 0 beyond each block's own gamma.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     rate, length = probability("alpha", alpha), integers("gamma", gamma, at_least=1)
     same_shape({"alpha": rate, "gamma": length})

@@ -34,12 +34,19 @@ def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
     Args:
       p, q: laws over the vocabulary at positions of texts drawn from the target, shape
         (..., vocabulary); they broadcast.
+
+    Raises:
+      ValueError: as in beta_of_laws.
     """
     return np.asarray(np.mean(beta_of_laws(p, q)))[()]
 
 
 def checked_laws(p: ArrayLike, q: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns both as arrays."""
+    """Returns both as arrays.
+
+    Raises:
+      ValueError: if a row is not a law, or shapes do not broadcast.
+    """
     target, draft = law("p", p), law("q", q)
     same_shape({"p": target, "q": draft})
     return target, draft

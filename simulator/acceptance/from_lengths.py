@@ -46,7 +46,11 @@ class LengthLaw:
         return FromLengths(tuple(self.rates(LONGEST).tolist()), law=self)
 
     def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Returns the mean of the logarithms of lengths, shape (n,), and their covariance."""
+        """Returns the mean of the logarithms of lengths, shape (n,), and their covariance.
+
+        Args:
+          gamma: at least 1, shape (n,).
+        """
         lengths = np.atleast_1d(integers("gamma", gamma, at_least=1))
         slopes = _slopes(self.coefficients, lengths)
         return (
@@ -88,6 +92,9 @@ def fitted(
     Args:
       runs: γ and tokens a block, in [1, γ + 1]; at least one.
       away: what else they differ in, about its mean, shape (n,).
+
+    Raises:
+      ValueError: if there is none, or one is out of range.
     """
     from scipy.optimize import least_squares
 

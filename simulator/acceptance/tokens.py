@@ -20,6 +20,9 @@ def expected_tokens(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
       gamma: drafted tokens per block, an integer >= 0; broadcasts with alpha.
+
+    Raises:
+      ValueError: if alpha or gamma is out of range or not a number.
     """
     arguments = {"alpha": probability("alpha", alpha), "gamma": integers("gamma", gamma)}
     return elementwise(tokens_formula, arguments)

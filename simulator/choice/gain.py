@@ -20,7 +20,12 @@ def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> NDArray[np
     """Returns the expected speed-up over the target alone; 1 at γ = 0: do not speculate.
 
     Args:
+      acceptance: how often drafts stand.
+      cost: of blocks and of the target alone.
       gamma: drafted tokens per block, at least 0, shape (...).
+
+    Raises:
+      ValueError: if gamma is out of range or no integer.
     """
     length = integers("gamma", gamma)
     drafting = np.maximum(length, 1)
@@ -49,7 +54,11 @@ def best_gamma(
     A scan, since curves may have any shape; gains that rounding could fake are ties.
 
     Args:
+      max_gamma: the largest γ considered, at least 1.
       multiple: as in `draftable`.
+
+    Raises:
+      ValueError: if max_gamma is out of range.
     """
     longest = integer("max_gamma", max_gamma, at_least=1)
     gammas = np.arange(1, longest + 1)
@@ -68,8 +77,12 @@ def near_gamma(
     """Returns the smallest γ whose speed-up is within a share of the best one's; 0 may be it.
 
     Args:
+      best: the best γ, at least 0.
       near: the share, in [0, 1): 0.01 takes what is 1 % slower than the best.
       multiple: as in `draftable`.
+
+    Raises:
+      ValueError: if near is out of range.
     """
     share = float(non_negative("near", near))
     if share >= 1:
@@ -86,10 +99,17 @@ def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
     A block of γ gains when E[τ] exceeds its cost in baseline tokens, and E[τ] rises with α from
     1 to γ + 1. Under Theorem 8 the rate is c (Leviathan et al. 2023, Corollary 9).
 
+    Args:
+      cost: of blocks and of the target alone.
+      max_gamma: the largest γ considered, at least 1.
+
     Returns:
       in [0, 1], and at this rate and below none gains, with one exception: at 0 every α above 0
       gains, and 0 does, too, if some block costs less than a token of the target alone (whose
       overhead it then spares). 1: a perfect draft breaks even at best. NaN: not even that.
+
+    Raises:
+      ValueError: if max_gamma is out of range.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     needed = np.maximum(cost.block_seconds(gamma) / cost.baseline_seconds, 1.0)
@@ -103,11 +123,16 @@ def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float
     """Returns the c from which on no γ up to max_gamma gains, all else being as it is.
 
     Args:
+      acceptance: how often drafts stand.
       cost: of blocks; in place of their steady draft steps, ones of c target steps are put.
+      max_gamma: the largest γ considered, at least 1.
 
     Returns:
       at least 0; below it some γ gains. 0: a draft that costs nothing breaks even at best. NaN:
       even that one loses, or nothing is ever drafted.
+
+    Raises:
+      ValueError: if max_gamma is out of range.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
 

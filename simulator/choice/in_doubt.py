@@ -74,7 +74,14 @@ def plan_in_doubt(
     """Returns what a cost in doubt and an acceptance lead to.
 
     Args:
+      posterior: of the deployment's cost.
       acceptance: how often drafts stand; where lengths of runs tell it, its doubt counts, too.
+      load: what is served.
+      max_gamma: the largest γ considered, at least 1.
+      multiple: as in `simulator.choice.gain.draftable`.
+
+    Raises:
+      ValueError: if max_gamma is out of range.
     """
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     lengths, doubt = _lengths(acceptance, gammas)

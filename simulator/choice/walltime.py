@@ -22,6 +22,9 @@ def improvement_factor(alpha: ArrayLike, gamma: ArrayLike, c: ArrayLike) -> NDAr
       alpha: acceptance rate in [0, 1], shape (...).
       gamma: drafted tokens per block, an integer >= 0; all three broadcast.
       c: time of one draft step over time of one target step, at least 0.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     return elementwise(
         improvement_formula,
@@ -44,6 +47,9 @@ def lower_bound(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
       c: time of one draft step over time of one target step; broadcasts with alpha.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     rate, cost = probability("alpha", alpha), non_negative("c", c)
     same_shape({"alpha": rate, "c": cost})
@@ -68,6 +74,9 @@ def operations_factor(
       alpha: acceptance rate in [0, 1], shape (...).
       gamma: drafted tokens per block, an integer >= 0; all three broadcast.
       c_hat: operations of one draft step over those of one target step, at least 0.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     return elementwise(
         lambda alpha, gamma, c_hat: (gamma * c_hat + gamma + 1) / tokens_formula(alpha, gamma),
@@ -87,6 +96,9 @@ def memory_access_factor(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
       gamma: drafted tokens per block, an integer >= 0; broadcasts with alpha.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     return elementwise(
         lambda alpha, gamma: 1 / tokens_formula(alpha, gamma),
@@ -109,6 +121,9 @@ def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.floa
 
     Returns:
       shape (...); infinite at α = 1, c = 0.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     arguments = {"alpha": probability("alpha", alpha), "c": non_negative("c", c)}
     return elementwise(_oracle, arguments)
@@ -149,6 +164,9 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
     Returns:
       shape (...), int64, in 0..max_gamma; 0 exactly where α ≤ c (1 + TIE): what lies above c by no
       more than rounding could add counts as equal to it (0.1 + 0.2 does not pay for 0.3).
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     limit = integer("max_gamma", max_gamma, at_least=1)
     return elementwise(

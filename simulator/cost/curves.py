@@ -89,7 +89,11 @@ class CostModel(Cost):
         return pass_seconds(self.target_seconds, n)
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        """Returns t_d(γ), the time of drafting γ tokens."""
+        """Returns t_d(γ), the time of drafting γ tokens.
+
+        Args:
+          gamma: at least 0, shape (...).
+        """
         length = integers("gamma", gamma)
         curve = {0: 0.0, **self.draft_curve}
         beyond = np.maximum(length - max(curve), 0) * self.draft_seconds

@@ -25,6 +25,9 @@ def distinct_experts(
       experts: E, at least 1.
       active: k, experts a token is sent to, 1 to E.
       reuse: r in [0, 1]; broadcasts with tokens.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     count = integers("tokens", tokens).astype(np.float64)
     total = integer("experts", experts, at_least=1)

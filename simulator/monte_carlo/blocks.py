@@ -59,6 +59,9 @@ def simulate_block_verification(
     Args:
       p, q: the target's and the draft's laws, shape (pairs, vocabulary); each position of each
         block has one pair of rows, all equally likely.
+      gamma: drafted tokens per block, at least 0.
+      blocks: how many to simulate, at least 1.
+      generator: source of randomness; it is advanced.
 
     Raises:
       ValueError: if a row is not a law, shapes differ, or a number is out of range.

@@ -72,6 +72,11 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
     Args:
       acceptance: a_1, a_2, …, by rank, at least 0, of sum at most 1; the draft has no further
         choices.
+      max_nodes: at least 1.
+      max_depth: at least 1.
+
+    Raises:
+      ValueError: if an argument is out of range.
     """
     rates = checked_rates(acceptance)
     sizes = integer("max_nodes", max_nodes, at_least=1) + 1

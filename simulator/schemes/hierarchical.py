@@ -25,8 +25,13 @@ def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> R
     hierarchical in its turn.
 
     Args:
+      cost: of the target and the draft model.
+      inner: of the draft model, as its target, and the cheap drafter.
       alpha: acceptance rate in [0, 1] of the cheap drafter by the draft model.
       gamma: tokens that the cheap drafter drafts per inner block, at least 0.
+
+    Raises:
+      ValueError: if alpha or gamma is out of range.
     """
     rate, length = float(probability("alpha", alpha)), integer("gamma", gamma)
     step = cost.c * cost.step_seconds / inner.step_seconds

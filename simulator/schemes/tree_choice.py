@@ -104,7 +104,12 @@ def choose_tree(
     in one case in 200 of small random ones, by 4 % at most.
 
     Args:
+      acceptance: by rank.
+      passes: what they cost.
       max_nodes, max_depth: the largest considered, at least 1.
+
+    Raises:
+      ValueError: if an argument is out of range.
     """
     deepest = integer("max_depth", max_depth, at_least=1)
     trees = fastest_trees(acceptance, passes, max_nodes=max_nodes, max_depth=deepest)

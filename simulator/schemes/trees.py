@@ -67,7 +67,11 @@ def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
     """Returns F(T), the expected tokens of a call.
 
     Args:
+      parents: of a tree.
       acceptance: a_1, a_2, …: by rank, at least 0, of sum at most 1; beyond the last 0.
+
+    Raises:
+      ValueError: if an argument is out of range.
     """
     rates = checked_rates(acceptance)
     total = 1.0
@@ -156,10 +160,14 @@ def tree_calls(
 
     Args:
       ranks: which of the draft's choices the text's token is, from 0, shape (N,).
+      parents: of the tree.
       limit: the decoder's max_new_tokens, at least N; without it N.
 
     Returns:
       shape (calls,), of sum N. Its tree is cut to what can still be emitted beside the target's.
+
+    Raises:
+      ValueError: if an argument is out of range.
     """
     text = integers("ranks", ranks)
     end = len(text) if limit is None else integer("limit", limit, at_least=1)

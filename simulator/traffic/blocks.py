@@ -67,7 +67,7 @@ class Blocks:
 
     @property
     def tokens(self) -> NDArray[np.float64]:
-        """E[τ] by kind and γ, in the shape of stands."""
+        """E[τ] by kind and γ, shape (kinds, longest + 1)."""
         return np.cumsum(self.stands, axis=-1)
 
     def needed(self, tokens: float) -> NDArray[np.float64]:

@@ -23,8 +23,11 @@ from specplan.reports.output import writable
 
 
 def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-    """Returns a figure's path as `writable` does; refuses a suffix that is none of an image
-    drawn."""
+    """Returns a figure's path as given; refuses it at once if no figure can be written there.
+
+    Raises:
+      click.BadParameter: as writable, or if the suffix is none of an image that is drawn.
+    """
     if value is not None:
         from figures.files import IMAGE_SUFFIXES
 

@@ -66,7 +66,12 @@ class Asked:
 
 
 def asked(ctx: click.Context) -> Asked:
-    """Returns what the options ask; a UsageError, ValueError or OSError says why they cannot."""
+    """Returns what the options of the command ask.
+
+    Raises:
+      click.UsageError: if options are missing, or do not fit together.
+      OSError, ValueError: if a file cannot be used, or a number is out of range.
+    """
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
     trees, costs, file = fill(ctx, [Trees, costing.settings, Profiled])
     if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads:

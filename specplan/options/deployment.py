@@ -102,9 +102,14 @@ class Loads:
 
 
 def deployment_of(options: Deployed) -> Deployment:
-    """Returns both models on their machine, by all that NEEDS has, or INSTEAD.
+    """Returns both models on their machine; warns where their vocabularies differ.
 
-    Warns where their vocabularies differ; a ValueError or OSError refuses a config or a number.
+    Args:
+      options: with all that NEEDS has, or INSTEAD.
+
+    Raises:
+      OSError: if a config.json cannot be read.
+      ValueError: if a file is no usable config.json, or an argument is out of range.
     """
     from estimator.shapes.drafts import read_pair
     from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS

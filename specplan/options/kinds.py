@@ -111,7 +111,11 @@ def cost_kinds() -> tuple[CostKind, ...]:
 
 
 def prices(kind: CostKind, settings: Any, background: Background) -> tuple[Pricing, ...]:
-    """Returns what blocks cost as a user states it, c_hat from the profile where none is known."""
+    """Returns what blocks cost as a user states it, c_hat from the profile where none is known.
+
+    Raises:
+      click.UsageError, OSError, ValueError: as the way does.
+    """
     found = kind.price(settings, background)
     if background.profile is None:
         return found
@@ -157,7 +161,11 @@ def chosen(
 
 
 def require(kind: Kind, ctx: click.Context, *, first: str) -> None:
-    """Refuses (UsageError) options that lack what a way needs, or state it twice."""
+    """Refuses options that lack what they need.
+
+    Raises:
+      click.UsageError: if something that the way needs is not stated, or is stated twice.
+    """
     given = {name for name in kind.reads if is_stated(ctx, name)}
     for name, others in kind.instead.items():
         twice = [other for other in others if other in given]

@@ -94,7 +94,12 @@ class Asked:
 
 
 def asked(ctx: click.Context) -> Asked:
-    """Returns what the options ask; a UsageError, ValueError or OSError says why they cannot."""
+    """Returns what the options of a command ask.
+
+    Raises:
+      click.UsageError: if options are missing, or do not fit together.
+      OSError, ValueError: if a file cannot be used, or a number is out of range.
+    """
     from simulator.choice.grid import PlanRequest
 
     accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
@@ -146,7 +151,11 @@ def _not_worse_note(gamma: int | None) -> tuple[str, ...]:
 
 
 def read(path: Path | None) -> Profile | None:
-    """Returns the profile of a file; None without one."""
+    """Returns the profile of a file; None without one.
+
+    Raises:
+      OSError, ValueError: if it cannot be read, or is none.
+    """
     if path is None:
         return None
     from estimator.profiles.profile_file import read_profile

@@ -53,7 +53,12 @@ class Asked:
 
 
 def asked(ctx: click.Context) -> Asked:
-    """Returns what the options ask; a UsageError, ValueError or OSError says why they cannot."""
+    """Returns what the options of the command ask.
+
+    Raises:
+      click.UsageError: if options are missing, or do not fit together.
+      OSError, ValueError: if a file cannot be used, or a number is out of range.
+    """
     from simulator.traffic.answer import TrafficRequest
     from simulator.traffic.demand import read_trace
     from simulator.traffic.doubt import doubt_of

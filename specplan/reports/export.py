@@ -33,9 +33,12 @@ def export(
     """Returns what makes an engine draft exactly gamma tokens a block, ready to paste.
 
     All of them can draft a number of tokens that varies; each is told not to, since a plan for a
-    fixed gamma holds for that gamma. A gamma of 0 gives a comment that says to leave the draft out.
+    fixed gamma holds for that gamma.
 
     Args:
+      server: one of `exported_to`.
+      gamma: drafted tokens per block; 0 gives a comment that says to leave the draft out.
+      draft: what drafts.
       sampling: the way of drafting that was planned with; None: not known, the engine's default.
       verification: how drafts are judged; "block" for those that judge blocks alone.
 
@@ -58,8 +61,15 @@ def export_drafter(
     sampling: DraftSampling | None = None,
     verification: Verification | None = None,
 ) -> str:
-    """Returns what makes an engine draft by a drafter as `--draft` names it; None: `draft` alone is
-    known.
+    """Returns what makes an engine draft gamma tokens by a drafter of ours, as it has it.
+
+    Args:
+      server: one of `exported_to`.
+      drafter: as `--draft` names it; None: `draft` alone is known.
+      gamma, draft, sampling, verification: as `export` takes them.
+
+    Raises:
+      ValueError: if the engine has no such drafter.
     """
     if drafter is not None:
         from estimator.drafters.registry import parse_drafter
@@ -76,7 +86,17 @@ def export_drafter(
 
 
 def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> str:
-    """Returns what makes an engine draft by a schedule, ready to paste; a ValueError: it cannot."""
+    """Returns what makes an engine draft by a schedule, ready to paste.
+
+    Args:
+      server: one of `exported_to`.
+      ranges: γ by batch size.
+      draft: what drafts.
+
+    Raises:
+      ValueError: if the engine takes no schedule, or none for such a draft; the message lists
+        those that it takes.
+    """
     exports = exports_of(server)
     schedule = _offered(server, "several batch sizes", lambda exports: exports.schedule)
     if all(each.gamma == 0 for each in ranges):
@@ -110,6 +130,11 @@ def export_lookup(server: str, *, gamma: int, longest: int) -> str:
     tokens. vLLM and transformers look for the longest match likewise; llama.cpp and TensorRT-LLM
     for one of N.
 
+    Args:
+      server: one of `exported_to`.
+      gamma: drafted tokens per block; 0 gives a comment that says to look nothing up.
+      longest: N, how many tokens a match may have.
+
     Raises:
       ValueError: if the engine has no such lookup; the message lists those that have.
     """
@@ -120,8 +145,16 @@ def export_lookup(server: str, *, gamma: int, longest: int) -> str:
 
 
 def export_suffix(server: str, *, gamma: int, tree: SuffixTree) -> str:
-    """Returns what makes an engine draft at most gamma tokens by suffix decoding, as
-    export_lookup."""
+    """Returns what makes an engine draft at most gamma tokens by suffix decoding, ready to paste.
+
+    Args:
+      server: one of `exported_to`.
+      gamma: drafted tokens per block; 0 gives a comment that says to draft nothing.
+      tree: what suffixes are sought in.
+
+    Raises:
+      ValueError: if the engine has no suffix decoding; the message lists those that have.
+    """
     suffix = _offered(server, "suffix decoding", lambda exports: exports.suffix)
     if gamma == 0:
         return "# gamma is 0: run the target without a draft"

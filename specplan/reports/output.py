@@ -43,8 +43,11 @@ def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -
 
 
 def plain(value: Any) -> Any:
-    """Returns the same data as JSON knows it: NumPy values as Python's, what is not finite as
-    None."""
+    """Returns the same data as JSON knows it: NumPy values as Python's, what is not finite as None.
+
+    Raises:
+      TypeError: if there is something in it that JSON has no form for.
+    """
     if isinstance(value, Mapping):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

@@ -27,7 +27,11 @@ def table(
 ) -> str:
     """Returns aligned columns, their cells to the right.
 
-    best: whether a row is to be pointed at as the best; note: what stands after a row.
+    Args:
+      rows: records of any kind, one a line.
+      columns: what to show of them.
+      best: whether a row is to be pointed at as the best.
+      note: what stands after a row; empty: nothing.
     """
     records = list(rows)
     cells = [[column.header for column in columns]]

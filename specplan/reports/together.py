@@ -14,8 +14,10 @@ from specplan.reports.errors import describe
 def refusing_together(processes: Processes) -> Iterator[None]:
     """Ends every process alike where one refuses its input, and tells why in one line.
 
-    What the first process warns of, the others do not repeat. Alone, errors pass as ever. All must
-    come here, and use nothing that goes between them inside.
+    What the first process warns of, the others do not repeat. Alone, errors pass as ever.
+
+    Args:
+      processes: all must come here, and use nothing that goes between them inside.
 
     Raises:
       click.exceptions.Exit: in every process, if one refused its input.

@@ -86,7 +86,11 @@ def unfinished_files(output: Path) -> tuple[Path, Path]:
 
 
 def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] | None:
-    """Returns what training changed, the model written; None in processes beside the main one."""
+    """Returns what training changed, the model written; None in processes beside the main one.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
     Fallback(request.fallback)
     Rollback(request.rollback)
     schedule = Schedule(request.steps, request.rate, warmup=max(request.steps // 10, 1))

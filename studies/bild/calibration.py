@@ -25,7 +25,11 @@ def large_texts(
     """Returns what the large model writes after each prompt.
 
     Args:
+      subject: its target and settings.
+      prompts: ids, at least one prompt.
       path: holds the finished texts; gone on from where it is of the same prompts and settings.
+      seed: of sampled texts.
+      progress: called for each prompt, finished earlier or now.
 
     Raises:
       ValueError: if there is no prompt, or path holds texts of other prompts or settings.

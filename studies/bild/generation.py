@@ -33,7 +33,11 @@ class GenerateBild(GenerateAlone):
 
 
 def generate_bild(request: GenerateBild) -> Started:
-    """Returns a text that the two models continue."""
+    """Returns a text that the two models continue.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
     most = PAPERS_MOST if request.max_gamma is None else request.max_gamma
     policy = Fallback(request.fallback, most, request.certainty)
     rule = Rollback(request.rollback, request.distance)

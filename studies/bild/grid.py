@@ -25,6 +25,11 @@ class Grid:
     most: the most tokens that the small model writes in a row.
     measure, distance: names of those that the thresholds are of.
     windows: draft lengths without a fallback (Figure 5's ablation).
+    gammas: of speculative decoding.
+    leniences: of speculative decoding beside the strict rule.
+
+    Raises:
+      ValueError: if the grid is empty.
     """
 
     fallbacks: tuple[float, ...]

@@ -52,7 +52,12 @@ def unread_ending(
     """Returns the ids of a draft that ends the text by itself; none if the text goes on.
 
     Args:
+      draft, text, drafter_name: as for `reference.speculative.verify_draft`.
+      stopping: when the text ends.
       emitted: how many ids of text were not given.
+
+    Raises:
+      FloatingPointError: if the drafter returned logits that are NaN or infinite.
     """
     if len(draft.tokens) == 0:
         return ()

@@ -53,6 +53,10 @@ def bild_trace(
     it wrote the text's own token, as the draft from the next token does. Only the others are run.
 
     Args:
+      large: begins a new text.
+      drafter: of the small model, greedy.
+      prompt: ids.
+      continuation: the ids after it, at least 1.
       fallback, rollback: which measure and which distance, the longest draft, and what ends a text;
         their thresholds are not looked at.
     """

@@ -51,7 +51,11 @@ class ValidateBild:
 
     @property
     def grid(self) -> Grid:
-        """What is tried."""
+        """What is tried.
+
+        Raises:
+          ValueError: if a threshold is out of range.
+        """
         grid = Grid(
             fallbacks=self.fallback,
             rollbacks=self.rollback,

@@ -24,6 +24,9 @@ def parameter_bytes_per_token(
     Args:
       parameter_bytes: of the target, and of a neural rescorer where one is used.
       block_efficiency: B, emitted tokens per call, at least 1.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     moved = non_negative("parameter_bytes", parameter_bytes)
     efficiency = _efficiency(block_efficiency)
@@ -51,6 +54,10 @@ def cache_bytes_per_token(
       context: L, tokens in the cache.
       drafts: p, candidates verified in parallel; 0 for plain autoregressive decoding.
       heads: h, tokens of each draft.
+      block_efficiency: B, at least 1; all broadcast together.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     length = integers("context", context)
     verified = verified_tokens(drafts, heads=heads)
@@ -81,6 +88,10 @@ def flops_per_token(
       flops: operations of the target for one token, about 2 for each of its parameters.
       drafts: p, candidates verified in parallel, at least 1.
       heads: h, tokens of each draft.
+      block_efficiency: B, at least 1; all broadcast together.
+
+    Raises:
+      ValueError: if an argument is out of range or not a number.
     """
     tokens = verified_tokens(integers("drafts", drafts, at_least=1), heads=heads)
     work, efficiency = non_negative("flops", flops), _efficiency(block_efficiency)

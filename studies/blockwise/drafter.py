@@ -53,6 +53,7 @@ class HeadsDrafter:
 
         Args:
           text: ids, of which the target's cache holds all but the last.
+          limit: the most positions wanted, at least 0.
         """
         state = self.target.state(len(text) - 2)
         limit = min(limit, self.heads.count - 1)

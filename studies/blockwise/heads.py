@@ -32,7 +32,11 @@ class Heads(nn.Module):
 
         Args:
           heads: h, the model's own included, at least 2.
+          width: of the model's states.
           hidden: width of the hidden layers, at least 1.
+
+        Raises:
+          ValueError: if heads or hidden is out of range.
         """
         super().__init__()
         if heads < 2:

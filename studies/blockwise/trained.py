@@ -39,6 +39,13 @@ class TrainHeads(HeadTraining):
 
 def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, Any]:
     """Returns what was trained and how often each head is right on text kept apart; it is written.
+
+    Args:
+      request: what is asked.
+      progress: counts files of text.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
     """
     request.require()
     output, work = request.output, request.work

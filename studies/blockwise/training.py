@@ -47,6 +47,10 @@ def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
 def states_and_logits(module: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
     """Returns what a model's output embedding reads, and what comes of it.
 
+    Args:
+      module: a decoder-only `PreTrainedModel`.
+      ids: shape (texts, length).
+
     Returns:
       states: shape (texts, length, width).
       logits: shape (texts, length, vocabulary).
@@ -95,6 +99,10 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
 def tokens_ahead(windows: Tensor, heads: int) -> Tensor:
     """Returns what heads 2..h are to predict: the tokens 2..h places after each.
 
+    Args:
+      windows: ids, shape (windows, length).
+      heads: h.
+
     Returns:
       shape (windows, length - h, h - 1), a view.
     """
@@ -130,8 +138,12 @@ def train_on_states(
     """Trains heads in place on a frozen model's states.
 
     Args:
+      heads: on the embedding's device.
+      embedding: the model's output embedding, frozen.
       training: its steps and checkpoint; its seed is that of the positions drawn, too.
+      windows: ids, shape (windows, length).
       states: along them, shape (windows, length, width).
+      positions: drawn at random for each step.
     """
     usable = windows.shape[1] - heads.count
     device = heads.up.device

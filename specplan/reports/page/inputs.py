@@ -56,7 +56,11 @@ class TrafficFile(msgspec.Struct, frozen=True):
 
 
 def read_traffic(path: Path) -> TrafficFile | None:
-    """Returns what `specplan traffic -o` wrote; None where a file is not of it."""
+    """Returns what `specplan traffic -o` wrote; None where a file is not of it.
+
+    Raises:
+      OSError: if the file cannot be read.
+    """
     try:
         found = msgspec.json.decode(path.read_bytes(), type=TrafficFile)
     except (msgspec.DecodeError, UnicodeDecodeError):
@@ -114,7 +118,12 @@ class Inputs:
 
 
 def read_inputs(paths: Sequence[Path]) -> Inputs:
-    """Returns what the files hold; a ValueError if one is none of these, or none is a profile."""
+    """Returns what the files hold.
+
+    Raises:
+      OSError: if a file cannot be read.
+      ValueError: if a file is none of these, is of another schema version, or none is a profile.
+    """
     profiles: list[tuple[Path, Profile]] = []
     validations: list[Validated] = []
     traffic: list[TrafficFile] = []

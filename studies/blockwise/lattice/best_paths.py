@@ -63,6 +63,10 @@ def best_paths(
       count: p, at least 1.
       automaton: of an n-gram model; None: the heads' scores alone.
       weight: of the n-gram's log-probabilities beside the heads', at least 0.
+      text: the ids before the lattice.
+
+    Raises:
+      ValueError: if count or weight is out of range.
     """
     return best_of(lattice, read_lattice(lattice, automaton, text), count=count, weight=weight)
 
@@ -99,7 +103,11 @@ def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) ->
 
 
 def require_search(weight: float, *, count: int = 1) -> None:
-    """Refuses a weight that is negative or no number, and fewer than one path."""
+    """Refuses a weight that is negative or no number, and fewer than one path.
+
+    Raises:
+      ValueError: if weight or count is out of range.
+    """
     if count < 1:
         raise ValueError(f"p must be at least 1, got {count}")
     if not 0 <= weight < float("inf"):
@@ -150,7 +158,11 @@ class Lattice:
 
 
 def require_arcs(k: int, vocabulary: int) -> None:
-    """Refuses a lattice with fewer than one arc a step, or more than there are tokens."""
+    """Refuses a lattice with fewer than one arc a step, or more than there are tokens.
+
+    Raises:
+      ValueError: if k is out of range.
+    """
     if not 1 <= k <= vocabulary:
         raise ValueError(f"k must lie in [1, {vocabulary}], the tokens of the vocabulary, got {k}")
 
@@ -161,6 +173,9 @@ def lattice_of(log_probabilities: NDArray[np.floating], k: int) -> Lattice:
     Args:
       log_probabilities: natural, shape (steps, vocabulary).
       k: in [1, vocabulary].
+
+    Raises:
+      ValueError: if k is out of range.
     """
     vocabulary = log_probabilities.shape[1]
     require_arcs(k, vocabulary)

@@ -55,7 +55,17 @@ class LatticeDrafter:
     sampling = None
 
     def __init__(self, heads: HeadsDrafter, rescoring: Rescoring, *, k: int, name: str) -> None:
-        """Joins heads and what rescores their lattice."""
+        """Joins heads and what rescores their lattice.
+
+        Args:
+          heads: span the lattice.
+          rescoring: chooses from it.
+          k: tokens of each head that the lattice holds.
+          name: what reports call it.
+
+        Raises:
+          ValueError: if k is below 1 or above the vocabulary.
+        """
         require_arcs(k, heads.target.vocabulary)
         self.heads = heads
         self.rescoring = rescoring
@@ -136,7 +146,12 @@ class LocalRescoring:
         """Takes a rescoring model.
 
         Args:
+          model: reads the same ids as the target.
+          vocabulary: width of the target's rows.
           weight: alpha, at least 0; 0 leaves the heads' own choice.
+
+        Raises:
+          ValueError: if weight is out of range.
         """
         require_search(weight)
         self.model = fitted(model, vocabulary)
@@ -174,6 +189,9 @@ class GlobalRescoring:
           automaton: of that model; None: paths by the heads' scores alone.
           weight: of the n-gram's log-probabilities, at least 0.
           count: p, how many drafts are verified in parallel, at least 1; 1 is n-gram rescoring.
+
+        Raises:
+          ValueError: if weight or count is out of range.
         """
         require_search(weight, count=count)
         self.automaton = automaton
