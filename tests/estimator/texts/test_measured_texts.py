@@ -10,10 +10,10 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_llama
 
+from estimator import logs as log
 from estimator.drafters.kind import Beside
 from estimator.drafters.registry import parse_drafter
 from estimator.logs import earlier_outputs
-from estimator.logs import parts as log
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
 from estimator.profiles.workloads import measured_alpha

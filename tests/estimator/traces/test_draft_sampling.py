@@ -66,7 +66,7 @@ def test_replay_foretells_the_calls_of_drafts_at_any_temperature(draft_temperatu
 
 @pytest.mark.parametrize("draft_temperature", [0.0, 0.5, 2.0])
 def test_greedy_text_is_the_targets_own_however_the_draft_samples(draft_temperature: float) -> None:
-    pair = tiny_subject(0.0, 16, draft_temperature=draft_temperature)
+    pair = tiny_subject(0.0, 40, draft_temperature=draft_temperature)
     for number, prompt in enumerate(PROMPTS):
         own = decode(
             pair.target,
