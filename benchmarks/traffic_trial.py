@@ -68,7 +68,7 @@ class Trial:
     def predicted_most(self, arm: Arm) -> float:
         """Returns the requests a second that the server of an arm bears by its prices."""
         server = arm.prices.server(self.slots, self.demand, self.slots)
-        return most_rate(server, self.demand, arm.gamma)
+        return float(most_rate(server, self.demand, arm.gamma))
 
     @property
     def clients(self) -> int:
