@@ -78,7 +78,10 @@ class Trial:
     def borne(self, arm: Arm) -> float:
         """Returns the requests a second, by the tokens that came while all clients were busy."""
         # What is under way at first and at last is no steady state.
-        start = sorted(each.tokens[-1] for each in arm.answers)[self.clients]
+        ends = sorted(each.tokens[-1] for each in arm.answers)
+        if len(ends) <= self.clients:
+            raise ValueError(f"saturated must be longer, got {len(ends)} answers in it")
+        start = ends[self.clients]
         end = max(each.sent for each in arm.answers)
         tokens = np.concatenate([each.tokens for each in arm.answers])
         counted = ((start < tokens) & (tokens <= end)).sum()

@@ -67,9 +67,10 @@ def doubt_of(
     covariance = np.diag([alpha_error**2, 0.0])
     if isinstance(acceptance, FromLengths):
         covariance = acceptance.law.covariance
-    # Its root; Cholesky's needs every variance above 0.
+    # Its symmetric root, which no library's choice of signs alters; Cholesky's needs every
+    # variance above 0.
     values, vectors = np.linalg.eigh(covariance)
-    logits = lots[:, :2] @ (vectors * np.sqrt(np.maximum(values, 0.0))).T
+    logits = lots[:, :2] @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     doubtful = [price for price in prices if price.posterior is not None]
     if not doubtful and not logits.any():
         return None

@@ -32,6 +32,16 @@ def test_draws_are_as_far_apart_as_the_posterior_says() -> None:
     assert (np.abs(logs.mean(axis=0)) < 4 * np.sqrt(own / DRAWS)).all()
 
 
+def test_rates_are_drawn_as_far_apart_as_alpha_is_in_doubt() -> None:
+    found = doubt_of([], Iid(0.7), server(), alpha_error=0.2)
+    assert found is not None
+    logits = found.logits
+    # The deviation of 50 normal draws is further off than 0.35 of it about once in 2500 times.
+    assert logits[:, 0].std(ddof=1) == pytest.approx(0.2, rel=0.35)
+    assert abs(logits[:, 0].mean()) < 4 * 0.2 / DRAWS**0.5
+    assert not logits[:, 1].any()
+
+
 def test_a_draw_serves_with_and_without_speculation() -> None:
     posterior = infer(Unseen(), vague_prior([0.01]), [Run(POINT, 0.01)])
     kept = server(slots=1)
