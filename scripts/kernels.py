@@ -1,4 +1,4 @@
-"""Runs tests with the arithmetic of four processors, as far as this one can play them.
+"""Runs tests with the arithmetic of three other processors, as far as this one can play them.
 
     python scripts/kernels.py tests/simulator
 
@@ -6,22 +6,24 @@ A library adds numbers in the order that suits the processor, so the last bits o
 of log differ between machines, and a test that rests on them passes on one maker's processors only.
 OpenBLAS (under NumPy and SciPy), NumPy's own loops, PyTorch and MKL each have a variable that makes
 them take the code of another processor. Each processor below is played by a pytest of its own, with
-one thread and with two in turn; --every plays each with both. One that OpenBLAS answers with the
-kernel of another, or whose instructions this processor lacks, gives its place to the next. The exit
-status is 0 if every run passed.
+one thread and with two in turn; --every plays each with both, and this processor, too, which any
+other run of the tests plays. One that OpenBLAS answers with the kernel of another, or whose
+instructions this processor lacks, gives its place to the next. The exit status is 0 if every run
+passed.
 """
 
 import argparse
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
-KERNELS = 4
+KERNELS = 3
 THREADS = (1, 2)
 
 # Products large enough for every kind of kernel: an instruction that is missing ends the process.
@@ -73,19 +75,21 @@ PROCESSORS = [
 ]
 
 
-def playable() -> Iterator[Processor]:
-    """Yields the processors whose kernels OpenBLAS has and this processor runs, all distinct."""
-    seen = set()
+def kernels(environment: Mapping[str, str]) -> str:
+    """Returns the names of the kernels that OpenBLAS takes; empty where they do not run here."""
+    asked = subprocess.run(
+        [sys.executable, "-c", ASK], env=environment, capture_output=True, text=True
+    )
+    return asked.stdout.strip() if asked.returncode == 0 else ""
+
+
+def playable(*known: str) -> Iterator[Processor]:
+    """Yields the processors whose kernels this one runs, all distinct and none of them `known`."""
+    seen = {"", *known}
     for processor in PROCESSORS:
-        asked = subprocess.run(
-            [sys.executable, "-c", ASK],
-            env=processor.environment(1),
-            capture_output=True,
-            text=True,
-        )
-        kernels = asked.stdout.strip()
-        if asked.returncode == 0 and kernels != "" and kernels not in seen:
-            seen.add(kernels)
+        found = kernels(processor.environment(1))
+        if found not in seen:
+            seen.add(found)
             yield processor
 
 
@@ -109,9 +113,12 @@ def tested(processor: Processor, threads: int, tests: list[str]) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tests", nargs="+", help="folders or files")
-    parser.add_argument("--every", action="store_true", help="each with one thread and with two")
+    parser.add_argument(
+        "--every", action="store_true", help="each, and this one, with one thread and with two"
+    )
     asked = parser.parse_args()
-    chosen = [processor for processor, _ in zip(playable(), range(KERNELS), strict=False)]
+    others = playable() if asked.every else playable(kernels(os.environ))
+    chosen = list(islice(others, KERNELS + asked.every))
     if len(chosen) < KERNELS:
         print(f"only {len(chosen)} of {KERNELS} kernels: NumPy has no more that run here")
     plays = [
