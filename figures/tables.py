@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
-from figures.bild import measured as bild
+from figures.bild.measured import SOURCE
 from figures.bild.tables import by_calls, by_loss, by_method, by_nucleus, lay_lines, lines_of
 from figures.blockwise import traffic
 from figures.blockwise.grid import Cell, efficiencies, lay_grid, own, repetition, weights, wins
@@ -12,13 +12,14 @@ from figures.blockwise.measured import PAPER, analysis, said
 from figures.blockwise.times import TimesTable, draw_by_paths, draw_by_size
 from figures.drawing.paper_table import PaperTable
 from figures.leviathan.table1 import factors, lay_factors
+from studies.bild.swept import NO_LOSS
 
 _BILD = "Kim et al. 2023 (BiLD)"
 _METRICS = "BLEU of translation and spelling, agreement with the large model (%) of code"
 
 
 def _bild_source(paper: str, ours: str) -> str:
-    return f"{_BILD}, {paper}; {bild.measured().source}: {_METRICS}; {ours}"
+    return f"{_BILD}, {paper}; {SOURCE}: {_METRICS}; {ours}"
 
 
 def _gains(_: Sequence[Cell]) -> str:
@@ -55,7 +56,7 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
             lay_lines,
             "Quality and speed-up of BiLD without loss and with one point lost",
             lambda: _bild_source(
-                "Table 1: BLEU or ROUGE-L on a T4", f"no loss: at most {bild.NO_LOSS} points"
+                "Table 1: BLEU or ROUGE-L on a T4", f"no loss: at most {NO_LOSS} points"
             ),
         ),
         "bild-table3": PaperTable(
@@ -72,7 +73,7 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
             "Quality, speed-up, and large calls / rollbacks in per cent of the tokens",
             lambda: _bild_source(
                 "Table 4, whose percentages it does not define",
-                f"BiLD: its fastest that loses at most {bild.NO_LOSS} points; of ours, "
+                f"BiLD: its fastest that loses at most {NO_LOSS} points; of ours, "
                 "rollbacks of rejection sampling are at most so many (docs/bild.md)",
             ),
         ),

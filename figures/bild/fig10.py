@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figures.bild.measured import measured
+from figures.bild.measured import aligned, measured
 from figures.bild.trade_off import TradeOff, panels, trade_off
 from figures.drawing import style
 
@@ -11,13 +11,8 @@ SMALLEST, LARGEST = 3.0, 9.0   # marks, in points
 
 def compute() -> TradeOff:
     """Returns BiLD's runs at temperature 0: of a task the aligned ones, as in the paper, if any."""
-    ours = measured()
-    sweeps = [
-        sweep
-        for task in dict.fromkeys(sweep.task for sweep in ours.sweeps)
-        if (sweep := ours.sweep(task, "aligned") or ours.sweep(task)) is not None
-    ]
-    return trade_off(ours, sweeps, decoders=("bild",))
+    plain = [sweep for sweep in measured() if sweep.is_plain]
+    return trade_off([aligned(sweep.task) or sweep for sweep in plain], decoders=("bild",))
 
 
 def draw(data: TradeOff) -> style.Figure:
@@ -34,7 +29,7 @@ def draw(data: TradeOff) -> style.Figure:
     for axes, sweep in prepared:
         for threshold, colour in zip(thresholds, style.CYCLE, strict=False):
             own = sorted(
-                (row.fallback, row.latency, row.quality)
+                (row.fallback, row.latency, row.score)
                 for row in sweep.of("bild")
                 if row.rollback == threshold and row.fallback is not None
             )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figures.bild.measured import measured
+from figures.bild.measured import SOURCE, measured
 from figures.bild.trade_off import METRICS
 from figures.drawing import style
 from figures.drawing.table import Rows
@@ -29,41 +29,32 @@ class Point:
     quality: float
 
 
-@dataclass(frozen=True, slots=True)
-class Fig2(Rows[Point]):
-    """The points of our unaligned pairs at temperature 0."""
-
-    source: str
-
-
-def compute() -> Fig2:
-    """Returns BiLD's rows and both models alone.
+def compute() -> Rows[Point]:
+    """Returns BiLD's rows and both models alone, of our unaligned pairs at temperature 0.
 
     The paper runs both models at every step and lets the large one replace unlikely tokens; here
     the large model writes one token at each of its calls, so its share is calls over tokens.
     """
-    ours = measured()
-    return Fig2(
-        rows=tuple(
-            Point(sweep.task, sweep.metric, row.decoder, row.rollback, row.large_percent,
-                  row.quality)
-            for sweep in ours.sweeps
+    return Rows(
+        tuple(
+            Point(sweep.task, row.metric, row.decoder, row.rollback, row.fallback_percent,
+                  row.score)
+            for sweep in measured()
             if sweep.is_plain
             for row in sweep.rows
             if row.decoder in ("large", "small", "bild", "window")
-        ),
-        source=ours.source,
+        )
     )
 
 
-def draw(data: Fig2) -> style.Figure:
+def draw(data: Rows[Point]) -> style.Figure:
     """Returns the drawing: a panel for each task."""
     tasks = list(dict.fromkeys(point.task for point in data.rows))
     figure, panels = style.canvas(
         "How much of the text the large model must write to reach its own quality",
         source="As Kim et al. 2023 (BiLD), Figure 2, which replaces single tokens; the line at "
         f"{PUBLISHED_SHARE} % is where they find the large model's quality retained; "
-        f"{data.source}",
+        f"{SOURCE}",
         columns=len(tasks),
         width=3.9 * len(tasks) + 1.0,
     )

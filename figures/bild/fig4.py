@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figures.bild.measured import Sweep, measured
+from figures.bild.measured import SOURCE, Sweep, aligned, measured
 from figures.bild.tables import PAPER, Line
 from figures.bild.trade_off import aims, draw_rows, prepare
 from figures.drawing import style
@@ -33,30 +33,27 @@ class Fig4(Rows[Point]):
     """
 
     drawn: tuple[tuple[Sweep, Sweep | None], ...]
-    source: str
 
 
 def compute() -> Fig4:
     """Returns Table 1 as latencies, and our sweeps at temperature 0."""
-    ours = measured()
     points = [
         Point(PAPER, line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
         for line in published("bild-table1", Line)
         if line.speedup is not None and line.quality is not None
     ]
-    for sweep in ours.sweeps:
+    for sweep in measured():
         if sweep.sampling == "greedy":
             points += [
                 Point(
                     "ours", f"{sweep.task}, {sweep.draft}", row.decoder, row.latency,
-                    None if row.high is None else 1 / row.high,
-                    None if row.low is None else 1 / row.low, row.quality,
+                    None if row.measured_high is None else 1 / row.measured_high,
+                    None if row.measured_low is None else 1 / row.measured_low, row.score,
                 )
                 for row in sweep.rows
             ]
-    plain = (sweep for sweep in ours.sweeps if sweep.is_plain)
-    drawn = tuple((sweep, ours.sweep(sweep.task, "aligned")) for sweep in plain)
-    return Fig4(tuple(points), drawn, ours.source)
+    drawn = tuple((sweep, aligned(sweep.task)) for sweep in measured() if sweep.is_plain)
+    return Fig4(tuple(points), drawn)
 
 
 def draw(data: Fig4) -> style.Figure:
@@ -66,7 +63,7 @@ def draw(data: Fig4) -> style.Figure:
         "Quality against latency: BiLD and speculative decoding",
         source="Kim et al. 2023 (BiLD), Figure 4 (left: the points of IWSLT that Table 1 prints, "
         "1 / speed-up); lines: the large model's quality and one point below; a line follows each "
-        f"method's front; {data.source}",
+        f"method's front; {SOURCE}",
         columns=columns,
         width=3.7 * columns + 1.4,
     )
@@ -82,11 +79,11 @@ def draw(data: Fig4) -> style.Figure:
         latencies = [first.latency, second.latency]
         paper.plot(latencies, [first.quality, second.quality], f"{mark}-", color=colour)
     style.name_axes(paper, x="latency over the large model's", y="BLEU", panel="IWSLT, the paper")
-    for axes, (sweep, aligned) in zip(panels[1:], data.drawn, strict=True):
+    for axes, (sweep, other) in zip(panels[1:], data.drawn, strict=True):
         prepare(axes, sweep, panel=sweep.task)
         draw_rows(axes, sweep.of("bild"), name="BiLD, unaligned", colour=style.GREEN, mark="o")
-        if any(other is not None for _, other in data.drawn):
-            runs = [] if aligned is None else aligned.of("bild")
+        if any(second is not None for _, second in data.drawn):
+            runs = [] if other is None else other.of("bild")
             draw_rows(axes, runs, name="BiLD, aligned", colour=style.BLUE, mark="s")
         draw_rows(axes, sweep.of("strict"), name="speculative", colour=style.VERMILION, mark="D")
         draw_rows(axes, sweep.of("lenient"), name="lenient", colour=style.PURPLE, mark="^")

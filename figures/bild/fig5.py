@@ -16,15 +16,14 @@ def ablation(decoder: str, rollback: float | None) -> str:
 
 def compute() -> TradeOff:
     """Returns the runs of our unaligned pairs at temperature 0 that have both ablations."""
-    ours = measured()
     sweeps = [
         sweep
-        for sweep in ours.sweeps
+        for sweep in measured()
         if sweep.is_plain
         and {"no fallback", "no rollback"}
         <= {ablation(row.decoder, row.rollback) for row in sweep.of("window") + sweep.of("bild")}
     ]
-    return trade_off(ours, sweeps, decoders=("bild", "window"))
+    return trade_off(sweeps, decoders=("bild", "window"))
 
 
 def draw(data: TradeOff) -> style.Figure:

@@ -1,47 +1,39 @@
-"""Our own BiLD sweeps: what `benchmarks/bild.py` gathered in figures/results/bild.json."""
+"""Our own BiLD sweeps: what `specplan validate --decoder bild --json` printed (docs/bild.md)."""
 
-import json
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Any
 
+import msgspec
+
 from estimator.validation.file import parse_rows
 from studies.bild.swept import BildRow
 
-NO_LOSS = 0.1
-"""Points of the metric that "no loss" may lose: what Table 1 of Kim et al. 2023 lets it lose."""
+# Named for the task and the draft, and for the texts where they are sampled.
+FILES = (
+    "translation-unaligned", "translation-aligned", "code-unaligned", "spelling-unaligned",
+    "translation-unaligned-nucleus",
+)  # fmt: skip
+SOURCE = (
+    "ours: two cores of an AMD EPYC virtual machine, 2026-11-21 and 22, figures/results/bild"
+)
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One way to decode.
+class Row(BildRow, frozen=True, kw_only=True):
+    """One way to decode; metric: of its quality, by which the sweep is judged."""
 
-    decoder: "large" or "small" (alone), "bild", "window" (BiLD without its fallback), "strict" or
-      "lenient".
-    fallback, rollback: BiLD's thresholds; a rollback of None: none.
-    most: the longest draft.
-    quality: by the sweep's metric.
-    speedup, low, high: over the large model alone, with the 95 % interval over prompts.
-    large_percent, rollback_percent: large calls, and those that replaced a drafted token, over
-      emitted tokens.
-    """
+    metric: str
 
-    decoder: str
-    fallback: float | None
-    rollback: float | None
-    most: int | None
-    quality: float
-    speedup: float
-    low: float | None
-    high: float | None
-    large_percent: float
-    rollback_percent: float
+    @property
+    def score(self) -> float:
+        """Its quality by that metric."""
+        return self.quality[self.metric]
 
     @property
     def latency(self) -> float:
         """Seconds per token over the large model's alone."""
-        return 1 / self.speedup
+        return 1 / self.measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +43,12 @@ class Sweep:
     task: "translation", "code" or "spelling".
     draft: "unaligned" or "aligned".
     sampling: "greedy" or "nucleus 0.8".
-    metric: of quality.
     prompts: how many.
     """
 
     task: str
     draft: str
     sampling: str
-    metric: str
     prompts: int
     rows: tuple[Row, ...]
 
@@ -75,7 +65,7 @@ class Sweep:
     @property
     def fastest_strict(self) -> Row:
         """Speculative decoding at its best γ."""
-        return max(self.of("strict"), key=lambda row: row.speedup)
+        return max(self.of("strict"), key=lambda row: row.measured)
 
     def of(self, decoder: str) -> list[Row]:
         """Returns a decoder's rows, in the order of the sweep."""
@@ -83,48 +73,26 @@ class Sweep:
 
     def fastest(self, rows: list[Row], *, loss: float) -> Row | None:
         """Returns the fastest of the rows that lose at most so many points; None: all lose more."""
-        able = [row for row in rows if row.quality >= self.large.quality - loss]
-        return max(able, key=lambda row: row.speedup, default=None)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """All sweeps, and where and when they ran."""
-
-    machine: str
-    date: str
-    sweeps: tuple[Sweep, ...]
-
-    def sweep(self, task: str, draft: str = "unaligned", sampling: str = "greedy") -> Sweep | None:
-        """Returns the sweep of that name; None if none was measured."""
-        for sweep in self.sweeps:
-            if (sweep.task, sweep.draft, sweep.sampling) == (task, draft, sampling):
-                return sweep
-        return None
-
-    @property
-    def source(self) -> str:
-        """Names the measurement in small print."""
-        return f"ours: {self.machine}, {self.date}, figures/results/bild.json"
+        able = [row for row in rows if row.score >= self.large.score - loss]
+        return max(able, key=lambda row: row.measured, default=None)
 
 
 @cache
-def measured() -> Measured:
-    """Returns what the file holds."""
-    path = files("figures") / "results" / "bild.json"
-    held = json.loads(path.read_text(encoding="utf-8"))
-    return Measured(held["machine"], held["date"], tuple(map(_sweep, held["sweeps"])))
+def measured() -> tuple[Sweep, ...]:
+    """Returns the sweeps of FILES."""
+    folder = files("figures") / "results" / "bild"
+    return tuple(_sweep(name, (folder / f"{name}.json").read_bytes()) for name in FILES)
 
 
-def _sweep(held: dict[str, Any]) -> Sweep:
-    """Returns a sweep, each row's quality by its metric."""
-    rows = tuple(
-        Row(
-            row.decoder, row.fallback, row.rollback, row.most, row.quality[held["metric"]],
-            row.measured, row.measured_low, row.measured_high, row.fallback_percent,
-            row.rollback_percent,
-        )
-        for row in parse_rows(held["rows"], BildRow, name="bild.json")
-    )   # fmt: skip
-    names = ("task", "draft", "sampling", "metric", "prompts")
-    return Sweep(**{name: held[name] for name in names}, rows=rows)
+def aligned(task: str) -> Sweep | None:
+    """Returns a task's sweep with an aligned draft; None if none was measured."""
+    return next((s for s in measured() if (s.task, s.draft) == (task, "aligned")), None)
+
+
+def _sweep(name: str, content: bytes) -> Sweep:
+    document: dict[str, Any] = msgspec.json.decode(content)
+    [summary] = document["summaries"]
+    rows = [{**row, "metric": summary["metric"]} for row in document["rows"]]
+    task, draft = name.split("-")[:2]
+    sampling = f"nucleus {document['top_p']:g}" if summary["temperature"] else "greedy"
+    return Sweep(task, draft, sampling, document["prompts"], parse_rows(rows, Row, name=name))

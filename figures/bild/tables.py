@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from figures.bild.measured import NO_LOSS, Row, Sweep, measured
+from figures.bild.measured import Row, Sweep, measured
 from figures.drawing.paper_table import Layout
 from figures.published import published
+from studies.bild.swept import NO_LOSS
 
 PAPER, OURS = "paper", "ours"
 
@@ -44,8 +45,7 @@ def lines_of(table: str, ours: Callable[[Sweep], Iterable[Method]]) -> list[Line
       table: name of the file of the paper's numbers.
       ours: returns a sweep's methods; none where the table is of other sweeps.
     """
-    sweeps = measured().sweeps
-    own = (measured_line(sweep, *method) for sweep in sweeps for method in ours(sweep))
+    own = (measured_line(sweep, *method) for sweep in measured() for method in ours(sweep))
     return [*published(table, Line), *own]
 
 
@@ -55,8 +55,9 @@ def measured_line(sweep: Sweep, method: str, row: Row | None) -> Line:
     if row is None:
         return named
     return replace(
-        named, quality=row.quality, speedup=row.speedup, low=row.low, high=row.high,
-        fallback_percent=row.large_percent, rollback_percent=row.rollback_percent,
+        named, quality=row.score, speedup=row.measured, low=row.measured_low,
+        high=row.measured_high, fallback_percent=row.fallback_percent,
+        rollback_percent=row.rollback_percent,
         setting=setting_of(row),
     )   # fmt: skip
 
@@ -86,13 +87,13 @@ def by_method(sweep: Sweep) -> list[Method]:
     if not sweep.is_plain:
         return []
     strict, bild = sweep.fastest_strict, sweep.of("bild")
-    as_fast = [row for row in bild if row.speedup >= strict.speedup]
-    as_good = [row for row in bild if row.quality >= strict.quality]
+    as_fast = [row for row in bild if row.measured >= strict.measured]
+    as_good = [row for row in bild if row.score >= strict.score]
     return [
         ("vanilla", sweep.large),
         ("rejection sampling", strict),
-        ("BiLD, its latency", max(as_fast, key=lambda row: row.quality, default=None)),
-        ("BiLD, its quality", max(as_good, key=lambda row: row.speedup, default=None)),
+        ("BiLD, its latency", max(as_fast, key=lambda row: row.score, default=None)),
+        ("BiLD, its quality", max(as_good, key=lambda row: row.measured, default=None)),
     ]
 
 
@@ -111,7 +112,7 @@ def by_nucleus(sweep: Sweep) -> list[Method]:
     bild = sweep.of("bild")
     return [
         ("vanilla", sweep.large),
-        ("BiLD", max(bild, key=lambda row: row.quality)),
+        ("BiLD", max(bild, key=lambda row: row.score)),
         ("BiLD, no loss", sweep.fastest(bild, loss=NO_LOSS)),
         ("BiLD, 1 point", sweep.fastest(bild, loss=1.0)),
     ]

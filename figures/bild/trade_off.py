@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from figures.bild.measured import Measured, Row, Sweep
+from figures.bild.measured import SOURCE, Row, Sweep
 from figures.drawing import style
 from figures.drawing.table import Rows
 
@@ -33,26 +33,24 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class TradeOff(Rows[Point]):
-    """Runs of BiLD, the sweeps that they are of, and where those are from."""
+    """Runs of BiLD, and the sweeps that they are of."""
 
     sweeps: tuple[Sweep, ...]
-    source: str
 
 
-def trade_off(ours: Measured, sweeps: Sequence[Sweep], *, decoders: Sequence[str]) -> TradeOff:
+def trade_off(sweeps: Sequence[Sweep], *, decoders: Sequence[str]) -> TradeOff:
     """Returns the sweeps' runs of these decoders."""
     return TradeOff(
         rows=tuple(
             Point(
                 sweep.task, sweep.draft, row.decoder, row.fallback, row.rollback, row.most,
-                row.latency, row.quality,
+                row.latency, row.score,
             )
             for sweep in sweeps
             for decoder in decoders
             for row in sweep.of(decoder)
         ),
         sweeps=tuple(sweeps),
-        source=ours.source,
     )
 
 
@@ -62,7 +60,7 @@ def panels(
     """Returns a canvas with a prepared panel for each sweep."""
     figure, axes = style.canvas(
         title,
-        source=f"{source}; lines: the large model's quality and one point below; {data.source}",
+        source=f"{source}; lines: the large model's quality and one point below; {SOURCE}",
         columns=len(data.sweeps),
         width=3.9 * len(data.sweeps) + 1.6,
     )
@@ -78,9 +76,9 @@ def front(rows: Sequence[Row]) -> list[Row]:
         row
         for row in rows
         if not any(
-            other.quality >= row.quality
-            and other.speedup >= row.speedup
-            and (other.quality, other.speedup) != (row.quality, row.speedup)
+            other.score >= row.score
+            and other.measured >= row.measured
+            and (other.score, other.measured) != (row.score, row.measured)
             for other in rows
         )
     ]
@@ -95,18 +93,18 @@ def aims(axes: style.Axes, quality: float) -> None:
 
 def prepare(axes: style.Axes, sweep: Sweep, *, panel: str) -> None:
     """Draws the large model's mark, its quality and one point below, and names the axes."""
-    quality = sweep.large.quality
+    quality = sweep.large.score
     aims(axes, quality)
     axes.plot(1, quality, "X", color=style.INK, markersize=9, label="large model alone", zorder=3)
     x, heading = "seconds per token over the large model's", f"{panel} ({sweep.prompts} prompts)"
-    style.name_axes(axes, x=x, y=METRICS[sweep.metric], panel=heading)
+    style.name_axes(axes, x=x, y=METRICS[sweep.large.metric], panel=heading)
 
 
 def draw_rows(
     axes: style.Axes, rows: Sequence[Row], *, name: str, colour: str, mark: str
 ) -> None:
     """Draws rows as marks, a line along their front."""
-    best, every = ([(row.latency, row.quality) for row in each] for each in (front(rows), rows))
+    best, every = ([(row.latency, row.score) for row in each] for each in (front(rows), rows))
     axes.plot(*_columns(best), color=colour, linewidth=1.8)
     axes.plot(*_columns(every), mark, color=colour, markersize=5.5, label=name)
 

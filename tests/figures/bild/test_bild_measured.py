@@ -1,52 +1,60 @@
 """Our sweeps beside the paper's tables: what is chosen from them, and that it is the file's."""
 
-import json
-from dataclasses import replace
 from importlib.resources import files
 
+import msgspec
 import pytest
+from msgspec import structs
 
 from figures.bild import fig4, fig5, fig10
-from figures.bild.measured import NO_LOSS, Row, Sweep, measured
+from figures.bild.measured import Row, Sweep, aligned, measured
 from figures.bild.tables import PAPER, Line, cell, measured_line
 from figures.bild.trade_off import front
 from figures.tables import TABLES
+from studies.bild.swept import NO_LOSS
 
-LARGE = Row("large", None, None, None, 20.0, 1.0, 1.0, 1.0, 100.0, 0.0)
-BILD = replace(LARGE, decoder="bild", fallback=0.5, rollback=2.0, most=10)
+
+def row(bleu: float, speed_up: float, decoder: str = "bild", *, reach: float = 0.0) -> Row:
+    """Returns a row of texts of 10 tokens, for each of which the large model was called."""
+    return Row(
+        draft="smaller", temperature=0.0, decoder=decoder, fallback=0.5, rollback=2.0, most=10,
+        quality={"bleu": bleu}, metric="bleu", measured=speed_up, measured_low=speed_up - reach,
+        measured_high=speed_up + reach, tokens=10, large_calls=10, small_calls=0, rollbacks=0,
+        discarded=0, ms_per_token=1.0, draft_seconds=0.0, verify_seconds=0.0, other_seconds=0.0,
+    )  # fmt: skip
+
+
 SWEEP = Sweep(
     "translation",
     "unaligned",
     "greedy",
-    "bleu",
     4,
     (
-        LARGE,
-        replace(BILD, quality=19.9, speedup=1.2),
-        replace(BILD, quality=19.89, speedup=1.3),
-        replace(BILD, quality=19.0, speedup=1.4, low=1.3, high=1.5),
-        replace(BILD, decoder="window", quality=25.0, speedup=9.0, fallback=0.0),
+        structs.replace(row(20.0, 1.0, "large"), fallback=None, rollback=None, most=None),
+        row(19.9, 1.2),
+        row(19.89, 1.3),
+        row(19.0, 1.4, reach=0.1),
+        row(25.0, 9.0, "window"),
     ),
 )
 
 
 def test_the_fastest_row_loses_no_more_than_it_may() -> None:
     kept = [SWEEP.fastest(SWEEP.of("bild"), loss=loss) for loss in (0.0, NO_LOSS, 1.0)]
-    assert [None if row is None else row.speedup for row in kept] == [None, 1.2, 1.4]
+    assert [None if each is None else each.measured for each in kept] == [None, 1.2, 1.4]
 
 
 def test_a_window_is_not_bild() -> None:
-    assert [row.speedup for row in SWEEP.of("bild")] == [1.2, 1.3, 1.4]
+    assert [each.measured for each in SWEEP.of("bild")] == [1.2, 1.3, 1.4]
 
 
 def test_a_front_has_no_row_that_another_beats() -> None:
-    rows = [replace(BILD, quality=q, speedup=s) for q, s in [(3, 1.0), (2, 2.0), (2, 1.5), (1, 1)]]
-    assert [(row.quality, row.speedup) for row in front(rows)] == [(2, 2.0), (3, 1.0)]
+    rows = [row(*pair) for pair in [(3.0, 1.0), (2.0, 2.0), (2.0, 1.5), (1.0, 1.0)]]
+    assert [(each.score, each.measured) for each in front(rows)] == [(2, 2.0), (3, 1.0)]
 
 
 def test_a_cell_tells_quality_speed_and_interval() -> None:
-    row = SWEEP.rows[3]
-    text = cell(measured_line(SWEEP, "BiLD", row), percentages=True)
+    text = cell(measured_line(SWEEP, "BiLD", SWEEP.rows[3]), percentages=True)
     assert text == "19.00  1.40× [1.30, 1.50]  100.0 / 0.0 %"
     assert cell(measured_line(SWEEP, "BiLD", None), percentages=False) == "none"
 
@@ -62,7 +70,7 @@ def test_tables_have_the_papers_lines_and_ours(number: int) -> None:
 
 def test_the_table_of_nucleus_sampling_has_our_sweeps_of_it() -> None:
     ours = {line.dataset for line in lines_of(5) if line.whose != PAPER}
-    nucleus = [sweep for sweep in measured().sweeps if sweep.sampling == "nucleus 0.8"]
+    nucleus = [sweep for sweep in measured() if sweep.sampling == "nucleus 0.8"]
     assert ours == {sweep.task for sweep in nucleus}
 
 
@@ -76,16 +84,20 @@ def test_published_numbers_are_the_printed_ones() -> None:
 
 
 def test_numbers_of_ours_are_those_of_the_file() -> None:
-    document = json.loads((files("figures") / "results" / "bild.json").read_text(encoding="utf-8"))
-    rows = [row for sweep in document["sweeps"] for row in sweep["rows"]]
+    kept = (files("figures") / "results" / "bild").iterdir()
+    rows = [each for path in kept for each in msgspec.json.decode(path.read_bytes())["rows"]]
     ours = [line for line in lines_of(1) if line.whose != PAPER and line.speedup]
     assert ours
-    assert {line.speedup for line in ours} <= {row["speedup"] for row in rows}
-    assert len(rows) == sum(len(sweep.rows) for sweep in measured().sweeps)
+    assert {line.speedup for line in ours} <= {each["speedup"] for each in rows}
+    assert len(rows) == sum(len(sweep.rows) for sweep in measured())
     drawn = [point for point in fig4.compute().rows if point.whose == "ours"]
-    greedy = [row for sweep in measured().sweeps if sweep.sampling == "greedy"
-              for row in sweep.rows]
-    assert [point.quality for point in drawn] == [row.quality for row in greedy]
+    greedy = [row for sweep in measured() if sweep.sampling == "greedy" for row in sweep.rows]
+    assert [point.quality for point in drawn] == [row.score for row in greedy]
+
+
+def test_drafts_are_aligned_where_that_was_measured() -> None:
+    found = {sweep.task: aligned(sweep.task) for sweep in measured()}
+    assert [task for task, sweep in found.items() if sweep is not None] == ["translation"]
 
 
 def test_ablations_are_told_apart() -> None:
