@@ -35,6 +35,7 @@ from estimator.runs.under_load import require_load
 from estimator.settings import draft_sampling
 from estimator.traces.agreement import described, require_agreement
 from estimator.traces.measured_traces import TraceSettings, measure_traces
+from estimator.traces.scoring import known_verification
 from estimator.traces.trace_file import require_place
 from reference.atomic import held
 from reference.models.cached_model import CachedModel
@@ -98,6 +99,8 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
             "device_map needs a machine's devices for one process, got "
             f"{processes.here} processes here"
         )
+    rule = acceptance_rule(request.verification)
+    known_verification(rule)
     sampling = request.sampling.at(request.temperature)
     drafted_by = draft_sampling(sampling, request.draft_temperature)
     loaded = load(
@@ -108,7 +111,6 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
         gammas=measured_gammas(request.max_gamma),
     )
     [drafter_of] = loaded.drafters.values()
-    rule = acceptance_rule(request.verification)
     subject = Subject(loaded.target, drafter_of(drafted_by), sampling, loaded.stopping, rule)
     require_room(subject, loaded.prompts)
     if request.batch_size > 1:

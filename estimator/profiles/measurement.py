@@ -38,7 +38,7 @@ from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject
 from estimator.runs.rates import noise, priced, probes, step_ratio, timed
 from estimator.runs.shrinking import shrinking_steps
 from estimator.traces.measured_traces import LIBRARIES, TraceSettings
-from estimator.traces.scoring import LENIENCES, draft_sampling, verification_of
+from estimator.traces.scoring import LENIENCES, draft_sampling, known_verification
 from estimator.traces.traces import (
     DRAFT_SAMPLINGS,
     Trace,
@@ -85,10 +85,13 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
       measured: of the pair.
       c_hat: draft over target arithmetic operations per token.
       setup: models, dtype and sampling, as the caller names them; the rest is filled in.
+
+    Raises:
+      ValueError: if drafts were judged in a way that no replay knows.
     """
     subject, pairs, replayed = measured.subject, measured.pairs, measured.settings.max_gamma
     own = draft_sampling(subject.drafter)
-    verification = verification_of(subject.rule)
+    verification = known_verification(subject.rule)
     traces = [pair.under(own) for pair in pairs]
     judged = [trace.judged(verification, replayed) for trace in traces]
     texts = timed(measured.runs)

@@ -12,7 +12,8 @@ from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores
 from reference.rules.block_verification import BlockVerification
-from reference.rules.strict import Rule
+from reference.rules.lenience import Lenient
+from reference.rules.strict import Rule, Strict
 from reference.scoring import score_text
 
 LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
@@ -24,9 +25,23 @@ def draft_sampling(drafter: Drafter) -> DraftSampling:
     return "argmax" if own is not None and own.greedy else "sampled"
 
 
-def verification_of(rule: Rule) -> Verification:
-    """Returns how an acceptance rule judges drafts; lenient ones and others, token by token."""
-    return "block" if isinstance(rule, BlockVerification) else "token"
+def verification_of(rule: Rule) -> Verification | None:
+    """Returns how an acceptance rule judges drafts; None: in a way that no replay knows."""
+    if isinstance(rule, BlockVerification):
+        return "block"
+    return "token" if isinstance(rule, Strict | Lenient) else None
+
+
+def known_verification(rule: Rule) -> Verification:
+    """Returns how an acceptance rule judges drafts.
+
+    Raises:
+      ValueError: if it does so in a way that no replay knows.
+    """
+    verification = verification_of(rule)
+    if verification is None:
+        raise ValueError(f"verification must be one that replay knows, got {rule.name}")
+    return verification
 
 
 def sampled_setting(subject: Subject) -> Sampling:

@@ -37,7 +37,7 @@ class TextTraces:
                 max_gamma=self._max_gamma,
                 leniences=self._leniences,
             )
-            judged = verification_of(self.subject.rule)
+            judged = verification_of(self.subject.rule) or "token"
             self._known[key] = found.judged(judged, max(self._max_gamma, 1))
         return self._known[key]
 

@@ -18,6 +18,7 @@ from estimator.runs.rates import (
     probes,
 )
 from estimator.traces.ahead import ahead_interval, baseline_seconds, replay_factor, replay_seconds
+from estimator.traces.scoring import verification_of
 from estimator.traces.text_traces import TextTraces
 from estimator.traces.traces import replayed_calls
 from estimator.validation.row import SpeculativeRow, row_doubts
@@ -47,9 +48,10 @@ class Evidence:
 def row_of(
     evidence: Evidence, arm: str, policy: Policy, generator: np.random.Generator
 ) -> SpeculativeRow:
-    """Returns the row of one arm; predictions are of a fixed gamma alone."""
+    """Returns the row of one arm, predicted where gamma is fixed and replay knows the rule."""
     row = _measured(evidence, arm, policy)
-    if isinstance(policy, Fixed):
+    known = verification_of(evidence.texts.subject.rule) is not None
+    if known and isinstance(policy, Fixed):
         row = _predicted(row, evidence, arm, policy.value, generator)
     doubts = row_doubts(row, tokens_a_call=row.block_efficiency)
     if row.gamma is not None and row.gamma in evidence.shrinking:

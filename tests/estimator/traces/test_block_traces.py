@@ -11,7 +11,7 @@ from plain_block_verification import beginnings
 from tabular import TabularModel
 
 from estimator.runs.arms import Subject
-from estimator.traces.scoring import trace, trace_pair, verification_of
+from estimator.traces.scoring import known_verification, trace, trace_pair, verification_of
 from estimator.traces.traces import block_efficiency, replayed_blocks, replayed_calls
 from reference.generation import begun_speculatively
 from reference.laws.sampling import Sampling
@@ -65,6 +65,17 @@ def test_calls_along_each_text_are_replayed_exactly(
 def test_the_rules_judge_by_token_or_by_block() -> None:
     assert verification_of(BlockVerification()) == "block"
     assert verification_of(Strict()) == verification_of(Lenient(0.5)) == "token"
+
+
+def test_a_rule_that_no_replay_knows_is_refused_by_its_name() -> None:
+    class Nothing:
+        name = "nothing"
+        lossless = True
+        accepts = replacement = None
+
+    assert verification_of(Nothing()) is None   # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="must be one that replay knows, got nothing"):
+        known_verification(Nothing())   # type: ignore[arg-type]
 
 
 def test_drafts_by_argmax_gain_nothing_from_block_verification() -> None:

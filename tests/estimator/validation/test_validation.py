@@ -98,6 +98,8 @@ def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
     assert not any(row.identical_to_target for row in result.rows)
     # Float32 texts part at no tie, and the row says so.
     assert all(row.tie_gap > 1e-3 for row in result.rows)
+    # Nor does any replay know how it accepts.
+    assert all(row.predicted_theorem8 is row.error_percent is None for row in result.rows)
 
 
 def test_every_policy_has_its_row_and_only_fixed_ones_predictions() -> None:
