@@ -7,7 +7,8 @@ from datetime import date
 from engines.observing.observation import Observation
 from estimator.intervals import CONFIDENCE
 from estimator.profiles.drafting import Alpha, Drafting, Estimate
-from estimator.profiles.profile import SCHEMA, VERSION, Profile, Setup
+from estimator.profiles.profile import Profile
+from estimator.profiles.setup import Setup
 from estimator.traces.traces import DraftSampling
 from simulator.acceptance.conversions import position_acceptance
 from simulator.cost.curves import CostModel
@@ -59,10 +60,7 @@ def observed_profile(
       cost: of blocks, where the user states it in seconds.
     """
     drafting = counted_drafting(observation, tokens=observation.drafted)
-    milliseconds = {} if cost is None else _milliseconds(cost)
-    return Profile(
-        schema=SCHEMA,
-        version=VERSION,
+    profile = Profile(
         alpha=drafting.alpha,
         draft_sampling=draft_sampling,
         draftings={draft_sampling: drafting},
@@ -74,15 +72,5 @@ def observed_profile(
             engine=observation.kind,
             engine_version=observation.version,
         ),
-        target_ms=milliseconds,
-        draft_ms=None if cost is None else 1e3 * cost.draft_seconds,
-        drafting_ms=(
-            {} if cost is None else {g: 1e3 * s for g, s in cost.draft_curve.items()}
-        ),
-        overhead_ms=0.0 if cost is None else 1e3 * cost.overhead_seconds,
-        baseline_overhead_ms=0.0 if cost is None else 1e3 * cost.baseline_overhead_seconds,
     )
-
-
-def _milliseconds(cost: CostModel) -> dict[int, float]:
-    return {n: 1e3 * seconds for n, seconds in cost.target_seconds.items()}
+    return profile if cost is None else profile.at(cost)

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
-from importlib.metadata import version
 
 import numpy as np
 
@@ -24,8 +21,9 @@ from engines.trials.trial import Measured, Trial, priced_gammas
 from engines.trials.turns import run_trial
 from estimator.loading.prompts import prompts_hash
 from estimator.profiles.drafting import Drafting, Estimate
-from estimator.profiles.profile import SCHEMA, VERSION, Improvement, Profile, Setup
+from estimator.profiles.profile import Improvement, Profile
 from estimator.profiles.profile_file import write_profile
+from estimator.profiles.setup import Setup
 from estimator.profiles.workloads import measured_alpha
 from estimator.progress import SILENT, Progress
 from estimator.traces.trace_file import require_place, traces_path, write_traces
@@ -185,14 +183,10 @@ def _profile(
     priced = cost.observed_gamma
     longest = max_gamma if priced is None else min(max_gamma, priced)
     return Profile(
-        schema=SCHEMA,
-        version=VERSION,
         alpha=drafting.alpha,
         draft_sampling=trial.draft_sampling,
         draftings=draftings,
         setup=setup,
-        target_ms={n: 1e3 * seconds for n, seconds in cost.target_seconds.items()},
-        draft_ms=1e3 * cost.draft_seconds,
         c=Estimate(cost.c),
         optimal_gamma=best_gamma(drafting.acceptance, cost, max_gamma=longest),
         improvement_factor={
@@ -203,7 +197,7 @@ def _profile(
             for gamma in range(1, longest + 1)
         },
         repeats=trial.repeats,
-    )
+    ).at(cost)
 
 
 def _setup(
@@ -215,14 +209,10 @@ def _setup(
         draft=trial.draft,
         sampling={"temperature": temperature},
         draft_temperature=0.0 if trial.draft_sampling == "argmax" else temperature,
-        python=platform.python_version(),
-        platform=platform.platform(),
-        libraries={"specplan": version("specplan")},
         prompts_hash=prompts_hash(trial.prompts),
         max_new_tokens=trial.max_new_tokens,
         max_gamma=max_gamma,
         seed=trial.seed,
-        date=date.today().isoformat(),
         engine=trial.kind.name,
         engine_version=engine_version,
         flags=(
@@ -230,4 +220,4 @@ def _setup(
             f"concurrency={concurrency}",
             *(() if trial.priced_gammas else ("prices=target and draft alone",)),
         ),
-    )
+    ).here(("specplan",))

@@ -20,9 +20,10 @@ from estimator.profiles.measured_costs import (
     timed_runs,
 )
 from estimator.profiles.measurement import Measurements, make_profile
-from estimator.profiles.profile import Profile, Setup
+from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.request import Measure
+from estimator.profiles.setup import Setup
 from estimator.progress import SILENT, Counted, Progress
 from estimator.rules.kind import acceptance_rule
 from estimator.runs.arms import Subject

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 
-from estimator.profiles.profile import LoadCosts
+from estimator.profiles.profile import LoadCosts, milliseconds
 from estimator.runs.arms import Patience, Runs, Subject, probed, probing, run_arms
 from estimator.runs.under_load import load_times
 from reference.models.cached_model import CachedModel
@@ -76,8 +76,8 @@ def load_costs(
     return LoadCosts(
         batch=batch,
         context=context,
-        target_ms={n: 1e3 * seconds for n, seconds in sorted(times.target.items())},
+        target_ms=milliseconds(times.target),
         draft_ms=1e3 * times.drafting[longest] / longest,
-        drafting_ms={gamma: 1e3 * seconds for gamma, seconds in times.drafting.items()},
+        drafting_ms=milliseconds(times.drafting),
         spread_percent=100 * times.spread,
     )

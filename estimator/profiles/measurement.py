@@ -1,11 +1,8 @@
 """A profile of what was measured: alpha from target-generated text, c and the costs from probes."""
 
-import platform
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import date
 from functools import partial
-from importlib.metadata import version
 
 import numpy as np
 import torch
@@ -14,17 +11,15 @@ from estimator.loading.prompts import prompts_hash
 from estimator.profiles.drafting import Drafting, Estimate
 from estimator.profiles.measured_costs import measured_gammas
 from estimator.profiles.profile import (
-    SCHEMA,
-    VERSION,
     AlphaBin,
     IidCheck,
     Improvement,
     LeftOut,
     LoadCosts,
     Profile,
-    Setup,
     TokensPerCall,
 )
+from estimator.profiles.setup import Setup
 from estimator.profiles.speed_ups import speed_ups
 from estimator.profiles.workloads import (
     accepted_by_position,
@@ -113,8 +108,6 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
         for way in DRAFT_SAMPLINGS
     }
     return Profile(
-        schema=SCHEMA,
-        version=VERSION,
         alpha=draftings[own].alpha,
         draft_sampling=own,
         draftings=draftings,
@@ -130,11 +123,6 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
         },
         c=Estimate(cost.c, c_low, c_high) if cost.observed_gamma is not None else None,
         c_hat=c_hat,
-        target_ms={n: 1e3 * seconds for n, seconds in cost.target_seconds.items()},
-        draft_ms=1e3 * cost.draft_seconds,
-        drafting_ms={gamma: 1e3 * seconds for gamma, seconds in cost.draft_curve.items()},
-        overhead_ms=1e3 * cost.overhead_seconds,
-        baseline_overhead_ms=1e3 * cost.baseline_overhead_seconds,
         prefill_ms=prefill,
         iid_check=IidCheck(
             lag1_correlation_of_beta=_lag1_correlation(traces),
@@ -176,16 +164,12 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             setup,
             device=str(subject.target.device),
             threads=torch.get_num_threads(),
-            python=platform.python_version(),
-            platform=platform.platform(),
-            libraries={name: version(name) for name in LIBRARIES},
             prompts_hash=prompts_hash(measured.prompts),
             max_new_tokens=subject.stopping.max_new_tokens,
             max_gamma=measured.max_gamma,
             seed=measured.settings.seed,
-            date=date.today().isoformat(),
-        ),
-    )
+        ).here(LIBRARIES),
+    ).at(cost)
 
 
 def _drafting(traces: Sequence[Trace], max_gamma: int) -> Drafting:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
 
 from estimator.profiles.drafting import (
     Alpha,
@@ -16,11 +16,13 @@ from estimator.profiles.drafting import (
     Positive,
     Rate,
 )
+from estimator.profiles.setup import Setup
 from estimator.traces.traces import DraftSampling, Verification
 from simulator.cost.curves import CostModel
 
 SCHEMA: Final = "specplan-profile"
 VERSION: Final = 2
+
 
 @dataclass(frozen=True, slots=True)
 class AlphaBin:
@@ -107,32 +109,7 @@ class LoadCosts:
     spread_percent: NotNegative
 
 
-@dataclass(frozen=True, slots=True)
-class Setup:
-    """What was measured, on what, with what."""
-
-    target: str
-    draft: str
-    revision: Mapping[str, str | None] = field(default_factory=dict)
-    dtype: str | None = None
-    device: str | None = None
-    threads: int | None = None
-    sampling: Mapping[str, Any] = field(default_factory=dict)
-    draft_temperature: float | None = None
-    python: str | None = None
-    platform: str | None = None
-    libraries: Mapping[str, str] = field(default_factory=dict)
-    prompts_hash: str | None = None
-    max_new_tokens: int | None = None
-    max_gamma: int | None = None
-    seed: int | None = None
-    date: str | None = None
-    engine: str | None = None
-    engine_version: str | None = None
-    flags: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Profile:
     """What was measured of a pair; written and read by this one schema.
 
@@ -157,8 +134,8 @@ class Profile:
     load: costs by batch; what is outside the passes was measured at batch 1 alone.
     """
 
-    schema: Literal["specplan-profile"]
-    version: Literal[2]
+    schema: Literal["specplan-profile"] = SCHEMA
+    version: Literal[2] = VERSION
     alpha: Alpha
     draft_sampling: DraftSampling
     draftings: Mapping[DraftSampling, Drafting]
@@ -186,6 +163,17 @@ class Profile:
     repeats: Count | None = None
     left_out: LeftOut | None = None
     load: tuple[LoadCosts, ...] = ()
+
+    def at(self, cost: CostModel) -> Profile:
+        """Returns the profile with the times of a cost, to plan with."""
+        return replace(
+            self,
+            target_ms=milliseconds(cost.target_seconds),
+            draft_ms=1e3 * cost.draft_seconds,
+            drafting_ms=milliseconds(cost.draft_curve),
+            overhead_ms=1e3 * cost.overhead_seconds,
+            baseline_overhead_ms=1e3 * cost.baseline_overhead_seconds,
+        )
 
     @property
     def cost(self) -> CostModel | None:
@@ -244,3 +232,8 @@ class Profile:
                 f"the profile must hold drafts that are {wanted}, got {', '.join(self.draftings)}"
             )
         return self.draftings[wanted]
+
+
+def milliseconds(seconds: Mapping[int, float]) -> dict[int, float]:
+    """Returns times by number of tokens, in milliseconds, ascending."""
+    return {n: 1e3 * each for n, each in sorted(seconds.items())}

@@ -5,13 +5,11 @@ from __future__ import annotations
 import hashlib
 import multiprocessing
 import os
-import platform
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
-from datetime import date
 from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
@@ -21,8 +19,9 @@ from estimator.intervals import CONFIDENCE, rate, ratio_interval
 from estimator.loading.origins import file_stamps
 from estimator.logs import Part, parts
 from estimator.profiles.drafting import Alpha, Drafting
-from estimator.profiles.profile import SCHEMA, VERSION, Profile, Setup
+from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
+from estimator.profiles.setup import Setup
 from estimator.progress import SILENT, Progress
 from estimator.texts.counting import Counter, Totals, nothing
 from estimator.texts.journal import Journal, journal_path
@@ -148,8 +147,6 @@ def _profile(request: MeasureTexts, whole: Totals) -> Profile:
     }
     drafting = Drafting(alpha=alpha, blocks=blocks)
     return Profile(
-        schema=SCHEMA,
-        version=VERSION,
         alpha=alpha,
         draft_sampling="argmax",
         draftings={"argmax": drafting},
@@ -157,11 +154,7 @@ def _profile(request: MeasureTexts, whole: Totals) -> Profile:
             target=f"the texts of {Path(request.texts).name}",
             draft=request.draft,
             draft_temperature=0.0,
-            python=platform.python_version(),
-            platform=platform.platform(),
-            libraries={name: version(name) for name in ("specplan", "numpy")},
             max_gamma=request.max_gamma,
-            date=date.today().isoformat(),
             flags=() if request.tokenizer is None else (f"tokenizer={request.tokenizer}",),
-        ),
+        ).here(("specplan", "numpy")),
     )

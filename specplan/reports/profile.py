@@ -14,7 +14,8 @@ from specplan.reports.validation import TIMES_IN_DOUBT
 if TYPE_CHECKING:
     from estimator.profiles.best import BestAtBatch
     from estimator.profiles.drafting import Alpha, Estimate
-    from estimator.profiles.profile import Improvement, Profile, Setup, Workload
+    from estimator.profiles.profile import Improvement, Profile, Workload
+    from estimator.profiles.setup import Setup
 
 SHOWN_POSITIONS = 8
 # Of a category's name, so that a row fits a terminal.

@@ -7,14 +7,12 @@ import numpy as np
 
 from estimator.profiles.drafting import Alpha, Drafting, Estimate
 from estimator.profiles.profile import (
-    SCHEMA,
-    VERSION,
     AlphaBin,
     Improvement,
     LeftOut,
     Profile,
-    Setup,
 )
+from estimator.profiles.setup import Setup
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.replay import block_lengths
 from simulator.choice.gain import speed_up
@@ -40,8 +38,6 @@ def made_profile(draft: str, *, alpha: float, c: float, slope: float = 0.1) -> P
     }
     target_ms = {gamma + 1: 10 * (1 + slope * gamma) for gamma in (0, *GAMMAS)}
     profile = Profile(
-        schema=SCHEMA,
-        version=VERSION,
         alpha=Alpha(alpha, alpha - 0.05, alpha + 0.05, 0.95, tokens=TOKENS, prompts=PROMPTS),
         draft_sampling="sampled",
         draftings={

@@ -7,7 +7,8 @@ import numpy as np
 from click.testing import CliRunner, Result
 
 from estimator.profiles.drafting import Alpha, Drafting, Estimate
-from estimator.profiles.profile import SCHEMA, VERSION, Profile, Setup
+from estimator.profiles.profile import Profile
+from estimator.profiles.setup import Setup
 from simulator.acceptance.block_verification import block_acceptance
 from simulator.acceptance.replay import block_lengths
 from simulator.cost.curves import CostModel
@@ -37,8 +38,6 @@ BLOCKS = {
     for name, rates in _RATES.items()
 }
 PROFILE = Profile(
-    schema=SCHEMA,
-    version=VERSION,
     alpha=Alpha(0.62),
     draft_sampling="sampled",
     draftings={

@@ -6,12 +6,11 @@ import pytest
 
 from estimator.profiles.best import added_by_position, best_of
 from estimator.profiles.drafting import Alpha, Drafting
-from estimator.profiles.profile import SCHEMA, VERSION, Improvement, Profile, Setup
+from estimator.profiles.profile import Improvement, Profile
+from estimator.profiles.setup import Setup
 
 # A first token stands in 3 blocks of 4, a second in half of them.
 PROFILE = Profile(
-    schema=SCHEMA,
-    version=VERSION,
     alpha=Alpha(0.75),
     draft_sampling="sampled",
     draftings={"sampled": Drafting(Alpha(0.75), {1: (0.0, 1 / 1.75), 2: (0.0, 0.0, 1 / 2.25)})},

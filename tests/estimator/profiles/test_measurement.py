@@ -9,8 +9,9 @@ from pairs import PROMPTS, tiny_subject
 from estimator.costs.operations import c_hat, operations_per_token
 from estimator.profiles.measured_costs import measure_costs, measured_gammas, replayed_gamma
 from estimator.profiles.measurement import Measurements, make_profile
-from estimator.profiles.profile import AlphaBin, Setup
+from estimator.profiles.profile import AlphaBin
 from estimator.profiles.profile_file import read_profile, write_profile
+from estimator.profiles.setup import Setup
 from estimator.runs.precision import Until
 from estimator.traces.ahead import replay_factor
 from estimator.traces.measured_traces import TraceSettings, measure_traces

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from estimator.profiles.drafting import Alpha, Drafting, Estimate
-from estimator.profiles.profile import SCHEMA, VERSION, Improvement, Profile, Setup
+from estimator.profiles.profile import Improvement, Profile
 from estimator.profiles.profile_file import profile_json, read_profile, write_profile
+from estimator.profiles.setup import Setup
 
 PROFILE = Profile(
-    schema=SCHEMA,
-    version=VERSION,
     alpha=Alpha(0.7, 0.65, 0.75, 0.95, tokens=512, prompts=8),
     draft_sampling="sampled",
     draftings={

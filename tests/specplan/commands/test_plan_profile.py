@@ -9,8 +9,8 @@ from plan_inputs import BLOCKS, COSTS, JOINTLY, KEYS, MS, PROFILE, run, run_json
 from refusals import assert_refused
 
 from estimator.profiles.drafting import Alpha, Drafting
-from estimator.profiles.profile import Setup
 from estimator.profiles.profile_file import write_profile
+from estimator.profiles.setup import Setup
 from simulator.acceptance.recorded import Recorded
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel

@@ -1,0 +1,45 @@
+"""What a profile was measured of: which models, on what machine, with what, when."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import date
+from importlib.metadata import version
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What was measured, on what, with what."""
+
+    target: str
+    draft: str
+    revision: Mapping[str, str | None] = field(default_factory=dict)
+    dtype: str | None = None
+    device: str | None = None
+    threads: int | None = None
+    sampling: Mapping[str, Any] = field(default_factory=dict)
+    draft_temperature: float | None = None
+    python: str | None = None
+    platform: str | None = None
+    libraries: Mapping[str, str] = field(default_factory=dict)
+    prompts_hash: str | None = None
+    max_new_tokens: int | None = None
+    max_gamma: int | None = None
+    seed: int | None = None
+    date: str | None = None
+    engine: str | None = None
+    engine_version: str | None = None
+    flags: tuple[str, ...] = ()
+
+    def here(self, libraries: Iterable[str]) -> Setup:
+        """Returns the same, measured today on this machine, with these libraries' versions."""
+        return replace(
+            self,
+            python=platform.python_version(),
+            platform=platform.platform(),
+            libraries={name: version(name) for name in libraries},
+            date=date.today().isoformat(),
+        )
