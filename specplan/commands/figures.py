@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from specplan.options.costs.roofline import KIND as ROOFLINE
+from specplan.options.costs.roofline import Roofline
 from specplan.options.declared import option, takes
 from specplan.options.deployment import Deployed, deployment_of
 from specplan.options.kinds import require
@@ -119,7 +119,7 @@ def _load(options: Loaded, ctx: click.Context) -> Load | None:
     given = [each.name for each in fields(Loaded) if is_stated(ctx, each.name)]
     if not given:
         return None
-    require(ROOFLINE, ctx, first=given[0])
+    require(Roofline, ctx, first=given[0])
     from figures.drawing.load import ALPHA, load_of
 
     return load_of(

@@ -12,7 +12,7 @@ import click
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.costs.runs import price_of_runs
 from specplan.options.declared import takes
-from specplan.options.kinds import cost_kinds, settings_of
+from specplan.options.kinds import cost_kinds
 from specplan.options.observing import (
     Asked,
     Followed,
@@ -44,7 +44,7 @@ FOLLOWED_SECONDS = 10.0
 @click.command("observe", cls=Command)
 @click.argument("sources", metavar="SOURCE...", nargs=-1, required=True, callback=addresses)
 @takes(Followed, heading="What is read")
-@takes(*settings_of(cost_kinds()), heading="Cost")
+@takes(*cost_kinds(), heading="Cost")
 @takes(Longest, Observed, heading="Answer")
 @click.pass_context
 def observe_command(ctx: click.Context, /, **_: object) -> None:

@@ -8,7 +8,7 @@ import click
 
 from engines.kind import Drafted
 from specplan.options.declared import takes
-from specplan.options.kinds import acceptance_kinds, cost_kinds, settings_of
+from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.planning import Answer, Choice, asked
 from specplan.options.requests import Command
 from specplan.reports.deployment import does_not_fit
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 @click.command(name="plan", cls=Command)
-@takes(*settings_of(acceptance_kinds()), heading="Acceptance (one of)")
-@takes(*settings_of(cost_kinds()), heading="Cost (one of)")
+@takes(*acceptance_kinds(), heading="Acceptance (one of)")
+@takes(*cost_kinds(), heading="Cost (one of)")
 @takes(Choice, Answer, heading="Answer")
 @click.pass_context
 def plan_command(ctx: click.Context, /, **_: object) -> None:

@@ -3,7 +3,7 @@
 import click
 
 from specplan.options.declared import takes
-from specplan.options.kinds import acceptance_kinds, cost_kinds, settings_of
+from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.requests import Command
 from specplan.options.serving import asked
 from specplan.options.traffic import Answer, Batching, Load, Simulation
@@ -19,8 +19,8 @@ _RARE = (
 
 @click.command("traffic", cls=Command)
 @takes(Load, heading="Requests")
-@takes(*settings_of(acceptance_kinds()), heading="Acceptance (one of)", rare=_RARE)
-@takes(*settings_of(cost_kinds()), heading="Cost (one of)", rare=_RARE)
+@takes(*acceptance_kinds(), heading="Acceptance (one of)", rare=_RARE)
+@takes(*cost_kinds(), heading="Cost (one of)", rare=_RARE)
 @takes(Batching, heading="Server")
 @takes(Simulation, Answer, heading="Answer")
 @click.pass_context

@@ -4,14 +4,14 @@ import click
 
 from specplan.options.branching import Trees, asked
 from specplan.options.declared import takes
-from specplan.options.kinds import cost_kinds, settings_of
+from specplan.options.kinds import cost_kinds
 from specplan.options.requests import Command
 from specplan.reports.output import folded, print_json, warn
 from specplan.reports.trees import Row, tree_export, tree_json, tree_text
 
 
 @click.command("tree", cls=Command)
-@takes(Trees, *settings_of(cost_kinds()))
+@takes(Trees, *cost_kinds())
 @click.pass_context
 def tree_command(ctx: click.Context, /, **_: object) -> None:
     """Find the best tree to draft, and whether it beats the best chain.

@@ -73,8 +73,8 @@ def asked(ctx: click.Context) -> Asked:
       OSError, ValueError: if a file cannot be used, or a number is out of range.
     """
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
-    trees, costs, file = fill(ctx, [Trees, costing.settings, Profiled])
-    if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads:
+    trees, costs, file = fill(ctx, [Trees, costing, Profiled])
+    if None not in (trees.by_rank, file.profile_path) and "profile_path" not in costing.reads():
         raise click.UsageError(
             "--profile cannot be combined with both --acceptance-by-rank and another cost: nothing "
             "of it is left to read"
@@ -90,7 +90,7 @@ def asked(ctx: click.Context) -> Asked:
             "the profile must hold acceptance_by_rank, got none: its draft makes one choice "
             "alone, or it was measured before; measure anew"
         )
-    priced = prices(costing, costs, Background(profile, max_gamma=trees.max_nodes))
+    priced = prices(costs, Background(profile, max_gamma=trees.max_nodes))
     if any(price.posterior is not None and price.load is None for price in priced):
         raise click.UsageError(
             "--run alone does not tell what verifying a tree costs: it needs --target-config, "

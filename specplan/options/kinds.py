@@ -1,16 +1,18 @@
-"""Ways to state the same thing, an acceptance or a cost: each a file that registers itself."""
+"""Ways to state the same thing, an acceptance or a cost: each a record in a file of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from functools import cache
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from types import MappingProxyType
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 import click
 
-from estimator.kinds import modules_in
+from estimator.kinds import kinds_in
 from specplan.options.requests import is_stated, option_name
 
 if TYPE_CHECKING:
@@ -21,25 +23,26 @@ if TYPE_CHECKING:
     from simulator.cost.pricing import Pricing
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Kind:
-    """One way of several.
+    """One way of several; its fields are the options that it reads (`specplan.options.declared`).
 
     order: among the others, in help and in messages.
-    settings: a record whose fields are the options that it reads (`specplan.options.declared`).
     needs: those fields that must be stated; the first of them selects this way.
     instead: fields that stand together in place of one that is needed.
     """
 
-    order: int
-    settings: type[Any]
-    needs: tuple[str, ...]
-    instead: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    order: ClassVar[int]
+    needs: ClassVar[tuple[str, ...]]
+    instead: ClassVar[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
 
-    @property
-    def reads(self) -> frozenset[str]:
-        """The fields of its settings."""
-        return frozenset(each.name for each in fields(self.settings))
+    @classmethod
+    def reads(cls) -> frozenset[str]:
+        """Returns the names of its fields."""
+        return frozenset(each.name for each in fields(cls))
+
+
+AnyKind = TypeVar("AnyKind", bound=Kind)
 
 
 @dataclass(frozen=True)
@@ -76,67 +79,64 @@ class Stated:
     not_worse: int | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class AcceptanceKind(Kind):
-    """A way to state how often drafts stand.
+@dataclass(frozen=True)
+class AcceptanceKind(Kind, ABC):
+    """A way to state how often drafts stand."""
 
-    make: from its settings to acceptances; what it refuses it raises as a ValueError, or as a
-      click.UsageError where options do not fit together.
-    """
+    @abstractmethod
+    def make(self, background: Background) -> Stated:
+        """Returns the acceptances that are stated.
 
-    make: Callable[[Any, Background], Stated]
+        Raises:
+          click.UsageError: if options do not fit together.
+          ValueError: if one is out of range.
+        """
 
 
-@dataclass(frozen=True, kw_only=True)
-class CostKind(Kind):
-    """A way to state what blocks cost.
+@dataclass(frozen=True)
+class CostKind(Kind, ABC):
+    """A way to state what blocks cost."""
 
-    price: from its settings to one pricing or several, one for each row of a table; what it refuses
-      it raises as a ValueError, or as a click.UsageError where options do not fit together.
-    """
+    @abstractmethod
+    def price(self, background: Background) -> tuple[Pricing, ...]:
+        """Returns one pricing or several, one for each row of a table.
 
-    price: Callable[[Any, Background], tuple[Pricing, ...]]
+        Raises:
+          click.UsageError: if options do not fit together.
+          OSError, ValueError: if a file cannot be used, or a number is out of range.
+        """
 
 
 @cache
-def acceptance_kinds() -> tuple[AcceptanceKind, ...]:
+def acceptance_kinds() -> tuple[type[AcceptanceKind], ...]:
     """Returns all ways, in order."""
-    return kinds_of("specplan.options.acceptances")
+    kinds = kinds_in(["specplan.options.acceptances"], AcceptanceKind)  # type: ignore[type-abstract]
+    return tuple(sorted(kinds, key=lambda kind: kind.order))
 
 
 @cache
-def cost_kinds() -> tuple[CostKind, ...]:
+def cost_kinds() -> tuple[type[CostKind], ...]:
     """Returns all ways, in order."""
-    return kinds_of("specplan.options.costs")
+    kinds = kinds_in(["specplan.options.costs"], CostKind)  # type: ignore[type-abstract]
+    return tuple(sorted(kinds, key=lambda kind: kind.order))
 
 
-def prices(kind: CostKind, settings: Any, background: Background) -> tuple[Pricing, ...]:
+def prices(stated: CostKind, background: Background) -> tuple[Pricing, ...]:
     """Returns what blocks cost as a user states it, c_hat from the profile where none is known.
 
     Raises:
       click.UsageError, OSError, ValueError: as the way does.
     """
-    found = kind.price(settings, background)
+    found = stated.price(background)
     if background.profile is None:
         return found
     c_hat = background.profile.c_hat
     return tuple(each if each.c_hat is not None else replace(each, c_hat=c_hat) for each in found)
 
 
-def settings_of(kinds: Sequence[Kind]) -> list[type[Any]]:
-    """Returns the records of all ways."""
-    return [kind.settings for kind in kinds]
-
-
-def kinds_of(folder: str) -> tuple[Any, ...]:
-    """Returns the `KIND` of each module of a package, given by its dotted name, in their order."""
-    found = [module.KIND for module in modules_in(folder)]
-    return tuple(sorted(found, key=lambda kind: kind.order))
-
-
 def chosen(
-    kinds: Sequence[Any], ctx: click.Context, *, beside: Sequence[str] = (), what: str
-) -> Any:
+    kinds: Sequence[type[AnyKind]], ctx: click.Context, *, beside: Sequence[str] = (), what: str
+) -> type[AnyKind]:
     """Returns the way that the stated options select, to state `what`.
 
     beside: options that do not select a way alone, and may be stated beside another's.
@@ -144,10 +144,10 @@ def chosen(
     Raises:
       click.UsageError: if no way reads all that is stated, or what it needs is not.
     """
-    every = {name for kind in kinds for name in kind.reads}
+    every = {name for kind in kinds for name in kind.reads()}
     given = {name for name in every if is_stated(ctx, name)}
     selecting = [name for name in _declared(ctx, given) if name not in beside]
-    able = [kind for kind in kinds if kind.reads >= set(selecting)]
+    able = [kind for kind in kinds if kind.reads() >= set(selecting)]
     if not able:
         raise click.UsageError(_conflict(kinds, ctx, selecting), ctx)
     complete = [kind for kind in able if not _missing(kind, given)]
@@ -160,13 +160,13 @@ def chosen(
     return kind
 
 
-def require(kind: Kind, ctx: click.Context, *, first: str) -> None:
+def require(kind: type[Kind], ctx: click.Context, *, first: str) -> None:
     """Refuses options that lack what they need.
 
     Raises:
       click.UsageError: if something that the way needs is not stated, or is stated twice.
     """
-    given = {name for name in kind.reads if is_stated(ctx, name)}
+    given = {name for name in kind.reads() if is_stated(ctx, name)}
     for name, others in kind.instead.items():
         twice = [other for other in others if other in given]
         if name in given and twice:
@@ -178,9 +178,9 @@ def require(kind: Kind, ctx: click.Context, *, first: str) -> None:
         raise click.UsageError(f"{named(ctx, first)} needs {_listed(ctx, missing)}", ctx)
 
 
-def any_stated(kinds: Sequence[Kind], ctx: click.Context) -> bool:
+def any_stated(kinds: Sequence[type[Kind]], ctx: click.Context) -> bool:
     """Returns whether a user stated any option of these ways."""
-    return any(is_stated(ctx, name) for kind in kinds for name in kind.reads)
+    return any(is_stated(ctx, name) for kind in kinds for name in kind.reads())
 
 
 def named(ctx: click.Context, name: str) -> str:
@@ -188,7 +188,7 @@ def named(ctx: click.Context, name: str) -> str:
     return next(option_name(param) for param in ctx.command.params if param.name == name)
 
 
-def _missing(kind: Kind, given: set[str]) -> list[str]:
+def _missing(kind: type[Kind], given: set[str]) -> list[str]:
     missing: list[str] = []
     for name in kind.needs:
         others = kind.instead.get(name, ())
@@ -202,17 +202,17 @@ def _declared(ctx: click.Context, names: set[str]) -> list[str]:
     return [str(param.name) for param in ctx.command.params if param.name in names]
 
 
-def _conflict(kinds: Sequence[Kind], ctx: click.Context, names: Sequence[str]) -> str:
+def _conflict(kinds: Sequence[type[Kind]], ctx: click.Context, names: Sequence[str]) -> str:
     """Returns which two options no way reads together, and what the second would need."""
     selectors = {kind.needs[0] for kind in kinds}
     pairs = combinations(sorted(names, key=lambda name: name not in selectors), 2)
     for first, second in pairs:
-        if any(kind.reads >= {first, second} for kind in kinds):
+        if any(kind.reads() >= {first, second} for kind in kinds):
             continue
         refusal = f"{named(ctx, first)} cannot be combined with {named(ctx, second)}"
         if second in selectors:
             return refusal
-        needs = dict.fromkeys(kind.needs[0] for kind in kinds if second in kind.reads)
+        needs = dict.fromkeys(kind.needs[0] for kind in kinds if second in kind.reads())
         return f"{refusal}, which needs {' or '.join(named(ctx, name) for name in needs)}"
     return f"{_listed(ctx, names)} cannot be combined"
 

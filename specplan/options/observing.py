@@ -105,14 +105,14 @@ def asked(ctx: click.Context) -> Asked:
             require_planned(ctx, planned=False)
     else:
         costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
-        records.append(costing.settings)
+        records.append(costing)
     reading, longest, file, *costs = fill(ctx, records, way="--follow" if follows else "")
     if not follows:
         _require_fit(reading)
     if costing is None:
         return Asked(reading, longest.max_gamma, None)
     background = Background(read(file.profile_path), max_gamma=longest.max_gamma)
-    found = prices(costing, costs[0], background)
+    found = prices(costs[0], background)
     if len(found) > 1:
         raise click.UsageError(f"observe takes one cost, got {len(found)}: state one c, one load")
     return Asked(reading, longest.max_gamma, found[0])

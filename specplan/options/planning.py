@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from engines.registry import engine_kinds, names_of
-from specplan.options.costs.profile import Profiled
+from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.declared import option
 from specplan.options.kinds import Background, Stated, acceptance_kinds, chosen, cost_kinds, prices
 from specplan.options.requests import fill
@@ -105,16 +105,16 @@ def asked(ctx: click.Context) -> Asked:
     accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
     accepted, costs, choice, answer, file = fill(
-        ctx, [accepting.settings, costing.settings, Choice, Answer, Profiled]
+        ctx, [accepting, costing, Choice, Answer, Profiled]
     )
-    if choice.reads_again and costing.settings is Profiled:
+    if choice.reads_again and costing is OfProfile:
         raise click.UsageError("--reads-again cannot be given with --profile: its times hold it")
     profile = read(file.profile_path)
     server = None if answer.server is None else engine_kinds()[answer.server]
     background = Background(profile, server, choice.max_gamma)
-    stated = accepting.make(accepted, background)
-    priced = prices(costing, costs, background)
-    not_worse = stated.not_worse if costing.settings is Profiled else None
+    stated = accepted.make(background)
+    priced = prices(costs, background)
+    not_worse = stated.not_worse if costing is OfProfile else None
     scheduled = len(stated.acceptances) == 1 and all(price.load is not None for price in priced)
     if server is not None and len(stated.acceptances) * len(priced) > 1 and not scheduled:
         raise click.UsageError("--export needs a single alpha and c")

@@ -95,9 +95,10 @@ def fill(ctx: click.Context, records: Sequence[type[Any]], *, way: str = "") -> 
 
 def names_of(record: type[Any]) -> set[str]:
     """Returns the names of all options that a record reads."""
-    names: set[str] = set()
-    for name, kind in get_type_hints(record).items():
-        names |= names_of(kind) if _is_record(kind) else {name}
+    kinds, names = get_type_hints(record), set()
+    for each in fields(record):
+        kind = kinds[each.name]
+        names |= names_of(kind) if _is_record(kind) else {each.name}
     return names
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from specplan.options.costs import measured_loads, runs
-from specplan.options.costs.profile import Profiled
+from specplan.options.costs.measured_loads import MeasuredLoads
+from specplan.options.costs.profile import OfProfile, Profiled
+from specplan.options.costs.roofline import Roofline
+from specplan.options.costs.runs import OfRuns, price_of_runs
 from specplan.options.kinds import (
     Background,
     CostKind,
@@ -67,7 +69,7 @@ def asked(ctx: click.Context) -> Asked:
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
     accepted, costs, load, batching, simulation, answer, file = fill(
         ctx,
-        [accepting.settings, costing.settings, Load, Batching, Simulation, Answer, Profiled],
+        [accepting, costing, Load, Batching, Simulation, Answer, Profiled],
     )
     known = read(file.profile_path)
     if batching.alpha_spread is None and known is not None:
@@ -75,11 +77,11 @@ def asked(ctx: click.Context) -> Asked:
     trace = None if load.trace is None else read_trace(load.trace)
     demand = _demand(load, trace)
     background = Background(known, max_gamma=batching.max_gamma)
-    stated = accepting.make(accepted, background)
+    stated = accepted.make(background)
     if len(stated.acceptances) > 1:
         raise click.UsageError(f"traffic needs a single acceptance, got {len(stated.acceptances)}")
     accepted_here = stated.acceptances[0].at_context(round(demand.context))
-    priced = _priced(costing, costs, background, demand, batching)
+    priced = _priced(costs, background, demand, batching)
     pair = pair_of(priced, accepted_here, demand, batching)
     return Asked(
         TrafficRequest(
@@ -147,32 +149,28 @@ def _arrivals(
 
 
 def _priced(
-    kind: CostKind,
-    settings: Any,
-    background: Background,
-    demand: Demand,
-    batching: Batching,
+    stated: CostKind, background: Background, demand: Demand, batching: Batching
 ) -> tuple[Pricing, ...]:
     """Returns what steps cost by batch, ascending, at the contexts that requests have."""
     known = background.profile
-    if kind is runs.KIND:
-        if len({run.load.context for run in settings.runs}) > 1:
+    if isinstance(stated, OfRuns):
+        if len({run.load.context for run in stated.runs or ()}) > 1:
             raise click.UsageError(
                 "--run of several contexts needs --target-config, --draft-config and --gpu"
             )
-        found = sorted(settings.runs, key=lambda run: run.load.batch)
+        found = sorted(stated.runs or (), key=lambda run: run.load.batch)
         groups = groupby(found, key=lambda run: run.load.batch)
-        return tuple(runs.price_of_runs(tuple(group)) for _, group in groups)
-    if kind.settings is Profiled and known is not None and known.load:
-        batches = tuple(sorted({each.batch for each in known.load}))
-        kind, settings = measured_loads.KIND, measured_loads.Settings(batch=batches)
-    names = {each.name for each in fields(settings)}
-    if "batch" in names and settings.batch is None:
+        return tuple(price_of_runs(tuple(group)) for _, group in groups)
+    if isinstance(stated, OfProfile) and known is not None and known.load:
+        stated = MeasuredLoads(batch=tuple(sorted({each.batch for each in known.load})))
+    if isinstance(stated, Roofline):
         within = [batch for batch in _BATCHES if batch < batching.slots]
-        settings = replace(settings, batch=(*within, batching.slots))
-    if "target_config" in names and settings.context is None:
-        settings = replace(settings, context=(round(demand.context),))
-    found = sorted(prices(kind, settings, background), key=lambda price: price.batch)
+        stated = replace(
+            stated,
+            batch=(*within, batching.slots) if stated.batch is None else stated.batch,
+            context=(round(demand.context),) if stated.context is None else stated.context,
+        )
+    found = sorted(prices(stated, background), key=lambda price: price.batch)
     contexts = {None if price.load is None else price.load.context for price in found}
     if len(contexts) > 1 or len({price.batch for price in found}) < len(found):
         raise click.UsageError("traffic needs a single cost and context")

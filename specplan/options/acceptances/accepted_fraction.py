@@ -20,8 +20,11 @@ class CountedAt:
 
 
 @dataclass(frozen=True)
-class Settings(CountedAt):
+class AcceptedFraction(CountedAt, AcceptanceKind):
     """The fraction, and its gamma."""
+
+    order = 2
+    needs = ("accepted_fraction", "at_gamma")
 
     accepted_fraction: float = option(
         "--accepted-fraction", callback=share, metavar="F",
@@ -29,15 +32,9 @@ class Settings(CountedAt):
         "--at-gamma.",
     )
 
+    def make(self, background: Background) -> Stated:
+        from simulator.acceptance.conversions import alpha_from_accepted_fraction
+        from simulator.acceptance.iid import Iid
 
-def _make(settings: Settings, _: Background) -> Stated:
-    from simulator.acceptance.conversions import alpha_from_accepted_fraction
-    from simulator.acceptance.iid import Iid
-
-    alpha = alpha_from_accepted_fraction(settings.accepted_fraction, settings.at_gamma)
-    return Stated((Iid(float(alpha), settings.at_gamma),), counted=True)
-
-
-KIND = AcceptanceKind(
-    order=2, settings=Settings, needs=("accepted_fraction", "at_gamma"), make=_make
-)
+        alpha = alpha_from_accepted_fraction(self.accepted_fraction, self.at_gamma)
+        return Stated((Iid(float(alpha), self.at_gamma),), counted=True)

@@ -8,18 +8,17 @@ from specplan.options.ranges import shares
 
 
 @dataclass(frozen=True)
-class Settings:
+class Alpha(AcceptanceKind):
     """See the option's help."""
+
+    order = 1
+    needs = ("alpha",)
 
     alpha: tuple[float, ...] = option(
         "--alpha", callback=shares, metavar="A", help="Acceptance rate alpha in [0, 1]."
     )
 
+    def make(self, background: Background) -> Stated:
+        from simulator.acceptance.iid import Iid
 
-def _make(settings: Settings, _: Background) -> Stated:
-    from simulator.acceptance.iid import Iid
-
-    return Stated(tuple(Iid(alpha) for alpha in settings.alpha))
-
-
-KIND = AcceptanceKind(order=1, settings=Settings, needs=("alpha",), make=_make)
+        return Stated(tuple(Iid(alpha) for alpha in self.alpha))

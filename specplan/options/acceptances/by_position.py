@@ -10,8 +10,11 @@ from specplan.options.ranges import shares
 
 
 @dataclass(frozen=True)
-class Settings:
+class Positions(AcceptanceKind):
     """The rates, and what they count."""
+
+    order = 4
+    needs = ("by_position",)
 
     by_position: tuple[float, ...] = option(
         "--acceptance-by-position", callback=shares, metavar="R,R,...",
@@ -23,19 +26,15 @@ class Settings:
         help="Those rates count only the drafts whose earlier positions were accepted.",
     )
 
+    def make(self, background: Background) -> Stated:
+        from simulator.acceptance.by_position import ByPosition
 
-def _make(settings: Settings, _: Background) -> Stated:
-    from simulator.acceptance.by_position import ByPosition
-
-    if settings.conditional:
-        return Stated((ByPosition(settings.by_position),), counted=True)
-    try:
-        return Stated((ByPosition.of_unconditional(settings.by_position),), counted=True)
-    except ValueError as error:
-        raise click.UsageError(
-            f"--acceptance-by-position: {error}; rates that count only the drafts whose earlier "
-            "positions were accepted go with --conditional"
-        ) from None
-
-
-KIND = AcceptanceKind(order=4, settings=Settings, needs=("by_position",), make=_make)
+        if self.conditional:
+            return Stated((ByPosition(self.by_position),), counted=True)
+        try:
+            return Stated((ByPosition.of_unconditional(self.by_position),), counted=True)
+        except ValueError as error:
+            raise click.UsageError(
+                f"--acceptance-by-position: {error}; rates that count only the drafts whose "
+                "earlier positions were accepted go with --conditional"
+            ) from None

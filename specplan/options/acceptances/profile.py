@@ -17,8 +17,11 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Settings(Profiled):
+class Recorded(Profiled, AcceptanceKind):
     """The file, and which of its acceptances is meant; see each option's help."""
+
+    order = 5
+    needs = ("profile_path",)
 
     draft_sampling: Literal["sampled", "argmax"] | None = option(
         "--draft-sampling", type=click.Choice(["sampled", "argmax"]), advanced=True,
@@ -35,56 +38,56 @@ class Settings(Profiled):
         "--profile.  [default: the profile's, or what --export's server does]",
     )
 
+    def make(self, background: Background) -> Stated:
+        profile = background.profile
+        assert profile is not None
+        verification = _verification(self, background)
+        sampling = _sampling(self, background)
+        drafting = profile.drafting(sampling)
+        acceptance = drafting.under(verification)
+        notes = []
+        lenience = self.lenience
+        if lenience is not None:
+            if verification == "block" and lenience != 1:
+                raise ValueError(f"lenience must be 1 under block verification, got {lenience:g}")
+            from simulator.acceptance.conversions import interpolated_alpha
+            from simulator.acceptance.iid import Iid
 
-def _make(settings: Settings, background: Background) -> Stated:
-    profile = background.profile
-    assert profile is not None
-    verification = _verification(settings, background)
-    sampling = _sampling(settings, background)
-    drafting = profile.drafting(sampling)
-    acceptance = drafting.under(verification)
-    notes = []
-    lenience = settings.lenience
-    if lenience is not None:
-        if verification == "block" and lenience != 1:
-            raise ValueError(f"lenience must be 1 under block verification, got {lenience:g}")
-        from simulator.acceptance.conversions import interpolated_alpha
-        from simulator.acceptance.iid import Iid
-
-        alpha = interpolated_alpha(drafting.alpha_by_lenience, lenience=lenience)
-        if lenience < 1:
-            acceptance = Iid(alpha, drafting.acceptance.observed_gamma)
-            notes.append(
-                f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} "
-                "times as often\nas in the target's distribution; acceptances are taken as i.i.d."
-            )
-    as_measured = (
-        sampling == profile.draft_sampling
-        and verification == profile.verification
-        and lenience in (None, 1)
-    )
-    if acceptance.is_lower_bound:
-        notes.append(
-            "Counted blocks drafted fewer tokens than their gamma: alpha is a lower bound, and "
-            "whether acceptances are i.i.d. cannot be told."
+            alpha = interpolated_alpha(drafting.alpha_by_lenience, lenience=lenience)
+            if lenience < 1:
+                acceptance = Iid(alpha, drafting.acceptance.observed_gamma)
+                notes.append(
+                    f"Lenience {lenience:g}: not lossless, a token may come up to {1 / lenience:g} "
+                    "times as often\nas in the target's distribution; acceptances are taken as "
+                    "i.i.d."
+                )
+        as_measured = (
+            sampling == profile.draft_sampling
+            and verification == profile.verification
+            and lenience in (None, 1)
         )
-    if profile.quiet is False:
-        notes.append("Measured while the machine was not quiet: do not trust the times.")
-    return Stated(
-        (acceptance,),
-        draft_sampling=sampling,
-        verification=verification,
-        notes=tuple(notes),
-        not_worse=profile.recommended_gamma if as_measured else None,
-    )
+        if acceptance.is_lower_bound:
+            notes.append(
+                "Counted blocks drafted fewer tokens than their gamma: alpha is a lower bound, and "
+                "whether acceptances are i.i.d. cannot be told."
+            )
+        if profile.quiet is False:
+            notes.append("Measured while the machine was not quiet: do not trust the times.")
+        return Stated(
+            (acceptance,),
+            draft_sampling=sampling,
+            verification=verification,
+            notes=tuple(notes),
+            not_worse=profile.recommended_gamma if as_measured else None,
+        )
 
 
-def _sampling(settings: Settings, background: Background) -> DraftSampling:
+def _sampling(stated: Recorded, background: Background) -> DraftSampling:
     """Returns what the user says, else what the server does, else the profile's own."""
     profile, server = background.profile, background.server
     assert profile is not None
-    if settings.draft_sampling is not None:
-        return settings.draft_sampling
+    if stated.draft_sampling is not None:
+        return stated.draft_sampling
     exports = None if server is None else server.exports
     served = None if exports is None else exports.draft_sampling
     if server is None or served is None or served == profile.draft_sampling:
@@ -99,17 +102,14 @@ def _sampling(settings: Settings, background: Background) -> DraftSampling:
     return served
 
 
-def _verification(settings: Settings, background: Background) -> Verification:
+def _verification(stated: Recorded, background: Background) -> Verification:
     """Returns what the user says, else the profile's where the server can do so."""
     profile, server = background.profile, background.server
     assert profile is not None
     able = server is None or (server.exports is not None and server.exports.judges_blocks)
-    if settings.verification == "block" and not able:
+    if stated.verification == "block" and not able:
         assert server is not None
         raise ValueError(f"verification must be token for {server.name}, got block")
-    if settings.verification is not None:
-        return settings.verification
+    if stated.verification is not None:
+        return stated.verification
     return profile.verification if able else "token"
-
-
-KIND = AcceptanceKind(order=5, settings=Settings, needs=("profile_path",), make=_make)

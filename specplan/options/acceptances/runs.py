@@ -10,23 +10,22 @@ from specplan.options.runs import Runs
 
 
 @dataclass(frozen=True)
-class Settings(Runs):
+class Lengths(Runs, AcceptanceKind):
     """The runs."""
 
+    order = 7
+    needs = ("runs",)
 
-def _make(settings: Settings, _: Background) -> Stated:
-    from simulator.acceptance.from_lengths import acceptance_of_lengths
+    def make(self, background: Background) -> Stated:
+        from simulator.acceptance.from_lengths import acceptance_of_lengths
 
-    lengths = defaultdict(list)
-    for run in settings.runs or ():
-        if run.gamma > 0:
-            lengths[run.load.context, run.gamma].append(run.length)
-    if not lengths:
-        raise click.UsageError(
-            "give the acceptance: a --run beyond gamma 0 with its length, or another option"
-        )
-    acceptance = acceptance_of_lengths({at: sum(each) / len(each) for at, each in lengths.items()})
-    return Stated((acceptance,), counted=True)
-
-
-KIND = AcceptanceKind(order=7, settings=Settings, needs=("runs",), make=_make)
+        lengths = defaultdict(list)
+        for run in self.runs or ():
+            if run.gamma > 0:
+                lengths[run.load.context, run.gamma].append(run.length)
+        if not lengths:
+            raise click.UsageError(
+                "give the acceptance: a --run beyond gamma 0 with its length, or another option"
+            )
+        means = {at: sum(each) / len(each) for at, each in lengths.items()}
+        return Stated((acceptance_of_lengths(means),), counted=True)

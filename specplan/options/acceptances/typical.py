@@ -54,8 +54,11 @@ def _complete(
 
 
 @dataclass(frozen=True)
-class Settings:
+class Published(AcceptanceKind):
     """Which of them; see the option's help."""
+
+    order = 6
+    needs = ("typical",)
 
     typical: str = option(
         "--typical", metavar="NAME", shell_complete=_complete,
@@ -63,21 +66,17 @@ class Settings:
         "with; an unknown name lists them all. Yours will differ.",
     )
 
+    def make(self, background: Background) -> Stated:
+        from simulator.acceptance.from_lengths import length_law
 
-def _make(settings: Settings, _: Background) -> Stated:
-    from simulator.acceptance.from_lengths import length_law
-
-    chosen = typical().get(settings.typical)
-    if chosen is None:
-        known = ", ".join(typical())
-        raise ValueError(f"--typical must be one of {known}, got {settings.typical!r}")
-    lengths = ", ".join(f"{length:g} at gamma {g}" for g, length in chosen.lengths.items())
-    note = (
-        f"Typical: {chosen.kind} draft {chosen.draft} for {chosen.target} on {chosen.workload}, "
-        f"{lengths} tokens per target call, published by {chosen.source} ({chosen.date}). Yours "
-        "will differ: measure or observe it."
-    )
-    return Stated((length_law(chosen.lengths).acceptance(),), counted=True, notes=(note,))
-
-
-KIND = AcceptanceKind(order=6, settings=Settings, needs=("typical",), make=_make)
+        chosen = typical().get(self.typical)
+        if chosen is None:
+            known = ", ".join(typical())
+            raise ValueError(f"--typical must be one of {known}, got {self.typical!r}")
+        lengths = ", ".join(f"{length:g} at gamma {g}" for g, length in chosen.lengths.items())
+        note = (
+            f"Typical: {chosen.kind} draft {chosen.draft} for {chosen.target} on "
+            f"{chosen.workload}, {lengths} tokens per target call, published by {chosen.source} "
+            f"({chosen.date}). Yours will differ: measure or observe it."
+        )
+        return Stated((length_law(chosen.lengths).acceptance(),), counted=True, notes=(note,))

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import click
 
@@ -12,8 +13,12 @@ from specplan.options.kinds import Background, CostKind
 
 
 @dataclass(frozen=True)
-class Settings(DraftTimes):
+class BenchFiles(DraftTimes, CostKind):
     """The files, and what else a block takes."""
+
+    order = 3
+    needs = ("bench_paths", "draft_ms")
+    instead = MappingProxyType({"draft_ms": ("draft_bench_paths",)})
 
     bench_paths: tuple[Path, ...] = option(
         "--costs", type=click.Path(path_type=Path), multiple=True, metavar="FILE",
@@ -27,24 +32,14 @@ class Settings(DraftTimes):
         "place of --draft-ms; repeat for more files.",
     )
 
+    def price(self, background: Background) -> tuple[Pricing, ...]:
+        from estimator.costs.benches import read_benches
+        from simulator.cost.curves import CostModel
 
-def _price(settings: Settings, _: Background) -> tuple[Pricing, ...]:
-    from estimator.costs.benches import read_benches
-    from simulator.cost.curves import CostModel
-
-    drafts = settings.draft_bench_paths
-    cost = CostModel(
-        target_seconds=read_benches(settings.bench_paths),
-        draft_seconds=read_benches(drafts)[1] if drafts else settings.draft_ms / 1000,
-        overhead_seconds=settings.overhead_ms / 1000,
-    )
-    return (Pricing(cost),)
-
-
-KIND = CostKind(
-    order=3,
-    settings=Settings,
-    needs=("bench_paths", "draft_ms"),
-    instead={"draft_ms": ("draft_bench_paths",)},
-    price=_price,
-)
+        drafts = self.draft_bench_paths
+        cost = CostModel(
+            target_seconds=read_benches(self.bench_paths),
+            draft_seconds=read_benches(drafts)[1] if drafts else self.draft_ms / 1000,
+            overhead_seconds=self.overhead_ms / 1000,
+        )
+        return (Pricing(cost),)

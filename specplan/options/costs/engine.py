@@ -9,10 +9,10 @@ import click
 
 from engines.registry import engine_kinds
 from simulator.cost.pricing import Pricing
-from specplan.options.costs import roofline
+from specplan.options.costs.roofline import Roofline
 from specplan.options.declared import option
-from specplan.options.deployment import INSTEAD, NEEDS, deployment_of
-from specplan.options.kinds import Background, CostKind
+from specplan.options.deployment import deployment_of
+from specplan.options.kinds import Background
 from specplan.options.runs import Runs
 
 if TYPE_CHECKING:
@@ -24,8 +24,10 @@ _FORMATS = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4",
 
 
 @dataclass(frozen=True)
-class Settings(roofline.Settings, Runs):
+class EngineRoofline(Roofline, Runs):
     """Models, machine and loads, the engine and its runs."""
+
+    order = 8
 
     engine_family: str | None = option(
         "--engine", type=click.Choice(tuple(engine_kinds())),
@@ -33,23 +35,22 @@ class Settings(roofline.Settings, Runs):
         "measurements have them; every gamma with its interval.",
     )
 
+    def price(self, background: Background) -> tuple[Pricing, ...]:
+        from simulator.cost.machine import LoadPoint
 
-def _price(settings: Settings, background: Background) -> tuple[Pricing, ...]:
-    from simulator.cost.machine import LoadPoint
-
-    posterior = _posterior(settings, deployment_of(settings))
-    runs = len(posterior.runs)
-    known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
-    priced = []
-    for each in roofline.KIND.price(settings, background):
-        assert each.load is not None
-        load = replace(each.load, origin=f"{each.load.origin}, {known}", speeds=None)
-        point = LoadPoint(load.context, each.batch)
-        priced.append(replace(each, load=load).in_doubt(posterior, point))
-    return tuple(priced)
+        posterior = _posterior(self, deployment_of(self))
+        runs = len(posterior.runs)
+        known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
+        priced = []
+        for each in super().price(background):
+            assert each.load is not None
+            load = replace(each.load, origin=f"{each.load.origin}, {known}", speeds=None)
+            point = LoadPoint(load.context, each.batch)
+            priced.append(replace(each, load=load).in_doubt(posterior, point))
+        return tuple(priced)
 
 
-def _posterior(settings: Settings, deployment: Deployment) -> Posterior:
+def _posterior(settings: EngineRoofline, deployment: Deployment) -> Posterior:
     from simulator.cost.machine import Remembered
     from simulator.cost.posterior import infer
     from simulator.cost.published_prior import DRAFT_OF_KIND, Traits, published_prior
@@ -71,6 +72,3 @@ def _posterior(settings: Settings, deployment: Deployment) -> Posterior:
     if settings.layer_overhead_us is not None:
         known["layer"] = settings.layer_overhead_us / 1e6
     return infer(machine, published_prior(traits).fixed(**known), settings.runs or ())
-
-
-KIND = CostKind(order=8, settings=Settings, needs=NEEDS, price=_price, instead=INSTEAD)

@@ -9,48 +9,47 @@ from specplan.options.kinds import Background, CostKind
 
 
 @dataclass(frozen=True)
-class Settings(Loads, Profiled):
+class MeasuredLoads(Loads, Profiled, CostKind):
     """Batch sizes, the context where one of several is meant, and the file."""
 
+    order = 6
+    needs = ("profile_path", "batch")
 
-def _price(settings: Settings, background: Background) -> tuple[Pricing, ...]:
-    profile, batches = background.profile, settings.batch
-    assert profile is not None
-    assert batches is not None
-    measured = {(costs.context, costs.batch): costs for costs in profile.load}
-    if not measured:
-        raise ValueError(
-            "profile must hold costs by batch ('specplan measure --batch'), or --target-config, "
-            "--draft-config and --gpu be given, got neither"
-        )
-    contexts = settings.context or dict.fromkeys(context for context, _ in measured)
-    wanted = [(context, batch) for context in contexts for batch in batches]
-    for context, batch in wanted:
-        if (context, batch) not in measured:
-            known = ", ".join(f"{b} at context {c}" for c, b in measured)
+    def price(self, background: Background) -> tuple[Pricing, ...]:
+        profile, batches = background.profile, self.batch
+        assert profile is not None
+        assert batches is not None
+        measured = {(costs.context, costs.batch): costs for costs in profile.load}
+        if not measured:
             raise ValueError(
-                f"batch must be one that the profile was measured at ({known}), got {batch} at "
-                f"context {context}"
+                "profile must hold costs by batch ('specplan measure --batch'), or "
+                "--target-config, --draft-config and --gpu be given, got neither"
             )
-    gpu = profile.setup.device or "its machine"
-    return tuple(
-        Pricing(
-            profile.cost_of(measured[context, batch]),
-            batch=batch,
-            load=Load(
-                origin=f"measured on {gpu}",
-                gpu=gpu,
-                dtype=profile.setup.dtype,
-                tp=1,
-                draft_kind="model",
-                context=context,
-                needed_gb=None,
-                fits=True,
-                modelled=False,
-            ),
+        contexts = self.context or dict.fromkeys(context for context, _ in measured)
+        wanted = [(context, batch) for context in contexts for batch in batches]
+        for context, batch in wanted:
+            if (context, batch) not in measured:
+                known = ", ".join(f"{b} at context {c}" for c, b in measured)
+                raise ValueError(
+                    f"batch must be one that the profile was measured at ({known}), got {batch} at "
+                    f"context {context}"
+                )
+        gpu = profile.setup.device or "its machine"
+        return tuple(
+            Pricing(
+                profile.cost_of(measured[context, batch]),
+                batch=batch,
+                load=Load(
+                    origin=f"measured on {gpu}",
+                    gpu=gpu,
+                    dtype=profile.setup.dtype,
+                    tp=1,
+                    draft_kind="model",
+                    context=context,
+                    needed_gb=None,
+                    fits=True,
+                    modelled=False,
+                ),
+            )
+            for context, batch in wanted
         )
-        for context, batch in wanted
-    )
-
-
-KIND = CostKind(order=6, settings=Settings, needs=("profile_path", "batch"), price=_price)

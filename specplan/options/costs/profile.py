@@ -21,14 +21,18 @@ class Profiled:
     )
 
 
-def _price(settings: Profiled, background: Background) -> tuple[Pricing, ...]:
-    profile = background.profile
-    if profile is None or profile.cost is None:
-        raise ValueError(
-            f"profile {settings.profile_path} must hold costs, got acceptance alone; give them by "
-            "--c, or by --target-ms and --draft-ms"
-        )
-    return (Pricing(profile.cost),)
+@dataclass(frozen=True)
+class OfProfile(Profiled, CostKind):
+    """The file."""
 
+    order = 5
+    needs = ("profile_path",)
 
-KIND = CostKind(order=5, settings=Profiled, needs=("profile_path",), price=_price)
+    def price(self, background: Background) -> tuple[Pricing, ...]:
+        profile = background.profile
+        if profile is None or profile.cost is None:
+            raise ValueError(
+                f"profile {self.profile_path} must hold costs, got acceptance alone; give them by "
+                "--c, or by --target-ms and --draft-ms"
+            )
+        return (Pricing(profile.cost),)

@@ -9,18 +9,17 @@ from specplan.options.ranges import numbers
 
 
 @dataclass(frozen=True)
-class Settings:
+class Ratios(CostKind):
     """See the option's help."""
+
+    order = 1
+    needs = ("c",)
 
     c: tuple[float, ...] = option(
         "--c", callback=numbers, metavar="C", help="Draft step time over target step time; or:"
     )
 
+    def price(self, background: Background) -> tuple[Pricing, ...]:
+        from simulator.cost.ratio import Ratio
 
-def _price(settings: Settings, _: Background) -> tuple[Pricing, ...]:
-    from simulator.cost.ratio import Ratio
-
-    return tuple(Pricing(Ratio(c)) for c in settings.c)
-
-
-KIND = CostKind(order=1, settings=Settings, needs=("c",), price=_price)
+        return tuple(Pricing(Ratio(c)) for c in self.c)

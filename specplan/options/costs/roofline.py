@@ -25,25 +25,28 @@ MOST_CELLS = 10_000
 
 
 @dataclass(frozen=True)
-class Settings(Deployed, Loads):
+class Roofline(Deployed, Loads, CostKind):
     """Models, machine and loads."""
 
+    order = 4
+    needs = NEEDS
+    instead = INSTEAD
 
-def _price(settings: Settings, background: Background) -> tuple[Pricing, ...]:
-    deployment = deployment_of(settings)
-    batches = (1,) if settings.batch is None else settings.batch
-    contexts = (DEFAULT_CONTEXT,) if settings.context is None else settings.context
-    cells = len(batches) * len(contexts)
-    if cells > MOST_CELLS:
-        raise click.UsageError(f"a grid must have at most {MOST_CELLS} cells, got {cells}")
-    return tuple(
-        _priced(deployment, settings, batch=batch, context=context, max_gamma=background.max_gamma)
-        for context, batch in product(contexts, batches)
-    )
+    def price(self, background: Background) -> tuple[Pricing, ...]:
+        deployment = deployment_of(self)
+        batches = (1,) if self.batch is None else self.batch
+        contexts = (DEFAULT_CONTEXT,) if self.context is None else self.context
+        cells = len(batches) * len(contexts)
+        if cells > MOST_CELLS:
+            raise click.UsageError(f"a grid must have at most {MOST_CELLS} cells, got {cells}")
+        return tuple(
+            _priced(deployment, self.dtype, batch, context, background.max_gamma)
+            for context, batch in product(contexts, batches)
+        )
 
 
 def _priced(
-    deployment: Deployment, settings: Settings, *, batch: int, context: int, max_gamma: int
+    deployment: Deployment, dtype: str | None, batch: int, context: int, max_gamma: int
 ) -> Pricing:
     from simulator.cost.efficiency import MEASURED_HIGH, MEASURED_LOW
     from simulator.cost.roofline_cost import (
@@ -64,7 +67,7 @@ def _priced(
         load=Load(
             origin=f"by the roofline of {gpu if tp == 1 else f'{tp} × {gpu}'}",
             gpu=gpu,
-            dtype=settings.dtype,
+            dtype=dtype,
             tp=tp,
             draft_kind=deployment.draft.kind,
             context=context,
@@ -83,6 +86,3 @@ def _priced(
         ),
         prompt_seconds=lambda tokens: prompt_seconds(deployment, tokens),
     )
-
-
-KIND = CostKind(order=4, settings=Settings, needs=NEEDS, price=_price, instead=INSTEAD)

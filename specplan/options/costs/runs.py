@@ -17,17 +17,20 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Settings(Runs):
+class OfRuns(Runs, CostKind):
     """The runs."""
 
+    order = 7
+    needs = ("runs",)
 
-def _price(settings: Settings, _: Background) -> tuple[Pricing, ...]:
-    runs = settings.runs or ()
-    if len({run.load for run in runs}) > 1:
-        raise click.UsageError(
-            "--run of several batches or contexts needs --target-config, --draft-config and --gpu"
-        )
-    return (price_of_runs(runs),)
+    def price(self, background: Background) -> tuple[Pricing, ...]:
+        runs = self.runs or ()
+        if len({run.load for run in runs}) > 1:
+            raise click.UsageError(
+                "--run of several batches or contexts needs --target-config, --draft-config and "
+                "--gpu"
+            )
+        return (price_of_runs(runs),)
 
 
 def price_of_runs(runs: Sequence[Run]) -> Pricing:
@@ -38,6 +41,3 @@ def price_of_runs(runs: Sequence[Run]) -> Pricing:
 
     prior = vague_prior([run.step_seconds for run in runs])
     return Pricing.of_doubt(infer(Unseen(), prior, runs), runs[0].load)
-
-
-KIND = CostKind(order=7, settings=Settings, needs=("runs",), price=_price)

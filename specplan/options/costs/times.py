@@ -49,8 +49,11 @@ class DraftTimes:
 
 
 @dataclass(frozen=True)
-class Settings(DraftTimes):
+class Times(DraftTimes, CostKind):
     """All times; see each option's help."""
+
+    order = 2
+    needs = ("target_ms", "draft_ms")
 
     target_ms: float = option(
         "--target-ms", type=float, callback=duration, help="Target step, milliseconds."
@@ -64,31 +67,28 @@ class Settings(DraftTimes):
         help="Take a --verify-ms below --target-ms, or below that of fewer tokens.",
     )
 
+    def price(self, background: Background) -> tuple[Pricing, ...]:
+        target_ms, points = self.target_ms, self.verify_ms or {}
+        if target_ms == 0:
+            raise click.UsageError("--target-ms must be above 0, got 0")
+        for n, ms in points.items():
+            if ms < target_ms and not self.force:
+                raise click.UsageError(
+                    f"--verify-ms must not be below --target-ms {target_ms:g}, the time of one "
+                    f"token, got {n}={ms:g}: are both times of one machine? --force takes them all "
+                    "the same"
+                )
+        for (fewer, less), (n, ms) in pairwise(sorted(points.items())):
+            if ms < less and not self.force:
+                raise click.UsageError(
+                    "--verify-ms must not fall with the number of tokens, got "
+                    f"{fewer}={less:g} and {n}={ms:g}: --force takes them all the same"
+                )
+        from simulator.cost.curves import CostModel
 
-def _price(settings: Settings, _: Background) -> tuple[Pricing, ...]:
-    target_ms, points = settings.target_ms, settings.verify_ms or {}
-    if target_ms == 0:
-        raise click.UsageError("--target-ms must be above 0, got 0")
-    for n, ms in points.items():
-        if ms < target_ms and not settings.force:
-            raise click.UsageError(
-                f"--verify-ms must not be below --target-ms {target_ms:g}, the time of one token, "
-                f"got {n}={ms:g}: are both times of one machine? --force takes them all the same"
-            )
-    for (fewer, less), (n, ms) in pairwise(sorted(points.items())):
-        if ms < less and not settings.force:
-            raise click.UsageError(
-                "--verify-ms must not fall with the number of tokens, got "
-                f"{fewer}={less:g} and {n}={ms:g}: --force takes them all the same"
-            )
-    from simulator.cost.curves import CostModel
-
-    cost = CostModel(
-        target_seconds={n: ms / 1000 for n, ms in {1: target_ms, **points}.items()},
-        draft_seconds=settings.draft_ms / 1000,
-        overhead_seconds=settings.overhead_ms / 1000,
-    )
-    return (Pricing(cost),)
-
-
-KIND = CostKind(order=2, settings=Settings, needs=("target_ms", "draft_ms"), price=_price)
+        cost = CostModel(
+            target_seconds={n: ms / 1000 for n, ms in {1: target_ms, **points}.items()},
+            draft_seconds=self.draft_ms / 1000,
+            overhead_seconds=self.overhead_ms / 1000,
+        )
+        return (Pricing(cost),)
