@@ -12,7 +12,7 @@ from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.planning import Answer, Choice, asked
 from specplan.options.requests import Command
 from specplan.reports.deployment import does_not_fit
-from specplan.reports.export import export_drafter, export_schedule
+from specplan.reports.export import export, export_schedule
 from specplan.reports.output import answer, warn
 from specplan.reports.plan import plans_json, plans_text, warn_of_plans
 
@@ -94,11 +94,11 @@ def _flags_of_context(rows: Sequence[Row], asking: Asked, server: str) -> str:
     gamma = row.advised_gamma if asking.request.gamma is None else row.plan.gamma
     if load is not None and not load.fits:
         raise ValueError(f"--export: {does_not_fit(row.price)}")
-    flags = export_drafter(
+    flags = export(
         server,
-        asking.drafter,
         gamma=gamma,
         draft=draft,
+        drafter=asking.drafter,
         sampling=asking.stated.draft_sampling,
         verification=asking.stated.verification,
     )

@@ -10,11 +10,11 @@ from engines.registry import exports_of, listed, names_of
 
 if TYPE_CHECKING:
     from engines.kind import Drafted, Exports
-    from estimator.drafters.kind import SuffixTree
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
 
 Words = TypeVar("Words")
+NO_DRAFT = "# gamma is 0: run the target without a draft"
 
 
 def exported_to() -> tuple[str, ...]:
@@ -27,62 +27,50 @@ def export(
     *,
     gamma: int,
     draft: Drafted,
+    drafter: str | None = None,
     sampling: DraftSampling | None = None,
     verification: Verification | None = None,
 ) -> str:
-    """Returns what makes an engine draft exactly gamma tokens a block, ready to paste.
+    """Returns what makes an engine draft gamma tokens a block, ready to paste.
 
-    All of them can draft a number of tokens that varies; each is told not to, since a plan for a
-    fixed gamma holds for that gamma.
+    All of them can draft a number of tokens that varies; with a draft model each is told not to,
+    since a plan for a fixed gamma holds for that gamma. Lookups and suffix decoding draft at most
+    gamma. Our lookup copies what followed the most recent match of the text's last N, else N-1, …,
+    else 1 tokens: vLLM and transformers look for the longest match likewise; llama.cpp and
+    TensorRT-LLM for one of N.
 
     Args:
       server: one of `exported_to`.
-      gamma: drafted tokens per block; 0 gives a comment that says to leave the draft out.
+      gamma: drafted tokens per block; 0 gives a comment that says to draft nothing.
       draft: what drafts.
+      drafter: as `--draft` names it, whose name then counts; None: `draft` alone is known.
       sampling: the way of drafting that was planned with; None: not known, the engine's default.
       verification: how drafts are judged; "block" for those that judge blocks alone.
 
     Raises:
-      ValueError: if the engine loads no such draft, or cannot draft so many tokens with it.
-    """
-    if gamma == 0:
-        return "# gamma is 0: run the target without a draft"
-    exports = exports_of(server)
-    _require_loaded(server, draft, exports.methods)
-    return exports.fixed(gamma, draft, sampling, verification)
-
-
-def export_drafter(
-    server: str,
-    drafter: str | None,
-    *,
-    gamma: int,
-    draft: Drafted,
-    sampling: DraftSampling | None = None,
-    verification: Verification | None = None,
-) -> str:
-    """Returns what makes an engine draft gamma tokens by a drafter of ours, as it has it.
-
-    Args:
-      server: one of `exported_to`.
-      drafter: as `--draft` names it; None: `draft` alone is known.
-      gamma, draft, sampling, verification: as `export` takes them.
-
-    Raises:
-      ValueError: if the engine has no such drafter.
+      ValueError: if the engine has no such drafter, loads no such draft, or cannot draft so many
+        tokens with it; of lookups and suffix decoding the message lists the engines that have one.
     """
     if drafter is not None:
         from estimator.drafters.registry import parse_drafter
 
         parsed = parse_drafter(drafter)
         if parsed.lookup_length is not None:
-            return export_lookup(server, gamma=gamma, longest=parsed.lookup_length)
+            lookup = _offered(server, "a lookup", lambda exports: exports.lookup)
+            nothing = "# gamma is 0: run the target without a lookup"
+            return nothing if gamma == 0 else lookup(gamma, parsed.lookup_length)
         if parsed.suffixes is not None:
-            return export_suffix(server, gamma=gamma, tree=parsed.suffixes)
+            suffix = _offered(server, "suffix decoding", lambda exports: exports.suffix)
+            tree = parsed.suffixes
+            return NO_DRAFT if gamma == 0 else suffix(gamma, tree.depth, tree.earlier)
         if parsed.served is None and gamma > 0:
             raise ValueError(f"--export needs a draft model, got a profile of {drafter}")
         draft = replace(draft, name=parsed.served or draft.name)
-    return export(server, gamma=gamma, draft=draft, sampling=sampling, verification=verification)
+    if gamma == 0:
+        return NO_DRAFT
+    exports = exports_of(server)
+    _require_loaded(server, draft, exports.methods)
+    return exports.fixed(gamma, draft, sampling, verification)
 
 
 def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> str:
@@ -121,41 +109,3 @@ def _require_loaded(where: str, draft: Drafted, kinds: Collection[str]) -> None:
         raise ValueError(
             f"a draft for {where} must be of {listed(sorted(kinds))}, got {draft.kind}"
         )
-
-
-def export_lookup(server: str, *, gamma: int, longest: int) -> str:
-    """Returns what makes an engine draft at most gamma tokens by lookup, ready to paste.
-
-    Ours copies what followed the most recent match of the text's last N, else N-1, …, else 1
-    tokens. vLLM and transformers look for the longest match likewise; llama.cpp and TensorRT-LLM
-    for one of N.
-
-    Args:
-      server: one of `exported_to`.
-      gamma: drafted tokens per block; 0 gives a comment that says to look nothing up.
-      longest: N, how many tokens a match may have.
-
-    Raises:
-      ValueError: if the engine has no such lookup; the message lists those that have.
-    """
-    lookup = _offered(server, "a lookup", lambda exports: exports.lookup)
-    if gamma == 0:
-        return "# gamma is 0: run the target without a lookup"
-    return lookup(gamma, longest)
-
-
-def export_suffix(server: str, *, gamma: int, tree: SuffixTree) -> str:
-    """Returns what makes an engine draft at most gamma tokens by suffix decoding, ready to paste.
-
-    Args:
-      server: one of `exported_to`.
-      gamma: drafted tokens per block; 0 gives a comment that says to draft nothing.
-      tree: what suffixes are sought in.
-
-    Raises:
-      ValueError: if the engine has no suffix decoding; the message lists those that have.
-    """
-    suffix = _offered(server, "suffix decoding", lambda exports: exports.suffix)
-    if gamma == 0:
-        return "# gamma is 0: run the target without a draft"
-    return suffix(gamma, tree.depth, tree.earlier)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from engines.kind import Drafted
 from estimator.profiles.best import Best, best_of
 from estimator.profiles.profile import Profile
-from specplan.reports.export import export_drafter, exported_to
+from specplan.reports.export import export, exported_to
 from specplan.reports.page.inputs import Named
 from specplan.reports.profile import clock_lines
 
@@ -108,6 +108,6 @@ def _flags(profile: Profile, gamma: int) -> tuple[tuple[str, str], ...]:
     draft, found = Drafted(drafter), []
     for server in exported_to():
         with suppress(ValueError):
-            flags = export_drafter(server, drafter, gamma=gamma, draft=draft, sampling=sampling)
+            flags = export(server, gamma=gamma, draft=draft, drafter=drafter, sampling=sampling)
             found.append((server, flags))
     return tuple(found)

@@ -14,17 +14,14 @@ import pytest
 
 from engines.kind import Drafted
 from engines.registry import exports_of, names_of
-from estimator.drafters.kind import SuffixTree
 from reference.models.embedded import weights_folder
 from simulator.choice.schedule import Range
 from simulator.cost.draft_shape import DraftKind
-from specplan.reports.export import (
-    export,
-    export_lookup,
-    export_schedule,
-    export_suffix,
-    exported_to,
-)
+from specplan.reports.export import export, export_schedule, exported_to
+
+
+def copying(server: str, drafter: str, *, gamma: int) -> str:
+    return export(server, gamma=gamma, draft=Drafted("D"), drafter=drafter)
 
 
 def test_vllm_reads_its_own_json_back() -> None:
@@ -127,7 +124,7 @@ def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -
     library = b"".join(path.read_bytes() for path in folder.glob("xllamacpp*.so"))
     texts = [
         export("llama.cpp", gamma=4, draft=Drafted("D"), sampling="sampled"),
-        export_lookup("llama.cpp", gamma=4, longest=3),
+        copying("llama.cpp", "lookup:3", gamma=4),
     ]
     flags = [word for text in texts for word in shlex.split(text) if word.startswith("--")]
     assert len(flags) == 9
@@ -139,7 +136,7 @@ def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -
 
 
 def test_a_lookup_is_exported_as_one() -> None:
-    flag, value = shlex.split(export_lookup("vllm", gamma=4, longest=3))
+    flag, value = shlex.split(copying("vllm", "lookup:3", gamma=4))
     assert flag == "--speculative-config"
     assert json.loads(value) == {
         "method": "ngram",
@@ -147,17 +144,17 @@ def test_a_lookup_is_exported_as_one() -> None:
         "prompt_lookup_max": 3,
         "prompt_lookup_min": 1,
     }
-    text = export_lookup("tensorrt-llm", gamma=4, longest=3)
+    text = copying("tensorrt-llm", "lookup:3", gamma=4)
     assert "  decoding_type: NGram\n  max_draft_len: 4\n  max_matching_ngram_size: 3" in text
-    assert export_lookup("vllm", gamma=0, longest=3).startswith("# gamma is 0")
+    assert copying("vllm", "lookup:3", gamma=0).startswith("# gamma is 0")
     with pytest.raises(ValueError, match=r"must be one of llama.cpp, .*, got sglang"):
-        export_lookup("sglang", gamma=4, longest=3)
+        copying("sglang", "lookup:3", gamma=4)
 
 
 def test_transformers_still_has_the_settings_of_a_lookup() -> None:
     from transformers import GenerationConfig
 
-    text = export_lookup("transformers", gamma=4, longest=3)
+    text = copying("transformers", "lookup:3", gamma=4)
     given = dict(re.findall(r"(\w+)=(\d)", text))
     assert given == {"prompt_lookup_num_tokens": "4", "max_matching_ngram_size": "3"}
     assert set(given) <= set(vars(GenerationConfig()))
@@ -232,7 +229,7 @@ def test_vllm_itself_takes_what_is_exported(tmp_path: Path) -> None:
     exported = [
         export("vllm", gamma=3, draft=Drafted(str(draft)), sampling="argmax"),
         export("vllm", gamma=3, draft=Drafted(str(draft)), sampling="sampled"),
-        export_lookup("vllm", gamma=3, longest=3),
+        copying("vllm", "lookup:3", gamma=3),
         export_schedule("vllm", ranges, draft=Drafted(str(draft))),
     ]
     configs = [json.loads(shlex.split(text, comments=True)[1]) for text in exported]
@@ -266,9 +263,9 @@ def test_suffix_decoding_is_exported_where_it_is_served() -> None:
     }
     # With outputs of other requests vLLM keeps as many as it does anyway.
     shared = {key: value for key, value in own.items() if not key.endswith("requests")}
-    for earlier, config in ((False, own), (True, shared)):
-        flags = export_suffix("vllm", gamma=8, tree=SuffixTree(24, earlier=earlier))
+    for drafter, config in (("suffix", own), ("suffix:log.jsonl", shared)):
+        flags = copying("vllm", drafter, gamma=8)
         assert json.loads(shlex.split(flags)[1]) == config
-    assert export_suffix("vllm", gamma=0, tree=SuffixTree(24)).startswith("# gamma is 0")
+    assert copying("vllm", "suffix", gamma=0).startswith("# gamma is 0")
     with pytest.raises(ValueError, match="--export of suffix decoding must be one of vllm, got"):
-        export_suffix("sglang", gamma=8, tree=SuffixTree(24))
+        copying("sglang", "suffix", gamma=8)
