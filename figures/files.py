@@ -69,6 +69,10 @@ def _image(figure: Figure, image_format: str, dots_per_inch: int) -> bytes:
     """Returns the file's bytes, the same for the same drawing: no date, no random names."""
     import matplotlib
 
+    arranged = figure.get_layout_engine()
+    if arranged is not None:   # Once for all of its files.
+        arranged.execute(figure)
+        figure.set_layout_engine(None)
     stream = io.BytesIO()
     with matplotlib.rc_context({"svg.hashsalt": "specplan"}):
         figure.savefig(

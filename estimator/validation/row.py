@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, ClassVar
 
 import msgspec
@@ -155,3 +156,14 @@ def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tup
     if low is not None and high is not None and not high <= MOST_SPREAD * low:
         found.append(f"the interval from {low:.3g} to {high:.3g} says nothing")
     return tuple(found)
+
+
+def mean_abs(errors: Iterable[float | None]) -> float | None:
+    """Returns the mean size of the errors that are known; None where none is."""
+    sizes = [abs(error) for error in errors if error is not None]
+    return sum(sizes) / len(sizes) if sizes else None
+
+
+def max_abs(errors: Iterable[float | None]) -> float | None:
+    """Returns the largest size of the errors that are known; None where none is."""
+    return max((abs(error) for error in errors if error is not None), default=None)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -23,7 +23,7 @@ from estimator.runs.rates import Noise, noise, priced, step_ratio, timed
 from estimator.runs.shrinking import shrinking_steps
 from estimator.runs.threads import Threads
 from estimator.traces.text_traces import TextTraces
-from estimator.validation.row import SpeculativeRow
+from estimator.validation.row import SpeculativeRow, max_abs, mean_abs
 from estimator.validation.rows import Evidence, row_of
 from reference.policies.policy import Fixed, Policy
 from simulator.cost.curves import CostModel
@@ -181,14 +181,3 @@ def summary(validations: Sequence[Validation]) -> Summary:
         threads=None if threads is None else threads.count,
         free_cores=None if threads is None else threads.free,
     )
-
-
-def mean_abs(errors: Iterable[float | None]) -> float | None:
-    """Returns the mean size of the errors that are known; None where none is."""
-    sizes = [abs(error) for error in errors if error is not None]
-    return sum(sizes) / len(sizes) if sizes else None
-
-
-def max_abs(errors: Iterable[float | None]) -> float | None:
-    """Returns the largest size of the errors that are known; None where none is."""
-    return max((abs(error) for error in errors if error is not None), default=None)

@@ -105,9 +105,10 @@ def compute(load: Load | None = None) -> BatchSize:
         best = best_gamma(acceptance, costs[batch], max_gamma=cap)
         factors = speed_up(acceptance, costs[batch], (best, *FIXED_GAMMAS))
         points.append(Point(batch, best, *factors.tolist()))
+    gains = {batch: speed_up(acceptance, cost, FIXED_GAMMAS) for batch, cost in costs.items()}
     gaining = {
-        gamma: [batch for batch, cost in costs.items() if speed_up(acceptance, cost, gamma) > 1]
-        for gamma in FIXED_GAMMAS
+        gamma: [batch for batch, factors in gains.items() if factors[place] > 1]
+        for place, gamma in enumerate(FIXED_GAMMAS)
     }
     return BatchSize(
         load=given,

@@ -81,11 +81,14 @@ def simulate_block_verification(
         if position == length:
             stands = generator.random(size) < share
         else:
-            left = np.maximum(share[:, None] * target[pair] - draft[pair], 0.0).sum(axis=1)
+            over = target[pair]
+            over *= share[:, None]
+            over -= draft[pair]
+            left = over.clip(0.0, out=over).sum(axis=1)
             stands = generator.random(size) * (left + 1 - share) < left
         accepted[stands] = position
         if position < length:
             uniform = generator.random(size) * drawn_by[pair, -1]
-            token = (drawn_by[pair] <= uniform[:, None]).sum(axis=1)
+            token = np.count_nonzero(drawn_by[pair] <= uniform[:, None], axis=1)
             share = np.minimum(1.0, share * target[pair, token] / draft[pair, token])
     return BlockCounts(np.bincount(accepted, minlength=length + 1))

@@ -55,7 +55,7 @@ class BestTrees:
         while size > 0:
             rank = len(shares)
             rest = self.forests[depth, rank + 1]
-            gains = _gains(self.acceptance[rank], self.tokens[depth - 1], rest, size)
+            gains = _gains(_own(self.acceptance[rank], self.tokens[depth - 1]), rest, size)
             shares.append(int(gains.argmax()) + 1)
             size -= shares[-1]
         return shares
@@ -88,18 +88,22 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
     for depth in range(1, depths):
         subtree = tokens[depth - 1]
         for rank in reversed(range(len(rates))):
+            own, rest = _own(rates[rank], subtree), forests[depth, rank + 1]
             for size in range(1, sizes):
-                gains = _gains(rates[rank], subtree, forests[depth, rank + 1], size)
-                forests[depth, rank, size] = gains.max()
+                forests[depth, rank, size] = _gains(own, rest, size).max()
         tokens[depth] = 1.0 + forests[depth, 0]
     return BestTrees(rates, tokens, forests)
 
 
+def _own(rate: float, subtree: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Returns what a child's subtree of 1, 2, … nodes yields; -inf where there is no such tree."""
+    there = np.isfinite(subtree)
+    # A choice that never stands still needs a subtree that there is: not 0 times -inf.
+    return np.where(there, rate * np.where(there, subtree, 0.0), -np.inf)
+
+
 def _gains(
-    rate: float, subtree: NDArray[np.float64], rest: NDArray[np.float64], size: int
+    own: NDArray[np.float64], rest: NDArray[np.float64], size: int
 ) -> NDArray[np.float64]:
     """Returns what `size` nodes yield where this child's subtree has 1, …, size of them."""
-    below = subtree[:size]
-    # A choice that never stands still needs a subtree that there is: not 0 times -inf.
-    own = np.where(np.isfinite(below), rate * np.where(np.isfinite(below), below, 0.0), -np.inf)
-    return np.asarray(own + rest[size - 1 :: -1][:size])
+    return own[:size] + rest[size - 1 :: -1]

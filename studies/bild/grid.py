@@ -12,9 +12,8 @@ from reference.policies.policy import Fixed
 from reference.rules.lenience import Lenient
 from reference.rules.strict import STRICT, Rule
 from studies.bild.loop import begun_bild
+from studies.bild.swept import BILD, SMALL, WINDOW
 from studies.bild.thresholds import Fallback, Rollback
-
-LARGE, SMALL, BILD, WINDOW = "large", "small", "bild", "window"
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,10 +20,10 @@ from reference.generation import decode
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from simulator.cost.cost import Cost
-from studies.bild.grid import BILD, LARGE, SMALL, WINDOW, Arm, Grid
+from studies.bild.grid import Arm, Grid
 from studies.bild.loop import read_part
 from studies.bild.prediction import Predicted, bild_trace, predict
-from studies.bild.swept import BildRow, Sweep
+from studies.bild.swept import BILD, LARGE, SMALL, WINDOW, BildRow, Sweep
 from studies.bild.thresholds import Fallback, Rollback
 
 

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar
 
-from estimator.validation.row import ValidationRow
-from estimator.validation.validation import mean_abs
+from estimator.validation.row import ValidationRow, mean_abs
 from simulator.cost.cost import Cost
-from studies.bild.grid import BILD, WINDOW
+
+# What a row's decoder is.
+LARGE, SMALL, BILD, WINDOW = "large", "small", "bild", "window"
 
 
 class BildRow(ValidationRow, frozen=True, kw_only=True):

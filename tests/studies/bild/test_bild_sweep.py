@@ -16,10 +16,10 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.stopping import Stopping
 from simulator.cost.curves import CostModel
-from studies.bild.grid import LARGE, SMALL, Grid
+from studies.bild.grid import Grid
 from studies.bild.prediction import NEVER, BildTrace, bild_trace, predict, spliced
 from studies.bild.sweep import References, sweep
-from studies.bild.swept import BildRow, Sweep
+from studies.bild.swept import LARGE, SMALL, BildRow, Sweep
 from studies.bild.thresholds import Fallback, Rollback
 
 GRID = Grid(
