@@ -35,10 +35,6 @@ class ParametricCost(Cost):
         return cls(posterior.machine, free, posterior.logs, observed or None)
 
     @property
-    def in_seconds(self) -> bool:
-        return True
-
-    @property
     def observed_gamma(self) -> int | None:
         return self.observed
 
@@ -55,14 +51,6 @@ class ParametricCost(Cost):
         """What a second drafted token adds to the first, over a step of the target."""
         first, second = self.drafting_seconds([1, 2])
         return float(second - first) / self.step_seconds
-
-    @property
-    def verification_free(self) -> bool:
-        return False
-
-    @property
-    def theorem8(self) -> bool:
-        return False
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
         return self._by_gamma(gamma, self._drafting)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from simulator.cost.curves import CostModel
 from simulator.cost.draft_shape import DraftShape
@@ -43,6 +44,33 @@ class Deployment:
             return self.conditions
         return replace(self.conditions, tp=integer("draft_tp", self.draft_tp, at_least=1))
 
+    def target_seconds(
+        self, new_tokens: ArrayLike, *, context: int, batch: int
+    ) -> NDArray[np.float64]:
+        """Returns the time of a pass of the target; arguments and errors as in forward_seconds."""
+        return forward_seconds(
+            self.target,
+            self.hardware,
+            new_tokens=new_tokens,
+            context=context,
+            batch=batch,
+            conditions=self.conditions,
+        )
+
+    def draft_seconds(
+        self, part: ModelShape, new_tokens: ArrayLike, *, context: int, batch: int
+    ) -> NDArray[np.float64]:
+        """Returns the time of a pass of a part of the draft: its opening, step or turn; likewise.
+        """
+        return forward_seconds(
+            part,
+            self.hardware,
+            new_tokens=new_tokens,
+            context=context,
+            batch=batch,
+            conditions=self.draft_conditions,
+        )
+
 
 def roofline_cost(
     deployment: Deployment, *, context: int, batch: int = 1, max_gamma: int = 32
@@ -63,36 +91,15 @@ def roofline_cost(
       ValueError: if a size is out of range, or the hardware lacks a format of a model.
     """
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 2)
-    draft, hardware = deployment.draft, deployment.hardware
-    verify = forward_seconds(
-        deployment.target,
-        hardware,
-        new_tokens=np.concatenate(([1], gammas + 1)),
-        context=context,
-        batch=batch,
-        conditions=deployment.conditions,
-    )
+    draft = deployment.draft
+    served = {"context": context, "batch": batch}
+    verify = deployment.target_seconds(np.concatenate(([1], gammas + 1)), **served)
     widths = gammas if draft.parallel else gammas[:1]
     opening, step = (
-        forward_seconds(
-            shape,
-            hardware,
-            new_tokens=widths,
-            context=context,
-            batch=batch,
-            conditions=deployment.draft_conditions,
-        )
-        for shape in (draft.opening, draft.step)
+        deployment.draft_seconds(part, widths, **served) for part in (draft.opening, draft.step)
     )
     if draft.in_turn:
-        turn = forward_seconds(
-            draft.turn,
-            hardware,
-            new_tokens=1,
-            context=context,
-            batch=batch,
-            conditions=deployment.draft_conditions,
-        )
+        turn = deployment.draft_seconds(draft.turn, 1, **served)
         opening, step = opening + widths * turn, step + widths * turn
     return CostModel(
         target_seconds=dict(enumerate(verify.tolist(), start=1)),
@@ -120,14 +127,8 @@ def draft_pass_seconds(
             f"a tree needs a draft that drafts token by token, got {deployment.draft.kind}"
         )
     widths = np.arange(1, integer("widest", widest, at_least=1) + 1)
-    seconds = forward_seconds(
-        deployment.draft.step,
-        deployment.hardware,
-        new_tokens=widths,
-        context=context,
-        batch=batch,
-        conditions=deployment.draft_conditions,
-    )
+    step = deployment.draft.step
+    seconds = deployment.draft_seconds(step, widths, context=context, batch=batch)
     return dict(zip(widths.tolist(), seconds.tolist(), strict=True))
 
 
@@ -137,23 +138,9 @@ def prompt_seconds(deployment: Deployment, tokens: int) -> tuple[float, float]:
     Raises:
       ValueError: if tokens is below 1.
     """
-    alone, draft = (
-        float(
-            forward_seconds(
-                shape,
-                deployment.hardware,
-                new_tokens=tokens,
-                context=0,
-                batch=1,
-                conditions=conditions,
-            )
-        )
-        for shape, conditions in (
-            (deployment.target, deployment.conditions),
-            (deployment.draft.step, deployment.draft_conditions),
-        )
-    )
-    return alone, alone + draft
+    alone = float(deployment.target_seconds(tokens, context=0, batch=1))
+    step = deployment.draft.step
+    return alone, alone + float(deployment.draft_seconds(step, tokens, context=0, batch=1))
 
 
 def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) -> float:
@@ -174,16 +161,9 @@ def draft_overhead_share(deployment: Deployment, *, context: int, batch: int) ->
       context: tokens in each sequence's cache.
       batch: sequences.
     """
-    conditions, step = deployment.draft_conditions, deployment.draft.step
-    seconds = forward_seconds(
-        step,
-        deployment.hardware,
-        new_tokens=1,
-        context=context,
-        batch=batch,
-        conditions=conditions,
-    )
-    return step.layers * conditions.layer_overhead_seconds / float(seconds)
+    step = deployment.draft.step
+    seconds = float(deployment.draft_seconds(step, 1, context=context, batch=batch))
+    return step.layers * deployment.draft_conditions.layer_overhead_seconds / seconds
 
 
 def needed_bytes(deployment: Deployment, *, context: int, batch: int) -> float:
