@@ -52,7 +52,7 @@ def bild(request: ValidateBild, form: Written) -> None:
     document = validation_json(
         BILD,
         [row for each in swept.sweeps for row in each.rows],
-        certainty=grid.measure,
+        certainty=grid.certainty,
         distance=grid.distance,
         most=grid.most,
         summaries=[each.summary.data() for each in swept.sweeps],

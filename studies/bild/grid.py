@@ -12,59 +12,71 @@ from reference.policies.policy import Fixed
 from reference.rules.lenience import Lenient
 from reference.rules.strict import STRICT, Rule
 from studies.bild.loop import begun_bild
+from studies.bild.settings import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
 from studies.bild.swept import BILD, SMALL, WINDOW
-from studies.bild.thresholds import Fallback, Rollback
+from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
     """What is tried.
 
-    fallbacks, rollbacks: thresholds, at least one of each; a rollback may be infinite.
-    most: the most tokens that the small model writes in a row.
-    measure, distance: names of those that the thresholds are of.
-    windows: draft lengths without a fallback (Figure 5's ablation).
+    fallback, rollback: thresholds, at least one of each; a rollback may be infinite.
+    windows: also fixed windows of so many tokens, without a fallback (Figure 5's ablation).
+    certainty, distance: names of the measures that the thresholds are of.
     gammas: of speculative decoding.
-    leniences: of speculative decoding beside the strict rule.
+    lenience: of speculative decoding beside the strict rule; None or 1: 0.5.
+    max_gamma: the most tokens that the small model writes in a row; None: the paper's 10.
 
     Raises:
-      ValueError: if the grid is empty.
+      ValueError: if there is no threshold of a kind, or one is out of range.
     """
 
-    fallbacks: tuple[float, ...]
-    rollbacks: tuple[float, ...]
-    most: int
-    measure: str
-    distance: str
+    fallback: tuple[float, ...] = FALLBACKS
+    rollback: tuple[float, ...] = ROLLBACKS
     windows: tuple[int, ...] = ()
+    certainty: str = CERTAINTY
+    distance: str = DISTANCE
     gammas: tuple[int, ...] = (1, 2, 4, 8)
-    leniences: tuple[float, ...] = (0.5,)
+    lenience: float | None = None
+    max_gamma: int | None = None
 
     def __post_init__(self) -> None:
-        if not self.fallbacks or not self.rollbacks:
+        if not self.fallback or not self.rollback:
             raise ValueError(
                 "a sweep must have at least one fallback and one rollback, got "
-                f"{len(self.fallbacks)} and {len(self.rollbacks)}"
+                f"{len(self.fallback)} and {len(self.rollback)}"
             )
+        for threshold in self.fallback:
+            Fallback(threshold, self.most, self.certainty)
+        for threshold in self.rollback:
+            Rollback(threshold, self.distance)
+        for window in self.windows:
+            Fallback(0.0, window)
+
+    @property
+    def most(self) -> int:
+        """The most tokens that the small model writes in a row."""
+        return PAPERS_MOST if self.max_gamma is None else self.max_gamma
 
     def arms(self, end_ids: frozenset[int], max_new_tokens: int) -> list["Arm"]:
         """Returns every way to decode but the large model alone."""
 
         def fallback(threshold: float, most: int) -> Fallback:
-            return Fallback(threshold, most, self.measure, end_ids)
+            return Fallback(threshold, most, self.certainty, end_ids)
 
         def rollback(threshold: float) -> Rollback:
             return Rollback(threshold, self.distance)
 
         arms = [Arm(SMALL, fallback(0.0, max_new_tokens), rollback(np.inf), None)]
-        pairs = [(own, other) for other in self.rollbacks for own in self.fallbacks]
+        pairs = [(own, other) for other in self.rollback for own in self.fallback]
         arms += [Arm(BILD, fallback(own, self.most), rollback(other), own)
                  for own, other in pairs]
         arms += [Arm(WINDOW, fallback(0.0, window), rollback(other), 0.0)
-                 for other in self.rollbacks for window in self.windows]
+                 for other in self.rollback for window in self.windows]
         arms += [Arm("strict", Fixed(gamma), STRICT, None) for gamma in self.gammas]
-        arms += [Arm("lenient", Fixed(gamma), Lenient(lenience), None)
-                 for lenience in self.leniences for gamma in self.gammas]
+        lenient = Lenient(LENIENCE if self.lenience in (None, 1) else self.lenience)
+        arms += [Arm("lenient", Fixed(gamma), lenient, None) for gamma in self.gammas]
         return arms
 
     def probes(self, end_ids: frozenset[int]) -> dict[str, "Arm"]:
@@ -76,7 +88,7 @@ class Grid:
         nothing = Arm(WINDOW, Fixed(0), Rollback(np.inf), 0.0)
         return {f"{PROBE}0": nothing} | {
             f"{PROBE}{length}": replace(
-                nothing, policy=Fallback(0.0, length, self.measure, end_ids)
+                nothing, policy=Fallback(0.0, length, self.certainty, end_ids)
             )
             for length in lengths
         }

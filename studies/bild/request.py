@@ -16,63 +16,22 @@ from estimator.runs.threads import Threads, computing
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
 from reference.drafters.model_drafter import ModelDrafter
 from studies.bild.grid import Grid
-from studies.bild.settings import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
 from studies.bild.sweep import References, sweep
 from studies.bild.swept import Sweep
-from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
-
-GAMMAS = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateBild:
-    """Quality and latency over thresholds, with speculative decoding beside them.
-
-    windows: also fixed windows of so many tokens.
-    lenience: beside the strict rule; None or 1: 0.5.
-    max_gamma: the most tokens that the small model writes in a row; None: the paper's 10.
-    """
+    """Quality and latency over thresholds, with speculative decoding beside them."""
 
     models: ModelSettings = field(default_factory=ModelSettings)
     text: PromptSettings = field(default_factory=PromptSettings)
     sampling: SamplingSettings = field(default_factory=SamplingSettings)
-    fallback: tuple[float, ...] = FALLBACKS
-    rollback: tuple[float, ...] = ROLLBACKS
-    windows: tuple[int, ...] = ()
-    certainty: str = CERTAINTY
-    distance: str = DISTANCE
-    gammas: tuple[int, ...] = GAMMAS
-    lenience: float | None = None
-    max_gamma: int | None = None
+    grid: Grid = field(default_factory=Grid)
     temperatures: tuple[float, ...] = (0.0,)
     timing: TimingSettings = field(default_factory=TimingSettings)
     threads: int | None = None
     seed: int = 0
-
-    @property
-    def grid(self) -> Grid:
-        """What is tried.
-
-        Raises:
-          ValueError: if a threshold is out of range.
-        """
-        grid = Grid(
-            fallbacks=self.fallback,
-            rollbacks=self.rollback,
-            most=PAPERS_MOST if self.max_gamma is None else self.max_gamma,
-            measure=self.certainty,
-            distance=self.distance,
-            windows=self.windows,
-            gammas=self.gammas,
-            leniences=(LENIENCE if self.lenience in (None, 1) else self.lenience,),
-        )
-        for threshold in grid.fallbacks:
-            Fallback(threshold, grid.most, grid.measure)
-        for threshold in grid.rollbacks:
-            Rollback(threshold, grid.distance)
-        for window in grid.windows:
-            Fallback(0.0, window)
-        return grid
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,15 +23,14 @@ from studies.bild.swept import LARGE, SMALL, BildRow, Sweep
 from studies.bild.thresholds import Fallback, Rollback
 
 GRID = Grid(
-    fallbacks=(0.0, 0.3, 1.1),
-    rollbacks=(0.0, 1.0, math.inf),
-    most=3,
-    measure="probability",
+    fallback=(0.0, 0.3, 1.1),
+    rollback=(0.0, 1.0, math.inf),
+    max_gamma=3,
     distance="disagreement",
     windows=(2,),
     gammas=(2,),
 )
-LITTLE = replace(GRID, fallbacks=(0.3,), rollbacks=(1.0,))
+LITTLE = replace(GRID, fallback=(0.3,), rollback=(1.0,))
 
 
 def swept(
@@ -203,7 +202,7 @@ def test_references_give_bleu_and_must_be_as_many_as_prompts() -> None:
 
 def test_a_grid_must_not_be_empty() -> None:
     with pytest.raises(ValueError, match="at least one fallback and one rollback, got 0 and 1"):
-        Grid((), (1.0,), 10, "probability", "cross-entropy")
+        Grid(fallback=(), rollback=(1.0,))
 
 
 def test_prediction_at_other_thresholds_prices_what_the_trace_says() -> None:
