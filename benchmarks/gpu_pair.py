@@ -26,7 +26,7 @@ from result_file import setup, write_result
 from transformers import DynamicCache
 
 from estimator.profiles.workloads import measured_alpha
-from estimator.runs.arms import Subject
+from estimator.runs.arms import Subject, Timing
 from estimator.runs.under_load import load_times
 from estimator.shapes.drafts import draft_of
 from estimator.shapes.shape import shape_of
@@ -165,7 +165,7 @@ def main(argv: list[str] | None = None) -> None:
         subject = Subject(target, drafters(sampling)["6 M"], sampling, stopping)
         validation = validate(
             subject, prompts, {f"fixed {gamma}": Fixed(gamma) for gamma in gammas},
-            max_gamma=max(gammas), repeats=repeats, seed=arguments.seed, progress=lambda: None,
+            Timing(repeats, arguments.seed), max_gamma=max(gammas),
         )   # fmt: skip
         validations += [row.data() for row in validation.rows]
 

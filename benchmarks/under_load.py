@@ -28,6 +28,7 @@ from estimator.runs.arms import (
     Decoder,
     Runs,
     Subject,
+    Timing,
     alone,
     probing,
     run_arms,
@@ -106,7 +107,7 @@ def in_turns(
 ) -> Timed:
     """Returns each arm's texts as a validation counts them."""
     return timed(
-        run_arms(subject, prompts, arms, repeats=REPEATS, seed=seed, progress=lambda: None)
+        run_arms(subject, prompts, arms, Timing(REPEATS, seed))
     )
 
 

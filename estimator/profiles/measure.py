@@ -24,15 +24,15 @@ from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.request import Measure
 from estimator.profiles.setup import Setup
-from estimator.progress import SILENT, Counted, Progress
+from estimator.progress import SILENT, Progress
 from estimator.rules.kind import acceptance_rule
 from estimator.runs.arms import Subject
 from estimator.runs.batched import batch_module
-from estimator.runs.precision import shares
+from estimator.runs.precision import timings
 from estimator.runs.processes import Processes, these_processes
 from estimator.runs.room import require_room
 from estimator.runs.threads import computing
-from estimator.runs.under_load import require_load
+from estimator.runs.under_load import load_times, require_load
 from estimator.settings import draft_sampling
 from estimator.traces.agreement import described, require_agreement
 from estimator.traces.measured_traces import TraceSettings, measure_traces
@@ -167,27 +167,28 @@ def _measured(
         progress.step()
 
     traces = trace(path=request.kept, progress=prompt_traced)
-    counted = Counted(progress)
-    [until] = shares(request.timing, request.models.target, 1, progress)
-    runs = measure_costs(
-        subject,
-        prompts,
-        max_gamma=request.max_gamma,
-        repeats=repeats,
+    every = timings(
+        request.timing,
+        request.models.target,
+        count=1,
+        planned=planned,
         seed=request.seed,
-        progress=counted.step,
-        until=until,
+        progress=progress,
     )
-    progress.expect(counted.steps - planned)   # repeats that were not needed
+    [runs] = [
+        measure_costs(subject, prompts, timing, max_gamma=request.max_gamma) for timing in every
+    ]
     under_load = [
         load_costs(
-            loaded.target,
-            ready.draft_under_load,
-            batch=batch,
-            context=request.tokens_in_cache,
-            max_gamma=request.max_gamma,
-            repeats=repeats,
-            progress=progress.step,
+            load_times(
+                loaded.target,
+                ready.draft_under_load,
+                batch=batch,
+                context=request.tokens_in_cache,
+                gammas=measured_gammas(request.max_gamma),
+                repeats=repeats,
+                progress=progress.step,
+            )
         )
         for batch in request.loads
         if ready.draft_under_load is not None

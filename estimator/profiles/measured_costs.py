@@ -1,11 +1,10 @@
 """Runs that price what a profile reports: draft lengths, and batches, up to the longest."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from estimator.profiles.profile import LoadCosts, milliseconds
-from estimator.runs.arms import Patience, Runs, Subject, probed, probing, run_arms
-from estimator.runs.under_load import load_times
-from reference.models.cached_model import CachedModel
+from estimator.runs.arms import Runs, Subject, Timing, probed, probing, run_arms
+from estimator.runs.under_load import LoadTimes
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 
 
@@ -22,30 +21,15 @@ def replayed_gamma(max_gamma: int) -> int:
 
 
 def measure_costs(
-    subject: Subject,
-    prompts: Sequence[Sequence[int]],
-    *,
-    max_gamma: int,
-    repeats: int,
-    seed: int,
-    progress: Callable[[], object],
-    until: Patience | None = None,
+    subject: Subject, prompts: Sequence[Sequence[int]], timing: Timing, *, max_gamma: int
 ) -> Runs:
     """Returns the interleaved baseline and probe runs over draft lengths up to max_gamma.
 
     Args:
-      repeats: how often each run is timed, at most; once however long it takes.
+      timing: how often each run is timed; once however long it takes.
     """
-    return run_arms(
-        subject,
-        prompts,
-        probing(measured_gammas(max_gamma)),
-        repeats=repeats,
-        seed=seed,
-        progress=progress,
-        until=until,
-        least=len(prompts),
-    )
+    probes = probing(measured_gammas(max_gamma))
+    return run_arms(subject, prompts, probes, timing, least=len(prompts))
 
 
 def timed_runs(prompts: Sequence[Sequence[int]], *, max_gamma: int, repeats: int) -> int:
@@ -53,29 +37,12 @@ def timed_runs(prompts: Sequence[Sequence[int]], *, max_gamma: int, repeats: int
     return len(prompts) * repeats * (2 + len(probed(measured_gammas(max_gamma))))
 
 
-def load_costs(
-    target: CachedModel,
-    draft: CachedModel,
-    *,
-    batch: int,
-    context: int,
-    max_gamma: int,
-    repeats: int,
-    progress: Callable[[], object],
-) -> LoadCosts:
-    """Returns what passes over a batch cost, at the draft lengths that a profile times.
-
-    Args and progress as `estimator.runs.under_load.load_times`.
-    """
-    gammas = measured_gammas(max_gamma)
-    times = load_times(
-        target, draft, batch=batch, context=context, gammas=gammas, repeats=repeats,
-        progress=progress,
-    )   # fmt: skip
-    longest = max(gammas)
+def load_costs(times: LoadTimes) -> LoadCosts:
+    """Returns what passes over a batch cost."""
+    longest = max(times.drafting)
     return LoadCosts(
-        batch=batch,
-        context=context,
+        batch=times.batch,
+        context=times.context,
         target_ms=milliseconds(times.target),
         draft_ms=1e3 * times.drafting[longest] / longest,
         drafting_ms=milliseconds(times.drafting),

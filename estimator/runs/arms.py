@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -23,18 +23,28 @@ from reference.records import Generation
 from reference.rules.strict import STRICT, Rule
 from reference.stopping import Stopping
 
+if TYPE_CHECKING:
+    from estimator.runs.precision import Until
+
 # Of fewer there is no interval.
 LEAST_PROMPTS = 2
 
 
-class Patience(Protocol):
-    """Says when runs have been timed long enough."""
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How runs are timed.
 
-    def late(self) -> bool:
-        """Returns whether the time is up."""
+    repeats: of each run, the most, at least 1.
+    seed: of texts and order.
+    progress: called after each generation.
+    until: asked before each prompt, once the least of them ran, whether the time is up, and after
+      each repeat of all prompts whether that was enough; None: every repeat runs.
+    """
 
-    def precise(self, runs: Runs) -> bool:
-        """Returns whether the runs so far, of all prompts, say enough."""
+    repeats: int = 1
+    seed: int = 0
+    progress: Callable[[], object] = lambda: None
+    until: Until | None = None
 
 
 BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
@@ -62,11 +72,8 @@ def run_arms(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
     speculative: Mapping[str, Decoder],
+    timing: Timing,
     *,
-    repeats: int,
-    seed: int,
-    progress: Callable[[], object],
-    until: Patience | None = None,
     least: int = LEAST_PROMPTS,
 ) -> Runs:
     """Returns the generations of every arm and of the target alone, by prompt and repeat.
@@ -81,19 +88,14 @@ def run_arms(
       subject: the pair and its settings.
       prompts: ids.
       speculative: by name, not "baseline" or "again"; see `probing` and `under`.
-      repeats: the most, at least 1.
-      seed: of texts and order.
-      progress: called after each generation.
-      until: asked before each prompt, once the least of them ran, whether the time is up, and after
-        each repeat of all prompts whether that was enough. Prompts that were not reached are left
-        out.
+      timing: how often and how long; prompts that were not reached are left out.
       least: prompts that run however long they take.
     """
     decoders = {BASELINE: alone, AGAIN: alone, **speculative}
     arms = list(decoders)
 
     def begin(own: Subject, arm: str, prompt: int) -> Begun:
-        generator = seeded(own.target.device, seed, prompt, arms.index(arm))
+        generator = seeded(own.target.device, timing.seed, prompt, arms.index(arm))
         return decoders[arm](own, prompts[prompt], generator)
 
     longest = max(range(len(prompts)), key=lambda prompt: len(prompts[prompt]))
@@ -105,10 +107,10 @@ def run_arms(
     lone = len(subjects) == 1
     tokens = subject.stopping.max_new_tokens if lone else turn_tokens(baseline)
     clock = processor_clock(subject.target.device)
-    order = np.random.default_rng(seed)
+    order, until = np.random.default_rng(timing.seed), timing.until
     ran: list[tuple[str, int, InTurns]] = []
     rounds = 0
-    for done in range(repeats * len(prompts)):
+    for done in range(timing.repeats * len(prompts)):
         if until is not None and done >= least and until.late():
             break
         prompt = done % len(prompts)
@@ -122,7 +124,7 @@ def run_arms(
                 order=order,
                 clock=clock,
                 first_round=first if lone else rounds,
-                progress=progress,
+                progress=timing.progress,
             )
             ran += [(arm, prompt, text) for (arm, _), text in zip(together, texts, strict=True)]
             rounds = 1 + max(max(text.rounds, default=first) for text in texts)

@@ -1,8 +1,9 @@
 """What the adaptive policy asks: the best gamma for an estimate of alpha, at measured costs."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
-from estimator.runs.arms import Subject, probed, probing, run_arms
+from estimator.runs.arms import Subject, Timing, probed, probing, run_arms
 from estimator.runs.rates import priced, timed
 from reference.policies.policy import Adaptive
 from simulator.acceptance.iid import Iid
@@ -43,31 +44,25 @@ def probed_gammas(max_gamma: int) -> list[int]:
 def adaptive(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
+    timing: Timing,
     *,
     max_gamma: int,
-    seed: int,
-    progress: Callable[[], object],
 ) -> Adaptive:
     """Returns the adaptive policy, which plans with costs measured now on the first prompts.
 
     Args:
       subject: the pair and its settings.
       prompts: ids, at least one prompt.
+      timing: whose seed and progress count; each run is timed once, however long it takes.
       max_gamma: the longest draft that will be planned.
-      seed: of the texts.
-      progress: called after each generation.
     """
     runs = run_arms(
         subject,
         prompts[:PROBED_PROMPTS],
         probing(probed_gammas(max_gamma)),
-        repeats=1,
-        seed=seed,
-        progress=progress,
+        replace(timing, repeats=1, until=None),
     )
-    texts = timed(runs)
-    cost = priced(texts)
-    return Adaptive(planner(cost, max_gamma=max_gamma))
+    return Adaptive(planner(priced(timed(runs)), max_gamma=max_gamma))
 
 
 def planning_generations(prompts: Sequence[Sequence[int]], max_gamma: int) -> int:

@@ -13,8 +13,8 @@ from collections.abc import Callable, Iterator, Sequence
 from math import expm1, hypot, log
 
 from estimator.intervals import ratio_interval
-from estimator.progress import Progress
-from estimator.runs.arms import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs
+from estimator.progress import Counted, Progress
+from estimator.runs.arms import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs, Timing
 from estimator.runs.rates import Timed, timed
 from estimator.settings import TimingSettings
 from reference.records import Generation
@@ -93,12 +93,28 @@ class Until:
         return reached <= self._percent
 
 
-def shares(
-    timing: TimingSettings, target: str | None, count: int, progress: Progress
-) -> Iterator[Until]:
+def timings(
+    settings: TimingSettings,
+    target: str | None,
+    *,
+    count: int,
+    planned: int,
+    seed: int,
+    progress: Progress,
+) -> Iterator[Timing]:
     """Yields for each of several things to run, as it begins, its share of the time that is left.
+
+    Args:
+      target: what decodes; None: the embedded one.
+      count: of things.
+      planned: generations of each, if all repeats are needed.
+      seed: of texts and order.
+      progress: expects these, and is told after each thing how many were not needed.
     """
-    end = time.monotonic() + timing.seconds(target)
+    end = time.monotonic() + settings.seconds(target)
     for left in range(count, 0, -1):
+        counted = Counted(progress)
         seconds = (end - time.monotonic()) / left
-        yield Until(percent=timing.percent, seconds=seconds, tell=progress.note)
+        until = Until(percent=settings.percent, seconds=seconds, tell=progress.note)
+        yield Timing(settings.repeats, seed, counted.step, until)
+        progress.expect(counted.steps - planned)

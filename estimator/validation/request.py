@@ -7,10 +7,10 @@ from dataclasses import dataclass, field, replace
 
 from estimator.loading.pairs import draft_names, load, require_rule
 from estimator.loading.policies import parse_policies
-from estimator.progress import SILENT, Counted, Progress
+from estimator.progress import SILENT, Progress
 from estimator.rules.kind import VERIFICATION, acceptance_rule
 from estimator.runs.arms import Subject
-from estimator.runs.precision import shares
+from estimator.runs.precision import timings
 from estimator.runs.processes import require_one_process
 from estimator.runs.room import require_room
 from estimator.runs.threads import computing
@@ -134,20 +134,16 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
         prompts, policies, max_gamma=request.longest, repeats=request.timing.repeats
     )
     progress.expect(len(subjects) * planned)
-    untils = shares(request.timing, request.models.target, len(subjects), progress)
-    for subject, until in zip(subjects, untils, strict=True):
-        counted = Counted(progress)
-        yield validate(
-            subject,
-            prompts,
-            policies,
-            max_gamma=request.longest,
-            repeats=request.timing.repeats,
-            until=until,
-            seed=request.seed,
-            progress=counted.step,
-        )
-        progress.expect(counted.steps - planned)   # repeats that were not needed
+    every = timings(
+        request.timing,
+        request.models.target,
+        count=len(subjects),
+        planned=planned,
+        seed=request.seed,
+        progress=progress,
+    )
+    for timing, subject in zip(every, subjects, strict=True):
+        yield validate(subject, prompts, policies, timing, max_gamma=request.longest)
 
 
 def require_foretold(subject: Subject, policies: Sequence[Policy | None]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from estimator.runs.arms import (
     BASELINE,
-    Patience,
     Subject,
+    Timing,
     probed,
     probing,
     run_arms,
@@ -51,12 +51,9 @@ def validate(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
     policies: Mapping[str, Policy | None],
+    timing: Timing,
     *,
     max_gamma: int,
-    repeats: int,
-    until: Patience | None = None,
-    seed: int,
-    progress: Callable[[], object],
 ) -> Validation:
     """Returns predicted and measured speed-ups of one pair under each policy.
 
@@ -65,29 +62,16 @@ def validate(
       prompts: ids, at least one prompt.
       policies: by the name of their arm, which is what the row calls one that is not fixed. None
         stands for the adaptive policy, which plans with costs measured before all runs.
+      timing: how often and how long runs are timed; of prompts not reached no row tells.
       max_gamma: the longest draft that a policy that is not fixed may ask for.
-      repeats: how often each run is timed, at most.
-      until: when runs have been timed long enough; of prompts not reached until then no row tells.
-      seed: of texts and order.
-      progress: called after each generation.
     """
     planned: dict[str, Policy] = {}
     for arm, policy in policies.items():
         if policy is None:
-            policy = adaptive(
-                subject, prompts, max_gamma=max_gamma, seed=seed, progress=progress
-            )
+            policy = adaptive(subject, prompts, timing, max_gamma=max_gamma)
         planned[arm] = policy
     arms = {arm: under(policy) for arm, policy in planned.items()}
-    runs = run_arms(
-        subject,
-        prompts,
-        probing(_priced(policies, max_gamma)) | arms,
-        repeats=repeats,
-        seed=seed,
-        progress=progress,
-        until=until,
-    )
+    runs = run_arms(subject, prompts, probing(_priced(policies, max_gamma)) | arms, timing)
     # There may have been no time for all.
     prompts = prompts[: len(runs[BASELINE])]
     best = timed(runs)
@@ -101,7 +85,7 @@ def validate(
     )
     evidence = Evidence(texts, runs, best, cost, clock, shrinking)
     rows = tuple(
-        row_of(evidence, arm, policy, np.random.default_rng((seed, 2)))
+        row_of(evidence, arm, policy, np.random.default_rng((timing.seed, 2)))
         for arm, policy in planned.items()
     )
     return Validation(

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 from estimator.draft_model import draft_model, transformers_module
 from estimator.loading.pairs import Loaded, load
-from estimator.progress import SILENT, Counted, Progress, notice
+from estimator.progress import SILENT, Progress, notice
 from estimator.prompt_files import whole_references
 from estimator.runs.arms import Subject
-from estimator.runs.precision import shares
+from estimator.runs.precision import timings
 from estimator.runs.processes import require_one_process
 from estimator.runs.room import require_room
 from estimator.runs.threads import Threads, computing
@@ -87,22 +87,18 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
     arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
     planned = arms * len(loaded.prompts) * request.timing.repeats
     progress.expect(len(subjects) * planned)
-    sweeps = []
-    untils = shares(request.timing, request.models.target, len(subjects), progress)
-    for subject, until in zip(subjects, untils, strict=True):
-        counted = Counted(progress)
-        found = sweep(
-            subject,
-            loaded.prompts,
-            grid,
-            references=references,
-            repeats=request.timing.repeats,
-            until=until,
-            seed=request.seed,
-            progress=counted.step,
-        )
-        sweeps.append(found)
-        progress.expect(counted.steps - planned)   # repeats that were not needed
+    every = timings(
+        request.timing,
+        request.models.target,
+        count=len(subjects),
+        planned=planned,
+        seed=request.seed,
+        progress=progress,
+    )
+    sweeps = [
+        sweep(subject, loaded.prompts, grid, timing, references=references)
+        for timing, subject in zip(every, subjects, strict=True)
+    ]
     return tuple(sweeps), len(loaded.prompts)
 
 

@@ -9,7 +9,7 @@ from msgspec import structs
 from estimator.costs.blocks import fit_costs
 from estimator.loading.prompts import prompts_hash
 from estimator.quality.metrics import own_metrics, reference_metrics
-from estimator.runs.arms import AGAIN, BASELINE, Patience, Subject, run_arms
+from estimator.runs.arms import AGAIN, BASELINE, Subject, Timing, run_arms
 from estimator.runs.precision import precision_percent
 from estimator.runs.rates import Timed, decode_rate, measured_interval, noise, probes, timed
 from estimator.seeding import seeded
@@ -39,19 +39,16 @@ def sweep(
     subject: Subject,
     prompts: Sequence[Sequence[int]],
     grid: Grid,
+    timing: Timing,
     *,
     references: References | None,
-    repeats: int,
-    seed: int,
-    progress: Callable[[], object],
-    until: Patience | None = None,
 ) -> Sweep:
     """Returns quality and speed of every way to decode, all interleaved on the same prompts.
 
     Args:
       subject: the pair, its drafter a model's; the rule is not looked at.
+      timing: of runs; all prompts run once in any case.
       references: what texts are held against, or None.
-      repeats, seed, progress, until: as for `run_arms`; all prompts run once in any case.
 
     Raises:
       ValueError: if there are not as many references as prompts, or no model drafts.
@@ -69,10 +66,7 @@ def sweep(
         subject,
         prompts,
         {name: arm.begin for name, arm in every.items()},
-        repeats=repeats,
-        seed=seed,
-        progress=progress,
-        until=until,
+        timing,
         least=len(prompts),
     )
     texts = timed(runs)

@@ -12,6 +12,7 @@ from estimator.profiles.measurement import Measurements, make_profile
 from estimator.profiles.profile import AlphaBin
 from estimator.profiles.profile_file import read_profile, write_profile
 from estimator.profiles.setup import Setup
+from estimator.runs.arms import Timing
 from estimator.runs.precision import Until
 from estimator.traces.ahead import replay_factor
 from estimator.traces.measured_traces import TraceSettings, measure_traces
@@ -37,9 +38,7 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
     pair = tiny_subject()
     pairs = measure_traces(pair, PROMPTS, SETTINGS, path=None, progress=lambda: None)
     traces = [both.sampled for both in pairs]
-    runs = measure_costs(
-        pair, PROMPTS, max_gamma=MAX_GAMMA, repeats=1, seed=0, progress=lambda: None
-    )
+    runs = measure_costs(pair, PROMPTS, Timing(), max_gamma=MAX_GAMMA)
     profile = make_profile(
         Measurements(pair, PROMPTS, SETTINGS, MAX_GAMMA, pairs, runs),
         c_hat=1.0,
@@ -86,15 +85,8 @@ def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
     pair = tiny_subject()
     pairs = measure_traces(pair, PROMPTS, SETTINGS, path=None, progress=lambda: None)
     # There is no time; every prompt is timed once all the same.
-    runs = measure_costs(
-        pair,
-        PROMPTS,
-        max_gamma=MAX_GAMMA,
-        repeats=3,
-        seed=0,
-        progress=lambda: None,
-        until=Until(seconds=0.0),
-    )
+    timing = Timing(repeats=3, until=Until(seconds=0.0))
+    runs = measure_costs(pair, PROMPTS, timing, max_gamma=MAX_GAMMA)
     assert {len(repeats) for rows in runs.values() for repeats in rows} == {1}
     runs = {arm: [[shrinking(text) for text in texts] for texts in runs[arm]] for arm in runs}
     profile = make_profile(

@@ -12,6 +12,7 @@ from estimator.runs.arms import (
     Decoder,
     Runs,
     Subject,
+    Timing,
     probed,
     probing,
     run_arms,
@@ -50,9 +51,7 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
         subject,
         prompts,
         {name: seen(name, decoder) for name, decoder in arms.items()},
-        repeats=2,
-        seed=0,
-        progress=lambda: ended.append(None),
+        Timing(repeats=2, progress=lambda: ended.append(None)),
     )
     longest = tuple(max(prompts, key=len))
     assert begun[: len(arms)] == [(name, WARM_UP_TOKENS, longest) for name in arms]
@@ -76,9 +75,7 @@ def test_every_probing_text_keeps_one_draft_length() -> None:
         subject,
         PROMPTS,
         probing([1, 3]) | {"gamma 2": under(Fixed(2))},
-        repeats=2,
-        seed=0,
-        progress=lambda: None,
+        Timing(repeats=2),
     )
     texts = timed(runs)
     probed_texts = probes(texts)
@@ -122,9 +119,7 @@ def test_runs_end_when_they_are_enough_or_late(until: Impatient, repeats: list[i
     sampling = Sampling(0.0)
     target, drafter = tiny_pair(sampling)
     subject = Subject(target, drafter, sampling, Stopping(2))
-    runs = run_arms(
-        subject, PROMPTS[:3], probing([1]), repeats=3, seed=0, progress=lambda: None, until=until
-    )
+    runs = run_arms(subject, PROMPTS[:3], probing([1]), Timing(repeats=3, until=until))
     for rows in runs.values():
         assert [len(row) for row in rows] == repeats
 

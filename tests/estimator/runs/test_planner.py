@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from pairs import PROMPTS, tiny_pair
 
-from estimator.runs.arms import Subject
+from estimator.runs.arms import Subject, Timing
 from estimator.runs.planner import adaptive, planner, planning_generations, probed_gammas
 from reference.laws.sampling import Sampling
 from reference.stopping import Stopping
@@ -41,9 +41,8 @@ def test_the_adaptive_policy_plans_with_what_it_measured() -> None:
     policy = adaptive(
         Subject(target, drafter, sampling, Stopping(12)),
         PROMPTS,
+        Timing(progress=lambda: calls.append(1)),
         max_gamma=4,
-        seed=0,
-        progress=lambda: calls.append(1),
     )
     # Two prompts; baseline, its second run and three probes.
     assert len(calls) == planning_generations(PROMPTS, 4) == 10

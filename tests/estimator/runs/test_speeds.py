@@ -8,7 +8,7 @@ import pytest
 import torch
 from tabular import TabularModel
 
-from estimator.runs.arms import AGAIN, BASELINE, Subject, probing, run_arms, under
+from estimator.runs.arms import AGAIN, BASELINE, Subject, Timing, probing, run_arms, under
 from estimator.runs.rates import Timed, timed
 from estimator.runs.speeds import at_one_speed
 from estimator.runs.turns import InTurns
@@ -117,10 +117,9 @@ def ran(monkeypatch: pytest.MonkeyPatch, speed: Callable[[float], float]) -> Tim
     policies = {f"gamma {gamma}": under(Fixed(gamma)) for gamma in (1, 4)}
     return timed(
         run_arms(
-            subject, [[0, 1], [1, 1, 1], [0]], probing([1, 4]) | policies,
-            repeats=3, seed=0, progress=lambda: None,
+            subject, [[0, 1], [1, 1, 1], [0]], probing([1, 4]) | policies, Timing(repeats=3)
         )
-    )  # fmt: skip
+    )
 
 
 def seconds(texts: Timed, arm: str) -> float:

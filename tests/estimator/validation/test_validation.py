@@ -7,7 +7,7 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_subject
 
-from estimator.runs.arms import AGAIN, BASELINE, Subject, probing, run_arms, under
+from estimator.runs.arms import AGAIN, BASELINE, Subject, Timing, probing, run_arms, under
 from estimator.seeding import seeded
 from estimator.validation.row import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
@@ -33,10 +33,8 @@ def validated(
         subject,
         prompts,
         policies,
+        Timing(repeats, progress=lambda: calls.append(None)),
         max_gamma=max_gamma,
-        repeats=repeats,
-        seed=0,
-        progress=lambda: calls.append(None),
     )
     assert len(calls) == generations(prompts, policies, max_gamma=max_gamma, repeats=repeats)
     return result
@@ -152,9 +150,7 @@ def test_repeats_of_an_arm_have_one_text_and_arms_their_own() -> None:
         PROMPTS[:2],
         probing([1, 3])
         | {arm: under(policy) for arm, policy in POLICIES.items()},
-        repeats=2,
-        seed=0,
-        progress=lambda: None,
+        Timing(repeats=2),
     )
     assert set(runs) == {BASELINE, AGAIN, "probe 1", "probe 3", *POLICIES}
     for prompts in runs.values():

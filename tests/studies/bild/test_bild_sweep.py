@@ -10,7 +10,7 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_pair
 
-from estimator.runs.arms import Subject
+from estimator.runs.arms import Subject, Timing
 from estimator.validation.file import parse_rows
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
@@ -43,12 +43,10 @@ def swept(
         Subject(target, drafter, sampling, Stopping(12)),
         PROMPTS,
         grid,
+        Timing(progress=lambda: done.append(None)),
         references=None
         if references is None
         else References(references, lambda ids: " ".join(map(str, ids))),
-        repeats=1,
-        seed=0,
-        progress=lambda: done.append(None),
     )
     arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
     assert len(done) == arms * len(PROMPTS)
