@@ -48,14 +48,15 @@ def rate_interval(hits: float, trials: float) -> Rate:
 class Counts:
     """Counters of blocks that drafted.
 
-    drafts, drafted, accepted: such blocks, tokens drafted in them, those that were accepted.
+    drafts, drafted, accepted: such blocks, tokens drafted in them, those that were accepted; 0 of
+      a run without speculation.
     by_position: blocks of which positions 1, 2, … were accepted, unconditional, as far as they are
       listed; empty: not told.
     """
 
-    drafts: int
-    drafted: int
-    accepted: int
+    drafts: int = 0
+    drafted: int = 0
+    accepted: int = 0
     by_position: tuple[int, ...] = ()
 
     @classmethod
@@ -99,7 +100,7 @@ class Counts:
         )
 
 
-NOTHING = Counts(0, 0, 0)
+NOTHING = Counts()
 
 
 def restarted(earlier: Counts, later: Counts) -> ValueError:

@@ -47,7 +47,7 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
         "timed": _timed(timings),
     }
     if gamma == 0 and "draft_n" not in timings:
-        return Observation.undrafted(kind="llama.cpp", origin="timings", **told)
+        return Observation(kind="llama.cpp", origin="timings", **told)
     if "draft_n" not in timings:
         raise ValueError(
             f"timings must have draft_n, got none: speculation is off; {TURNS_ON} turns it on"

@@ -32,7 +32,7 @@ class Observation(Counts):
 
     kind: str
     origin: Origin
-    stated_gamma: int | None
+    stated_gamma: int | None = None
     version: str | None = None
     model: str | None = None
     began: float | None = None
@@ -58,26 +58,6 @@ class Observation(Counts):
                 f"gamma must be at least the {least} tokens that blocks drafted, got "
                 f"{self.stated_gamma}"
             )
-
-    @classmethod
-    def of_counts(
-        cls, counts: Counts, *, kind: str, gamma: int | None, **told: Any
-    ) -> Observation:
-        """Returns what a server's own counters tell, and what else its page does."""
-        return cls(**vars(counts), kind=kind, origin="metrics", stated_gamma=gamma, **told)
-
-    @classmethod
-    def undrafted(cls, *, kind: str, origin: Origin, **told: Any) -> Observation:
-        """Returns what is told of a run without speculation."""
-        return cls(
-            drafts=0,
-            drafted=0,
-            accepted=0,
-            kind=kind,
-            origin=origin,
-            stated_gamma=None,
-            **told,
-        )
 
     def since(self, earlier: Observation) -> Observation:
         """Returns what was counted after `earlier`, by the same server.

@@ -40,14 +40,15 @@ def observed_page(
             if sample.name.endswith("_created"):
                 began.append(sample.value)
     if gamma == 0 and DRAFTS not in totals:
-        return Observation.undrafted(kind=kind, origin="metrics", timed=timed(totals))
+        return Observation(kind=kind, origin="metrics", timed=timed(totals))
     counts = counters(page, prefix=prefix, turns_on=turns_on)
     if gamma is None and lists_all:
         gamma = len(counts.by_position)
-    return Observation.of_counts(
-        counts,
+    return Observation(
+        **vars(counts),
         kind=kind,
-        gamma=gamma,
+        origin="metrics",
+        stated_gamma=gamma,
         model=models.pop() if len(models) == 1 else None,
         began=max(began, default=None),
         timed=timed(totals),

@@ -40,7 +40,7 @@ def read_page(page: str, gamma: int | None) -> Observation:
             gauges[name] = sample.value
     timed = timed_page(totals[WAITED], totals[EMITTED])
     if gamma == 0 and CALLS not in totals:
-        return Observation.undrafted(kind="sglang", origin="metrics", timed=timed)
+        return Observation(kind="sglang", origin="metrics", timed=timed)
     if CALLS not in totals:
         length = gauges.get(LENGTH, 0.0)
         hint = (
@@ -79,7 +79,7 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     """
     timed, length = timed_bench(result), number(result, "accept_length")
     if gamma == 0 and length == 0:
-        return Observation.undrafted(kind="sglang", origin="bench", timed=timed)
+        return Observation(kind="sglang", origin="bench", timed=timed)
     if length < 1:
         raise ValueError(
             f"accept_length must be at least 1, got {length:g}: speculation is off; {TURNS_ON} "

@@ -124,7 +124,7 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     }
     if "spec_decode_num_drafts" not in result:
         if gamma == 0:
-            return Observation.undrafted(kind="vllm", origin="bench", **told)
+            return Observation(kind="vllm", origin="bench", **told)
         raise ValueError(
             "vllm bench serve must tell spec_decode_num_drafts, got none: speculation is off"
         )

@@ -147,7 +147,9 @@ def _counted(trial: Trial, measured: Measured) -> Drafting:
     runs = measured.priced[gamma, case]
     counts = sum((one.total for one in runs), NOTHING)
     return counted_drafting(
-        Observation.of_counts(counts, kind=trial.kind.name, gamma=gamma),
+        Observation(
+            **vars(counts), kind=trial.kind.name, origin="metrics", stated_gamma=gamma
+        ),
         tokens=sum(one.decoded for one in runs),
         prompts=len(trial.other_prompts),
     )

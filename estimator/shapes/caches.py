@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -39,12 +38,7 @@ def layer_caches(
     cache: Any, config: PreTrainedConfig, *, bytes_per_value: int
 ) -> list[tuple[CacheLayers, ...]]:
     """Returns the caches of each layer, in their order; arguments and errors as in count_caches."""
-    return list(_each_layer(cache, config, bytes_per_value))
-
-
-def _each_layer(
-    cache: Any, config: PreTrainedConfig, bytes_per_value: int
-) -> Iterator[tuple[CacheLayers, ...]]:
+    each_layer: list[tuple[CacheLayers, ...]] = []
     kinds = getattr(config, "layer_types", None)
     latest: dict[str, CacheLayers] = {}
     for index, layer in enumerate(cache.layers):
@@ -61,7 +55,8 @@ def _each_layer(
             latest[kind] = found[0]
         elif type(layer).__name__ == "DummyLayer" and kind in latest:
             found = [replace(latest[kind], held=False)]
-        yield (*found, *_state(layer, config.per_layer_config[index]))
+        each_layer.append((*found, *_state(layer, config.per_layer_config[index])))
+    return each_layer
 
 
 def _attention(

@@ -10,9 +10,8 @@ from specplan.reports.together import refusing_together
 
 def measure_own(request: Measure, form: Written) -> None:
     """Measures a pair into a profile that plans read."""
-    with Kept(form.output if request.kept is not None else None) as kept, Bar(
-        "measure", "run"
-    ) as bar:
+    kept = Kept(form.output if request.kept is not None else None)
+    with kept.told(), Bar("measure", "run") as bar:
         profile = measure(request, bar, traced=kept, refusing=refusing_together)
     if profile is not None:
         print_profile(profile, form)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -68,10 +70,7 @@ class Bar:
 
 
 class Kept:
-    """An `estimator.progress.Progress` of kept traces; says on Ctrl-C how many they are.
-
-    Entered before the progress bar, it speaks when that has gone.
-    """
+    """An `estimator.progress.Progress` of kept traces."""
 
     def __init__(self, path: Path | None) -> None:
         """Begins with none, kept beside the profile's path; None: nowhere."""
@@ -79,8 +78,15 @@ class Kept:
         self._path = path
         self._finished = 0
 
-    def __enter__(self) -> Kept:
-        return self
+    @contextmanager
+    def told(self) -> Iterator[Kept]:
+        """Says on Ctrl-C how many are kept; entered before a bar, when that has gone."""
+        try:
+            yield self
+        except KeyboardInterrupt:
+            if self._prompts > 0:
+                click.echo(folded(self.said), err=True)
+            raise
 
     def expect(self, steps: int) -> None:
         """Adds to the prompts."""
@@ -92,15 +98,6 @@ class Kept:
 
     def note(self, text: str) -> None:
         """Does nothing: what is kept is counted alone."""
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if kind is KeyboardInterrupt and self._prompts > 0:
-            click.echo(folded(self.said), err=True)
 
     @property
     def said(self) -> str:

@@ -8,7 +8,7 @@ from specplan.reports.bar import Kept
 
 
 def interrupted(path: Path | None, finished: int) -> None:
-    with Kept(path) as kept:
+    with Kept(path).told() as kept:
         kept.expect(8)
         for _ in range(finished):
             kept.step()
@@ -36,8 +36,8 @@ def test_ctrl_c_says_what_is_kept(
 def test_a_run_that_ends_or_fails_otherwise_says_nothing(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    with Kept(None):
+    with Kept(None).told():
         pass
-    with pytest.raises(ValueError, match="bad"), Kept(None):
+    with pytest.raises(ValueError, match="bad"), Kept(None).told():
         raise ValueError("bad")
     assert capsys.readouterr().err == ""
