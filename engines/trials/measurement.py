@@ -12,7 +12,7 @@ from engines.engine import Engine, Setting
 from engines.observing.observation import Observation
 from engines.observing.profiles import counted_drafting
 from engines.scores.text_scores import acceptance
-from engines.trials.pair import EnginePair, engine_pair
+from engines.trials.pair import prepared
 from engines.trials.request import MeasureEngine
 from engines.trials.runs import run
 from engines.trials.scoring import Pair
@@ -70,9 +70,15 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasur
     kept = traces_path(output) if output is not None and lasting else None
     if kept is not None:
         require_place(kept)
-    with engine_pair(request, longest=request.max_gamma) as pair:
-        trial = _trial(request, pair)
-        trial, measured = run_trial(pair.engine, trial, progress=progress)
+    # The target alone writes the texts, other prompts are priced.
+    with prepared(
+        request,
+        longest=request.max_gamma,
+        gammas=(),
+        priced_gammas=_priced(request),
+        temperatures=(request.temperature,),
+    ) as (engine, score, trial):
+        trial, measured = run_trial(engine, trial, progress=progress)
         [case] = trial.cases
         timed, line_error = timed_steps(trial, measured, case), None
         if trial.priced_gammas:
@@ -80,7 +86,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasur
             cost, line_error = steps.cost, steps.line_error
         else:
             progress.expect(len(trial.other_prompts))
-            draft_seconds = _draft_alone(pair.engine, trial, progress.step)
+            draft_seconds = _draft_alone(engine, trial, progress.step)
             cost = CostModel({1: timed.levels["priced", 0]}, draft_seconds=draft_seconds)
         traced: tuple[TracePair, ...] = ()
         if not request.counted:
@@ -88,7 +94,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasur
             texts = [
                 (prompt, text.tokens) for prompt, text in zip(trial.prompts, written, strict=True)
             ]
-            traced = traces(pair.score(texts, case[0]), temperature=case[0])
+            traced = traces(score(texts, case[0]), temperature=case[0])
     if request.counted:
         draftings = {trial.draft_sampling: _counted(trial, measured)}
     else:
@@ -96,7 +102,7 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasur
             way: _drafting([each.under(way) for each in traced], request.max_gamma)
             for way in DRAFT_SAMPLINGS
         }
-    setup = _setup(pair.engine.flags, trial, measured.version, request.max_gamma)
+    setup = _setup(engine.flags, trial, measured.version, request.max_gamma)
     profile = _profile(draftings, cost, trial, setup, max_gamma=request.max_gamma)
     doubts = tuple(dict.fromkeys(timed.shrinking("priced").values()))
     if doubts:
@@ -108,18 +114,12 @@ def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasur
     return EngineMeasurement(profile, request.counted, trial.priced_gammas, line_error)
 
 
-def _trial(request: MeasureEngine, pair: EnginePair) -> Trial:
-    """Returns a trial without rows: the target alone writes the texts, other prompts are priced."""
+def _priced(request: MeasureEngine) -> tuple[int, ...]:
+    """Returns at which γ prices are taken: running servers of either model have no drafts."""
+    if request.engine.target_url is not None:
+        return ()
     longest = min(request.max_gamma, MOST_PRICED)
-    gammas = (*(gamma for gamma in FEW_PRICED if gamma < longest), longest)
-    # Running servers of either model have no drafts to price.
-    running = request.engine.target_url is not None
-    return pair.trial(
-        request,
-        gammas=(),
-        priced_gammas=() if running else priced_gammas(gammas),
-        temperatures=(request.temperature,),
-    )
+    return priced_gammas((*(gamma for gamma in FEW_PRICED if gamma < longest), longest))
 
 
 def traces(scores: Sequence[Pair], *, temperature: float) -> tuple[TracePair, ...]:

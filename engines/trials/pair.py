@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -12,7 +11,6 @@ from engines.engine import Engine
 from engines.kind import Models
 from engines.servers.running import RunningPair
 from engines.trials.request import OnEngine
-from engines.trials.runs import Prompts
 from engines.trials.scoring import EngineScorer, LocalScorer, Scorer
 from engines.trials.trial import Trial
 from estimator.loading.folders import folder_pair
@@ -22,60 +20,25 @@ from estimator.runs.processes import require_one_process
 SPARE_POSITIONS = 8
 
 
-@dataclass(frozen=True, slots=True)
-class EnginePair:
-    """An engine with its pair.
-
-    prompts, other_prompts: what is predicted, and what prices are taken from.
-    """
-
-    engine: Engine
-    score: Scorer
-    target: str
-    draft: str
-    prompts: Prompts
-    other_prompts: Prompts
-
-    def trial(
-        self,
-        request: OnEngine,
-        *,
-        gammas: tuple[int, ...],
-        priced_gammas: tuple[int, ...],
-        temperatures: tuple[float, ...],
-        synthetic: tuple[float, ...] | None = None,
-    ) -> Trial:
-        """Returns what a request runs of this pair, at these γ and temperatures."""
-        return Trial(
-            kind=request.kind,
-            target=self.target,
-            draft=self.draft,
-            prompts=self.prompts,
-            other_prompts=self.other_prompts,
-            gammas=gammas,
-            priced_gammas=priced_gammas,
-            temperatures=temperatures,
-            concurrencies=tuple(dict.fromkeys(request.engine.concurrencies)),
-            draft_sampling=request.draft_sampling,
-            max_new_tokens=request.text.max_new_tokens,
-            repeats=request.timing.repeats,
-            precision_percent=request.timing.percent,
-            seconds=request.timing.seconds(request.target),
-            seed=request.seed,
-            synthetic=synthetic,
-            together=request.together,
-        )
-
-
 @contextmanager
-def engine_pair(
-    request: OnEngine, *, longest: int, server: str | None = None
-) -> Iterator[EnginePair]:
-    """Gives the engine that a request names; what is written for it is gone afterwards.
+def prepared(
+    request: OnEngine,
+    *,
+    longest: int,
+    gammas: tuple[int, ...],
+    priced_gammas: tuple[int, ...],
+    temperatures: tuple[float, ...],
+    server: str | None = None,
+    synthetic: tuple[float, ...] | None = None,
+) -> Iterator[tuple[Engine, Scorer, Trial]]:
+    """Gives the engine that a request names, what scores its texts, and the trial of its pair.
+
+    What is written for it is gone afterwards.
 
     Args:
       request: which engine, models and prompts.
       longest: the longest draft that is asked for.
+      gammas, priced_gammas, temperatures, synthetic: as the trial has them.
       server: a running server of the pair; None: there is none.
 
     Raises:
@@ -96,12 +59,26 @@ def engine_pair(
         else:
             assert kind.start is not None   # requests name no others
             engine = kind.start(models, settings)
+        here = request.scored_here
         half = (len(pair.prompts) + 1) // 2
-        yield EnginePair(
-            engine,
-            LocalScorer(pair.target, pair.draft) if request.scored_here else EngineScorer(engine),
-            pair.target_name,
-            pair.draft_name,
-            pair.prompts[:half],
-            pair.prompts[half:],
+        trial = Trial(
+            kind=kind,
+            target=pair.target_name,
+            draft=pair.draft_name,
+            prompts=pair.prompts[:half],
+            other_prompts=pair.prompts[half:],
+            gammas=gammas,
+            priced_gammas=priced_gammas,
+            temperatures=temperatures,
+            concurrencies=tuple(dict.fromkeys(settings.concurrencies)),
+            draft_sampling=request.draft_sampling,
+            max_new_tokens=request.text.max_new_tokens,
+            repeats=request.timing.repeats,
+            precision_percent=request.timing.percent,
+            seconds=request.timing.seconds(request.target),
+            seed=request.seed,
+            synthetic=synthetic,
+            together=request.together,
         )
+        scorer = LocalScorer(pair.target, pair.draft) if here else EngineScorer(engine)
+        yield engine, scorer, trial

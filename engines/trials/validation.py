@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engines.trials.judgement import Scores, judge
-from engines.trials.pair import EnginePair, engine_pair
+from engines.trials.pair import prepared
 from engines.trials.request import ValidateEngine
 from engines.trials.row import EngineRow
 from engines.trials.scoring import Pair, Scorer, Text
@@ -66,10 +66,18 @@ def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineVali
       ValueError: with the setting's name, rule and value; or if the engine does not start, or
         refuses what is asked of it.
     """
-    longest = max(request.gammas)
-    with engine_pair(request, longest=longest, server=request.server) as pair:
-        trial, measured = run_trial(pair.engine, _trial(request, pair), progress=progress)
-        scores = _scores(trial, measured, pair.score)
+    gammas = tuple(dict.fromkeys(request.gammas))
+    with prepared(
+        request,
+        longest=max(gammas),
+        gammas=gammas,
+        priced_gammas=priced_gammas(gammas),
+        temperatures=tuple(dict.fromkeys(request.temperatures)),
+        server=request.server,
+        synthetic=request.synthetic,
+    ) as (engine, score, trial):
+        trial, measured = run_trial(engine, trial, progress=progress)
+        scores = _scores(trial, measured, score)
     timed = {case: timed_steps(trial, measured, case) for case in trial.cases}
     rows = tuple(
         judge(trial, measured, scores, timed[case], gamma, case)
@@ -83,18 +91,7 @@ def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineVali
         len(trial.prompts),
         trial.repeats,
         precision_percent(trial, measured),
-        pair.engine.flags,
-    )
-
-
-def _trial(request: ValidateEngine, pair: EnginePair) -> Trial:
-    gammas = tuple(dict.fromkeys(request.gammas))
-    return pair.trial(
-        request,
-        gammas=gammas,
-        priced_gammas=priced_gammas(gammas),
-        temperatures=tuple(dict.fromkeys(request.temperatures)),
-        synthetic=request.synthetic,
+        engine.flags,
     )
 
 
