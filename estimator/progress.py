@@ -1,11 +1,10 @@
 """What a long run tells whoever started it: how far it is, and what they should know."""
 
 import warnings
-from typing import Protocol
 
 
-class Progress(Protocol):
-    """What counts the steps of a run."""
+class Progress:
+    """What counts the steps of a run; this one tells nobody."""
 
     def expect(self, steps: int) -> None:
         """Adds to the steps to come; less than 0: so many are not needed."""
@@ -17,20 +16,7 @@ class Progress(Protocol):
         """Says in a few words what has been reached."""
 
 
-class Silent:
-    """Counts nothing."""
-
-    def expect(self, steps: int) -> None:
-        """Does nothing."""
-
-    def step(self, count: int = 1) -> None:
-        """Does nothing."""
-
-    def note(self, text: str) -> None:
-        """Does nothing."""
-
-
-SILENT = Silent()
+SILENT = Progress()
 
 
 class Counted:

@@ -6,7 +6,7 @@ Each field has the name of its command-line option.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -146,6 +146,22 @@ class SamplingSettings:
             min_p=self.min_p,
             repetition_penalty=self.repetition_penalty,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedPair:
+    """What every timed run of a pair by this project's own decoder reads.
+
+    threads: that compute; None: as many as cores are free.
+    seed: of texts and order.
+    """
+
+    models: ModelSettings = field(default_factory=ModelSettings)
+    text: PromptSettings = field(default_factory=PromptSettings)
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    timing: TimingSettings = field(default_factory=TimingSettings)
+    threads: int | None = None
+    seed: int = 0
 
 
 def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampling:

@@ -18,7 +18,7 @@ from engines.observing.llama_cpp import TURNS_ON
 from engines.serving.child import free_port, serving, thread_seconds
 from engines.serving.gguf_files import write_gguf
 from engines.serving.http import get_text, post_json
-from estimator.runs.threads import free_threads
+from estimator.runs.threads import chosen_threads
 
 START_SECONDS = 300.0
 
@@ -47,13 +47,11 @@ class LlamaCpp:
         Raises:
           ValueError: if a model cannot be written as GGUF here.
         """
-        tokenizer, threads = Path(models.target), settings.threads
+        tokenizer = Path(models.target)
         target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
         write_gguf(Path(models.target), tokenizer, target)
         write_gguf(Path(models.draft), tokenizer, draft)
-        if threads is None:
-            threads = free_threads(most=os.cpu_count() or 1).count
-        return cls(target, draft, models.positions, threads)
+        return cls(target, draft, models.positions, chosen_threads(settings.threads))
 
     @property
     def flags(self) -> tuple[str, ...]:

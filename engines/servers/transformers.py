@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -13,7 +12,7 @@ from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
 from engines.scores.local_models import load
-from estimator.runs.threads import computing, free_threads
+from estimator.runs.threads import chosen_threads, computing
 
 
 @dataclass(slots=True)
@@ -32,10 +31,7 @@ class Transformers:
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Transformers:
         """Returns transformers with a pair."""
-        threads = settings.threads
-        if threads is None:
-            threads = free_threads(most=os.cpu_count() or 1).count
-        return cls(models.target, models.draft, threads)
+        return cls(models.target, models.draft, chosen_threads(settings.threads))
 
     @property
     def flags(self) -> tuple[str, ...]:

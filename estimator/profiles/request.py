@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from estimator.rules.kind import VERIFICATION
-from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
+from estimator.settings import TimedPair
 from estimator.traces.trace_file import traces_path
 
 CONTEXT = 128
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class Measure(TimedPair):
     """Acceptance and prices of a pair, for a profile to plan with.
 
     draft_temperature: of the draft; None: the target's.
@@ -22,27 +22,20 @@ class Measure:
     batch_size: texts that the target writes at once for acceptance.
     batches: sequences over which passes are timed together, too; none: none.
     context: tokens in the cache of each of these; None: 128.
-    threads: that compute; None: as many as cores are free.
     output: the file for the profile, beside which the traces are kept; None: nothing is kept.
 
     Raises:
       ValueError: if a context is stated that nothing reads.
     """
 
-    models: ModelSettings = field(default_factory=ModelSettings)
-    text: PromptSettings = field(default_factory=PromptSettings)
-    sampling: SamplingSettings = field(default_factory=SamplingSettings)
     draft_temperature: float | None = None
     compiling: str = "off"
     verification: str = VERIFICATION
     temperature: float = 1.0
     max_gamma: int = 16
-    timing: TimingSettings = field(default_factory=TimingSettings)
     batch_size: int = 1
     batches: tuple[int, ...] = ()
     context: int | None = None
-    threads: int | None = None
-    seed: int = 0
     output: Path | None = None
 
     def __post_init__(self) -> None:

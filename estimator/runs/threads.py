@@ -54,6 +54,11 @@ def free_threads(*, most: int) -> Threads:
     return Threads(max(1, min(most, round(free) - 1)), cores, free)
 
 
+def chosen_threads(asked: int | None) -> int:
+    """Returns how many threads compute: as many as asked for, else as cores are free now."""
+    return free_threads(most=os.cpu_count() or 1).count if asked is None else asked
+
+
 @contextmanager
 def computing(device: str, asked: int | None) -> Iterator[Threads]:
     """Lets PyTorch compute by as many threads as asked for, or as are free, while it lasts.

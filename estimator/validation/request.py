@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 from estimator.loading.pairs import draft_names, load, require_rule
 from estimator.loading.policies import parse_policies
@@ -17,10 +17,7 @@ from estimator.runs.threads import computing
 from estimator.settings import (
     FIXED,
     MAX_GAMMA,
-    ModelSettings,
-    PromptSettings,
-    SamplingSettings,
-    TimingSettings,
+    TimedPair,
     draft_sampling,
     require_read_lengths,
 )
@@ -32,7 +29,7 @@ GAMMAS = (1, 2, 4, 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Validate:
+class Validate(TimedPair):
     """Predicted against measured speed-ups, a row for each draft, temperature and policy.
 
     draft_temperature: of the draft; None: the target's.
@@ -41,15 +38,11 @@ class Validate:
     gammas: of the fixed policy; None: 1, 2, 4, 8.
     max_gamma: the longest draft of other policies; None: 16.
     verification, lenience: how drafts are judged; None: losslessly.
-    threads: that compute; None: as many as cores are free.
 
     Raises:
       ValueError: if a length of drafts is stated that no policy reads.
     """
 
-    models: ModelSettings = field(default_factory=ModelSettings)
-    text: PromptSettings = field(default_factory=PromptSettings)
-    sampling: SamplingSettings = field(default_factory=SamplingSettings)
     draft_temperature: float | None = None
     compiling: str = "off"
     policy_names: tuple[str, ...] = (FIXED,)
@@ -58,9 +51,6 @@ class Validate:
     verification: str = VERIFICATION
     lenience: float | None = None
     temperatures: tuple[float, ...] = (0.0, 1.0)
-    timing: TimingSettings = field(default_factory=TimingSettings)
-    threads: int | None = None
-    seed: int = 0
 
     def __post_init__(self) -> None:
         require_read_lengths(self.policy_names, self.gammas, self.max_gamma)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import click
-
 from estimator.texts.measure import measure
 from estimator.texts.request import MeasureTexts
 from specplan.reports.bar import Bar
-from specplan.reports.output import Written, folded, print_json, warn
+from specplan.reports.output import Written, warn
+from specplan.reports.profile import print_profile
 from specplan.reports.table import Column, bounds, table
 
 if TYPE_CHECKING:
@@ -22,14 +21,7 @@ def measure_texts(request: MeasureTexts, form: Written) -> None:
         found = measure(request, bar)
     if found.skipped:
         warn(f"{found.skipped} lines left out, the first: {found.first_skipped}")
-    if form.as_json:
-        from estimator.profiles.profile_file import profile_json
-
-        print_json(profile_json(found.profile))
-        return
-    click.echo(folded(_text(found.profile)))
-    if form.output is not None:
-        click.echo(f"\nWrote {form.output}; plan with it: specplan plan --profile {form.output}")
+    print_profile(found.profile, form, text=_text)
 
 
 def _text(profile: Profile) -> str:

@@ -12,14 +12,15 @@ from typing import Any
 
 import click
 
+from estimator.progress import Progress
 from specplan.reports.output import folded
 
 # Between two lines of a job whose stderr is no terminal.
 LINE_SECONDS = 30.0
 
 
-class Bar:
-    """An `estimator.progress.Progress` that a user sees."""
+class Bar(Progress):
+    """Progress that a user sees."""
 
     def __init__(self, what: str, unit: str) -> None:
         """Begins with no steps to come."""
@@ -69,8 +70,8 @@ class Bar:
             click.echo(text)
 
 
-class Kept:
-    """An `estimator.progress.Progress` of kept traces."""
+class Kept(Progress):
+    """Progress of kept traces."""
 
     def __init__(self, path: Path | None) -> None:
         """Begins with none, kept beside the profile's path; None: nowhere."""
@@ -95,9 +96,6 @@ class Kept:
     def step(self, count: int = 1) -> None:
         """Counts prompts whose traces are kept."""
         self._finished += count
-
-    def note(self, text: str) -> None:
-        """Does nothing: what is kept is counted alone."""
 
     @property
     def said(self) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -143,14 +143,20 @@ def clock_lines(profile: Profile) -> list[str]:
     return [f"The baseline against itself: {percent:.1f} %{reaching}{timings}."]
 
 
-def print_profile(profile: Profile, form: Written, *, notes: str | None = None) -> None:
+def print_profile(
+    profile: Profile,
+    form: Written,
+    *,
+    text: Callable[[Profile], str] = profile_text,
+    notes: str | None = None,
+) -> None:
     """Prints a profile in the form asked for; it is written already."""
     if form.as_json:
         from estimator.profiles.profile_file import profile_json
 
         print_json(profile_json(profile))
         return
-    click.echo(folded(profile_text(profile)))
+    click.echo(folded(text(profile)))
     if notes is not None:
         click.echo(notes)
     if form.output is not None:

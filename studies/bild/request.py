@@ -13,7 +13,7 @@ from estimator.runs.precision import timings
 from estimator.runs.processes import require_one_process
 from estimator.runs.room import require_room
 from estimator.runs.threads import Threads, computing
-from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
+from estimator.settings import TimedPair
 from reference.drafters.model_drafter import ModelDrafter
 from studies.bild.grid import Grid
 from studies.bild.sweep import References, sweep
@@ -21,17 +21,11 @@ from studies.bild.swept import Sweep
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ValidateBild:
+class ValidateBild(TimedPair):
     """Quality and latency over thresholds, with speculative decoding beside them."""
 
-    models: ModelSettings = field(default_factory=ModelSettings)
-    text: PromptSettings = field(default_factory=PromptSettings)
-    sampling: SamplingSettings = field(default_factory=SamplingSettings)
     grid: Grid = field(default_factory=Grid)
     temperatures: tuple[float, ...] = (0.0,)
-    timing: TimingSettings = field(default_factory=TimingSettings)
-    threads: int | None = None
-    seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
