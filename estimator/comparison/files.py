@@ -10,10 +10,21 @@ import msgspec
 import numpy as np
 
 from estimator.intervals import difference, jackknife_interval
-from estimator.profiles.profile import SCHEMA, LeftOut, Profile
+from estimator.profiles.profile import SCHEMA, Profile
 from estimator.profiles.profile_file import read_profile
 from estimator.validation.file import Validated, parse_validation
 from estimator.validation.row import ValidationRow
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number of one measurement.
+
+    without: the same of all prompts but each one, in their order; empty of one prompt.
+    """
+
+    value: float
+    without: Sequence[float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,27 +47,26 @@ class Difference:
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
 
-def paired(
-    number: str, a: float, b: float, *, a_without: Sequence[float], b_without: Sequence[float]
-) -> Difference:
+def paired(name: str, a: Number, b: Number) -> Difference:
     """Returns the difference of a number between two measurements of the same prompts.
 
     The jackknife of the difference itself: each prompt is left out of both at once.
 
     Args:
-      a_without, b_without: of all prompts but each one, in the same order; empty of one prompt.
+      name: of the number.
+      a, b: with their prompts in the same order.
 
     Raises:
-      ValueError: if they are not equally many.
+      ValueError: if they are not of equally many prompts.
     """
-    if len(a_without) != len(b_without):
+    if len(a.without) != len(b.without):
         raise ValueError(
-            f"{number} must be of as many prompts in both, got {len(a_without)} and "
-            f"{len(b_without)}"
+            f"{name} must be of as many prompts in both, got {len(a.without)} and {len(b.without)}"
         )
-    without = np.array(b_without) - np.array(a_without)
-    low, high = jackknife_interval(b - a, without, scale=difference)
-    return Difference(number, a, b, b - a, low, high)
+    without = np.array(b.without) - np.array(a.without)
+    change = b.value - a.value
+    low, high = jackknife_interval(change, without, scale=difference)
+    return Difference(name, a.value, b.value, change, low, high)
 
 
 def read_measured(path: Path) -> Profile | Validated:
@@ -84,6 +94,7 @@ def read_measured(path: Path) -> Profile | Validated:
 SETTING = ("draft", "temperature", "draft_temperature", "policy", "gamma", "rule")
 
 
+_AT_GAMMA = "speed-up at gamma "
 Measured = Profile | Validated
 
 
@@ -165,46 +176,31 @@ def _side(measured: Measured, path: Path) -> Side:
 
 def _of_profiles(a: Profile, b: Profile, paths: tuple[Path, Path]) -> list[Difference]:
     _require_same_prompts((a, b), paths)
-    kept = [_kept(each, path) for each, path in zip((a, b), paths, strict=True)]
-    before, after = kept
-    found = [
-        paired(
-            "alpha", a.alpha.value, b.alpha.value, a_without=before.alpha, b_without=after.alpha
-        )
-    ]
-    if a.c is not None and b.c is not None:
-        found.append(paired("c", a.c.value, b.c.value, a_without=before.c, b_without=after.c))
-    found += [
-        _factor(f"speed-up at gamma {gamma}", (a, b), kept, (gamma, gamma))
-        for gamma in sorted(a.improvement_factor.keys() & b.improvement_factor.keys())
-    ]
-    best = (a.optimal_gamma, b.optimal_gamma)
-    if best[0] and best[1] and best[0] != best[1]:
+    before, after = (_numbers(each, path) for each, path in zip((a, b), paths, strict=True))
+    found = [paired(name, before[name], after[name]) for name in before if name in after]
+    first, second = a.optimal_gamma, b.optimal_gamma
+    if first and second and first != second:
+        name = f"{_AT_GAMMA}{first} and {second}"
         found.append(
-            _factor(f"speed-up at gamma {best[0]} and {best[1]}", (a, b), kept, (best[0], best[1]))
+            paired(name, before[f"{_AT_GAMMA}{first}"], after[f"{_AT_GAMMA}{second}"])
         )
     return found
 
 
-def _factor(
-    name: str, profiles: Sequence[Profile], kept: Sequence[LeftOut], gammas: tuple[int, int]
-) -> Difference:
-    a, b = (
-        profile.improvement_factor[gamma].replay
-        for profile, gamma in zip(profiles, gammas, strict=True)
-    )
-    before, after = (
-        left.improvement_factor[gamma] for left, gamma in zip(kept, gammas, strict=True)
-    )
-    return paired(name, a, b, a_without=before, b_without=after)
-
-
-def _kept(profile: Profile, path: Path) -> LeftOut:
-    if profile.left_out is None:
+def _numbers(profile: Profile, path: Path) -> dict[str, Number]:
+    """Returns what is compared of a profile, by name."""
+    left = profile.left_out
+    if left is None:
         raise ValueError(
             f"profile {path} must hold left_out to be compared, got none: measure anew"
         )
-    return profile.left_out
+    numbers = {"alpha": Number(profile.alpha.value, left.alpha)}
+    if profile.c is not None:
+        numbers["c"] = Number(profile.c.value, left.c)
+    return numbers | {
+        f"{_AT_GAMMA}{gamma}": Number(factor.replay, left.improvement_factor[gamma])
+        for gamma, factor in sorted(profile.improvement_factor.items())
+    }
 
 
 def _of_validations(
@@ -223,21 +219,19 @@ def _of_validations(
     before, after = (
         {tuple(getattr(row, name) for name in names): row for row in rows.rows} for rows in (a, b)
     )
-    common = [setting for setting in before if setting in after]
-    if not common:
+    if not before.keys() & after.keys():
         raise ValueError(
             f"{paths[0]} and {paths[1]} must have a setting in common ({', '.join(names)}), got "
             "none"
         )
     return [
         paired(
-            _named(before[setting], with_draft=not lone),
-            before[setting].measured,
-            after[setting].measured,
-            a_without=before[setting].measured_left_out,
-            b_without=after[setting].measured_left_out,
+            _named(row, with_draft=not lone),
+            Number(row.measured, row.measured_left_out),
+            Number(after[setting].measured, after[setting].measured_left_out),
         )
-        for setting in common
+        for setting, row in before.items()
+        if setting in after
     ]
 
 
