@@ -13,8 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.tokens import accepted_formula
-from simulator.numerics.arguments import integers, non_negative, probability, same_shape
-from simulator.numerics.elementwise import bisect, elementwise
+from simulator.numerics.arguments import (
+    floats,
+    integers,
+    non_negative,
+    probability,
+    same_shape,
+)
+from simulator.numerics.bisection import bisect
 
 
 def accepted_fraction(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
@@ -29,10 +35,11 @@ def accepted_fraction(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]
     Raises:
       ValueError: if an argument is out of range or not a number.
     """
-    return elementwise(
-        _fraction,
-        {"alpha": probability("alpha", alpha), "gamma": integers("gamma", gamma, at_least=1)},
-    )
+    arguments = {
+        "alpha": probability("alpha", alpha),
+        "gamma": integers("gamma", gamma, at_least=1),
+    }
+    return _fraction(*floats(arguments))[()]
 
 
 def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
@@ -49,7 +56,7 @@ def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> NDArr
         "accepted_fraction": probability("accepted_fraction", fraction),
         "gamma": integers("gamma", gamma, at_least=1),
     }
-    return elementwise(_alpha_of_fraction, arguments)
+    return _alpha_of_fraction(*floats(arguments))[()]
 
 
 def alpha_from_block_efficiency(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.numerics.arguments import integers, probability
-from simulator.numerics.elementwise import elementwise
+from simulator.numerics.arguments import floats, integers, probability
 
 # Stands in for log(0): far below any logarithm that matters, yet finite, so that 0 times it is 0.
 _LOG_ZERO = -1e308
@@ -25,7 +24,7 @@ def expected_tokens(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
       ValueError: if alpha or gamma is out of range or not a number.
     """
     arguments = {"alpha": probability("alpha", alpha), "gamma": integers("gamma", gamma)}
-    return elementwise(tokens_formula, arguments)
+    return tokens_formula(*floats(arguments))[()]
 
 
 def accepted_formula(

@@ -6,8 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.tokens import tokens_formula
-from simulator.numerics.arguments import integer, integers, non_negative, probability, same_shape
-from simulator.numerics.elementwise import elementwise
+from simulator.numerics.arguments import (
+    floats,
+    integer,
+    integers,
+    non_negative,
+    probability,
+    same_shape,
+)
 
 
 def improvement_factor(alpha: ArrayLike, gamma: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
@@ -26,14 +32,14 @@ def improvement_factor(alpha: ArrayLike, gamma: ArrayLike, c: ArrayLike) -> NDAr
     Raises:
       ValueError: if an argument is out of range or not a number.
     """
-    return elementwise(
-        improvement_formula,
+    rate, length, cost = floats(
         {
             "alpha": probability("alpha", alpha),
             "gamma": integers("gamma", gamma),
             "c": non_negative("c", c),
-        },
+        }
     )
+    return (tokens_formula(rate, length) / (1 + length * cost))[()]
 
 
 def lower_bound(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
@@ -56,13 +62,6 @@ def lower_bound(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
     return np.maximum(1.0, (1 + rate) / (1 + cost))
 
 
-def improvement_formula(
-    alpha: NDArray[np.float64], gamma: NDArray[np.float64], c: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """Returns Theorem 8 for arrays already checked."""
-    return tokens_formula(alpha, gamma) / (1 + gamma * c)
-
-
 def operations_factor(
     alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike
 ) -> NDArray[np.float64]:
@@ -78,14 +77,14 @@ def operations_factor(
     Raises:
       ValueError: if an argument is out of range or not a number.
     """
-    return elementwise(
-        lambda alpha, gamma, c_hat: (gamma * c_hat + gamma + 1) / tokens_formula(alpha, gamma),
+    rate, length, operations = floats(
         {
             "alpha": probability("alpha", alpha),
             "gamma": integers("gamma", gamma),
             "c_hat": non_negative("c_hat", c_hat),
-        },
+        }
     )
+    return ((length * operations + length + 1) / tokens_formula(rate, length))[()]
 
 
 def memory_access_factor(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
@@ -100,10 +99,8 @@ def memory_access_factor(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float
     Raises:
       ValueError: if an argument is out of range or not a number.
     """
-    return elementwise(
-        lambda alpha, gamma: 1 / tokens_formula(alpha, gamma),
-        {"alpha": probability("alpha", alpha), "gamma": integers("gamma", gamma)},
-    )
+    arguments = {"alpha": probability("alpha", alpha), "gamma": integers("gamma", gamma)}
+    return (1 / tokens_formula(*floats(arguments)))[()]
 
 
 def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
@@ -125,13 +122,9 @@ def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.floa
     Raises:
       ValueError: if an argument is out of range or not a number.
     """
-    arguments = {"alpha": probability("alpha", alpha), "c": non_negative("c", c)}
-    return elementwise(_oracle, arguments)
-
-
-def _oracle(alpha: NDArray[np.float64], c: NDArray[np.float64]) -> NDArray[np.float64]:
+    rate, cost = floats({"alpha": probability("alpha", alpha), "c": non_negative("c", c)})
     with np.errstate(divide="ignore"):
-        return np.maximum(1 / (1 - alpha + alpha * c), 1.0)
+        return np.maximum(1 / (1 - rate + rate * cost), 1.0)[()]
 
 
 # Newton's method converges from above and has all digits after five steps from the start below.
@@ -169,11 +162,8 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
       ValueError: if an argument is out of range or not a number.
     """
     limit = integer("max_gamma", max_gamma, at_least=1)
-    return elementwise(
-        lambda alpha, c: _optimum(alpha, c, limit),
-        {"alpha": probability("alpha", alpha), "c": non_negative("c", c)},
-        dtype=np.int64,
-    )
+    rate, cost = floats({"alpha": probability("alpha", alpha), "c": non_negative("c", c)})
+    return _optimum(rate, cost, limit).astype(np.int64)[()]
 
 
 def _optimum(alpha: NDArray[np.float64], c: NDArray[np.float64], limit: int) -> NDArray[np.float64]:

@@ -1,1 +1,1 @@
-"""What formulas ask of their arguments, evaluation over large arrays, bisection."""
+"""What formulas ask of their arguments, and bisection."""

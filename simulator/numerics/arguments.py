@@ -105,6 +105,16 @@ def same_shape(arrays: Mapping[str, NDArray[Any]]) -> tuple[int, ...]:
         ) from None
 
 
+def floats(arrays: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
+    """Returns the named arrays in their order, as formulas take them that broadcast.
+
+    Raises:
+      ValueError: if they do not broadcast.
+    """
+    same_shape(arrays)
+    return [array.astype(np.float64, copy=False) for array in arrays.values()]
+
+
 def _floats(name: str, value: ArrayLike) -> NDArray[np.float64]:
     try:
         return np.asarray(value, dtype=np.float64)

@@ -14,7 +14,7 @@ from simulator.acceptance.conversions import (
     position_acceptance,
 )
 from simulator.acceptance.tokens import expected_tokens
-from simulator.numerics.elementwise import bisect
+from simulator.numerics.bisection import bisect
 
 ALPHAS = np.array([0.0, 1e-9, 0.01, 0.3, 0.62, 0.9, 0.999, 1 - 1e-9, 1.0])
 
