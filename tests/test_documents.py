@@ -77,7 +77,7 @@ def complete() -> Profile:
             batch=batch, context=1024, target_ms={1: 10.0, 3: 12.0}, draft_ms=1.2,
             drafting_ms={1: 1.2}, spread_percent=1.0,
         )
-        for batch in (1, 4, 8, 16, 32)
+        for batch in (1, 4, 8, 16, 32, 64)
     )  # fmt: skip
     return replace(PROFILE, draftings=PROFILE.draftings | {"sampled": sampled}, load=loads)
 

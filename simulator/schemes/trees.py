@@ -150,46 +150,6 @@ class TreeAcceptance(Acceptance):
         return np.asarray(price(nodes) / tokens.reshape(nodes.shape))[()]
 
 
-def tree_calls(
-    ranks: ArrayLike, parents: Sequence[int], *, limit: int | None = None
-) -> NDArray[np.int64]:
-    """Returns how many tokens each call yields where a tree of likeliest choices meets a text.
-
-    The text tells every acceptance, whatever the temperature: a child stands where it is the
-    text's own token, so a call goes on as far as the text's ranks are a path of the tree.
-
-    Args:
-      ranks: which of the draft's choices the text's token is, from 0, shape (N,).
-      parents: of the tree.
-      limit: the decoder's max_new_tokens, at least N; without it N.
-
-    Returns:
-      shape (calls,), of sum N. Its tree is cut to what can still be emitted beside the target's.
-
-    Raises:
-      ValueError: if an argument is out of range.
-    """
-    text = integers("ranks", ranks)
-    end = len(text) if limit is None else integer("limit", limit, at_least=1)
-    if end < len(text):
-        raise ValueError(f"limit must be at least the text's {len(text)} positions, got {end}")
-    follows = {
-        (parent, node.rank): place
-        for place, (node, parent) in enumerate(zip(nodes_of(parents), parents, strict=True))
-    }
-    calls = []
-    start = 0
-    while start < len(text):
-        node, length = -1, 0
-        room = min(end - start - 1, len(text) - start)
-        while length < room and (node, int(text[start + length])) in follows:
-            node = follows[node, int(text[start + length])]
-            length += 1
-        calls.append(min(length + 1, len(text) - start))
-        start += calls[-1]
-    return np.array(calls, dtype=np.int64)
-
-
 def checked_rates(acceptance: ArrayLike) -> NDArray[np.float64]:
     """Returns acceptance by rank as an array.
 

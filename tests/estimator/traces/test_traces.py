@@ -8,6 +8,7 @@ import pytest
 import torch
 from pairs import PROMPTS, calls_beyond_replay, speculated, table_subject, tiny_subject
 from plain_laws import random_table
+from tree_replay import calls_along
 
 from estimator.traces.ahead import REPLICATES, simulated_seconds
 from estimator.traces.scoring import LENIENCES, trace, trace_pair
@@ -26,7 +27,6 @@ from reference.laws.scoring import Stretch, score_laws
 from reference.stopping import Stopping
 from simulator.acceptance.replay import expected_seconds
 from simulator.cost.curves import CostModel
-from simulator.schemes.trees import tree_calls
 
 TOKENS = 24
 LOOKUP = PromptLookupDrafter(device=torch.device("cpu"))
@@ -105,7 +105,7 @@ def test_trees_of_likeliest_tokens_are_replayed_call_by_call(temperature: float)
         run = speculated(tree, [0], 6, seed)
         rank = trace(pair, [0], run.tokens, max_gamma=1).rank
         assert rank is not None
-        calls = tree_calls(rank, parents, limit=30).tolist()
+        calls = calls_along(rank.tolist(), parents, 30)
         assert calls == [len(block.tokens) for block in run.blocks]
         longest = max(longest, *calls)
     assert longest > 2

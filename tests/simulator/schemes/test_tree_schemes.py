@@ -8,6 +8,7 @@ import pytest
 import torch
 from tabular import TabularModel
 from torch import Tensor
+from tree_replay import calls_along
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import TreeDrafter
@@ -17,14 +18,7 @@ from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.plan import plan
 from simulator.cost.ratio import Ratio
 from simulator.schemes.best_trees import best_trees
-from simulator.schemes.trees import (
-    TreeAcceptance,
-    chain,
-    draft_passes,
-    nodes_of,
-    tree_calls,
-    tree_tokens,
-)
+from simulator.schemes.trees import TreeAcceptance, chain, draft_passes, nodes_of, tree_tokens
 
 RATES = [0.6, 0.15, 0.07, 0.04, 0.02]
 
@@ -103,39 +97,12 @@ def _orders(path: tuple[int, ...]) -> int:
     return len(set(itertools.permutations(path))) if len(path) < 7 else 1
 
 
-def naive_calls(ranks: list[int], parents: tuple[int, ...], limit: int) -> list[int]:
-    """Follows the text through the tree, child by child."""
-    calls, start = [], 0
-    while start < len(ranks):
-        node, length = -1, 0
-        while True:
-            children = [place for place, parent in enumerate(parents) if parent == node]
-            at = start + length
-            if at >= len(ranks) or length >= limit - start - 1 or ranks[at] >= len(children):
-                break
-            node, length = children[ranks[at]], length + 1
-        calls.append(min(length + 1, len(ranks) - start))
-        start += calls[-1]
-    return calls
-
-
-def test_replay_follows_the_text_through_the_tree() -> None:
-    source = np.random.default_rng(0)
-    for _ in range(100):
-        parents = tuple(int(source.integers(-1, place)) if place else -1 for place in range(6))
-        ranks = np.minimum(source.geometric(0.6, size=20) - 1, 5)
-        limit = 20 + int(source.integers(0, 3))
-        found = tree_calls(ranks, parents, limit=limit)
-        assert found.tolist() == naive_calls(ranks.tolist(), parents, limit)
-        assert found.sum() == 20
-
-
 def test_replay_of_independent_ranks_agrees_with_the_expectation() -> None:
     """A mean of 60,000 tokens' calls; odds of a false alarm 6e-7."""
     parents = best_trees(RATES, max_nodes=12, max_depth=4).parents(12, 4)
     odds = [*RATES, 1 - sum(RATES)]
     ranks = np.random.default_rng(1).choice(len(odds), size=60_000, p=odds)
-    calls = tree_calls(ranks, parents)
+    calls = np.array(calls_along(ranks.tolist(), parents, 60_000))
     error = calls.std() / np.sqrt(len(calls))
     assert abs(calls.mean() - tree_tokens(parents, RATES)) < 5 * error
 
@@ -217,10 +184,7 @@ def test_a_plan_of_trees_has_the_nodes_for_gamma() -> None:
         (lambda: chain(-1), "^gamma must be at least 0, got -1"),
         (lambda: TreeAcceptance((0.5,), {1: (-1, -1)}), r"shapes\[1\] must have 1 nodes, got 2"),
         (lambda: TreeAcceptance((0.5,), {2: chain(2)}).tokens_per_call(1), "a tree of 1 nodes"),
-        (lambda: tree_calls([], (-1,), limit=0), "^limit must be at least 1, got 0"),
         (lambda: tree_tokens((0,), [0.5]), "parents must be earlier nodes or -1, got 0 for node 0"),
-        (lambda: tree_calls([0, -1], (-1,)), "ranks must be at least 0, got -1"),
-        (lambda: tree_calls([0, 1], (-1,), limit=1), "limit must be at least the text's 2"),
     ],
 )  # fmt: skip
 def test_bad_trees_are_refused(call: object, message: str) -> None:

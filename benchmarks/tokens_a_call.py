@@ -1,0 +1,131 @@
+"""What block verification and drawn trees add to the tokens of a target call, on the embedded pair.
+
+    python benchmarks/tokens_a_call.py --gammas 2 4 8 16 --nodes
+    python benchmarks/tokens_a_call.py --gammas --nodes 4 8 16 --prompts 6 --tokens 48
+
+Decodes each prompt several times in two ways and counts target calls, so that no clock is involved:
+chains of each gamma judged by token and as a block, and the trees of each size that yield most
+tokens, their children the likeliest or drawn without replacement. What is foretold rests on other
+texts of the target: by replay, and of trees by how often each choice of the draft is right.
+Intervals are over prompts.
+"""
+
+import argparse
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from embedded_pair import CPU, Pair, embedded_pair
+
+from estimator.intervals import ratio_interval
+from estimator.runs.arms import Subject, under
+from estimator.seeding import seeded
+from estimator.traces.scoring import trace
+from estimator.traces.traces import Trace, acceptance_by_rank, block_efficiency
+from reference.drafters.model_drafter import ModelDrafter
+from reference.drafters.trees import TreeDrafter, likeliest, without_replacement
+from reference.generation import decode
+from reference.laws.sampling import Sampling
+from reference.policies.policy import Fixed
+from reference.rules.block_verification import BlockVerification
+from reference.stopping import Stopping
+from simulator.schemes.best_trees import best_trees
+from simulator.schemes.trees import tree_tokens
+
+RANKS = 16
+
+
+@dataclass(frozen=True)
+class Way:
+    """A way to decode, and the tokens of a call that are foretold of it; None: nothing tells."""
+
+    name: str
+    subject: Subject
+    gamma: int
+    foretold: float | None
+
+
+def recorded(pair: Pair, subject: Subject, max_gamma: int) -> list[Trace]:
+    """Returns the traces of a text of the target after each prompt."""
+    texts = [
+        decode(
+            pair.target, prompt, sampling=subject.sampling, stopping=subject.stopping,
+            generator=seeded(CPU, 1, number),
+        )
+        for number, prompt in enumerate(pair.prompts)
+    ]  # fmt: skip
+    pairs = zip(pair.prompts, texts, strict=True)
+    return [trace(subject, prompt, text.tokens, max_gamma=max_gamma) for prompt, text in pairs]
+
+
+def blocks(own: Subject, traces: list[Trace], gamma: int) -> tuple[Way, Way]:
+    """Returns a chain judged by token and as a block."""
+    jointly = [each.judged("block", gamma) for each in traces]
+    return (
+        Way("by token", own, gamma, block_efficiency(traces, gamma)),
+        Way("by block", replace(own, rule=BlockVerification()), gamma,
+            block_efficiency(jointly, gamma)),
+    )  # fmt: skip
+
+
+def trees(own: Subject, rates: tuple[float, ...], nodes: int) -> tuple[Way, Way]:
+    """Returns a tree of the likeliest tokens and one of drawn ones."""
+    parents = best_trees(rates, max_nodes=nodes, max_depth=nodes).parents(nodes, nodes)
+    assert isinstance(own.drafter, ModelDrafter)
+    first, second = (
+        replace(own, drafter=TreeDrafter(own.drafter, parents, choose))
+        for choose in (likeliest, without_replacement)
+    )
+    foretold = tree_tokens(parents, rates)
+    return Way("likeliest", first, nodes, foretold), Way("drawn", second, nodes, None)
+
+
+def calls(way: Way, prompts: list[list[int]], repeats: int, place: int) -> Iterator[float]:
+    """Yields the calls of a token, by prompt, added up over its texts."""
+    begin = under(Fixed(way.gamma))
+    for number, prompt in enumerate(prompts):
+        sources = (seeded(CPU, 2 + repeat, number, place) for repeat in range(repeats))
+        runs = [begin(way.subject, prompt, source).finished() for source in sources]
+        yield sum(run.target_calls / len(run.tokens) for run in runs)
+
+
+def percent(ratio: float | None) -> str:
+    return "-" if ratio is None else f"{100 * (ratio - 1):+.1f}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--gammas", type=int, nargs="*", default=[2, 4, 8, 16], help="of chains")
+    parser.add_argument("--nodes", type=int, nargs="*", default=[4, 8, 16], help="of trees")
+    parser.add_argument("--prompts", type=int, default=24)
+    parser.add_argument("--repeats", type=int, default=3, help="texts of each prompt and way")
+    parser.add_argument("--tokens", type=int, default=96)
+    given = parser.parse_args()
+    pair = embedded_pair(given.prompts)
+    drafter = ModelDrafter(pair.draft, Sampling(), pair.target.vocabulary)
+    own = Subject(pair.target, drafter, Sampling(), Stopping(given.tokens))
+    traces = recorded(pair, own, max([1, *given.gammas]))
+    rates = acceptance_by_rank(traces, RANKS)
+    print("acceptance by rank", " ".join(f"{rate:.3f}" for rate in rates))
+    compared = {f"chain of {gamma}": blocks(own, traces, gamma) for gamma in given.gammas}
+    compared |= {f"tree of {nodes}": trees(own, rates, nodes) for nodes in given.nodes}
+    print("| draft | way | tokens a call | foretold | way | tokens a call | foretold "
+          "| gain, % [95 %] | foretold |")  # fmt: skip
+    print("|---" * 9 + "|")
+    for name, ways in compared.items():
+        cells = [name]
+        counted = []
+        for place, way in enumerate(ways):
+            counted.append(list(calls(way, pair.prompts, given.repeats, place)))
+            tokens = len(pair.prompts) * given.repeats / sum(counted[-1])
+            said = "-" if way.foretold is None else f"{way.foretold:.2f}"
+            cells += [way.name, f"{tokens:.2f}", said]
+        low, high = ratio_interval(*counted)
+        gain = sum(counted[0]) / sum(counted[1])
+        cells.append(f"{percent(gain)} [{percent(low)}, {percent(high)}]")
+        first, second = (way.foretold for way in ways)
+        cells.append(percent(None if first is None or second is None else second / first))
+        print(f"| {' | '.join(cells)} |", flush=True)
+
+
+if __name__ == "__main__":
+    main()
