@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from embedded_pair import embedded_pair
 
-from estimator.runs.arms import BASELINE, Subject, alone, under
+from estimator.runs.arms import BASELINE, Speculative, Subject, alone
 from estimator.runs.turns import decode_in_turns, processor_clock
 from estimator.runs.twins import twins
 from estimator.seeding import seeded
@@ -46,8 +46,9 @@ def main() -> None:
     whole = given.turns * given.tokens
     # A text, so that twins know what caches take.
     first = Subject(pair.target, drafter, sampling, Stopping(whole))
-    under(Fixed(max(GAMMAS)))(first, pair.prompts[0], seeded(pair.target.device, 0)).finished()
-    ways = {BASELINE: alone} | {f"gamma {gamma}": under(Fixed(gamma)) for gamma in GAMMAS}
+    longest = Speculative(Fixed(max(GAMMAS)))
+    longest(first, pair.prompts[0], seeded(pair.target.device, 0)).finished()
+    ways = {BASELINE: alone} | {f"gamma {gamma}": Speculative(Fixed(gamma)) for gamma in GAMMAS}
     subjects = [
         Subject(target, own, sampling, Stopping(whole))
         for target, own in twins((pair.target, drafter), len(ways), longer=2.0)

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from embedded_pair import CPU, Pair, embedded_pair
 
 from estimator.intervals import ratio_interval
-from estimator.runs.arms import Subject, under
+from estimator.runs.arms import Speculative, Subject
 from estimator.seeding import seeded
 from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace, acceptance_by_rank, block_efficiency
@@ -81,7 +81,7 @@ def trees(own: Subject, rates: tuple[float, ...], nodes: int) -> tuple[Way, Way]
 
 def calls(way: Way, prompts: list[list[int]], repeats: int, place: int) -> Iterator[float]:
     """Yields the calls of a token, by prompt, added up over its texts."""
-    begin = under(Fixed(way.gamma))
+    begin = Speculative(Fixed(way.gamma))
     for number, prompt in enumerate(prompts):
         sources = (seeded(CPU, 2 + repeat, number, place) for repeat in range(repeats))
         runs = [begin(way.subject, prompt, source).finished() for source in sources]

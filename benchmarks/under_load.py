@@ -27,12 +27,12 @@ from estimator.runs.arms import (
     BASELINE,
     Decoder,
     Runs,
+    Speculative,
     Subject,
     Timing,
     alone,
     probing,
     run_arms,
-    under,
 )
 from estimator.runs.precision import precision_percent
 from estimator.runs.rates import Timed, decode_rate, priced, timed
@@ -153,7 +153,7 @@ def main() -> None:
     draft = pair.draft if given.layers is None else early_exit(pair.target, given.layers)
     drafter = ModelDrafter(draft, sampling, pair.target.vocabulary)
     subject = Subject(pair.target, drafter, sampling, Stopping(given.tokens))
-    arms = probing(GAMMAS) | {f"gamma {gamma}": under(Fixed(gamma)) for gamma in GAMMAS}
+    arms = probing(GAMMAS) | {f"gamma {gamma}": Speculative(Fixed(gamma)) for gamma in GAMMAS}
     ways = {"one after the other, fastest": one_after_the_other, IN_TURNS: in_turns}
     if given.turns_only:
         ways = {IN_TURNS: in_turns}

@@ -9,7 +9,7 @@ from typing import Any
 from estimator.loading.pairs import Loaded, load, one_draft, require_rule
 from estimator.loading.policies import parse_policies
 from estimator.rules.kind import VERIFICATION, acceptance_rule
-from estimator.runs.arms import Subject, Timing, under
+from estimator.runs.arms import Speculative, Subject, Timing
 from estimator.runs.planner import adaptive
 from estimator.runs.processes import require_one_process
 from estimator.seeding import seeded
@@ -201,5 +201,5 @@ def generate(request: Generate) -> Started:
             Timing(seed=request.seed),
             max_gamma=most,
         )
-    text = under(policy)(subject, ids, seeded(target.device, request.seed))
+    text = Speculative(policy)(subject, ids, seeded(target.device, request.seed))
     return request.started(loaded, text, rule)

@@ -65,7 +65,8 @@ class Subject:
 Runs = dict[str, list[list[Generation]]]   # arm -> prompt -> repeat
 
 Decoder = Callable[[Subject, Sequence[int], torch.Generator], Begun]
-"""A way to decode: with which pair, of a prompt's ids, and where chance comes from."""
+"""A way to decode: with which pair, of a prompt's ids, and where chance comes from. Equal decoders
+decode alike."""
 
 
 def run_arms(
@@ -87,7 +88,7 @@ def run_arms(
     Args:
       subject: the pair and its settings.
       prompts: ids.
-      speculative: by name, not "baseline" or "again"; see `probing` and `under`.
+      speculative: by name, not "baseline" or "again"; see `probing` and `Speculative`.
       timing: how often and how long; prompts that were not reached are left out.
       least: prompts that run however long they take.
     """
@@ -101,7 +102,9 @@ def run_arms(
     longest = max(range(len(prompts)), key=lambda prompt: len(prompts[prompt]))
     warm_up = Stopping(min(WARM_UP_TOKENS, subject.stopping.max_new_tokens))
     brief = replace(subject, stopping=warm_up)
-    baseline, *_ = [begin(brief, arm, longest).finished() for arm in arms]
+    # Arms of one way to decode need no warm-up each.
+    ways = {decoder: arm for arm, decoder in decoders.items()}
+    baseline, *_ = [begin(brief, arm, longest).finished() for arm in ways.values()]
     subjects = _twins(subject, len(arms), decoded=len(prompts[longest]) + len(baseline.tokens))
     # A lone arm's turn is its whole text, and a round is a text of each arm.
     lone = len(subjects) == 1
@@ -162,27 +165,31 @@ def alone(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -
     )
 
 
-def under(policy: Policy) -> Decoder:
-    """Returns speculative decoding under a policy."""
+@dataclass(frozen=True, slots=True)
+class Speculative:
+    """Speculative decoding under a policy."""
 
-    def begin(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Begun:
+    policy: Policy
+
+    def __call__(
+        self, subject: Subject, prompt: Sequence[int], generator: torch.Generator
+    ) -> Begun:
+        """Returns a text, begun."""
         return begun_speculatively(
             subject.target,
             subject.drafter,
             prompt,
             sampling=subject.sampling,
-            policy=policy,
+            policy=self.policy,
             stopping=subject.stopping,
             generator=generator,
             rule=subject.rule,
         )
 
-    return begin
-
 
 def probing(gammas: Sequence[int]) -> dict[str, Decoder]:
     """Returns the arms that measure costs, by name: texts of one draft length each."""
-    return {f"{PROBE}{gamma}": under(Fixed(gamma)) for gamma in probed(gammas)}
+    return {f"{PROBE}{gamma}": Speculative(Fixed(gamma)) for gamma in probed(gammas)}
 
 
 def probed(gammas: Sequence[int]) -> list[int]:

@@ -10,12 +10,12 @@ import numpy as np
 
 from estimator.runs.arms import (
     BASELINE,
+    Speculative,
     Subject,
     Timing,
     probed,
     probing,
     run_arms,
-    under,
 )
 from estimator.runs.planner import adaptive, planning_generations
 from estimator.runs.precision import precision_percent
@@ -70,7 +70,7 @@ def validate(
         if policy is None:
             policy = adaptive(subject, prompts, timing, max_gamma=max_gamma)
         planned[arm] = policy
-    arms = {arm: under(policy) for arm, policy in planned.items()}
+    arms = {arm: Speculative(policy) for arm, policy in planned.items()}
     runs = run_arms(subject, prompts, probing(_priced(policies, max_gamma)) | arms, timing)
     # There may have been no time for all.
     prompts = prompts[: len(runs[BASELINE])]

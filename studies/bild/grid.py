@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from estimator.runs.arms import PROBE, Subject, under
+from estimator.runs.arms import PROBE, Speculative, Subject
 from reference.generation import Begun
 from reference.policies.policy import Fixed
 from reference.rules.lenience import Lenient
@@ -126,5 +126,5 @@ class Arm:
         """Returns a text that the subject's pair decodes so, begun."""
         subject = replace(subject, rule=self.rule)
         if not isinstance(self.rule, Rollback):
-            return under(self.policy)(subject, prompt, generator)
+            return Speculative(self.policy)(subject, prompt, generator)
         return begun_bild(subject, prompt, self.policy, generator)

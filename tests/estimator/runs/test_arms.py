@@ -1,22 +1,24 @@
 """The order in which a validation's arms run."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 import torch
 from pairs import PROMPTS, tiny_pair
 
+import estimator.runs.arms
 from estimator.runs.arms import (
     BASELINE,
     WARM_UP_TOKENS,
     Decoder,
     Runs,
+    Speculative,
     Subject,
     Timing,
     probed,
     probing,
     run_arms,
-    under,
 )
 from estimator.runs.rates import probes, timed, without
 from reference.generation import Begun
@@ -45,7 +47,7 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
         return begin
 
     monkeypatch.setattr("estimator.runs.twins.free_bytes", lambda _: free)
-    arms = probing([1, 2]) | {f"gamma {g}": under(Fixed(g)) for g in (2, 5)}
+    arms = probing([1, 2]) | {f"gamma {g}": Speculative(Fixed(g)) for g in (2, 5)}
     ended = []
     runs = run_arms(
         subject,
@@ -74,7 +76,7 @@ def test_every_probing_text_keeps_one_draft_length() -> None:
     runs = run_arms(
         subject,
         PROMPTS,
-        probing([1, 3]) | {"gamma 2": under(Fixed(2))},
+        probing([1, 3]) | {"gamma 2": Speculative(Fixed(2))},
         Timing(repeats=2),
     )
     texts = timed(runs)
@@ -128,3 +130,25 @@ def test_a_lone_draft_length_is_probed_beside_none() -> None:
     assert probed([4]) == [0, 4]
     assert probed([0]) == [0]
     assert probed([8, 2, 8]) == [2, 8]
+
+
+def test_each_way_to_decode_is_warmed_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    began: list[int | None] = []
+
+    def counted(begin: Callable[..., Begun]) -> Callable[..., Begun]:
+        def start(*models: Any, **settings: Any) -> Begun:
+            began.append(settings["policy"].value if "policy" in settings else None)
+            return begin(*models, **settings)
+
+        return start
+
+    for name in ("begun", "begun_speculatively"):
+        begin = getattr(estimator.runs.arms, name)
+        monkeypatch.setattr(estimator.runs.arms, name, counted(begin))
+    sampling = Sampling(0.0)
+    target, drafter = tiny_pair(sampling)
+    arms = probing([2]) | {"gamma 2": Speculative(Fixed(2))}
+    run_arms(Subject(target, drafter, sampling, Stopping(2)), PROMPTS[:1], arms, Timing())
+    warmed, ran = began[:3], began[3:]
+    assert warmed == [None, 0, 2]
+    assert sorted(ran, key=str) == [0, 2, 2, None, None]

@@ -7,7 +7,7 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_subject
 
-from estimator.runs.arms import AGAIN, BASELINE, Subject, Timing, probing, run_arms, under
+from estimator.runs.arms import AGAIN, BASELINE, Speculative, Subject, Timing, probing, run_arms
 from estimator.seeding import seeded
 from estimator.validation.row import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
@@ -149,7 +149,7 @@ def test_repeats_of_an_arm_have_one_text_and_arms_their_own() -> None:
         subject,
         PROMPTS[:2],
         probing([1, 3])
-        | {arm: under(policy) for arm, policy in POLICIES.items()},
+        | {arm: Speculative(policy) for arm, policy in POLICIES.items()},
         Timing(repeats=2),
     )
     assert set(runs) == {BASELINE, AGAIN, "probe 1", "probe 3", *POLICIES}
