@@ -87,22 +87,6 @@ def operations_factor(
     return ((length * operations + length + 1) / tokens_formula(rate, length))[()]
 
 
-def memory_access_factor(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
-    """Returns by what factor reads of the target's weights and cache shrink.
-
-        1 / E[τ] = (1 - α) / (1 - α^(γ+1))    (Leviathan et al. 2023, §3.4)
-
-    Args:
-      alpha: acceptance rate in [0, 1], shape (...).
-      gamma: drafted tokens per block, an integer >= 0; broadcasts with alpha.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
-    """
-    arguments = {"alpha": probability("alpha", alpha), "gamma": integers("gamma", gamma)}
-    return (1 / tokens_formula(*floats(arguments)))[()]
-
-
 def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
     """Returns the speed-up when each block drafts just what will be accepted.
 

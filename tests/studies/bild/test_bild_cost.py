@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from simulator.acceptance.tokens import expected_tokens
-from simulator.choice.walltime import improvement_factor, memory_access_factor, operations_factor
+from simulator.choice.walltime import improvement_factor, operations_factor
 from simulator.cost.curves import CostModel
 from studies.bild.cost import (
     BildCalls,
@@ -122,7 +122,7 @@ def test_without_fallback_it_is_speculative_decoding(gamma: int) -> None:
     operations = float(relative_operations(calls, c_hat=c))
     assert operations == pytest.approx(float(operations_factor(alpha, gamma, c)))
     traffic = float(relative_memory_traffic(calls, bytes_ratio=0.0))
-    assert traffic == pytest.approx(float(memory_access_factor(alpha, gamma)))
+    assert traffic == pytest.approx(1 / float(expected_tokens(alpha, gamma)))
 
 
 def test_a_small_model_that_always_falls_back_is_vanilla_inference_and_its_own_cost() -> None:
