@@ -147,15 +147,18 @@ class CachedModel(ABC):
         self.rollback(length + len(places))
 
     def rollback(self, length: int) -> None:
-        drop = self._length - length
-        if not 0 <= drop <= self._length:
-            raise ValueError(f"length must lie in [0, {self._length}], got {length}")
-        if drop > 0:
+        self._require_length(length)
+        if length < self._length:
             # Negative: how many to remove. Without the guard, 0 would mean "all" to a slice.
-            self._cache.crop(-drop)
+            self._cache.crop(length - self._length)
             self._length = length
             for states in self._all_states():
                 states.cut(length)
+
+    def _require_length(self, length: int) -> None:
+        """Refuses a rollback to more tokens than the cache holds, or fewer than none."""
+        if not 0 <= length <= self._length:
+            raise ValueError(f"length must lie in [0, {self._length}], got {length}")
 
     def _require_rollback(self) -> None:
         """Refuses a model that holds of a text what no cache of keys and values does."""

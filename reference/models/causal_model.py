@@ -86,15 +86,21 @@ class CausalModel(CachedModel):
         self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
     ) -> Tensor:
         """Returns the last logits_to_keep rows, all for 0."""
-        given = {}
-        if parents is not None:
-            self._require_tree_mask()
-            mask, depths = tree_mask(parents, self._length, self.module.dtype)
-            given["attention_mask"] = mask.to(self.device)
-            given["position_ids"] = depths[None].to(self.device)
-        elif self._takes_positions:
+        if parents is None:
             end = self._length + len(tokens)
-            given["position_ids"] = torch.arange(self._length, end, device=self.device)[None]
+            positions = torch.arange(self._length, end, device=self.device)
+            return self._run(tokens, logits_to_keep, positions)
+        self._require_tree_mask()
+        mask, depths = tree_mask(parents, self._length, self.module.dtype)
+        return self._run(tokens, logits_to_keep, depths.to(self.device), mask.to(self.device))
+
+    def _run(
+        self, tokens: Tensor, logits_to_keep: int, positions: Tensor, mask: Tensor | None = None
+    ) -> Tensor:
+        """Returns the last rows of a pass whose tokens are at these positions."""
+        given = {"position_ids": positions[None]} if self._takes_positions else {}
+        if mask is not None:
+            given["attention_mask"] = mask
         output = self.module(
             input_ids=tokens[None],
             past_key_values=self._cache,

@@ -111,19 +111,8 @@ class CompiledModel(CausalModel):
         return super()._empty_cache() if self._fixed is None else self._fixed
 
     def _pass(self, tokens: Tensor, logits_to_keep: int = 0) -> Tensor:
-        given = {}
-        if self._takes_positions:
-            positions = torch.arange(len(tokens), device=tokens.device) + self._begin
-            given["position_ids"] = positions[None]
-        output: Any = self.module(
-            input_ids=tokens[None],
-            past_key_values=self._cache,
-            use_cache=True,
-            logits_to_keep=logits_to_keep,
-            **given,
-        )
-        logits: Tensor = output.logits[0]
-        return logits
+        positions = torch.arange(len(tokens), device=tokens.device) + self._begin
+        return self._run(tokens, logits_to_keep, positions)
 
     def _forward(
         self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
@@ -155,8 +144,7 @@ class CompiledModel(CausalModel):
         raise OneCacheError(f"{self.name} is compiled for one cache")
 
     def rollback(self, length: int) -> None:
-        if not 0 <= length <= self._length:
-            raise ValueError(f"length must lie in [0, {self._length}], got {length}")
+        self._require_length(length)
         self._length = length
 
 

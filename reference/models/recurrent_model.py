@@ -108,8 +108,7 @@ class RecurrentModel(CausalModel):
 
     @torch.inference_mode()
     def rollback(self, length: int) -> None:
-        if not 0 <= length <= self._length:
-            raise ValueError(f"length must lie in [0, {self._length}], got {length}")
+        self._require_length(length)
         if length < self._length:
             with self._stopwatch:
                 self._go_back(length)

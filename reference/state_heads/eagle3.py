@@ -111,7 +111,7 @@ class Eagle3(StateHead):
           shape: its sizes.
           target: a `PreTrainedModel`, whose embeddings it uses where it has none.
         """
-        super().__init__()
+        super().__init__(target)
         body = shape.body
         self.shape = shape
         self.taps, self.depth = shape.taps, body.num_hidden_layers
@@ -129,16 +129,14 @@ class Eagle3(StateHead):
         if shape.own_output:
             self.lm_head = nn.Linear(body.hidden_size, shape.draft_vocabulary, bias=False)
         self.register_buffer("d2t", torch.zeros(shape.draft_vocabulary, dtype=torch.int64))
-        # In a tuple: they are the target's, and none of this module's own.
-        self._of_target = (target.get_input_embeddings(), target.get_output_embeddings())
 
     def get_output_embeddings(self) -> Any:
-        """Returns the output matrix that it uses, as `PreTrainedModel` names this."""
-        return self.lm_head if self.shape.own_output else self._of_target[1]
+        return self.lm_head if self.shape.own_output else super().get_output_embeddings()
 
     def embed(self, tokens: Tensor) -> Tensor:
-        embedding = self.embed_tokens if self.shape.own_embedding else self._of_target[0]
-        embedded: Tensor = embedding(tokens)
+        if not self.shape.own_embedding:
+            return super().embed(tokens)
+        embedded: Tensor = self.embed_tokens(tokens)
         return embedded
 
     def entry(self, states: Tensor) -> Tensor:

@@ -33,8 +33,7 @@ def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
     head = Eagle3(_shape(folder, config, stored.tensors, target, name), target)
     stored.require(head)
     head.load_state_dict(stored.tensors, strict=False)
-    like = target.get_input_embeddings().weight
-    return head.to(like.device, like.dtype).eval().requires_grad_(False)
+    return head.beside(target)
 
 
 def save_eagle3(folder: Path, head: Eagle3) -> None:

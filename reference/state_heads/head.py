@@ -7,7 +7,7 @@ target's, the others are the head's own (Li et al. 2025, EAGLE-3; DeepSeek-AI 20
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
@@ -27,9 +27,29 @@ class StateHead(nn.Module, ABC):
     taps: tuple[int | None, ...]
     depth: int
 
-    @abstractmethod
+    def __init__(self, target: Any) -> None:
+        """Makes a head that uses a target's embeddings where it has none.
+
+        Args:
+          target: a `PreTrainedModel`.
+        """
+        super().__init__()
+        # In a tuple: they are the target's, and none of this module's own.
+        self._of_target = (target.get_input_embeddings(), target.get_output_embeddings())
+
+    def get_output_embeddings(self) -> Any:
+        """Returns the output matrix that it uses, as `PreTrainedModel` names this."""
+        return self._of_target[1]
+
     def embed(self, tokens: Tensor) -> Tensor:
         """Returns the embeddings of ids, shape (..., width)."""
+        embedded: Tensor = self._of_target[0](tokens)
+        return embedded
+
+    def beside(self, target: Any) -> Self:
+        """Returns the head, trained, on the device and in the precision of its target."""
+        like = target.get_input_embeddings().weight
+        return self.to(like.device, like.dtype).eval().requires_grad_(False)
 
     @abstractmethod
     def entry(self, states: Tensor) -> Tensor:

@@ -35,7 +35,7 @@ class Mtp(StateHead):
         Raises:
           ValueError: if the target's layers are no single stack.
         """
-        super().__init__()
+        super().__init__(target)
         _, layers = layer_stack(target, what="multi-token prediction", name=name)
         config, decoder = target.config.get_text_config(decoder=True), target.get_decoder()
         width, norm = config.hidden_size, type(decoder.norm)
@@ -46,18 +46,7 @@ class Mtp(StateHead):
         layer.self_attn.layer_idx = 0   # in a cache of its own
         self.layer = layer
         self.norm = norm(width, eps=config.rms_norm_eps)
-        # In a tuple: they are the target's, and none of this module's own.
-        self._of_target = (
-            target.get_input_embeddings(), target.get_output_embeddings(), decoder.rotary_emb
-        )
-
-    def get_output_embeddings(self) -> Any:
-        """Returns the output matrix that it uses, as `PreTrainedModel` names this."""
-        return self._of_target[1]
-
-    def embed(self, tokens: Tensor) -> Tensor:
-        embedded: Tensor = self._of_target[0](tokens)
-        return embedded
+        self._rotary = (decoder.rotary_emb,)   # of the target, too
 
     def entry(self, states: Tensor) -> Tensor:
         return states
@@ -71,12 +60,12 @@ class Mtp(StateHead):
             attention_mask=mask,
             position_ids=positions,
             past_key_values=cache,
-            position_embeddings=self._of_target[2](joined, positions),
+            position_embeddings=self._rotary[0](joined, positions),
         )
         return made
 
     def logits(self, states: Tensor) -> Tensor:
-        rows: Tensor = self._of_target[1](self.norm(states))
+        rows: Tensor = self.get_output_embeddings()(self.norm(states))
         return rows
 
 
@@ -113,8 +102,7 @@ def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
             f"for {missing[0]}"
         )
     head.load_state_dict({key: tensors[key] for key in expected})
-    like = target.get_input_embeddings().weight
-    return head.to(like.device, like.dtype).eval().requires_grad_(False)
+    return head.beside(target)
 
 
 def _stored(folder: Path, layer: int) -> dict[str, Tensor]:
