@@ -12,21 +12,22 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 
-def count_caches(
-    cache: Any, config: PreTrainedConfig, *, bytes_per_value: int
-) -> tuple[CacheLayers, ...]:
+# Of one cached key or value; states of linear layers keep their own.
+BYTES_PER_VALUE = 2
+
+
+def count_caches(cache: Any, config: PreTrainedConfig) -> tuple[CacheLayers, ...]:
     """Returns the caches of the model's layers, those alike counted together.
 
     Args:
       cache: as a pass of the model on the meta device left it (estimator.shapes.meta_pass).
       config: the model's configuration, for what the shapes do not tell.
-      bytes_per_value: of one cached key or value; states of linear layers keep their own.
 
     Raises:
       ValueError: if the cache is empty, or of a kind that is not covered.
     """
     alike: dict[CacheLayers, int] = {}
-    for layer in layer_caches(cache, config, bytes_per_value=bytes_per_value):
+    for layer in layer_caches(cache, config):
         for each in layer:
             alike[each] = alike.get(each, 0) + 1
     if not alike:
@@ -34,9 +35,7 @@ def count_caches(
     return tuple(replace(each, layers=count) for each, count in alike.items())
 
 
-def layer_caches(
-    cache: Any, config: PreTrainedConfig, *, bytes_per_value: int
-) -> list[tuple[CacheLayers, ...]]:
+def layer_caches(cache: Any, config: PreTrainedConfig) -> list[tuple[CacheLayers, ...]]:
     """Returns the caches of each layer, in their order; arguments and errors as in count_caches."""
     each_layer: list[tuple[CacheLayers, ...]] = []
     kinds = getattr(config, "layer_types", None)
@@ -51,7 +50,7 @@ def layer_caches(
         keys: Tensor | None = getattr(layer, "keys", None)
         found: list[CacheLayers] = []
         if keys is not None and keys.dim() == 4:
-            found = _attention(layer, kind, config.per_layer_config[index], bytes_per_value)
+            found = _attention(layer, kind, config.per_layer_config[index])
             latest[kind] = found[0]
         elif type(layer).__name__ == "DummyLayer" and kind in latest:
             found = [replace(latest[kind], held=False)]
@@ -59,9 +58,7 @@ def layer_caches(
     return each_layer
 
 
-def _attention(
-    layer: Any, kind: str, config: PreTrainedConfig, bytes_per_value: int
-) -> list[CacheLayers]:
+def _attention(layer: Any, kind: str, config: PreTrainedConfig) -> list[CacheLayers]:
     _, shards, _, key_width = layer.keys.shape
     value_width = layer.values.shape[-1]
     heads = int(getattr(config, "num_attention_heads", shards))
@@ -75,7 +72,7 @@ def _attention(
     main = CacheLayers(
         kind=found,
         layers=1,
-        bytes_per_token=float(shards * (key_width + value_width) * bytes_per_value),
+        bytes_per_token=float(shards * (key_width + value_width) * BYTES_PER_VALUE),
         state_bytes=0.0,
         window=window,
         operations=float(2 * heads * products),
@@ -90,7 +87,7 @@ def _attention(
     scan = CacheLayers(
         kind="full",
         layers=1,
-        bytes_per_token=float(width * bytes_per_value),
+        bytes_per_token=float(width * BYTES_PER_VALUE),
         state_bytes=0.0,
         window=None,
         operations=float(2 * int(getattr(config, "index_n_heads", 1)) * width),

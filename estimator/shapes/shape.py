@@ -84,10 +84,10 @@ def count(
     # How weights are stored changes no module.
     text, model, passed = _built(json.dumps(without_storage(config), default=dict))
     if part == "whole":
-        caches = count_caches(passed.cache, text, bytes_per_value=2)
+        caches = count_caches(passed.cache, text)
         weights = count_weights(model, text, kept, uses=passed.uses)
     else:
-        caches = layer_caches(passed.cache, text, bytes_per_value=2)[-1]
+        caches = layer_caches(passed.cache, text)[-1]
         weights = count_weights(model, text, kept, within=last_layer(model))
     return Counted(
         name=type(model).__name__,
