@@ -8,15 +8,13 @@ long ones, which no ratio of times survives.
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-STATISTICS = Path("/proc/stat")
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
-# Of which the machine's load is the mean: a hundred ticks of Linux's clock on two cores.
+# Of which the machine's load is the mean: fifty ticks of Linux's clock.
 WATCHED_SECONDS = 0.5
 # Whoever sets it chose a number of threads.
 CHOSEN_BY = "OMP_NUM_THREADS"
@@ -83,24 +81,13 @@ def computing(device: str, asked: int | None) -> Iterator[Threads]:
 
 
 def free_cores() -> float:
-    """Returns how many of the cores that this process may use others leave free, as of now.
+    """Returns how many of the cores that this process may use others leave free, as of now."""
+    import psutil
 
-    Where the system counts no ticks, the load average of the last minute stands in; where it has
-    none, all are taken to be free.
-    """
+    busy = psutil.cpu_percent(interval=WATCHED_SECONDS, percpu=True)
     own = _own_cores()
-    before = _idle(own)
-    if before is not None:
-        time.sleep(WATCHED_SECONDS)
-        after = _idle(own)
-        ticks = [] if after is None else [
-            (late[0] - early[0], late[1] - early[1])
-            for early, late in zip(before, after, strict=True)
-        ]
-        return min(_allowed(), sum(idle / every for idle, every in ticks if every > 0))
-    if hasattr(os, "getloadavg"):
-        return min(_allowed(), max(0.0, len(own) - os.getloadavg()[0]))
-    return float(len(own))
+    free = sum(1 - float(each) / 100 for core, each in enumerate(busy) if core in own)
+    return min(_allowed(), free)
 
 
 def _own_cores() -> set[int]:
@@ -116,15 +103,3 @@ def _allowed() -> float:
         return float(quota) / float(period)
     except (OSError, ValueError):   # there is none, or it is "max"
         return float("inf")
-
-
-def _idle(cores: set[int]) -> list[tuple[int, int]] | None:
-    """Returns idle ticks and all ticks of each core so far; None where they are not counted."""
-    try:
-        lines = [line.split() for line in STATISTICS.read_text().splitlines()]
-    except OSError:
-        return None
-    ticks = {line[0]: [int(count) for count in line[1:9]] for line in lines if line[0][:3] == "cpu"}
-    own = [ticks[f"cpu{core}"] for core in sorted(cores) if f"cpu{core}" in ticks]
-    # user, nice, system, idle, waiting for a disk, interrupts, …, taken by the host's others
-    return [(counts[3] + counts[4], sum(counts)) for counts in own] or None

@@ -1,9 +1,9 @@
 """Twins of a pair: caches of their own over weights that all share, so that texts take turns."""
 
 import copy
-import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+import psutil
 import torch
 from torch import Tensor, nn
 
@@ -39,13 +39,10 @@ def twins(pair: Pair, count: int, *, longer: float) -> list[Pair]:
 
 
 def free_bytes(device: torch.device) -> float:
-    """Returns how much memory is free on a device; infinity where the system does not tell."""
+    """Returns how much memory is free on a device, what the system would give back among it."""
     if device.type == "cuda":
         return float(torch.cuda.mem_get_info(device)[0])
-    try:
-        return float(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, ValueError, OSError):
-        return float("inf")
+    return float(psutil.virtual_memory().available)
 
 
 def _twin(pair: Pair) -> Pair:

@@ -1,5 +1,6 @@
 """How many threads compute, from what others leave of the cores."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,55 +10,42 @@ import torch
 from estimator.runs import threads
 from estimator.runs.threads import Threads, computing, free_cores, free_threads
 
-Ticks = dict[int, tuple[int, int]]   # core -> busy and idle ticks of the watched time
-
 
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Returns a function that makes a machine whose cores are watched for a hundred ticks."""
+    """Returns a function that makes a machine whose cores are so busy, per cent of their time."""
 
-    def make(ticks: Ticks, *, quota: str = "max 100000") -> None:
-        statistics, allowed = tmp_path / "stat", tmp_path / "cpu.max"
-
-        def write(share: int) -> None:
-            lines = [
-                f"cpu{core} {700 + share * busy} 0 0 {9000 + share * idle} 0 0 0 0 0 0"
-                for core, (busy, idle) in ticks.items()
-            ]
-            statistics.write_text("\n".join(["cpu  1 2 3 4 5 6 7 8 9 0", *lines, "ctxt 5"]))
-
-        write(0)
+    def make(busy: list[float], *, quota: str = "max 100000") -> None:
+        allowed = tmp_path / "cpu.max"
         allowed.write_text(quota)
         monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
-        monkeypatch.setattr(threads, "STATISTICS", statistics)
         monkeypatch.setattr(threads, "QUOTA", allowed)
-        monkeypatch.setattr(threads, "_own_cores", lambda: set(range(min(8, len(ticks)))))
-        monkeypatch.setattr("time.sleep", lambda _: write(1))
+        monkeypatch.setattr(threads, "_own_cores", lambda: set(range(min(8, len(busy)))))
+        monkeypatch.setattr("psutil.cpu_percent", lambda **_: busy)
 
     return make
 
 
-QUIET: Ticks = dict.fromkeys(range(8), (1, 99))
+QUIET = [1.0] * 8
 
 
 @pytest.mark.parametrize(
-    ("ticks", "quota", "free", "count"),
+    ("busy", "quota", "free", "count"),
     [
         (QUIET, "max 100000", 7.92, 7),
-        (QUIET | dict.fromkeys((0, 3, 4), (100, 0)), "max 100000", 4.95, 4),
+        ([100.0] * 3 + QUIET[3:], "max 100000", 4.95, 4),
         (QUIET, "250000 100000", 2.5, 1),
-        ({0: (0, 100), 1: (10, 90)}, "max 100000", 1.9, 1),
-        ({0: (100, 0), 1: (100, 0)}, "max 100000", 0.0, 1),
+        ([0.0, 10.0], "max 100000", 1.9, 1),
+        ([100.0, 100.0], "max 100000", 0.0, 1),
         # Those beyond its own are others' alone.
-        (QUIET | {8: (100, 0), 9: (0, 100)}, "max 100000", 7.92, 7),
+        ([*QUIET, 100.0, 0.0], "max 100000", 7.92, 7),
     ],
 )
 def test_as_many_threads_as_cores_are_free_less_one(
-    machine: Callable[..., None], ticks: Ticks, quota: str, free: float, count: int
+    machine: Callable[..., None], busy: list[float], quota: str, free: float, count: int
 ) -> None:
-    machine(ticks, quota=quota)
+    machine(busy, quota=quota)
     assert free_cores() == pytest.approx(free)
-    machine(ticks, quota=quota)
     found = free_threads(most=16)
     assert (found.count, found.free) == (count, pytest.approx(free))
 
@@ -67,13 +55,8 @@ def test_no_more_threads_than_are_of_use(machine: Callable[..., None]) -> None:
     assert free_threads(most=4).count == 4
 
 
-def test_without_ticks_the_load_average_stands_in(
-    machine: Callable[..., None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    machine(QUIET)
-    monkeypatch.setattr(threads, "STATISTICS", tmp_path / "none")
-    monkeypatch.setattr("os.getloadavg", lambda: (2.5, 0.0, 0.0), raising=False)
-    assert free_cores() == 5.5
+def test_the_cores_of_this_machine_are_watched() -> None:
+    assert 0 <= free_cores() <= os.cpu_count()
 
 
 def test_a_number_that_was_chosen_is_taken_and_nothing_watched(
