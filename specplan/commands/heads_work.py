@@ -1,7 +1,5 @@
 """What `specplan heads` does: it trains heads, and analyses what they draft."""
 
-from msgspec import to_builtins
-
 from estimator.head_training import TrainEagle3, train_eagle3
 from specplan.reports.bar import Bar
 from specplan.reports.blockwise import eagle3_trained, report, trained
@@ -28,4 +26,4 @@ def analyse(request: AnalyseHeads, form: Printed) -> None:
     """Analyses what heads draft, and prints the tables."""
     with Bar("analyse", "step") as bar:
         found = analyse_heads(request, bar)
-    answer(to_builtins(found), lambda: report(found), form=form)
+    answer(found, lambda: report(found), form=form)

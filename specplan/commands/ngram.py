@@ -1,6 +1,5 @@
 """`specplan ngram`: train, inspect and score n-gram drafters."""
 
-from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -89,7 +88,7 @@ def info_command(model: Path, as_json: bool) -> None:
         "array_bytes": loaded.nbytes,
         "order": loaded.order,
         "ngrams": ngrams,
-        "description": None if description is None else asdict(description),
+        "description": description,
     }
     lines = [
         f"{model}: order {loaded.order}, {model.stat().st_size:,} bytes, "

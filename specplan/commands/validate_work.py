@@ -1,6 +1,6 @@
 """What `specplan validate` does by our own decoders: speed-ups, and BiLD's quality and latency."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -35,7 +35,7 @@ def speculative(request: Validate, form: Shown) -> None:
                 bar.print(rows_table(validation, wide=form.wide) + "\n")
     rows = [row for validation in found for row in validation.rows]
     means = summary(found)
-    document = validation_json(SPECULATIVE, rows, summary=asdict(means))
+    document = validation_json(SPECULATIVE, rows, summary=means)
     answer(document, lambda: summary_lines(means, found), form=form)
     if form.figure is not None:
         from figures.beyond_papers.predicted_measured import save

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from specplan.reports.output import folded
@@ -34,7 +33,7 @@ def validation_data(found: EngineValidation) -> dict[str, Any]:
         for (temperature, concurrency), steps in found.steps.items()
     ]
     return validation_json(
-        ENGINE, found.rows, steps=steps, summary=asdict(found.summary), flags=found.flags
+        ENGINE, found.rows, steps=steps, summary=found.summary, flags=found.flags
     )
 
 

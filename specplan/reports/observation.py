@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from engines.registry import engine_kinds
@@ -40,13 +39,11 @@ def observation_json(observation: Observation, *, seconds: float | None) -> dict
         "drafts": observation.drafts,
         "drafted": observation.drafted,
         "accepted": observation.accepted,
-        "accepted_by_position": [asdict(rate) for rate in observation.unconditional],
-        "conditional": [
-            None if rate is None else asdict(rate) for rate in observation.conditional
-        ],
+        "accepted_by_position": observation.unconditional,
+        "conditional": observation.conditional,
         "block_efficiency": observation.block_efficiency,
         "accepted_fraction": observation.accepted_fraction,
-        "alpha_iid": asdict(observation.alpha_iid),
+        "alpha_iid": observation.alpha_iid,
         "alpha_iid_is_lower_bound": observation.is_lower_bound,
         "cut_short": observation.cut_short,
         "iid_consistent": observation.iid_consistent,

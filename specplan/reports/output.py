@@ -1,11 +1,9 @@
 """What a command writes: one JSON object, a warning, a file."""
 
-import json
-import math
 import os
 import textwrap
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -42,38 +40,35 @@ def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -
     return value
 
 
-def plain(value: Any) -> Any:
-    """Returns the same data as JSON knows it: NumPy values as Python's, what is not finite as None.
+def json_text(value: object) -> str:
+    """Returns an object or a record as JSON; what is not finite is null.
 
     Raises:
       TypeError: if there is something in it that JSON has no form for.
     """
-    if isinstance(value, Mapping):
-        return {str(key): plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(item) for item in value]
-    if hasattr(value, "tolist"):  # a NumPy array or scalar, told without importing NumPy
-        return plain(value.tolist())
+    import msgspec
+
+    return msgspec.json.format(msgspec.json.encode(value, enc_hook=_plain), indent=2).decode()
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):   # a NumPy array or scalar, told without importing NumPy
+        return value.tolist()
     if isinstance(value, Path):
         return str(value)
-    if isinstance(value, float) and not math.isfinite(value):
-        return None
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
     raise TypeError(f"cannot write {type(value).__name__} as JSON")
 
 
-def print_json(value: Mapping[str, Any]) -> None:
+def print_json(value: object) -> None:
     """Prints one JSON object to stdout."""
-    click.echo(json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False))
+    click.echo(json_text(value))
 
 
-def write_json(value: Mapping[str, Any], path: Path) -> None:
+def write_json(value: object, path: Path) -> None:
     """Writes one JSON object to a file that appears only when complete."""
     from estimator.writing import write_whole
 
-    text = json.dumps(plain(value), indent=2, ensure_ascii=False, allow_nan=False)
-    write_whole(path, (text + "\n").encode())
+    write_whole(path, f"{json_text(value)}\n".encode())
 
 
 @dataclass(frozen=True)
@@ -90,7 +85,7 @@ class Written(Printed):
     output: Path | None = None
 
 
-def answer(data: Mapping[str, Any], text: Callable[[], str], *, form: Printed) -> None:
+def answer(data: object, text: Callable[[], str], *, form: Printed) -> None:
     """Gives a command's result in the form asked for."""
     if isinstance(form, Written) and form.output is not None:
         write_json(data, form.output)

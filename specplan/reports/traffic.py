@@ -33,10 +33,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         **_ends("break_even_rate", found.break_even_interval),
         "draws": found.draws,
         "most_sequences": request.pair.drafting.most(demand),
-        "schedule": [
-            {"first_batch": each.first_batch, "last_batch": each.last_batch, "gamma": each.gamma}
-            for each in found.schedule
-        ],
+        "schedule": found.schedule,
     }
     if found.kept is not None:
         data["slo_requests_per_second"], data["slo_requests_per_second_without"] = found.kept

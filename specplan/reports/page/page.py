@@ -82,11 +82,11 @@ def page_json(inputs: Inputs) -> dict[str, Any]:
             {
                 "name": draft.name,
                 "file": draft.file,
-                "alpha": asdict(draft.profile.alpha),
-                "c": None if draft.profile.c is None else asdict(draft.profile.c),
+                "alpha": draft.profile.alpha,
+                "c": draft.profile.c,
                 "gamma": None if draft.best is None else draft.best.gamma,
                 "advised_gamma": None if draft.best is None else draft.best.advised_gamma,
-                "improvement_factor": None if draft.best is None else asdict(draft.best.gain),
+                "improvement_factor": None if draft.best is None else draft.best.gain,
                 "quiet": draft.profile.quiet,
             }
             for draft in drafts
