@@ -54,14 +54,11 @@ def beams(request: GenerateBeams, form: Printed) -> None:
         print_json(
             {
                 "beams": [
-                    {"text": text, "tokens": list(beam.tokens), "score": beam.score}
+                    {"text": text, "tokens": beam.tokens, "score": beam.score}
                     for beam, text in beams
                 ],
                 **{name: getattr(search, name) for name in counted},
-                "blocks": [
-                    {"drafted": block.drafted, "steps": block.steps, "fed": block.fed}
-                    for block in search.blocks
-                ],
+                "blocks": search.blocks,
             }
         )
         return

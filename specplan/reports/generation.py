@@ -70,14 +70,10 @@ def coloured(block: Block, decode: Decode, before: Sequence[int]) -> str:
 def generation_data(generation: Generation, tokenizer: Any) -> dict[str, Any]:
     return {
         "text": plain(tokenizer)(generation.tokens),
-        "tokens": list(generation.tokens),
+        "tokens": generation.tokens,
         **{name: getattr(generation, name) for name in _TOLD},
         "blocks": [
-            {
-                "drafted": list(block.drafted),
-                "tokens": list(block.tokens),
-                "accepted": block.accepted,
-            }
+            {"drafted": block.drafted, "tokens": block.tokens, "accepted": block.accepted}
             for block in generation.blocks
         ],
     }

@@ -94,7 +94,7 @@ def plan_json(row: Row, basis: Basis) -> dict[str, Any]:
         "draft_sampling": basis.draft_sampling,
         "verification": basis.verification,
         "quiet": basis.quiet,
-        "notes": list(basis.notes),
+        "notes": basis.notes,
         "advised_gamma": row.advised_gamma,
         "gain_certain": row.gain_certain,
         **load_json(row),

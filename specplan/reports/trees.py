@@ -41,7 +41,7 @@ class Row:
 
 def tree_json(rates: Sequence[float], rows: Sequence[Row]) -> dict[str, Any]:
     """Returns the choices as the JSON object of `specplan tree`, one row a batch size."""
-    return {"acceptance_by_rank": list(rates), "rows": [_row_json(row) for row in rows]}
+    return {"acceptance_by_rank": rates, "rows": [_row_json(row) for row in rows]}
 
 
 def _row_json(row: Row) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _plan_json(plan: TreePlan) -> dict[str, Any]:
         "widest": plan.widest,
         "expected_tokens": plan.tokens,
         "improvement_factor": plan.speedup,
-        "parents": list(plan.parents),
+        "parents": plan.parents,
     }
 
 

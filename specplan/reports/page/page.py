@@ -76,7 +76,7 @@ def page_json(inputs: Inputs) -> dict[str, Any]:
     said = answer(drafts)
     return {
         "headline": said.headline,
-        "sure": list(said.sure),
+        "sure": said.sure,
         "flags": dict(said.flags),
         "drafts": [
             {
