@@ -9,8 +9,34 @@ from reference.atomic import whole_file
 
 
 def builtins(value: Any) -> Any:
-    """Returns records as objects, lists, strings and numbers; NumPy's scalars as Python's own."""
-    return msgspec.to_builtins(value, str_keys=True, enc_hook=lambda scalar: scalar.item())
+    """Returns records as objects, lists, strings and numbers; NumPy's values as Python's own."""
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
+
+
+def json_text(value: object) -> str:
+    """Returns an object or a record as JSON; what is not finite is null.
+
+    Raises:
+      TypeError: if there is something in it that JSON has no form for.
+    """
+    return msgspec.json.format(msgspec.json.encode(value, enc_hook=_plain), indent=2).decode()
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):   # a NumPy array or scalar, told without importing NumPy
+        return value.tolist()
+    if isinstance(value, Path):
+        return str(value)
+    raise TypeError(f"cannot write {type(value).__name__} as JSON")
+
+
+def write_json(value: object, path: Path) -> None:
+    """Writes an object or a record as JSON into a file that appears only when complete.
+
+    Raises:
+      OSError: if it cannot be written.
+    """
+    write_whole(path, f"{json_text(value)}\n".encode())
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
 from estimator.profiles.profile import SCHEMA, VERSION, Profile
-from estimator.writing import builtins, write_whole
+from estimator.writing import write_json
 
 
 def read_profile(path: Path) -> Profile:
@@ -43,13 +42,6 @@ def read_profile(path: Path) -> Profile:
     return profile
 
 
-def profile_json(profile: Profile) -> dict[str, Any]:
-    """Returns the profile as its file has it: objects, lists, strings, numbers."""
-    data: dict[str, Any] = builtins(profile)
-    return data
-
-
 def write_profile(profile: Profile, path: Path) -> None:
     """Writes a profile; the file appears only when complete."""
-    text = msgspec.json.format(msgspec.json.encode(profile_json(profile)), indent=2)
-    write_whole(path, text + b"\n")
+    write_json(profile, path)

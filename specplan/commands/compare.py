@@ -7,7 +7,7 @@ import click
 from specplan.options.declared import command_option
 from specplan.options.requests import Command
 from specplan.options.shared import output_option
-from specplan.reports.output import print_json, write_json
+from specplan.reports.output import print_json
 
 FORMATS = ("table", "json", "csv", "latex")
 
@@ -34,7 +34,7 @@ def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: b
       specplan compare a.json b.json --format latex -o table.tex
     """
     from estimator.comparison.files import compare_files
-    from estimator.writing import write_whole
+    from estimator.writing import write_json, write_whole
     from specplan.reports.compare import compare_csv, compare_json, compare_latex, compare_text
 
     comparison = compare_files(a, b)

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import click
 
@@ -40,35 +40,11 @@ def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -
     return value
 
 
-def json_text(value: object) -> str:
-    """Returns an object or a record as JSON; what is not finite is null.
-
-    Raises:
-      TypeError: if there is something in it that JSON has no form for.
-    """
-    import msgspec
-
-    return msgspec.json.format(msgspec.json.encode(value, enc_hook=_plain), indent=2).decode()
-
-
-def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):   # a NumPy array or scalar, told without importing NumPy
-        return value.tolist()
-    if isinstance(value, Path):
-        return str(value)
-    raise TypeError(f"cannot write {type(value).__name__} as JSON")
-
-
 def print_json(value: object) -> None:
-    """Prints one JSON object to stdout."""
+    """Prints an object or a record as JSON to stdout."""
+    from estimator.writing import json_text
+
     click.echo(json_text(value))
-
-
-def write_json(value: object, path: Path) -> None:
-    """Writes one JSON object to a file that appears only when complete."""
-    from estimator.writing import write_whole
-
-    write_whole(path, f"{json_text(value)}\n".encode())
 
 
 @dataclass(frozen=True)
@@ -88,6 +64,8 @@ class Written(Printed):
 def answer(data: object, text: Callable[[], str], *, form: Printed) -> None:
     """Gives a command's result in the form asked for."""
     if isinstance(form, Written) and form.output is not None:
+        from estimator.writing import write_json
+
         write_json(data, form.output)
     if form.as_json:
         print_json(data)

@@ -152,9 +152,7 @@ def print_profile(
 ) -> None:
     """Prints a profile in the form asked for; it is written already."""
     if form.as_json:
-        from estimator.profiles.profile_file import profile_json
-
-        print_json(profile_json(profile))
+        print_json(profile)
         return
     click.echo(folded(text(profile)))
     if notes is not None:

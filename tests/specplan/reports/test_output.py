@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from specplan.reports.output import json_text, print_json, warn, writable
+from estimator.writing import json_text
+from specplan.reports.output import print_json, warn, writable
 
 
 @click.command()
