@@ -12,6 +12,7 @@ from types import ModuleType
 import click
 import pytest
 from click.testing import CliRunner, Result
+from fresh import modules_after
 
 from specplan.main import SUMMARIES, main
 
@@ -121,32 +122,15 @@ def _python(code: str, *, stdout: int = subprocess.PIPE) -> subprocess.Completed
     )
 
 
-def _modules_after(*lines: str) -> set[str]:
-    """Returns the modules that a fresh interpreter holds after running these command lines."""
-    code = f"""
-import sys
-from specplan.main import main
-for line in {lines!r}:
-    try:
-        main(line.split())
-    except SystemExit as end:
-        assert end.code == 0, end.code
-print("\\nmodules:", *sorted(sys.modules))
-"""
-    result = _python(code)
-    assert result.returncode == 0, result.stderr
-    return set(result.stdout.splitlines()[-1].split()[1:])
-
-
 def test_help_imports_neither_numpy_nor_anything_heavier() -> None:
-    modules = _modules_after("--help")
+    modules, _ = modules_after("--help")
     assert not any(name.startswith(("simulator", "estimator", "reference")) for name in modules)
-    assert not (modules | _modules_after("plan --help")) & {"numpy", "scipy", *HEAVY}
+    assert not (modules | modules_after("plan --help")[0]) & {"numpy", "scipy", *HEAVY}
 
 
 def test_plan_imports_nothing_heavy() -> None:
     plans = ("--c 0.05", "--c 0.05 --json", "--target-ms 19 --draft-ms 1.6 --verify-ms 4=33")
-    modules = _modules_after(*(f"plan --alpha 0.8 {costs}" for costs in plans))
+    modules, _ = modules_after(*(f"plan --alpha 0.8 {costs}" for costs in plans))
     assert not modules & set(HEAVY)
     assert "numpy" in modules
 

@@ -3,7 +3,6 @@
 import json
 import os
 import pty
-import subprocess
 import sys
 import termios
 from contextlib import suppress
@@ -11,6 +10,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from fresh import modules_after
 from plan_inputs import PROFILE
 
 from estimator.profiles.profile_file import write_profile
@@ -19,23 +19,6 @@ from specplan.main import main
 HEAVY = {
     "torch", "transformers", "kenlm", "matplotlib", "tokenizers", "numpy", "scipy", "tqdm",
 }  # fmt: skip
-def modules_after(*lines: str, folder: Path) -> tuple[set[str], str]:
-    """Returns the modules that command lines imported, and what they printed."""
-    code = f"""
-import sys
-from specplan.main import main
-for line in {lines!r}:
-    try:
-        main(line.split())
-    except SystemExit as end:
-        assert not end.code, end.code
-print(*sys.modules, file=sys.stderr)
-"""
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder
-    )
-    assert ended.returncode == 0, ended.stderr
-    return set(ended.stderr.split()), ended.stdout
 
 
 def test_help_shows_example_and_defaults_and_imports_nothing_heavy(tmp_path: Path) -> None:

@@ -7,12 +7,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from interruptions import KilledError, killed_at_a_checkpoint
 from model_folders import PROMPTS, llama
 from programs import Run, RunJson
 from transformers import AutoTokenizer
 
 from reference.generation import decode
-from reference.training import loop
 
 BILD = ("--decoder", "bild", "--repeats", "1")
 THRESHOLDS = ("--fallback", "0.2,0.6", "--rollback", "1,inf")
@@ -122,16 +122,11 @@ def test_an_exit_is_trained_with_its_target(run_json: RunJson, tmp_path: Path) -
     assert (output / "model.safetensors").is_file()
 
 
-class KilledError(BaseException):
-    """Stands for a kill."""
-
-
 def test_a_killed_alignment_resumes_with_nothing_lost(
     run: Run, run_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = run_json(*ALIGN, "--draft", "draft", "-o", str(tmp_path / "whole"))
     output = tmp_path / "killed"
-    saved = loop.save_checkpoint
     monkeypatch.setattr("studies.bild.calibration.KEPT_EVERY", 1)
     written = 0
 
@@ -142,19 +137,13 @@ def test_a_killed_alignment_resumes_with_nothing_lost(
             raise KilledError
         return decode(*arguments, **settings)
 
-    def save_and_die(*arguments: Any, **settings: Any) -> None:
-        saved(*arguments, **settings)
-        raise KilledError
-
     with monkeypatch.context() as patches:
         patches.setattr("studies.bild.calibration.decode", die_at_the_third)
         with pytest.raises(KilledError):
             run(*ALIGN, "--draft", "draft", "-o", str(output))
     assert len(json.loads((tmp_path / "killed.texts.json").read_text())["texts"]) == 2
-    with monkeypatch.context() as patches:
-        patches.setattr(loop, "save_checkpoint", save_and_die)
-        with pytest.raises(KilledError):
-            run(*ALIGN, "--draft", "draft", "-o", str(output))
+    with killed_at_a_checkpoint(monkeypatch):
+        run(*ALIGN, "--draft", "draft", "-o", str(output))
     assert not output.exists()
     resumed = run_json(*ALIGN, "--draft", "draft", "-o", str(output))
     assert resumed["resumed_at_step"] == 6

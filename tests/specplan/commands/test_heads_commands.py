@@ -2,14 +2,12 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
+from interruptions import killed_at_a_checkpoint
 from model_folders import llama
 from programs import TEXT, Run, RunJson, bpe_tokenizer
 from refusals import assert_refused, refused
-
-from reference.training import loop
 
 SMALL = ("--heads", "3", "--steps", "12", "--positions", "32", "--window", "24")
 BRIEF = ("--prompts", "prompts.txt", "--num-prompts", "3", "--max-new-tokens", "10")
@@ -119,25 +117,13 @@ def test_model_and_heads_trained_together_are_one_folder(
     assert all(row["identical_to_target"] for row in rows)
 
 
-class KilledError(BaseException):
-    """Stands for a kill."""
-
-
 def test_a_killed_training_resumes_as_if_it_had_not_been(
     trained: Path, run: Run, run_json: RunJson, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ask = ("heads", "train", "--target", "target", "--corpus", "lab-corpus.txt", *SMALL, "-o")
     output = tmp_path / "killed"
-    saved = loop.save_checkpoint
-
-    def save_and_die(*arguments: Any, **settings: Any) -> None:
-        saved(*arguments, **settings)
-        raise KilledError
-
-    with monkeypatch.context() as patches:
-        patches.setattr(loop, "save_checkpoint", save_and_die)
-        with pytest.raises(KilledError):
-            run(*ask, str(output), catch_exceptions=False)
+    with killed_at_a_checkpoint(monkeypatch):
+        run(*ask, str(output), catch_exceptions=False)
     assert not output.exists()
     resumed = run_json(*ask, str(output))
     assert resumed["resumed_at_step"] == 12
