@@ -35,10 +35,11 @@ class Run:
         Each adds one token to what it accepted. An engine that drafts past a text's end counts
         what it accepted there, too; but then every pass drafts, and counts itself.
         """
-        if drafts_past_end and self.total.drafts > 0:
-            return self.total.drafts
+        total = self.total
+        if drafts_past_end and total.drafts > 0:
+            return total.drafts
         in_prompts = sum(text.first - 1 for text in self.completions)
-        return self.decoded - (self.total.accepted - in_prompts)
+        return self.decoded - (total.accepted - in_prompts)
 
     def require_gamma(self, gamma: int, *, drafts_past_end: bool) -> None:
         """Refuses a run whose blocks drafted another number of tokens than γ.

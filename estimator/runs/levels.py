@@ -10,6 +10,8 @@ and Tukey's median polish tells the first two apart: outliers move neither (Tuke
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -40,20 +42,46 @@ def polish(
         (..., turns); NaN for one that has no thing.
     """
     left = np.log(np.asarray(seconds, dtype=np.float64))
+    # Taking medians away leaves NaN where it is: the middles of rows stay the same.
+    along, across = _Middle.of(left, axis=-1), _Middle.of(left, axis=-2)
     things, speeds = np.zeros(()), np.zeros(())
     for _ in range(sweeps):
-        found = _median(left, axis=-1)
+        found = along.median(left)
         left, things = left - found, things + found
-        moved = _median(left, axis=-2)
+        moved = across.median(left)
         left, speeds = left - moved, speeds + moved
-    middle = _median(speeds, axis=-1)
+    middle = _Middle.of(speeds, axis=-1).median(speeds)
     return np.exp(things + middle)[..., 0], np.exp(speeds - middle)[..., 0, :]
 
 
-def _median(values: NDArray[np.float64], *, axis: int) -> NDArray[np.float64]:
-    """Returns medians of what is no NaN, the axis kept; NaN of nothing else, without a warning."""
-    ordered = np.sort(values, axis=axis)
-    count = np.sum(~np.isnan(values), axis=axis, keepdims=True)
-    middle = (np.maximum(count - 1, 0) // 2, np.minimum(count // 2, values.shape[axis] - 1))
-    low, high = (np.take_along_axis(ordered, at, axis=axis) for at in middle)
-    return np.asarray((low + high) / 2)
+@dataclass(frozen=True, slots=True)
+class _Middle:
+    """Where in sorted rows the two values lie whose mean is the median of what is no NaN.
+
+    low, high: along the axis, which they keep; None: in the middle of all rows, which have no NaN.
+    """
+
+    axis: int
+    low: NDArray[np.int64] | None = None
+    high: NDArray[np.int64] | None = None
+
+    @staticmethod
+    def of(values: NDArray[np.float64], *, axis: int) -> _Middle:
+        known = ~np.isnan(values)
+        if known.all():
+            return _Middle(axis)
+        count = known.sum(axis=axis, keepdims=True)
+        last = values.shape[axis] - 1
+        return _Middle(axis, np.maximum(count - 1, 0) // 2, np.minimum(count // 2, last))
+
+    def median(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Returns medians, the axis kept; NaN of nothing else, without a warning."""
+        ordered = np.sort(values, axis=self.axis)
+        if self.low is None or self.high is None:
+            count = values.shape[self.axis]
+            low, high = (ordered.take([at], self.axis) for at in ((count - 1) // 2, count // 2))
+        else:
+            low, high = (
+                np.take_along_axis(ordered, at, axis=self.axis) for at in (self.low, self.high)
+            )
+        return np.asarray((low + high) / 2)

@@ -22,6 +22,7 @@ from reference.atomic import uninterrupted
 
 JOURNAL = b"specplan journal of traces 1\n"
 LENGTH = struct.Struct("<Q")
+Arrays = dict[str, NDArray[Any]]
 
 
 def traces_path(profile: Path) -> Path:
@@ -89,8 +90,8 @@ class KeptTraces:
         self._key = key
         if path.exists():
             self._take(*read_traces(path))
-        for record in _journal(journal_path(path)):
-            self._take(*unpack(unsealed(record)))
+        for arrays in _journal(journal_path(path)):
+            self._take(*unpack(arrays))
         self._begun = False
 
     def _take(self, key: str, traces: dict[int, TracePair]) -> None:
@@ -125,8 +126,8 @@ class KeptTraces:
         return LENGTH.pack(len(record)) + record
 
 
-def _journal(path: Path) -> list[bytes]:
-    """Returns a journal's records up to the first that is not whole; none if there is no file."""
+def _journal(path: Path) -> list[Arrays]:
+    """Returns what a journal holds up to the first record that is not whole; nothing without it."""
     if not path.exists():
         return []
     content = path.read_bytes()
@@ -141,16 +142,14 @@ def _journal(path: Path) -> list[bytes]:
         [length] = LENGTH.unpack_from(content, place)
         record = content[place + LENGTH.size : place + LENGTH.size + length]
         try:
-            unsealed(record)
+            records.append(unsealed(record))
         except ValueError:
             break   # the run was interrupted here
-        records.append(record)
         place += LENGTH.size + length
     return records
 
 
 LAYOUT = "specplan traces 2"
-Arrays = dict[str, NDArray[Any]]
 
 
 def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
