@@ -20,7 +20,7 @@ from engines.trials.timing import Timed, speed_up_interval
 from engines.trials.trial import Case, Measured, Trial
 from estimator.loading.prompts import prompts_hash
 from estimator.validation.row import row_doubts
-from simulator.acceptance.replay import expected_calls
+from simulator.acceptance.replay import Replay
 from simulator.choice.walltime import improvement_factor
 
 # The scores of all rows' texts, by γ and case, then repeat and prompt.
@@ -167,7 +167,7 @@ def _allowed(trial: Trial, texts: Sequence[Along], gamma: int, *, resample: bool
 
 def _calls(trial: Trial, texts: Sequence[Along], gamma: int) -> float:
     return sum(
-        float(expected_calls(text.drafted, gamma)) - trial.kind.drafts_with_prompt
+        float(Replay(text.drafted).calls(gamma)) - trial.kind.drafts_with_prompt
         for text in texts
     )
 

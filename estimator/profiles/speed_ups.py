@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from estimator.intervals import Interval, jackknife_interval, left_out, ratio
 from estimator.runs.rates import Timed, priced, without
 from estimator.traces.traces import Trace
-from simulator.acceptance.replay import block_lengths
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,12 +62,7 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
     tokens = np.array([float(trace.tokens) for trace in traces])
     columns = [baseline / baseline]
     for gamma in gammas:
-        blocks = np.array(
-            [
-                block_lengths(t.acceptance, gamma, limit=t.limit, drafted=t.drafted)
-                for t in traces
-            ]
-        )
+        blocks = np.array([trace.replay.blocks(gamma) for trace in traces])
         prices = np.array([cost.block_seconds(np.arange(gamma + 1)) for cost in costs])
         kept = np.concatenate([blocks.sum(axis=0)[None], left_out(blocks)])[: len(costs)]
         saved = np.concatenate([[tokens.sum()], left_out(tokens)])[: len(costs)] * baseline

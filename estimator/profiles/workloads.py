@@ -10,7 +10,6 @@ from estimator.profiles.profile import Workload
 from estimator.profiles.speed_ups import speed_ups
 from estimator.runs.rates import Timed, of_prompts
 from estimator.traces.traces import Trace, alpha, replayed_calls
-from simulator.acceptance.replay import position_counts
 
 TINY = 1e-9   # blocks: what rounding leaves of none
 
@@ -56,10 +55,7 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
       traces: one for each prompt, at least one.
       gamma: drafted tokens of a block, at most those that were replayed.
     """
-    counts = [
-        position_counts(trace.acceptance, gamma, limit=trace.limit, drafted=trace.drafted)
-        for trace in traces
-    ]
+    counts = [trace.replay.positions(gamma) for trace in traces]
     accepted, offered = (np.array(each) for each in zip(*counts, strict=True))
     drafted = int((offered.sum(axis=0) > 0).sum())
     found = []

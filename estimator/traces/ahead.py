@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from estimator.intervals import Interval, student
 from estimator.runs.rates import Noise
 from estimator.traces.traces import Trace
-from simulator.acceptance.replay import draft_lengths, expected_seconds
 from simulator.cost.cost import Cost
 
 # Enough to know the deviation of a run's seconds to 2 %.
@@ -22,9 +21,7 @@ def baseline_seconds(trace: Trace, cost: Cost) -> float:
 
 def replay_seconds(trace: Trace, gamma: int, cost: Cost) -> float:
     """Returns the expected seconds of decoding the text speculatively."""
-    return expected_seconds(
-        trace.acceptance, gamma, cost=cost, limit=trace.limit, drafted=trace.drafted
-    )
+    return trace.replay.seconds(gamma, cost)
 
 
 def replay_factor(traces: Sequence[Trace], gamma: int, cost: Cost) -> float:
@@ -43,7 +40,7 @@ def simulated_seconds(
     seconds = np.zeros(REPLICATES)
     matrix = trace.acceptance.ndim == 2
     offsets = np.arange(gamma)
-    lengths = draft_lengths(trace.tokens, gamma, limit=trace.limit, drafted=trace.drafted)
+    lengths = trace.replay.lengths(gamma)
     while (active := position < trace.tokens).any():
         start = position[active]
         length = lengths[start]

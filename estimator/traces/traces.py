@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.block_verification import block_acceptance
-from simulator.acceptance.replay import block_lengths, expected_calls
+from simulator.acceptance.replay import Replay
 
 DraftSampling = Literal["sampled", "argmax"]
 DRAFT_SAMPLINGS: tuple[DraftSampling, ...] = ("sampled", "argmax")
@@ -52,6 +52,11 @@ class Trace:
     def acceptance(self) -> NDArray[np.float64]:
         """The probability min(1, q(x)/p(x)) that the text's token, if drafted, is accepted."""
         return np.minimum(self.ratio, 1.0)
+
+    @property
+    def replay(self) -> Replay:
+        """The text, to be decoded with blocks of any γ."""
+        return Replay(self.acceptance, limit=self.limit, drafted=self.drafted)
 
     def judged(self, verification: Verification, max_gamma: int) -> "Trace":
         """Returns the trace whose tokens stand one by one as they do under a verification.
@@ -116,9 +121,7 @@ def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ..
 
 def replayed_calls(trace: Trace, gamma: int) -> float:
     """Returns the expected target calls of decoding the text speculatively."""
-    return float(
-        expected_calls(trace.acceptance, gamma, limit=trace.limit, drafted=trace.drafted)
-    )
+    return float(trace.replay.calls(gamma))
 
 
 def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[float, ...]]:
@@ -127,14 +130,11 @@ def replayed_blocks(traces: Sequence[Trace], max_gamma: int) -> dict[int, tuple[
     The expected number of blocks that draft 0, …, γ tokens, for each token of the texts.
     """
     tokens = sum(trace.tokens for trace in traces)
-    blocks = {}
-    for gamma in range(1, max_gamma + 1):
-        counts = [
-            block_lengths(trace.acceptance, gamma, limit=trace.limit, drafted=trace.drafted)
-            for trace in traces
-        ]
-        blocks[gamma] = tuple((np.sum(counts, axis=0) / tokens).tolist())
-    return blocks
+    replays = [trace.replay for trace in traces]
+    return {
+        gamma: tuple((np.sum([each.blocks(gamma) for each in replays], axis=0) / tokens).tolist())
+        for gamma in range(1, max_gamma + 1)
+    }
 
 
 def block_efficiency(traces: Sequence[Trace], gamma: int) -> float:

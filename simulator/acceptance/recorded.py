@@ -21,7 +21,7 @@ class Recorded(Acceptance):
 
     rate: α, the mean of β along the texts, in [0, 1].
     blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens for each token
-      of the texts (`replay.block_lengths`, summed over texts), shape (γ + 1,).
+      of the texts (`replay.Replay.blocks`, summed over texts), shape (γ + 1,).
     """
 
     rate: float

@@ -23,155 +23,118 @@ from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer, integers, probability
 
 
-def block_starts(
-    acceptance: ArrayLike,
-    gamma: int,
-    *,
-    limit: int | None = None,
-    drafted: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Returns the probability that a block, that is a target call, begins at each position.
+class Replay:
+    """A recorded text, to be decoded with blocks of any γ."""
 
-    Args:
-      acceptance: probability in [0, 1] that the text's token is accepted if drafted. Shape (N,)
-        where the draft's law depends on the text before alone; shape (N, K) where it depends on
-        the block, entry (t, k) being for position t + k of the block that begins at t. Entries
-        beyond the text or the draft are not read.
-      gamma: most tokens that a block drafts, at least 0.
-      limit: the decoder's max_new_tokens, at least N; without it N. A text that ended before its
-        limit goes on drafting to the limit, though nothing beyond N is emitted or costs a call.
-      drafted: how many tokens the drafter proposes when a block begins at each position, shape
-        (N,), where that may be fewer than gamma (a prompt lookup without a match: 0).
+    def __init__(
+        self, acceptance: ArrayLike, *, limit: int | None = None, drafted: ArrayLike | None = None
+    ) -> None:
+        """Takes a text of N positions.
 
-    Returns:
-      shape (N,); the first entry is 1.
+        Args:
+          acceptance: probability in [0, 1] that the text's token is accepted if drafted. Shape (N,)
+            where the draft's law depends on the text before alone; shape (N, K) where it depends on
+            the block, entry (t, k) being for position t + k of the block that begins at t. Entries
+            beyond the text or the draft are not read.
+          limit: the decoder's max_new_tokens, at least N; without it N. A text that ended before
+            its limit goes on drafting to the limit, though nothing beyond N is emitted or costs a
+            call.
+          drafted: how many tokens the drafter proposes when a block begins at each position, shape
+            (N,), where that may be fewer than γ (a prompt lookup without a match: 0).
 
-    Raises:
-      ValueError: if an argument is out of range or of the wrong shape.
-    """
-    # Imported here because it takes longer than all other formulas together.
-    from scipy.linalg.lapack import dtbtrs
+        Raises:
+          ValueError: if an argument is out of range or of the wrong shape.
+        """
+        rates = np.asarray(acceptance, dtype=np.float64)
+        if rates.ndim not in (1, 2) or len(rates) == 0:
+            raise ValueError(
+                "acceptance must have shape (positions,) or (positions, offsets) and not be empty, "
+                f"got {rates.shape}"
+            )
+        self._rates = probability("acceptance", rates) if rates.ndim == 1 else rates
+        positions = len(rates)
+        end = positions if limit is None else integer("limit", limit, at_least=1)
+        if end < positions:
+            raise ValueError(f"limit must be at least the text's {positions} positions, got {end}")
+        self._room = end - 1 - np.arange(positions)
+        if drafted is not None:
+            proposed = integers("drafted", drafted)
+            if proposed.shape != (positions,):
+                raise ValueError(f"drafted must have shape ({positions},), got {proposed.shape}")
+            self._room = np.minimum(self._room, proposed)
 
-    rates = _acceptance(acceptance)
-    bands = _bands(rates, draft_lengths(len(rates), gamma, limit=limit, drafted=drafted))
-    first = np.zeros((len(rates), 1))
-    first[0] = 1
-    starts, status = dtbtrs(bands.T, first, uplo="U", trans="T", diag="U")
-    assert status == 0
-    return np.asarray(starts[:, 0])
+    def lengths(self, gamma: int) -> NDArray[np.int64]:
+        """Returns how many tokens a block drafts when it begins at each position, shape (N,).
 
+        The least of gamma, what is proposed, and what can still be emitted beside the target's own
+        token.
 
-def draft_lengths(
-    positions: int,
-    gamma: int,
-    *,
-    limit: int | None = None,
-    drafted: ArrayLike | None = None,
-) -> NDArray[np.int64]:
-    """Returns how many tokens a block drafts when it begins at each position, shape (positions,).
+        Args:
+          gamma: most tokens that a block drafts, at least 0.
 
-    The least of gamma, what is proposed, and what can still be emitted beside the target's own
-    token. Arguments and errors as in block_starts.
-    """
-    length = integer("gamma", gamma)
-    end = positions if limit is None else integer("limit", limit, at_least=1)
-    if end < positions:
-        raise ValueError(f"limit must be at least the text's {positions} positions, got {end}")
-    room = end - 1 - np.arange(positions)
-    if drafted is not None:
-        proposed = integers("drafted", drafted)
-        if proposed.shape != (positions,):
-            raise ValueError(f"drafted must have shape ({positions},), got {proposed.shape}")
-        room = np.minimum(room, proposed)
-    return np.minimum(room, length)
+        Raises:
+          ValueError: if gamma is negative, or acceptance lacks or has impossible entries that a
+            block of gamma reads; so do the other methods.
+        """
+        return np.minimum(self._room, integer("gamma", gamma))
 
+    def starts(self, gamma: int) -> NDArray[np.float64]:
+        """Returns the probability that a block, that is a target call, begins at each position.
 
-def block_lengths(
-    acceptance: ArrayLike,
-    gamma: int,
-    *,
-    limit: int | None = None,
-    drafted: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Returns the expected number of blocks that draft 0, …, gamma tokens, shape (gamma + 1,).
+        Returns:
+          shape (N,); the first entry is 1.
+        """
+        # Imported here because it takes longer than all other formulas together.
+        from scipy.linalg.lapack import dtbtrs
 
-    What any price of blocks needs to know of a replay: their sum is the number of target calls (the
-    prompt's own pass is not one), and the accepted tokens are the text's less the calls. Arguments
-    and errors as in block_starts.
-    """
-    starts = block_starts(acceptance, gamma, limit=limit, drafted=drafted)
-    lengths = draft_lengths(len(starts), gamma, limit=limit, drafted=drafted)
-    return np.asarray(np.bincount(lengths, starts, minlength=gamma + 1), dtype=np.float64)
+        bands = _bands(self._rates, self.lengths(gamma))
+        first = np.zeros((len(self._rates), 1))
+        first[0] = 1
+        starts, status = dtbtrs(bands.T, first, uplo="U", trans="T", diag="U")
+        assert status == 0
+        return np.asarray(starts[:, 0])
 
+    def blocks(self, gamma: int) -> NDArray[np.float64]:
+        """Returns the expected number of blocks that draft 0, …, gamma tokens, shape (gamma + 1,).
 
-def position_counts(
-    acceptance: ArrayLike,
-    gamma: int,
-    *,
-    limit: int | None = None,
-    drafted: ArrayLike | None = None,
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the expected number of blocks that accept positions 1, …, gamma, and draft them.
+        What any price of blocks needs to know of a replay: their sum is the number of target calls
+        (the prompt's own pass is not one), and the accepted tokens are the text's less the calls.
+        """
+        counts = np.bincount(self.lengths(gamma), self.starts(gamma), minlength=gamma + 1)
+        return np.asarray(counts, dtype=np.float64)
 
-    What servers count by position: a position is accepted where all before it are. Arguments and
-    errors as in block_starts.
-    """
-    starts = block_starts(acceptance, gamma, limit=limit, drafted=drafted)
-    lengths = draft_lengths(len(starts), gamma, limit=limit, drafted=drafted)
-    lengths = np.minimum(lengths, np.arange(len(starts))[::-1])   # what is emitted ends the text
-    rates = _acceptance(acceptance)
-    accepted, offered = np.zeros(gamma), np.zeros(gamma)
-    reached = starts.copy()
-    for k in range(gamma):
-        [drafting] = np.nonzero(lengths > k)
-        reached[drafting] *= rates[drafting, k] if rates.ndim == 2 else rates[drafting + k]
-        accepted[k], offered[k] = reached[drafting].sum(), starts[drafting].sum()
-    return accepted, offered
+    def positions(self, gamma: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Returns the expected number of blocks that accept positions 1, …, gamma, and draft them.
 
+        What servers count by position: a position is accepted where all before it are.
+        """
+        rates, starts = self._rates, self.starts(gamma)
+        # What is emitted ends the text.
+        lengths = np.minimum(self.lengths(gamma), np.arange(len(starts))[::-1])
+        accepted, offered = np.zeros(gamma), np.zeros(gamma)
+        reached = starts.copy()
+        for k in range(gamma):
+            [drafting] = np.nonzero(lengths > k)
+            reached[drafting] *= rates[drafting, k] if rates.ndim == 2 else rates[drafting + k]
+            accepted[k], offered[k] = reached[drafting].sum(), starts[drafting].sum()
+        return accepted, offered
 
-def expected_calls(
-    acceptance: ArrayLike,
-    gamma: ArrayLike,
-    *,
-    limit: int | None = None,
-    drafted: ArrayLike | None = None,
-) -> NDArray[np.float64]:
-    """Returns the expected number of target calls, shape (...) of gamma: one replay for each.
+    def calls(self, gamma: ArrayLike) -> NDArray[np.float64]:
+        """Returns the expected number of target calls, shape (...) of gamma: a replay for each."""
+        gammas = integers("gamma", gamma)
+        calls = np.empty(gammas.shape)
+        for index, value in np.ndenumerate(gammas):
+            calls[index] = self.blocks(int(value)).sum()
+        return calls[()]
 
-    Other arguments and errors as in block_starts.
-    """
-    gammas = integers("gamma", gamma)
-    calls = np.empty(gammas.shape)
-    for index, value in np.ndenumerate(gammas):
-        calls[index] = block_lengths(acceptance, int(value), limit=limit, drafted=drafted).sum()
-    return calls[()]
+    def seconds(self, gamma: int, cost: Cost) -> float:
+        """Returns the expected time of decoding the text, each block priced by what it drafts.
 
-
-def expected_seconds(
-    acceptance: ArrayLike,
-    gamma: int,
-    *,
-    cost: Cost,
-    limit: int | None = None,
-    drafted: ArrayLike | None = None,
-) -> float:
-    """Returns the expected time of decoding the text, each block priced by what it drafts.
-
-    Args:
-      cost: prices a block of g drafted tokens at cost.block_seconds(g).
-    """
-    blocks = block_lengths(acceptance, gamma, limit=limit, drafted=drafted)
-    return float(blocks @ cost.block_seconds(np.arange(len(blocks))))
-
-
-def _acceptance(acceptance: ArrayLike) -> NDArray[np.float64]:
-    rates = np.asarray(acceptance, dtype=np.float64)
-    if rates.ndim not in (1, 2) or len(rates) == 0:
-        raise ValueError(
-            "acceptance must have shape (positions,) or (positions, offsets) and not be empty, "
-            f"got {rates.shape}"
-        )
-    return probability("acceptance", rates) if rates.ndim == 1 else rates
+        Args:
+          cost: prices a block of g drafted tokens at cost.block_seconds(g).
+        """
+        blocks = self.blocks(gamma)
+        return float(blocks @ cost.block_seconds(np.arange(len(blocks))))
 
 
 def _bands(rates: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:

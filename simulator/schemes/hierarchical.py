@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from simulator.acceptance.replay import expected_seconds
+from simulator.acceptance.replay import Replay
 from simulator.cost.altered import Redrafted
 from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer, probability
@@ -37,6 +37,6 @@ def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> R
     step = cost.c * cost.step_seconds / inner.step_seconds
 
     def drafting(tokens: int) -> float:
-        return step * expected_seconds(np.full(tokens, rate), length, cost=inner)
+        return step * Replay(np.full(tokens, rate)).seconds(length, inner)
 
     return Redrafted(cost, drafting)

@@ -6,7 +6,7 @@ import pytest
 from engines.counting import NOTHING, Counts
 from engines.scores.text_scores import TextScores, text_gap
 from engines.trials.audit import audit, feigned, predict
-from simulator.acceptance.replay import block_starts, expected_calls
+from simulator.acceptance.replay import Replay
 
 GAMMA = 3
 
@@ -49,7 +49,7 @@ def prediction(texts: list[np.ndarray], *, drafts_past_end: bool = False):
 def test_predicted_rates_are_those_of_replay() -> None:
     texts = chances(seed=1)
     predicted = prediction(texts)
-    starts = [block_starts(text, GAMMA) for text in texts]
+    starts = [Replay(text).starts(GAMMA) for text in texts]
     drafts = sum(float(start[:-1].sum()) for start in starts)
     first = sum(float((start * text)[:-1].sum()) for start, text in zip(starts, texts, strict=True))
     # A ratio of sums over at least 1000 runs of each text: 4 standard errors of their mean.
@@ -57,7 +57,7 @@ def test_predicted_rates_are_those_of_replay() -> None:
     error = 4 * deviation / np.sqrt(1000)
     assert predicted.rates[0].value == pytest.approx(first / drafts, abs=error)
     accepted = sum(rate.value for rate in predicted.rates) * drafts
-    calls = sum(float(expected_calls(text, GAMMA)) for text in texts)
+    calls = sum(float(Replay(text).calls(GAMMA)) for text in texts)
     tokens = sum(len(text) for text in texts)
     assert accepted == pytest.approx(tokens - calls, rel=0.01)
 

@@ -17,7 +17,7 @@ from engines.serving.http import post_json
 from engines.sources import observe
 from engines.trials.runs import Run
 from engines.trials.scoring import LocalScorer
-from simulator.acceptance.replay import expected_calls
+from simulator.acceptance.replay import Replay
 
 PROMPTS = embedded_ids(count=2)
 TOKENS, GAMMA, BEYOND = 16, 4, 32
@@ -44,7 +44,7 @@ def replayed_steps(kind: EngineKind, own: Run, gamma: int, temperature: float) -
         acceptance(*pair, draft_sampling=kind.draft_samplings[0], temperature=temperature)[start:]
         for pair in LOCAL(texts, temperature)
     ]
-    return sum(float(expected_calls(a, gamma)) - kind.drafts_with_prompt for a in chances)
+    return sum(float(Replay(a).calls(gamma)) - kind.drafts_with_prompt for a in chances)
 
 
 def tokens(own: Run) -> list[tuple[int, ...]]:

@@ -31,7 +31,7 @@ from reference.models.huggingface import load_model
 from reference.policies.policy import Fixed
 from reference.state_heads.eagle3_folder import load_eagle3
 from reference.stopping import Stopping
-from simulator.acceptance.replay import expected_calls
+from simulator.acceptance.replay import Replay
 from specplan.main import main
 
 pytestmark = pytest.mark.skipif(
@@ -83,7 +83,7 @@ def test_vllm_writes_the_targets_text_in_the_steps_that_replay_expects(vllm: Vll
         assert told.ranks.tolist() == target.ranks.tolist()
         assert told.logprobs == pytest.approx(target.logprobs, abs=1e-3)
     chances = [acceptance(*pair, draft_sampling="argmax", temperature=0)[1:] for pair in local]
-    steps = round(sum(float(expected_calls(a, GAMMA)) for a in chances))
+    steps = round(sum(float(Replay(a).calls(GAMMA)) for a in chances))
     assert own.steps(drafts_past_end=True) == steps
     # The server counted nothing but these texts.
     assert (found.gamma, found.drafts, found.drafted) == (GAMMA, counts.drafts, counts.drafted)

@@ -14,7 +14,7 @@ from estimator.profiles.profile import (
 )
 from estimator.profiles.setup import Setup
 from simulator.acceptance.iid import Iid
-from simulator.acceptance.replay import block_lengths
+from simulator.acceptance.replay import Replay
 from simulator.choice.gain import speed_up
 from simulator.cost.curves import CostModel
 
@@ -33,7 +33,7 @@ def made_profile(draft: str, *, alpha: float, c: float, slope: float = 0.1) -> P
       slope: what each further token adds to a target pass, in target steps.
     """
     rows = {
-        gamma: block_lengths(np.full(TOKENS, alpha), gamma, limit=TOKENS) / TOKENS
+        gamma: Replay(np.full(TOKENS, alpha), limit=TOKENS).blocks(gamma) / TOKENS
         for gamma in range(1, max(GAMMAS) + 1)
     }
     target_ms = {gamma + 1: 10 * (1 + slope * gamma) for gamma in (0, *GAMMAS)}

@@ -10,7 +10,7 @@ from estimator.profiles.drafting import Alpha, Drafting, Estimate
 from estimator.profiles.profile import Profile
 from estimator.profiles.setup import Setup
 from simulator.acceptance.block_verification import block_acceptance
-from simulator.acceptance.replay import block_lengths
+from simulator.acceptance.replay import Replay
 from simulator.cost.curves import CostModel
 from specplan.main import main
 
@@ -30,11 +30,11 @@ _RATES = {
 }
 _RATIOS = np.random.default_rng(3).exponential(size=60)
 JOINTLY = {
-    gamma: tuple((block_lengths(block_acceptance(_RATIOS, 16), gamma) / 60).tolist())
+    gamma: tuple((Replay(block_acceptance(_RATIOS, 16)).blocks(gamma) / 60).tolist())
     for gamma in range(1, 17)
 }
 BLOCKS = {
-    name: {gamma: tuple((block_lengths(rates, gamma) / 60).tolist()) for gamma in range(1, 17)}
+    name: {gamma: tuple((Replay(rates).blocks(gamma) / 60).tolist()) for gamma in range(1, 17)}
     for name, rates in _RATES.items()
 }
 PROFILE = Profile(

@@ -25,7 +25,7 @@ from reference.drafters.trees import TreeDrafter
 from reference.laws.laws import Dense
 from reference.laws.scoring import Stretch, score_laws
 from reference.stopping import Stopping
-from simulator.acceptance.replay import expected_seconds
+from simulator.acceptance.replay import Replay
 from simulator.cost.curves import CostModel
 
 TOKENS = 24
@@ -157,7 +157,7 @@ def test_simulated_durations_have_the_mean_that_replay_predicts(limit: int, matr
     cost = CostModel(target_seconds={1: 1.0, 5: 1.7}, draft_seconds=0.1, overhead_seconds=0.05)
     recorded = trace_of(acceptance, limit, drafted)
     seconds = simulated_seconds(recorded, 4, cost, generator)
-    expected = expected_seconds(acceptance, 4, cost=cost, limit=limit, drafted=drafted)
+    expected = Replay(acceptance, limit=limit, drafted=drafted).seconds(4, cost)
     assert abs(seconds.mean() - expected) < 4.5 * seconds.std() / math.sqrt(REPLICATES)
 
 

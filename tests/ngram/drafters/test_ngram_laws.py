@@ -28,7 +28,7 @@ from reference.laws.scoring import Asked, Scores
 from reference.policies.policy import Fixed
 from reference.scoring import score_text
 from reference.stopping import Stopping
-from simulator.acceptance.replay import expected_calls
+from simulator.acceptance.replay import Replay
 
 CPU = torch.device("cpu")
 VOCABULARY = 3
@@ -167,7 +167,7 @@ def test_replay_counts_the_decoders_calls_at_temperature_0(drafter: str, gamma: 
         drafted, rates = None, found.acceptance.numpy()
         if found.drafted is not None:
             drafted, rates = found.drafted.numpy(), by_block(found.acceptance)
-        calls = expected_calls(rates, gamma, drafted=drafted)
+        calls = Replay(rates, drafted=drafted).calls(gamma)
         assert calls == len(decoded.blocks)
 
 

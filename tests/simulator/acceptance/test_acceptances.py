@@ -9,7 +9,7 @@ from simulator.acceptance.acceptance import Acceptance, iid_error
 from simulator.acceptance.by_position import ByPosition
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.recorded import Recorded
-from simulator.acceptance.replay import block_lengths, expected_calls, expected_seconds
+from simulator.acceptance.replay import Replay
 from simulator.choice.gain import best_gamma, near_gamma, speed_up
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost
@@ -23,7 +23,7 @@ PRINTED = (0.705, 0.494, 0.293)
 
 def recorded(rates: np.ndarray, *, max_gamma: int = 8, **options: Any) -> Recorded:
     blocks = {
-        gamma: tuple((block_lengths(rates, gamma, **options) / len(rates)).tolist())
+        gamma: tuple((Replay(rates, **options).blocks(gamma) / len(rates)).tolist())
         for gamma in range(1, max_gamma + 1)
     }
     return Recorded(float(rates.mean()), blocks)
@@ -118,12 +118,12 @@ def test_a_recorded_text_is_its_replay(limit: int | None) -> None:
     rates = np.random.default_rng(2).random(60)
     acceptance = recorded(rates, limit=limit)
     gammas = np.arange(1, 9)
-    calls = expected_calls(rates, gammas, limit=limit)
+    calls = Replay(rates, limit=limit).calls(gammas)
     assert acceptance.tokens_per_call(gammas) == pytest.approx(60 / calls)
     for gamma in range(1, 9):
-        drafted = block_lengths(rates, gamma, limit=limit) @ np.arange(gamma + 1)
+        drafted = Replay(rates, limit=limit).blocks(gamma) @ np.arange(gamma + 1)
         assert acceptance.drafted_per_token(gamma) == pytest.approx(drafted / 60)
-        seconds = expected_seconds(rates, gamma, cost=COST, limit=limit)
+        seconds = Replay(rates, limit=limit).seconds(gamma, COST)
         assert acceptance.seconds_per_token(gamma, COST) == pytest.approx(seconds / 60)
 
 
@@ -205,12 +205,12 @@ def test_a_plan_of_recorded_texts_has_the_iid_numbers_beside_it() -> None:
     rates = np.random.default_rng(3).random(50)
     result = plan(recorded(rates), COST, gamma=4)
     assert result.improvement_factor == pytest.approx(
-        50 * COST.baseline_seconds / expected_seconds(rates, 4, cost=COST)
+        50 * COST.baseline_seconds / Replay(rates).seconds(4, COST)
     )
     iid = plan(Iid(float(rates.mean())), COST, gamma=4)
     assert result.improvement_factor_iid == pytest.approx(iid.improvement_factor)
     assert result.improvement_factor_theorem8 == pytest.approx(iid.improvement_factor_theorem8)
-    calls, drafted = expected_calls(rates, 4), block_lengths(rates, 4) @ np.arange(5)
+    calls, drafted = Replay(rates).calls(4), Replay(rates).blocks(4) @ np.arange(5)
     assert result.accepted_fraction == pytest.approx((50 - calls) / drafted)
     assert result.operations_factor == pytest.approx((drafted * (1 + result.c_hat) + calls) / 50)
 

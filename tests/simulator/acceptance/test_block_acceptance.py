@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from simulator.acceptance.block_verification import block_acceptance
-from simulator.acceptance.replay import expected_calls
+from simulator.acceptance.replay import Replay
 from simulator.monte_carlo.blocks import simulate_block_verification
 
 SOURCE = np.random.default_rng(0)
@@ -42,7 +42,7 @@ def test_a_certain_draft_gains_nothing() -> None:
     uncut, cut = block_acceptance(ratio, 5), block_acceptance(np.minimum(ratio, 1), 5)
     np.testing.assert_allclose(uncut[:16].cumprod(axis=1), cut[:16].cumprod(axis=1))
     np.testing.assert_allclose(
-        expected_calls(uncut, [1, 3, 5]), expected_calls(np.minimum(ratio, 1), [1, 3, 5])
+        Replay(uncut).calls([1, 3, 5]), Replay(np.minimum(ratio, 1)).calls([1, 3, 5])
     )
 
 
@@ -51,8 +51,8 @@ def test_calls_are_never_more_than_token_by_token() -> None:
     for _ in range(100):
         ratio = SOURCE.exponential(size=30) * SOURCE.uniform(0.5, 1.5)
         gammas = np.arange(1, 9)
-        whole = expected_calls(block_acceptance(ratio, 8), gammas)
-        single = expected_calls(np.minimum(ratio, 1), gammas)
+        whole = Replay(block_acceptance(ratio, 8)).calls(gammas)
+        single = Replay(np.minimum(ratio, 1)).calls(gammas)
         assert (whole <= single + 1e-9).all()
         assert whole[0] == pytest.approx(single[0])
         fewer += int((whole < single - 0.1).any())

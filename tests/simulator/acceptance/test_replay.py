@@ -10,14 +10,7 @@ from iid_process import finite_seconds
 from numpy.typing import NDArray
 
 from simulator.acceptance.recorded import Recorded
-from simulator.acceptance.replay import (
-    block_lengths,
-    block_starts,
-    draft_lengths,
-    expected_calls,
-    expected_seconds,
-    position_counts,
-)
+from simulator.acceptance.replay import Replay
 from simulator.cost.curves import CostModel
 
 COST = CostModel({1: 1.0, 2: 1.5, 5: 1.7, 9: 2.5}, 0.1, 0.05, 0.02)
@@ -92,14 +85,14 @@ def test_replay_is_the_backward_recursion(positions: int, gamma: int, slack: int
                 return backward_recursion(acceptance, gamma, price, limit, proposed)
 
             options = {"limit": limit, "drafted": proposed}
-            calls = expected_calls(acceptance, gamma, **options)
+            calls = Replay(acceptance, **options).calls(gamma)
             assert calls == pytest.approx(literal(lambda g: 1.0), rel=1e-12)
-            blocks = block_lengths(acceptance, gamma, **options)
+            blocks = Replay(acceptance, **options).blocks(gamma)
             assert blocks.shape == (gamma + 1,)
             for price in (float, lambda g: float(g == gamma), lambda g: float(g == 1)):
                 priced = sum(count * price(g) for g, count in enumerate(blocks))
                 assert priced == pytest.approx(literal(price), rel=1e-12, abs=1e-14)
-            assert expected_seconds(acceptance, gamma, cost=COST, **options) == pytest.approx(
+            assert Replay(acceptance, **options).seconds(gamma, COST) == pytest.approx(
                 literal(lambda g: float(COST.block_seconds(g))), rel=1e-12
             )
 
@@ -110,7 +103,7 @@ def test_replay_is_the_backward_recursion(positions: int, gamma: int, slack: int
 def test_replay_is_the_mean_over_all_outcomes(positions: int, gamma: int, slack: int) -> None:
     acceptance = np.random.default_rng([positions, gamma]).random(positions)
     limit = positions + slack
-    blocks = block_lengths(acceptance, gamma, limit=limit)
+    blocks = Replay(acceptance, limit=limit).blocks(gamma)
     for price, replayed in (
         (lambda g: 1.0, blocks.sum()),
         (float, blocks @ np.arange(gamma + 1)),
@@ -131,19 +124,19 @@ def test_certain_acceptances_give_exact_counts() -> None:
             t += run + 1
             calls += 1
             drafted += g
-        assert expected_calls(acceptance, gamma) == calls
-        assert block_lengths(acceptance, gamma) @ np.arange(gamma + 1) == drafted
-        starts = block_starts(acceptance, gamma)
+        assert Replay(acceptance).calls(gamma) == calls
+        assert Replay(acceptance).blocks(gamma) @ np.arange(gamma + 1) == drafted
+        starts = Replay(acceptance).starts(gamma)
         assert set(starts.tolist()) == {0.0, 1.0}
 
 
 def test_a_perfect_draft_needs_one_call_per_gamma_plus_one() -> None:
-    assert expected_calls(np.ones(12), [1, 2, 3, 11, 50]).tolist() == [6, 4, 3, 1, 1]
+    assert Replay(np.ones(12)).calls([1, 2, 3, 11, 50]).tolist() == [6, 4, 3, 1, 1]
 
 
 def test_a_limit_beyond_the_text_lengthens_drafts_and_moves_no_start() -> None:
-    assert draft_lengths(2, 2, limit=4).tolist() == [2, 2]
-    assert block_starts([0.5, 0.5], 2, limit=4).tolist() == [1, 0.5]
+    assert Replay(np.zeros(2), limit=4).lengths(2).tolist() == [2, 2]
+    assert Replay([0.5, 0.5], limit=4).starts(2).tolist() == [1, 0.5]
 
 
 def test_texts_in_which_no_draft_stands_are_recorded_whatever_the_rounding() -> None:
@@ -155,15 +148,15 @@ def test_texts_in_which_no_draft_stands_are_recorded_whatever_the_rounding() -> 
             counts = np.zeros(gamma + 1)
             for positions in (length, length + 3, length + 7):
                 drafted = generator.integers(0, gamma + 1, positions)
-                counts += block_lengths(np.zeros(positions), gamma, drafted=drafted)
+                counts += Replay(np.zeros(positions), drafted=drafted).blocks(gamma)
             blocks[gamma] = tuple((counts / (3 * length + 10)).tolist())
         assert Recorded(0.0, blocks).tokens_per_call([1, 8]) == pytest.approx(1, rel=1e-14)
 
 
 def test_the_last_token_is_the_targets_own() -> None:
-    assert draft_lengths(5, 3).tolist() == [3, 3, 2, 1, 0]
-    assert draft_lengths(5, 3, limit=7).tolist() == [3, 3, 3, 3, 2]
-    assert draft_lengths(4, 3, drafted=[0, 9, 1, 2]).tolist() == [0, 2, 1, 0]
+    assert Replay(np.zeros(5)).lengths(3).tolist() == [3, 3, 2, 1, 0]
+    assert Replay(np.zeros(5), limit=7).lengths(3).tolist() == [3, 3, 3, 3, 2]
+    assert Replay(np.zeros(4), drafted=[0, 9, 1, 2]).lengths(3).tolist() == [0, 2, 1, 0]
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.3, 0.9, 0.9999, 1.0])
@@ -172,13 +165,13 @@ def test_the_last_token_is_the_targets_own() -> None:
 def test_constant_acceptance_is_a_text_of_blocks_that_follow_the_law_of_tau(
     alpha: float, gamma: int, length: int
 ) -> None:
-    replayed = expected_seconds(np.full(length, alpha), gamma, cost=COST)
+    replayed = Replay(np.full(length, alpha)).seconds(gamma, COST)
     longhand = finite_seconds(alpha, gamma, cost=COST, length=length)
     assert replayed == pytest.approx(longhand, rel=1e-12)
 
 
 def test_positions_stand_as_often_as_the_draws_of_a_constant_rate() -> None:
-    accepted, offered = position_counts(np.full(40, 0.7), 6, limit=50)
+    accepted, offered = Replay(np.full(40, 0.7), limit=50).positions(6)
     assert (offered > 0).all()
     np.testing.assert_allclose(accepted / offered, 0.7 ** np.arange(1, 7), rtol=1e-12)
 
@@ -197,23 +190,23 @@ def test_positions_are_those_of_a_text_decoded_block_by_block(gamma: int) -> Non
             offered[k] += 1
             accepted[k] += k < count
         t += count + 1
-    counts = position_counts(stands, gamma, drafted=drafted)
+    counts = Replay(stands, drafted=drafted).positions(gamma)
     assert [each.tolist() for each in counts] == [accepted, offered]
-    calls = expected_calls(stands, gamma, drafted=drafted)
+    calls = Replay(stands, drafted=drafted).calls(gamma)
     assert sum(accepted) == 30 - calls
 
 
 def test_one_replay_for_each_gamma() -> None:
     acceptance = np.random.default_rng(7).random(30)
-    calls = expected_calls(acceptance, [[1, 2], [3, 4]])
+    calls = Replay(acceptance).calls([[1, 2], [3, 4]])
     assert calls.shape == (2, 2)
-    assert calls[1, 0] == pytest.approx(expected_calls(acceptance, 3), rel=1e-14)
+    assert calls[1, 0] == pytest.approx(Replay(acceptance).calls(3), rel=1e-14)
 
 
 def test_a_matrix_of_a_vectors_entries_changes_nothing() -> None:
     acceptance = np.random.default_rng(8).random(30)
     reach = np.minimum(np.arange(30)[:, np.newaxis] + np.arange(6), 29)
-    assert expected_calls(acceptance[reach], 6) == pytest.approx(expected_calls(acceptance, 6))
+    assert Replay(acceptance[reach]).calls(6) == pytest.approx(Replay(acceptance).calls(6))
 
 
 def test_a_prompt_lookup_without_a_match_costs_a_plain_step() -> None:
@@ -221,8 +214,8 @@ def test_a_prompt_lookup_without_a_match_costs_a_plain_step() -> None:
     acceptance = np.zeros((5, 3))
     acceptance[1, :2] = 1
     drafted = [0, 2, 0, 0, 0]
-    assert block_starts(acceptance, 3, drafted=drafted).tolist() == [1, 1, 0, 0, 1]
-    assert block_lengths(acceptance, 3, drafted=drafted).tolist() == [2, 0, 1, 0]
+    assert Replay(acceptance, drafted=drafted).starts(3).tolist() == [1, 1, 0, 0, 1]
+    assert Replay(acceptance, drafted=drafted).blocks(3).tolist() == [2, 0, 1, 0]
 
 
 def test_entries_that_no_block_reads_may_be_anything() -> None:
@@ -232,7 +225,7 @@ def test_entries_that_no_block_reads_may_be_anything() -> None:
     acceptance[1, 1] = 1.0
     drafted = np.array([1, 2, 0, 0])
     # From 0: to 1 or 2; from 1: to 2 with 3/4, to 3 with 0 and to 4 with 1/4; from 2 to 3.
-    starts = block_starts(acceptance, 3, drafted=drafted)
+    starts = Replay(acceptance, drafted=drafted).starts(3)
     assert starts.tolist() == [1, 0.5, 0.5 + 0.5 * 0.75, 0.875]
 
 
@@ -257,4 +250,4 @@ def test_bad_arguments_are_refused(
     acceptance: Any, gamma: int, options: dict[str, Any], message: str
 ) -> None:
     with pytest.raises(ValueError, match=message):
-        expected_calls(acceptance, gamma, **options)
+        Replay(acceptance, **options).calls(gamma)

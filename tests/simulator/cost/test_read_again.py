@@ -9,7 +9,7 @@ from served_machines import SERVED
 from simulator.acceptance.by_position import ByPosition
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.recorded import Recorded
-from simulator.acceptance.replay import block_lengths
+from simulator.acceptance.replay import Replay
 from simulator.choice.grid import PlanRequest, plans
 from simulator.cost.curves import CostModel
 from simulator.cost.machine import Drafting, LoadPoint
@@ -46,7 +46,7 @@ def test_free_verification_reads_again_for_a_step_after_each_rejection() -> None
 
 def test_rejections_of_a_recorded_text_are_those_of_its_blocks() -> None:
     rates = np.full(4000, 0.6)
-    blocks = {g: tuple(block_lengths(rates, g) / len(rates)) for g in (1, 2, 3)}
+    blocks = {g: tuple(Replay(rates).blocks(g) / len(rates)) for g in (1, 2, 3)}
     found = Recorded(0.6, blocks).rejected(3)
     np.testing.assert_allclose(found, [0.4, 0.24, 0.144], atol=2e-3)
 

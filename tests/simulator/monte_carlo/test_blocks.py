@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from simulated_blocks import simulate_blocks
 
 from simulator.acceptance.conversions import accepted_fraction, alpha_from_accepted_fraction
-from simulator.acceptance.replay import block_lengths
+from simulator.acceptance.replay import Replay
 from simulator.acceptance.tokens import expected_tokens
 from simulator.monte_carlo.blocks import BlockCounts
 
@@ -87,7 +87,7 @@ def test_with_sticky_betas_what_counts_give_is_below_alpha() -> None:
         stays = source.random(positions) < persistence
         stays[0] = False
         place = np.maximum.accumulate(np.where(stays, 0, np.arange(positions)))
-        blocks = block_lengths(source.beta(1.24, 0.76, positions)[place], 2)
+        blocks = Replay(source.beta(1.24, 0.76, positions)[place]).blocks(2)
         fraction = (positions - blocks.sum()) / (blocks @ np.arange(3))
         inferred.append(float(alpha_from_accepted_fraction(fraction, 2)))
     assert inferred[0] == pytest.approx(0.62, abs=0.005)
