@@ -48,6 +48,6 @@ def small(folders: Path) -> list[str]:
     """Returns options of a run of the tiny pair that takes a moment."""
     return [
         *("--target", "target", "--draft", "draft", "--prompts", "prompts.txt"),
-        *("--num-prompts", "3", "--max-new-tokens", "8"),
+        *("--num-prompts", "2", "--max-new-tokens", "6"),
     ]
 

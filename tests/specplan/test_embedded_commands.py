@@ -6,20 +6,23 @@ from pathlib import Path
 import pytest
 from programs import Run, RunJson
 
-BRIEF = ("--num-prompts", "1", "--max-new-tokens", "8", "--repeats", "1")
+BRIEF = (
+    *("--num-prompts", "1", "--prompt-tokens", "24", "--max-new-tokens", "5"),
+    *("--repeats", "1"),
+)
 
 
 def test_greedy_output_is_the_targets_own_on_every_embedded_prompt(run_json: RunJson) -> None:
     result = run_json(
         *("validate", "--temperature", "0", "--gamma", "1,8", "--repeats", "1"),
-        *("--max-new-tokens", "8"),
+        *("--prompt-tokens", "24", "--max-new-tokens", "4"),
     )
     assert [row["gamma"] for row in result["rows"]] == [1, 8]
     for row in result["rows"]:
         assert row["draft"] == "embedded"
         assert row["identical_to_target"] is True
         assert row["predicted_target_calls"] == row["target_calls"]
-        assert row["tokens"] <= 8 * 8
+        assert row["tokens"] <= 8 * 4
     assert result["rows"][0]["alpha"] > 0.5
 
 

@@ -87,6 +87,7 @@ def test_what_was_measured_is_paired(
     a, b = str(tmp_path / "a"), str(tmp_path / "b")
     for output, draft in ((a, "draft"), (b, "random")):
         options = [draft if word == "draft" else word for word in small]
+        options += ["--num-prompts", "3", "--max-new-tokens", "8"]
         run_json("measure", *options, "--max-gamma", "2", "--repeats", "1", "-o", output)
     alpha = run_json("compare", a, b)["differences"][0]
     profiles = [json.loads(Path(path).read_text()) for path in (a, b)]
