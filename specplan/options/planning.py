@@ -62,16 +62,22 @@ class Shown(Printed):
 
 
 @dataclass(frozen=True)
-class Answer(Shown, Written):
+class Given(Shown, Written):
     """Where the answer goes and in which form; see each option's help."""
+
+    output: Path | None = option(
+        "-o", "--output", type=click.Path(path_type=Path), callback=writable,
+        help="Write the JSON object here, too.",
+    )
+
+
+@dataclass(frozen=True)
+class Answer(Given):
+    """The same, or what sets it in a server; see the option's help."""
 
     server: str | None = option(
         "--export", type=click.Choice(names_of(lambda kind: kind.exports)),
         help="Print only what sets the advised gamma (or --gamma) there.",
-    )
-    output: Path | None = option(
-        "-o", "--output", type=click.Path(path_type=Path), callback=writable,
-        help="Write the JSON object here, too.",
     )
 
 

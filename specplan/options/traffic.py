@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from specplan.options.declared import option
-from specplan.options.planning import Shown
+from specplan.options.planning import Given
 from specplan.options.ranges import callback, duration, numbers
-from specplan.reports.output import Written, warn, writable
+from specplan.reports.output import warn, writable
 
 if TYPE_CHECKING:
     from simulator.acceptance.acceptance import Acceptance
@@ -112,13 +112,9 @@ class Simulation:
 
 
 @dataclass(frozen=True)
-class Answer(Shown, Written):
+class Answer(Given):
     """Where the answer goes; see each option's help."""
 
-    output: Path | None = option(
-        "-o", "--output", type=click.Path(path_type=Path), callback=writable,
-        help="Write the JSON object here, too.",
-    )
     figure: Path | None = option(
         "--figure", type=click.Path(path_type=Path), callback=writable, advanced=True,
         help="Draw latency against rate into this PNG, SVG or PDF file.",
