@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import torch
@@ -30,8 +29,7 @@ from estimator.profiles.workloads import (
     workload,
 )
 from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject
-from estimator.runs.rates import noise, priced, probes, step_ratio, timed
-from estimator.runs.shrinking import shrinking_steps
+from estimator.runs.rates import noise, priced, probes, shrinking, timed
 from estimator.traces.measured_traces import LIBRARIES, TraceSettings
 from estimator.traces.scoring import LENIENCES, draft_sampling, known_verification
 from estimator.traces.traces import (
@@ -99,10 +97,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
         passes: 1e3 * float(np.median([text.prefill_seconds for text in rows]))
         for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))
     }
-    shrinking = shrinking_steps(
-        {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}, partial(step_ratio, texts)
-    )
-    doubts = tuple(dict.fromkeys(shrinking.values()))
+    doubts = tuple(dict.fromkeys(shrinking(texts, gammas).values()))
     draftings = {
         way: _drafting([pair.under(way) for pair in pairs], replayed)
         for way in DRAFT_SAMPLINGS

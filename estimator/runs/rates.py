@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from statistics import median as middle
 
 import numpy as np
@@ -17,6 +18,7 @@ from estimator.intervals import (
     student,
 )
 from estimator.runs.arms import AGAIN, BASELINE, PROBE, Runs
+from estimator.runs.shrinking import shrinking_steps
 from reference.records import Generation
 from simulator.cost.curves import CostModel
 
@@ -78,6 +80,13 @@ def step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
         return None, None
     left_out = [value(without(texts, prompt)) for prompt in prompts]
     return jackknife_interval(value(texts), left_out, scale=ratio)
+
+
+def shrinking(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
+    """Returns a sentence for each of these γ whose step is out of order; see `shrinking_steps`."""
+    cost = priced(texts)
+    seconds = {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}
+    return shrinking_steps(seconds, partial(step_ratio, texts))
 
 
 def without(texts: Timed, prompt: int) -> Timed:

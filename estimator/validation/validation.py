@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 import numpy as np
 
@@ -19,8 +18,7 @@ from estimator.runs.arms import (
 )
 from estimator.runs.planner import adaptive, planning_generations
 from estimator.runs.precision import precision_percent
-from estimator.runs.rates import Noise, noise, priced, step_ratio, timed
-from estimator.runs.shrinking import shrinking_steps
+from estimator.runs.rates import Noise, noise, priced, shrinking, timed
 from estimator.runs.threads import Threads
 from estimator.traces.text_traces import TextTraces
 from estimator.validation.row import SpeculativeRow, max_abs, mean_abs
@@ -79,11 +77,7 @@ def validate(
     cost = priced(best)
     texts = TextTraces(subject, prompts, _longest(policies, max_gamma))
     gammas = [gamma for gamma in _fixed(policies) if gamma > 0]
-    shrinking = shrinking_steps(
-        {gamma: float(cost.block_seconds(gamma)) for gamma in gammas},
-        partial(step_ratio, best),
-    )
-    evidence = Evidence(texts, runs, best, cost, clock, shrinking)
+    evidence = Evidence(texts, runs, best, cost, clock, shrinking(best, gammas))
     rows = tuple(
         row_of(evidence, arm, policy, np.random.default_rng((timing.seed, 2)))
         for arm, policy in planned.items()

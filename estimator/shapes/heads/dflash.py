@@ -18,6 +18,13 @@ def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
     return "dflash" in class_names(config) or NESTED in config
 
 
+def projects_by(config: Mapping[str, Any], name: str) -> bool:
+    """Returns whether a configuration names a kind of DFlash that projects in its own way."""
+    nested = config.get(NESTED)
+    projector = nested.get("projector_type") if isinstance(nested, Mapping) else None
+    return name in class_names(config) or projector == name
+
+
 def dflash(head: Head) -> DraftShape:
     """Returns a DFlash head (Chen et al. 2026).
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from estimator.shapes.head_kind import Head, HeadKind, class_names
-from estimator.shapes.heads.dflash import NESTED, block_of
+from estimator.shapes.head_kind import Head, HeadKind
+from estimator.shapes.heads.dflash import NESTED, block_of, projects_by
 from simulator.cost.draft_shape import DraftShape
 
 
 def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-    nested = config.get(NESTED)
-    projector = nested.get("projector_type") if isinstance(nested, Mapping) else None
-    return "domino" in class_names(config) or projector == "domino"
+    return projects_by(config, "domino")
 
 
 def domino(head: Head) -> DraftShape:

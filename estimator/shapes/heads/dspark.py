@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from estimator.shapes.head_kind import Head, HeadKind, class_names
-from estimator.shapes.heads.dflash import NESTED, block_of
+from estimator.shapes.head_kind import Head, HeadKind
+from estimator.shapes.heads.dflash import NESTED, block_of, projects_by
 from simulator.cost.draft_shape import DraftShape
 
 _GATES = ("vanilla", "gated", "rnn")
@@ -15,9 +15,7 @@ _RANK = 256
 
 
 def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
-    nested = config.get(NESTED)
-    projector = nested.get("projector_type") if isinstance(nested, Mapping) else None
-    return "dspark" in class_names(config) or projector == "dspark" or "markov_rank" in config
+    return projects_by(config, "dspark") or "markov_rank" in config
 
 
 def dspark(head: Head) -> DraftShape:
