@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from estimator.loading.prompts import prompts_hash
-from estimator.profiles.drafting import Drafting, Estimate
+from estimator.profiles.drafting import Drafting
 from estimator.profiles.measured_costs import measured_gammas
 from estimator.profiles.profile import (
     AlphaBin,
@@ -92,7 +92,6 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
     gammas = measured_gammas(measured.max_gamma)
     gained = speed_ups(judged, texts, gammas)
     mean_alpha = alpha(traces)
-    c_low, c_high = gained.c_interval
     prefill = {
         passes: 1e3 * float(np.median([text.prefill_seconds for text in rows]))
         for passes, rows in (("target", texts[AGAIN]), ("target_and_draft", probes(texts)))
@@ -116,7 +115,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             name: workload(judged, texts, chosen, gammas=gammas, replayed=replayed)
             for name, chosen in by_context([len(prompt) for prompt in measured.prompts]).items()
         },
-        c=Estimate(cost.c, c_low, c_high) if cost.observed_gamma is not None else None,
+        c=gained.c if cost.observed_gamma is not None else None,
         c_hat=c_hat,
         prefill_ms=prefill,
         iid_check=IidCheck(
@@ -133,12 +132,12 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
         recommended_gamma=gained.recommended,
         improvement_factor={
             gamma: Improvement(
-                replay=factor,
+                replay=factor.value,
                 iid=float(speed_up(Iid(mean_alpha), cost, gamma)),
-                low=low,
-                high=high,
+                low=factor.low,
+                high=factor.high,
             )
-            for gamma, (factor, (low, high)) in gained.by_gamma().items()
+            for gamma, factor in gained.factors.items()
         },
         noise_percent=clock.percent,
         noise_within_percent=clock.within_percent,
@@ -149,11 +148,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
         left_out=LeftOut(
             alpha=alpha_left_out(traces),
             c=gained.c_without if cost.observed_gamma is not None else (),
-            improvement_factor={
-                gamma: factors
-                for gamma, factors in zip(gained.gammas, gained.factors_without, strict=True)
-                if gamma > 0
-            },
+            improvement_factor=gained.factors_without,
         ),
         setup=replace(
             setup,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.intervals import Interval, jackknife_interval, left_out, ratio
+from estimator.intervals import jackknife_interval, left_out, ratio
+from estimator.profiles.drafting import Estimate
 from estimator.runs.rates import Timed, priced, without
 from estimator.traces.traces import Trace
 
@@ -15,32 +16,21 @@ from estimator.traces.traces import Trace
 class SpeedUps:
     """What each gamma gains on the recorded texts at measured costs.
 
-    gammas: ascending, from 0 (do not speculate, whose factor is 1).
-    factors: baseline seconds over replayed ones, of all prompts.
-    recommended: the smallest of gammas that is not significantly worse than the best.
-    c: time of a steady draft step over that of a target step, with its interval.
-    factors_without, c_without: the same with each prompt left out, shape (gammas, prompts) and
-      (prompts,); empty of a single prompt.
+    factors: baseline seconds over replayed ones, by gamma, ascending from 1.
+    best: the gamma of the largest factor, the smallest of equals; 0: do not speculate, whose factor
+      is 1.
+    recommended: the smallest gamma, 0 included, that is not significantly worse than the best.
+    c: time of a steady draft step over that of a target step.
+    factors_without, c_without: the same with each prompt left out, shapes (prompts,); empty of a
+      single prompt.
     """
 
-    gammas: tuple[int, ...]
-    factors: tuple[float, ...]
-    intervals: tuple[Interval, ...]
+    factors: dict[int, Estimate]
+    best: int
     recommended: int
-    c: float
-    c_interval: Interval
-    factors_without: tuple[tuple[float, ...], ...]
+    c: Estimate
+    factors_without: dict[int, tuple[float, ...]]
     c_without: tuple[float, ...]
-
-    def by_gamma(self) -> dict[int, tuple[float, Interval]]:
-        """Returns factor and interval of each gamma that drafts."""
-        pairs = zip(self.factors, self.intervals, strict=True)
-        return {gamma: pair for gamma, pair in zip(self.gammas, pairs, strict=True) if gamma > 0}
-
-    @property
-    def best(self) -> int:
-        """The gamma of the largest factor, the smallest of equals; 0: do not speculate."""
-        return self.gammas[int(np.argmax(self.factors))]
 
 
 def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> SpeedUps:
@@ -71,10 +61,10 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
     table = np.column_stack(columns)
     best = int(table[0].argmax())
     steps = np.array([cost.c for cost in costs])
+    drafting = dict(zip(gammas, table.T[1:], strict=True))
     return SpeedUps(
-        gammas=(0, *gammas),
-        factors=tuple(table[0].tolist()),
-        intervals=tuple(_interval(column, tokens) for column in table.T),
+        factors={gamma: _estimate(column, tokens) for gamma, column in drafting.items()},
+        best=(0, *gammas)[best],
         recommended=(0, *gammas)[
             next(
                 place
@@ -82,19 +72,20 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
                 if place == best or not _below_one(column, tokens)
             )
         ],
-        c=float(steps[0]),
-        c_interval=_interval(steps, tokens),
-        factors_without=tuple(tuple(column[1:].tolist()) for column in table.T),
+        c=_estimate(steps, tokens),
+        factors_without={g: tuple(column[1:].tolist()) for g, column in drafting.items()},
         c_without=tuple(steps[1:].tolist()),
     )
 
 
-def _interval(values: NDArray[np.float64], tokens: NDArray[np.float64]) -> Interval:
-    """Returns the interval of the first value, which is of all prompts, those left out after it."""
-    return jackknife_interval(float(values[0]), values[1:], scale=ratio, sizes=tokens)
+def _estimate(values: NDArray[np.float64], tokens: NDArray[np.float64]) -> Estimate:
+    """Returns the first value, which is of all prompts, with its interval from those after it."""
+    value = float(values[0])
+    interval = jackknife_interval(value, values[1:], scale=ratio, sizes=tokens)
+    return Estimate(value, *interval)
 
 
 def _below_one(quotients: NDArray[np.float64], tokens: NDArray[np.float64]) -> bool:
     """Returns whether a factor is worse than the best: surely so, where one can be sure."""
-    _, high = _interval(quotients, tokens)
+    high = _estimate(quotients, tokens).high
     return high is None or high < 1

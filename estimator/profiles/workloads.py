@@ -113,10 +113,7 @@ def workload(
     return Workload(
         alpha=measured_alpha(chosen),
         tokens_per_call={gamma: _tokens_per_call(chosen, gamma) for gamma in gammas},
-        improvement_factor={
-            gamma: Estimate(factor, *interval)
-            for gamma, (factor, interval) in gained.by_gamma().items()
-        },
+        improvement_factor=gained.factors,
         optimal_gamma=gained.best,
         accepted_by_position=accepted_by_position(chosen, replayed),
     )
