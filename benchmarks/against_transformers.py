@@ -7,21 +7,16 @@ temperature 0 all must emit the same ids. The ways take turns prompt by prompt, 
 included, and the speed of each turn is divided out (`estimator.runs.levels`); intervals are over
 prompts. With --compile ours runs compiled as well; transformers' assisted generation takes no
 static cache, and so cannot be. Printed, too: where our time goes, prompts apart, outside both
-models' passes and in each; with -o all of it is written as JSON.
+models' passes and in each.
 """
 
 import argparse
-import platform
-import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from embedded_pair import Pair, embedded_pair
-from result_file import setup, write_result
 
 from estimator.intervals import ratio_interval
 from estimator.runs.levels import levels
@@ -122,19 +117,15 @@ def timed(
     return dict(zip(ways, found.T.tolist(), strict=True))
 
 
-def split(runs: Sequence[Generation]) -> dict[str, float]:
+def split(runs: Sequence[Generation]) -> str:
     """Returns where a block's time goes, in microseconds, and what share of it is outside both."""
     blocks = sum(len(run.blocks) for run in runs)
     draft, verify, other = (
         1e6 * sum(getattr(run, f"{part}_seconds") for run in runs) / blocks
         for part in ("draft", "verify", "other")
     )
-    return {
-        "draft_us": draft,
-        "verify_us": verify,
-        "outside_us": other,
-        "outside_percent": 100 * other / (draft + verify + other),
-    }
+    share = 100 * other / (draft + verify + other)
+    return f"{draft:16.0f}  {verify:6.0f}  {other:4.0f} ({share:.1f} %)"
 
 
 def main() -> None:
@@ -146,7 +137,6 @@ def main() -> None:
     parser.add_argument("--max-new-tokens", type=int, default=64)
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--compile", action="store_true")
-    parser.add_argument("-o", "--output", type=Path)
     arguments = parser.parse_args()
     gammas = [int(part) for part in arguments.gammas.split(",")]
     tokens = arguments.max_new_tokens
@@ -157,7 +147,6 @@ def main() -> None:
     longest = arguments.prompt_tokens + tokens
     fast = compiled(other_pair, gammas, longest) if arguments.compile else None
     torch.manual_seed(0)
-    rows: list[dict[str, Any]] = []
     print(
         "temperature  gamma  ours      tokens/s  transformers'  times as fast       "
         "us a block: draft  verify  outside"
@@ -176,47 +165,16 @@ def main() -> None:
             seconds = timed(
                 ways, prompts, repeats=arguments.repeats, alike=temperature == 0
             )
-            other = seconds["theirs"]
+            speeds = {name: len(prompts) * tokens / sum(of) for name, of in seconds.items()}
             for name, runs in kept.items():
-                low, high = ratio_interval(other, seconds[name])
-                row = {
-                    "temperature": temperature,
-                    "gamma": gamma,
-                    "ours": name,
-                    "tokens_per_second": len(prompts) * tokens / sum(seconds[name]),
-                    "transformers_tokens_per_second": len(prompts) * tokens / sum(other),
-                    "times_as_fast": {
-                        "value": sum(other) / sum(seconds[name]), "low": low, "high": high
-                    },
-                } | split(runs[len(prompts) :])   # fmt: skip
-                rows.append(row)
-                print(told(row), flush=True)
-            if arguments.output is not None:
-                write_rows(rows, arguments.output)
-
-
-def write_rows(rows: Sequence[dict[str, Any]], output: Path) -> None:
-    """Writes the rows so far and what they were measured with."""
-    result = {
-        "command": ["python", *sys.argv],
-        "machine": platform.processor() or platform.machine(),
-        "threads": torch.get_num_threads(),
-        **setup("torch", "transformers"),
-        "rows": rows,
-    }
-    write_result(output, result)
-
-
-def told(row: dict[str, Any]) -> str:
-    """Returns a row of the table."""
-    times = row["times_as_fast"]
-    interval = "[-]" if times["low"] is None else f"[{times['low']:.2f}, {times['high']:.2f}]"
-    return (
-        f"{row['temperature']:11g}  {row['gamma']:5}  {row['ours']:8}  "
-        f"{row['tokens_per_second']:8.1f}  {row['transformers_tokens_per_second']:13.1f}  "
-        f"{times['value']:.2f} {interval:14}  {row['draft_us']:16.0f}  {row['verify_us']:6.0f}  "
-        f"{row['outside_us']:4.0f} ({row['outside_percent']:.1f} %)"
-    )
+                low, high = ratio_interval(seconds["theirs"], seconds[name])
+                interval = "[-]" if low is None else f"[{low:.2f}, {high:.2f}]"
+                own, other = speeds[name], speeds["theirs"]
+                print(
+                    f"{temperature:11g}  {gamma:5}  {name:8}  {own:8.1f}  {other:13.1f}  "
+                    f"{own / other:.2f} {interval:14}  {split(runs[len(prompts) :])}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":
