@@ -148,6 +148,8 @@ def main() -> int:
     job = replace(job, arguments=(*job.arguments, *more))
     # Forked processes cannot share their parent's threads, which begin with the first tensor.
     os.environ |= {"OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+    from transformers import LlamaForCausalLM  # noqa: F401   which the embedded models are
+
     import specplan.commands.align_draft
     import specplan.commands.measure_own
     import specplan.main  # noqa: F401

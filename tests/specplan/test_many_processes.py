@@ -1,6 +1,7 @@
 """Two processes, as torchrun starts them, measure as one does; what they refuse, they refuse once.
 
-This file is also what each of the launched processes runs.
+This file is also a program, whose two processes refuse and are killed; torchrun starts those that
+go on.
 """
 
 import json
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from programs import Run, RunJson
+from ranks import forked_ranks
 
 import estimator.traces.measured_traces
 from estimator.traces.trace_file import JOURNAL, journal_path, traces_path
@@ -33,7 +35,7 @@ DECIDED = ("alpha", "draftings", "alpha_by_position_in_text", "iid_check", "c_ha
 
 def launched(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Returns how a program ended that ran in a folder."""
-    paths = [ROOT, ROOT / "tests" / "specplan"]
+    paths = [ROOT, ROOT / "tests" / "specplan", ROOT / "tests" / "reference"]
     return subprocess.run(
         [sys.executable, *arguments],
         capture_output=True,
@@ -67,9 +69,8 @@ def place(folders: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
             (own / "draft").symlink_to(folders / ("target" if other else "draft"))
             text = (folders / "prompts.txt").read_text()
             (own / "prompts.txt").write_text(text.upper() if odd and kind == "prompts" else text)
-    ended = launched(place, *LAUNCH, __file__)
-    # torchrun's own word for it.
-    assert f"Signal {signal.SIGKILL.value} (SIGKILL)" in ended.stderr, ended.stderr
+    ended = launched(place, __file__)
+    assert ended.returncode == 0, ended.stderr
     return place
 
 
@@ -171,6 +172,18 @@ def killed(process: str) -> None:
     main([*MEASURE, "-o", str(output)])
 
 
-if __name__ == "__main__":
+def refuse_and_be_killed() -> None:
     refusals(os.environ["RANK"])
     killed(os.environ["RANK"])
+
+
+if __name__ == "__main__":
+    # Imported here once for both.
+    import accelerate  # noqa: F401
+    from transformers import LlamaForCausalLM  # noqa: F401
+
+    import specplan.commands.measure_own  # noqa: F401
+
+    _, second = forked_ranks(refuse_and_be_killed)
+    if second != -signal.SIGKILL:
+        sys.exit(f"killed, but ended with {second}")

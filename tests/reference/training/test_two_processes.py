@@ -1,4 +1,8 @@
-"""Two processes train as one would: launched on this machine, over gloo."""
+"""Two processes train as one would: on this machine, over gloo.
+
+Launchers start such processes in tests/specplan/commands/test_align_by_two.py, and in
+tests/specplan/test_many_processes.py.
+"""
 
 import os
 import subprocess
@@ -6,6 +10,7 @@ import sys
 from pathlib import Path
 
 import torch
+from ranks import forked_ranks
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -13,8 +18,7 @@ from reference.training.loop import Trained, Training, this_process, train
 from reference.training.schedule import Schedule
 
 STEPS = 8
-# As `accelerate launch --multi_gpu` does (tests/specplan/commands/test_align_by_two.py).
-LAUNCH = (sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2")
+ROOT = Path(__file__).parents[3]
 
 
 class KilledError(Exception):
@@ -52,12 +56,16 @@ def test_two_processes_train_as_one_does_though_they_were_killed(tmp_path: Path)
     (tmp_path / "alone").mkdir()
     alone, _ = learned(tmp_path / "alone")
     launched = subprocess.run(
-        [*LAUNCH, __file__, str(tmp_path)],
+        [sys.executable, __file__, str(tmp_path)],
         capture_output=True,
         text=True,
         timeout=120,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "tests" / "reference"))),
+            "OMP_NUM_THREADS": "1",
+        },
     )
     assert launched.returncode == 0, launched.stderr
     first, second = (load_file(tmp_path / f"{rank}.safetensors") for rank in range(2))
@@ -83,4 +91,8 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    # Imported here once for both.
+    import accelerate  # noqa: F401
+
+    if forked_ranks(lambda: main(Path(sys.argv[1]))) != [0, 0]:
+        sys.exit(1)
