@@ -27,6 +27,7 @@ from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel
 from reference.policies.policy import Fixed
 from reference.records import Generation
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 Way = Callable[[list[int]], list[int]]
@@ -55,13 +56,11 @@ def ours(
     """Returns our way; what it generates is kept."""
     target, draft = models
     drafter = ModelDrafter(draft, sampling, target.vocabulary)
+    subject = Subject(target, drafter, sampling, stopping)
     generator = torch.Generator().manual_seed(0)
 
     def way(prompt: list[int]) -> list[int]:
-        run = begun_speculatively(
-            target, drafter, prompt, sampling=sampling, policy=Fixed(gamma), stopping=stopping,
-            generator=generator,
-        ).finished()   # fmt: skip
+        run = begun_speculatively(subject, prompt, Fixed(gamma), generator).finished()
         kept.append(run)
         return list(run.tokens)
 

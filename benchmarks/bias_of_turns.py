@@ -18,13 +18,14 @@ import numpy as np
 import torch
 from embedded_pair import embedded_pair
 
-from estimator.runs.arms import BASELINE, Speculative, Subject, alone
+from estimator.runs.arms import BASELINE, Speculative, alone
 from estimator.runs.turns import decode_in_turns, processor_clock
 from estimator.runs.twins import twins
 from estimator.seeding import seeded
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 GAMMAS = (1, 2, 4, 8)

@@ -26,7 +26,7 @@ from result_file import setup, write_result
 from transformers import DynamicCache
 
 from estimator.profiles.workloads import measured_alpha
-from estimator.runs.arms import Subject, Timing
+from estimator.runs.arms import Timing
 from estimator.runs.under_load import load_times
 from estimator.shapes.drafts import draft_of
 from estimator.shapes.shape import shape_of
@@ -42,6 +42,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.policies.policy import Fixed
+from reference.speculative import Subject
 from reference.stopping import Stopping
 from simulator.cost.catalogue import find_hardware
 from simulator.cost.roofline_cost import Deployment, roofline_cost

@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 from embedded_pair import CPU, Pair, embedded_pair
 
 from estimator.intervals import ratio_interval
-from estimator.runs.arms import Speculative, Subject
+from estimator.runs.arms import Speculative
 from estimator.seeding import seeded
 from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace, acceptance_by_rank, block_efficiency
@@ -27,6 +27,7 @@ from reference.generation import decode
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 from reference.rules.block_verification import BlockVerification
+from reference.speculative import Subject
 from reference.stopping import Stopping
 from simulator.schemes.best_trees import best_trees
 from simulator.schemes.trees import tree_tokens

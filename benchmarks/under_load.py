@@ -28,7 +28,6 @@ from estimator.runs.arms import (
     Decoder,
     Runs,
     Speculative,
-    Subject,
     Timing,
     alone,
     probing,
@@ -43,6 +42,7 @@ from reference.drafters.early_exit import early_exit
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 GAMMAS = (1, 2, 4, 8)

@@ -12,8 +12,7 @@ from reference.laws.sampling import Sampling
 from reference.models.model import Model, positions_of, require_finite, text_limit
 from reference.policies.policy import Policy
 from reference.records import Block, Generation
-from reference.rules.strict import STRICT, Rule
-from reference.speculative import speculative_blocks
+from reference.speculative import Subject, speculative_blocks
 from reference.stopping import Stopping
 
 
@@ -124,29 +123,11 @@ def begun(
 
 
 def begun_speculatively(
-    target: Model,
-    drafter: Drafter,
-    prompt: Sequence[int],
-    *,
-    sampling: Sampling,
-    policy: Policy,
-    stopping: Stopping,
-    generator: torch.Generator,
-    rule: Rule = STRICT,
+    subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Begun:
     """Returns a continuation with the target's law, several tokens for each target call, begun."""
-    text, seconds = begin(target, drafter, prompt, stopping)
-    blocks = speculative_blocks(
-        target,
-        drafter,
-        text,
-        sampling=sampling,
-        policy=policy,
-        stopping=stopping,
-        generator=generator,
-        rule=rule,
-    )
-    return Begun(text, seconds, blocks)
+    text, seconds = begin(subject.target, subject.drafter, prompt, subject.stopping)
+    return Begun(text, seconds, speculative_blocks(subject, text, policy, generator))
 
 
 def decode(

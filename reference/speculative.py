@@ -1,6 +1,7 @@
 """Speculative decoding: the one loop that every drafter, policy and rule plugs into."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import torch
 
@@ -58,17 +59,25 @@ def verify_draft(
     return Verified(tuple(drafted), accepted, token, p)
 
 
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A target, what drafts for it, and how they decode a text.
+
+    sampling: makes the target's law of its logits; the drafter has its own.
+    stopping: when the text ends.
+    rule: which drafted tokens stand.
+    """
+
+    target: Model
+    drafter: Drafter
+    sampling: Sampling
+    stopping: Stopping
+    rule: Rule = STRICT
+
+
 @torch.inference_mode()
 def speculative_blocks(
-    target: Model,
-    drafter: Drafter,
-    text: list[int],
-    *,
-    sampling: Sampling,
-    policy: Policy,
-    stopping: Stopping,
-    generator: torch.Generator,
-    rule: Rule = STRICT,
+    subject: Subject, text: list[int], policy: Policy, generator: torch.Generator
 ) -> Iterator[Block]:
     """Yields a text's blocks, a target call each: Algorithm 1 of Leviathan et al. 2023, repeated.
 
@@ -76,17 +85,15 @@ def speculative_blocks(
     papers.
 
     Args:
-      target, drafter: started on this text (`reference.generation.begin`).
+      subject: its models started on this text (`reference.generation.begin`).
       text: the ids to continue; not changed.
-      sampling: makes the target's law of its logits; the drafter has its own.
       policy: how many tokens each block drafts, and from which laws.
-      stopping: when the text ends.
       generator: on the target's device.
-      rule: which drafted tokens stand.
 
     Raises:
       FloatingPointError: if a model returns logits that are NaN or infinite.
     """
+    target, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)
     text = list(text)
     blocks: list[Block] = []
@@ -101,8 +108,8 @@ def speculative_blocks(
             drafter.propose(text, gamma, policy, generator),
             text,
             drafter_name=drafter.name,
-            sampling=sampling,
-            rule=rule,
+            sampling=subject.sampling,
+            rule=subject.rule,
             generator=generator,
         )
         emitted, ending = stopping.cut(text, verified.tokens, emitted=len(text) - prefix)

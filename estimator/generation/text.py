@@ -9,7 +9,7 @@ from typing import Any
 from estimator.loading.pairs import Loaded, load, one_draft, require_rule
 from estimator.loading.policies import parse_policies
 from estimator.rules.kind import VERIFICATION, acceptance_rule
-from estimator.runs.arms import Speculative, Subject, Timing
+from estimator.runs.arms import Speculative, Timing
 from estimator.runs.planner import adaptive
 from estimator.runs.processes import require_one_process
 from estimator.seeding import seeded
@@ -25,6 +25,7 @@ from estimator.settings import (
 )
 from reference.generation import Begun, beginning, begun
 from reference.rules.strict import STRICT, Rule
+from reference.speculative import Subject
 from reference.stopping import Stopping, StopStrings
 
 # Where prompts come from; a prompt of its own takes the place of all.

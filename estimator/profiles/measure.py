@@ -26,7 +26,6 @@ from estimator.profiles.request import Measure
 from estimator.profiles.setup import Setup
 from estimator.progress import SILENT, Progress
 from estimator.rules.kind import acceptance_rule
-from estimator.runs.arms import Subject
 from estimator.runs.batched import batch_module
 from estimator.runs.precision import timings
 from estimator.runs.processes import Processes, these_processes
@@ -40,6 +39,7 @@ from estimator.traces.scoring import known_verification
 from estimator.traces.trace_file import require_place
 from reference.atomic import held
 from reference.models.cached_model import CachedModel
+from reference.speculative import Subject
 
 Refusing = Callable[[Processes], AbstractContextManager[object]]
 

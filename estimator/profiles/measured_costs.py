@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from estimator.profiles.profile import LoadCosts, milliseconds
-from estimator.runs.arms import Runs, Subject, Timing, probed, probing, run_arms
+from estimator.runs.arms import Runs, Timing, probed, probing, run_arms
 from estimator.runs.under_load import LoadTimes
+from reference.speculative import Subject
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 
 

@@ -28,7 +28,7 @@ from estimator.profiles.workloads import (
     measured_alpha,
     workload,
 )
-from estimator.runs.arms import AGAIN, BASELINE, Runs, Subject
+from estimator.runs.arms import AGAIN, BASELINE, Runs
 from estimator.runs.rates import noise, priced, probes, shrinking, timed
 from estimator.traces.measured_traces import LIBRARIES, TraceSettings
 from estimator.traces.scoring import LENIENCES, draft_sampling, known_verification
@@ -42,6 +42,7 @@ from estimator.traces.traces import (
     lenient_alpha,
     replayed_blocks,
 )
+from reference.speculative import Subject
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.gain import speed_up

@@ -14,13 +14,10 @@ from estimator.runs.speeds import at_one_speed
 from estimator.runs.turns import InTurns, decode_in_turns, processor_clock, turn_tokens
 from estimator.runs.twins import twins
 from estimator.seeding import seeded
-from reference.drafter import Drafter
 from reference.generation import Begun, begun, begun_speculatively
-from reference.laws.sampling import Sampling
-from reference.models.model import Model
 from reference.policies.policy import Fixed, Policy
 from reference.records import Generation
-from reference.rules.strict import STRICT, Rule
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 if TYPE_CHECKING:
@@ -49,17 +46,6 @@ class Timing:
 
 BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
 WARM_UP_TOKENS = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Subject:
-    """What one validation decodes with."""
-
-    target: Model
-    drafter: Drafter
-    sampling: Sampling
-    stopping: Stopping
-    rule: Rule = STRICT
 
 
 Runs = dict[str, list[list[Generation]]]   # arm -> prompt -> repeat
@@ -175,16 +161,7 @@ class Speculative:
         self, subject: Subject, prompt: Sequence[int], generator: torch.Generator
     ) -> Begun:
         """Returns a text, begun."""
-        return begun_speculatively(
-            subject.target,
-            subject.drafter,
-            prompt,
-            sampling=subject.sampling,
-            policy=self.policy,
-            stopping=subject.stopping,
-            generator=generator,
-            rule=subject.rule,
-        )
+        return begun_speculatively(subject, prompt, self.policy, generator)
 
 
 def probing(gammas: Sequence[int]) -> dict[str, Decoder]:

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from estimator.runs.arms import Subject, Timing, probed, probing, run_arms
+from estimator.runs.arms import Timing, probed, probing, run_arms
 from estimator.runs.rates import priced, timed
 from reference.policies.policy import Adaptive
+from reference.speculative import Subject
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma
 from simulator.cost.cost import Cost

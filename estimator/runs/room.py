@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 from estimator.draft_model import draft_model
-from estimator.runs.arms import Subject
 from reference.generation import begin, beginning
 from reference.models.model import positions_of, text_limit
+from reference.speculative import Subject
 
 
 def require_room(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:

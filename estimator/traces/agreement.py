@@ -9,8 +9,8 @@ import torch
 
 from estimator.draft_model import draft_model, transformers_module
 from estimator.loading.prompts import prompts_hash
-from estimator.runs.arms import Subject
 from estimator.traces.measured_traces import TraceSettings, traces_key
+from reference.speculative import Subject
 
 # Of each weight, evenly spaced: a model that was trained on has others in all of its weights.
 VALUES = 256

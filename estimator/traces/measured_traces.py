@@ -10,7 +10,6 @@ from typing import Any
 
 from estimator.draft_model import draft_model, transformers_module
 from estimator.loading.prompts import prompts_hash
-from estimator.runs.arms import Subject
 from estimator.runs.batched import decode_batch
 from estimator.runs.processes import ALONE, Processes
 from estimator.seeding import seeded
@@ -18,6 +17,7 @@ from estimator.traces.scoring import sampled_setting, trace_pair
 from estimator.traces.trace_file import KeptTraces
 from estimator.traces.traces import TracePair
 from reference.generation import decode
+from reference.speculative import Subject
 
 LIBRARIES = ("numpy", "torch", "transformers")
 

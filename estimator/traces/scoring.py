@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.runs.arms import Subject
 from estimator.traces.traces import DraftSampling, Trace, TracePair, Verification
 from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
@@ -15,6 +14,7 @@ from reference.rules.block_verification import BlockVerification
 from reference.rules.lenience import Lenient
 from reference.rules.strict import Rule, Strict
 from reference.scoring import score_text
+from reference.speculative import Subject
 
 LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 

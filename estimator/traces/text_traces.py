@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from estimator.runs.arms import BASELINE, Runs, Subject
+from estimator.runs.arms import BASELINE, Runs
 from estimator.traces.scoring import trace, verification_of
 from estimator.traces.text_laws import tie_gap
 from estimator.traces.traces import Trace, alpha, lenient_alpha
 from reference.records import Generation
 from reference.rules.lenience import Lenient
+from reference.speculative import Subject
 
 
 class TextTraces:

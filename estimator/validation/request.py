@@ -9,7 +9,6 @@ from estimator.loading.pairs import draft_names, load, require_rule
 from estimator.loading.policies import parse_policies
 from estimator.progress import SILENT, Progress
 from estimator.rules.kind import VERIFICATION, acceptance_rule
-from estimator.runs.arms import Subject
 from estimator.runs.precision import timings
 from estimator.runs.processes import require_one_process
 from estimator.runs.room import require_room
@@ -24,6 +23,7 @@ from estimator.settings import (
 from estimator.validation.validation import Validation, generations, validate
 from reference.drafters.trees import TreeDrafter
 from reference.policies.policy import Fixed, Policy
+from reference.speculative import Subject
 
 GAMMAS = (1, 2, 4, 8)
 

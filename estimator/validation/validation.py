@@ -7,15 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimator.runs.arms import (
-    BASELINE,
-    Speculative,
-    Subject,
-    Timing,
-    probed,
-    probing,
-    run_arms,
-)
+from estimator.runs.arms import BASELINE, Speculative, Timing, probed, probing, run_arms
 from estimator.runs.planner import adaptive, planning_generations
 from estimator.runs.precision import precision_percent
 from estimator.runs.rates import Noise, noise, priced, shrinking, timed
@@ -24,6 +16,7 @@ from estimator.traces.text_traces import TextTraces
 from estimator.validation.row import SpeculativeRow, max_abs, mean_abs
 from estimator.validation.rows import Evidence, row_of
 from reference.policies.policy import Fixed, Policy
+from reference.speculative import Subject
 from simulator.cost.curves import CostModel
 
 

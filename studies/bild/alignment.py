@@ -13,12 +13,12 @@ from estimator.drafters.kind import ModelKind
 from estimator.drafters.registry import parse_drafter
 from estimator.loading.pairs import Loaded, load, one_draft
 from estimator.progress import SILENT, Progress
-from estimator.runs.arms import Subject
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from reference.atomic import held
 from reference.models.cached_model import CachedModel
 from reference.models.fitted_model import FittedModel
 from reference.models.model import Model
+from reference.speculative import Subject
 from reference.training.alignment import Course, align, train_exits
 from reference.training.checkpoint import publish
 from reference.training.lessons import Lesson

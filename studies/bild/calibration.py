@@ -5,10 +5,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from estimator.loading.prompts import prompts_hash
-from estimator.runs.arms import Subject
 from estimator.seeding import seeded
 from estimator.writing import write_whole
 from reference.generation import decode
+from reference.speculative import Subject
 from reference.training.lessons import Lesson
 
 KEPT_EVERY = 16

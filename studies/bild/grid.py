@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from estimator.runs.arms import PROBE, Speculative, Subject
+from estimator.runs.arms import PROBE, Speculative
 from reference.generation import Begun
 from reference.policies.policy import Fixed
 from reference.rules.lenience import Lenient
 from reference.rules.strict import STRICT, Rule
+from reference.speculative import Subject
 from studies.bild.loop import begun_bild
 from studies.bild.settings import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
 from studies.bild.swept import BILD, SMALL, WINDOW

@@ -10,14 +10,13 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from estimator.runs.arms import Subject
 from reference.clock import Clock
 from reference.drafter import Draft
 from reference.generation import Begun, begin
 from reference.models.model import require_finite
 from reference.policies.policy import Policy
 from reference.records import Block, Generation
-from reference.speculative import verify_draft
+from reference.speculative import Subject, verify_draft
 from reference.stopping import Stopping
 
 

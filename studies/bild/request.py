@@ -8,13 +8,13 @@ from estimator.draft_model import draft_model, transformers_module
 from estimator.loading.pairs import Loaded, load
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompt_files import whole_references
-from estimator.runs.arms import Subject
 from estimator.runs.precision import timings
 from estimator.runs.processes import require_one_process
 from estimator.runs.room import require_room
 from estimator.runs.threads import Threads, computing
 from estimator.settings import TimedPair
 from reference.drafters.model_drafter import ModelDrafter
+from reference.speculative import Subject
 from studies.bild.grid import Grid
 from studies.bild.sweep import References, sweep
 from studies.bild.swept import Sweep

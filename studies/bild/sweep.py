@@ -9,7 +9,7 @@ from msgspec import structs
 from estimator.costs.blocks import fit_costs
 from estimator.loading.prompts import prompts_hash
 from estimator.quality.metrics import own_metrics, reference_metrics
-from estimator.runs.arms import AGAIN, BASELINE, Subject, Timing, run_arms
+from estimator.runs.arms import AGAIN, BASELINE, Timing, run_arms
 from estimator.runs.precision import precision_percent
 from estimator.runs.rates import Timed, decode_rate, measured_interval, noise, probes, timed
 from estimator.seeding import seeded
@@ -19,6 +19,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode
 from reference.policies.policy import Fixed
 from reference.records import Generation
+from reference.speculative import Subject
 from simulator.cost.cost import Cost
 from studies.bild.grid import Arm, Grid
 from studies.bild.loop import read_part

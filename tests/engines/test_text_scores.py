@@ -13,13 +13,13 @@ from engines.scores import local_models
 from engines.scores.text_scores import TextScores, acceptance
 from engines.servers.vllm import VllmServer, _rank
 from engines.trials.scoring import LocalScorer, require_scored_temperature
-from estimator.runs.arms import Subject
 from estimator.traces.scoring import trace
 from estimator.traces.traces import DraftSampling
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import decode
 from reference.laws.sampling import Sampling
 from reference.models.huggingface import load_model
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 Refusal = Callable[[], object]

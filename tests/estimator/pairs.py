@@ -8,7 +8,6 @@ from numpy.typing import NDArray
 from tabular import TabularModel
 from tiny_models import llama, with_noise
 
-from estimator.runs.arms import Subject
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_calls
 from reference.drafters.model_drafter import ModelDrafter
@@ -18,6 +17,7 @@ from reference.models.causal_model import CausalModel
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.rules.strict import STRICT, Rule
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 VOCABULARY = 40
@@ -73,16 +73,7 @@ def speculated(
 ) -> Generation:
     """Returns a text of the pair at a fixed gamma."""
     generator = torch.Generator().manual_seed(seed) if isinstance(seed, int) else seed
-    return begun_speculatively(
-        subject.target,
-        subject.drafter,
-        prompt,
-        sampling=subject.sampling,
-        policy=Fixed(gamma),
-        stopping=subject.stopping,
-        generator=generator,
-        rule=subject.rule,
-    ).finished()
+    return begun_speculatively(subject, prompt, Fixed(gamma), generator).finished()
 
 
 def calls_beyond_replay(subject: Subject, gamma: int, runs: int) -> NDArray[np.float64]:

@@ -11,6 +11,7 @@ from reference.models.model import Model
 from reference.policies.policy import Policy
 from reference.records import Generation
 from reference.rules.strict import STRICT, Rule
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 
@@ -40,13 +41,6 @@ def speculate(
     generator: torch.Generator | None = None,
 ) -> Generation:
     """Returns the continuation by target and drafter."""
-    return begun_speculatively(
-        target,
-        drafter,
-        prompt,
-        sampling=sampling,
-        policy=policy,
-        stopping=stopping,
-        generator=torch.Generator() if generator is None else generator,
-        rule=rule,
-    ).finished()
+    subject = Subject(target, drafter, sampling, stopping, rule)
+    chance = torch.Generator() if generator is None else generator
+    return begun_speculatively(subject, prompt, policy, chance).finished()

@@ -21,7 +21,7 @@ from reference.laws.sampling import Sampling
 from reference.models.huggingface import end_ids
 from reference.policies.policy import Fixed
 from reference.records import Generation
-from reference.speculative import speculative_blocks
+from reference.speculative import Subject, speculative_blocks
 from reference.stopping import Stopping, StopStrings
 
 VOCABULARY = 12
@@ -316,15 +316,8 @@ def test_blocks_stream_as_they_are_made() -> None:
     drafter = ModelDrafter(slipping(5), GREEDY, VOCABULARY)
     stopping = Stopping(20)
     text, _ = begin(target, drafter, [0], stopping)
-    stream = speculative_blocks(
-        target,
-        drafter,
-        text,
-        sampling=GREEDY,
-        policy=Fixed(3),
-        stopping=stopping,
-        generator=torch.Generator(),
-    )
+    subject = Subject(target, drafter, GREEDY, stopping)
+    stream = speculative_blocks(subject, text, Fixed(3), torch.Generator())
     tokens: list[int] = []
     for number, block in enumerate(stream, start=1):
         assert passes == number

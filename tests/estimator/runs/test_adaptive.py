@@ -9,7 +9,6 @@ import torch
 from numpy.typing import NDArray
 
 from estimator.loading.prompts import embedded_prompts
-from estimator.runs.arms import Subject
 from estimator.runs.batched import decode_batch
 from estimator.runs.planner import planner
 from estimator.traces.scoring import trace
@@ -21,6 +20,7 @@ from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_model, load_tokenizer
 from reference.policies.policy import Adaptive, Fixed, Policy
 from reference.records import Block
+from reference.speculative import Subject
 from reference.stopping import Stopping
 from simulator.cost.curves import CostModel
 
@@ -116,16 +116,9 @@ def test_replayed_blocks_are_those_of_the_decoder() -> None:
     """At temperature 0, where acceptance leaves nothing to chance."""
     sampling = Sampling(0.0)
     policy = Adaptive(planner(COST, max_gamma=16))
-    target, drafter = embedded_pair(sampling)
-    generation = begun_speculatively(
-        target,
-        drafter,
-        prompts()[0],
-        sampling=sampling,
-        policy=policy,
-        stopping=Stopping(NEW_TOKENS),
-        generator=torch.Generator(),
-    ).finished()
+    subject = Subject(*embedded_pair(sampling), sampling, Stopping(NEW_TOKENS))
+    begun = begun_speculatively(subject, prompts()[0], policy, torch.Generator())
+    generation = begun.finished()
     blocks = replayed(policy, acceptances(sampling)[0], np.random.default_rng(0))
     assert [(len(b.drafted), b.accepted) for b in blocks] == [
         (len(b.drafted), b.accepted) for b in generation.blocks

@@ -14,7 +14,6 @@ from estimator.runs.arms import (
     Decoder,
     Runs,
     Speculative,
-    Subject,
     Timing,
     probed,
     probing,
@@ -24,6 +23,7 @@ from estimator.runs.rates import probes, timed, without
 from reference.generation import Begun
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 
@@ -136,9 +136,9 @@ def test_each_way_to_decode_is_warmed_up_once(monkeypatch: pytest.MonkeyPatch) -
     began: list[int | None] = []
 
     def counted(begin: Callable[..., Begun]) -> Callable[..., Begun]:
-        def start(*models: Any, **settings: Any) -> Begun:
-            began.append(settings["policy"].value if "policy" in settings else None)
-            return begin(*models, **settings)
+        def start(*given: Any, **settings: Any) -> Begun:
+            began.append(next((each.value for each in given if isinstance(each, Fixed)), None))
+            return begin(*given, **settings)
 
         return start
 

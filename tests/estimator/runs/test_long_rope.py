@@ -4,7 +4,6 @@ import pytest
 import torch
 from transformers import Phi3Config, Phi3ForCausalLM
 
-from estimator.runs.arms import Subject
 from estimator.runs.batched import decode_batch
 from estimator.runs.room import require_room
 from reference.drafters.model_drafter import ModelDrafter
@@ -16,6 +15,7 @@ from reference.models.families import turning_length
 from reference.models.model import text_limit
 from reference.policies.policy import Fixed
 from reference.scoring import score_text
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 TURN = 16
@@ -70,16 +70,9 @@ def test_a_text_on_one_side_is_that_of_generate(prompt: list[int], tokens: int) 
     target = tiny()
     expected = greedy(target, prompt, tokens)
     assert len(set(expected)) > 3
-    stopping = Stopping(tokens)
-    generation = begun_speculatively(
-        target,
-        ModelDrafter(tiny("draft", 0.05), GREEDY, target.vocabulary),
-        prompt,
-        sampling=GREEDY,
-        policy=Fixed(3),
-        stopping=stopping,
-        generator=torch.Generator(),
-    ).finished()
+    drafter = ModelDrafter(tiny("draft", 0.05), GREEDY, target.vocabulary)
+    subject = Subject(target, drafter, GREEDY, Stopping(tokens))
+    generation = begun_speculatively(subject, prompt, Fixed(3), torch.Generator()).finished()
     assert generation.tokens == expected
     assert 0 < generation.accepted < generation.drafted
 

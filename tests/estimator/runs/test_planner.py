@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from pairs import PROMPTS, tiny_pair
 
-from estimator.runs.arms import Subject, Timing
+from estimator.runs.arms import Timing
 from estimator.runs.planner import adaptive, planner, planning_generations, probed_gammas
 from reference.laws.sampling import Sampling
+from reference.speculative import Subject
 from reference.stopping import Stopping
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up

@@ -4,13 +4,13 @@ import pytest
 from pairs import tiny_llama, tiny_pair
 
 from estimator.draft_model import draft_model, transformers_module
-from estimator.runs.arms import Subject
 from estimator.runs.room import require_room
 from ngram.drafters.copying import PromptLookupDrafter
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 SAMPLING = Sampling()

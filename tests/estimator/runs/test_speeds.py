@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from tabular import TabularModel
 
-from estimator.runs.arms import AGAIN, BASELINE, Speculative, Subject, Timing, probing, run_arms
+from estimator.runs.arms import AGAIN, BASELINE, Speculative, Timing, probing, run_arms
 from estimator.runs.rates import Timed, timed
 from estimator.runs.speeds import at_one_speed
 from estimator.runs.turns import InTurns
@@ -17,6 +17,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 from reference.records import Block, Generation
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 SECONDS = {"baseline": 0.010, "gamma 1": 0.013, "gamma 2": 0.016, "gamma 4": 0.022}

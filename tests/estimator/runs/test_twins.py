@@ -31,6 +31,7 @@ from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel
 from reference.models.encoder_decoder import EncoderDecoderModel
 from reference.policies.policy import Fixed
+from reference.speculative import Subject
 from reference.stopping import Stopping
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.heads import Heads
@@ -87,16 +88,8 @@ def t5(*, layers: int) -> EncoderDecoderModel:
 
 
 def begin(pair: Pair, gamma: int, prompt: int = 2) -> Begun:
-    target, drafter = pair
-    return begun_speculatively(
-        target,
-        drafter,
-        PROMPTS[prompt],
-        sampling=SAMPLING,
-        policy=Fixed(gamma),
-        stopping=Stopping(14),
-        generator=seeded(CPU, gamma),
-    )
+    subject = Subject(*pair, SAMPLING, Stopping(14))
+    return begun_speculatively(subject, PROMPTS[prompt], Fixed(gamma), seeded(CPU, gamma))
 
 
 def assert_alike_in_turns(pair: Pair) -> None:

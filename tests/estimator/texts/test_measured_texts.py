@@ -17,7 +17,6 @@ from estimator.logs import earlier_outputs
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
 from estimator.profiles.workloads import measured_alpha
-from estimator.runs.arms import Subject
 from estimator.settings import ModelSettings
 from estimator.texts.counting import MOST_GROUPS, Totals
 from estimator.texts.journal import journal_path
@@ -32,6 +31,7 @@ from reference.drafter import Drafter
 from reference.generation import decode
 from reference.laws.sampling import Sampling
 from reference.rules.strict import STRICT
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 CPU = torch.device("cpu")

@@ -10,7 +10,6 @@ from enumeration import walk_choices
 from plain_block_verification import beginnings
 from tabular import TabularModel
 
-from estimator.runs.arms import Subject
 from estimator.traces.scoring import known_verification, trace, trace_pair, verification_of
 from estimator.traces.traces import block_efficiency, replayed_blocks, replayed_calls
 from reference.generation import begun_speculatively
@@ -19,6 +18,7 @@ from reference.policies.policy import Fixed
 from reference.rules.block_verification import BlockVerification
 from reference.rules.lenience import Lenient
 from reference.rules.strict import Strict
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 TOKENS = 4
@@ -32,16 +32,9 @@ def test_calls_along_each_text_are_replayed_exactly(
     target, drafter = TabularModel(TARGET, VOCABULARY), model_drafter(DRAFT, PLAIN)
 
     def run() -> tuple[int, ...]:
-        generation = begun_speculatively(
-            target,
-            drafter,
-            PROMPT,
-            sampling=PLAIN,
-            policy=Fixed(gamma),
-            stopping=Stopping(TOKENS),
-            generator=torch.Generator(),
-            rule=BlockVerification(),
-        ).finished()
+        subject = Subject(target, drafter, PLAIN, Stopping(TOKENS), BlockVerification())
+        begun = begun_speculatively(subject, PROMPT, Fixed(gamma), torch.Generator())
+        generation = begun.finished()
         return (generation.target_calls, *generation.tokens)
 
     with monkeypatch.context() as patches:

@@ -9,12 +9,12 @@ import pytest
 from pairs import PROMPTS, tiny_llama, tiny_subject
 
 import estimator.traces.measured_traces
-from estimator.runs.arms import Subject
 from estimator.traces.measured_traces import TraceSettings, measure_traces
 from estimator.traces.scoring import draft_sampling
 from estimator.traces.traces import TracePair, alpha
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 TOKENS = 12

@@ -7,7 +7,7 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_subject
 
-from estimator.runs.arms import AGAIN, BASELINE, Speculative, Subject, Timing, probing, run_arms
+from estimator.runs.arms import AGAIN, BASELINE, Speculative, Timing, probing, run_arms
 from estimator.seeding import seeded
 from estimator.validation.row import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
@@ -15,6 +15,7 @@ from ngram.drafters.copying import PromptLookupDrafter
 from reference.policies.policy import Confidence, Fixed, Policy
 from reference.rules.lenience import Lenient
 from reference.rules.strict import STRICT, Rule
+from reference.speculative import Subject
 
 POLICIES = {"one": Fixed(1), "three": Fixed(3)}
 

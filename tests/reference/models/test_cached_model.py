@@ -34,6 +34,7 @@ from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.huggingface import load_model
 from reference.policies.policy import Fixed
+from reference.speculative import Subject
 from reference.stopping import Stopping
 
 WINDOW = 6
@@ -138,14 +139,12 @@ def test_a_drafted_draft_with_a_window_stays_exact() -> None:
         RandomDrafter(target.vocabulary, target.device),
         1,
     )
-    arguments: Any = {
-        "sampling": sampling,
-        "policy": Fixed(5),
-        "stopping": Stopping(30),
-        "generator": torch.Generator(),
-    }
-    generation = begun_speculatively(target, drafter, PROMPT, **arguments).finished()
-    plain = begun_speculatively(target, drafter.model, PROMPT, **arguments).finished()
+    generation, plain = (
+        begun_speculatively(
+            Subject(target, each, sampling, Stopping(30)), PROMPT, Fixed(5), torch.Generator()
+        ).finished()
+        for each in (drafter, drafter.model)
+    )
     assert list(generation.tokens) == greedy(target, 30)
     assert [block.drafted for block in generation.blocks] == [
         block.drafted for block in plain.blocks

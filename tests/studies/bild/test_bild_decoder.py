@@ -11,12 +11,12 @@ from decoding import alone
 from plain_laws import plain_law, random_table
 from tabular import Table, TabularModel
 
-from estimator.runs.arms import Subject
 from reference.drafter import Draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Dense, Laws, OneHot, draw
 from reference.laws.sampling import Sampling
 from reference.records import Generation
+from reference.speculative import Subject
 from reference.stopping import Stopping, StopStrings
 from studies.bild.loop import begun_bild, unread_ending
 from studies.bild.thresholds import DISTANCES, Fallback, Rollback

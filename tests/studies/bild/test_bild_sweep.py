@@ -10,10 +10,11 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_pair
 
-from estimator.runs.arms import Subject, Timing
+from estimator.runs.arms import Timing
 from estimator.validation.file import parse_rows
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
+from reference.speculative import Subject
 from reference.stopping import Stopping
 from simulator.cost.curves import CostModel
 from studies.bild.grid import Grid
