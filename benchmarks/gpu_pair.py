@@ -30,7 +30,7 @@ from estimator.runs.arms import Timing
 from estimator.runs.under_load import load_times
 from estimator.shapes.drafts import draft_of
 from estimator.shapes.shape import shape_of
-from estimator.traces.measured_traces import TraceSettings, measure_traces
+from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.validation.validation import validate
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.formats.cache import load_model as load_ngram
@@ -154,10 +154,7 @@ def main(argv: list[str] | None = None) -> None:
         sampling = Sampling(temperature=temperature)
         for name, drafter in drafters(sampling).items():
             subject = Subject(target, drafter, sampling, stopping)
-            pairs = measure_traces(
-                subject, prompts, TraceSettings(max(gammas), arguments.seed), path=None,
-                progress=lambda: None,
-            )   # fmt: skip
+            pairs = measure_traces(Tracing(subject, prompts, max(gammas), arguments.seed))
             own = measured_alpha([pair.sampled for pair in pairs])
             alphas.append(
                 {"draft": name, "temperature": temperature, **asdict(own),

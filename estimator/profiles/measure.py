@@ -34,7 +34,7 @@ from estimator.runs.threads import computing
 from estimator.runs.under_load import load_times, require_load
 from estimator.settings import draft_sampling
 from estimator.traces.agreement import described, require_agreement
-from estimator.traces.measured_traces import TraceSettings, measure_traces
+from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.traces.scoring import known_verification
 from estimator.traces.trace_file import require_place
 from reference.atomic import held
@@ -49,9 +49,8 @@ class _Ready:
     """What is measured; draft_under_load: whose passes over batches are timed."""
 
     loaded: Loaded
-    subject: Subject
     draft: str
-    traces: TraceSettings
+    tracing: Tracing
     draft_under_load: CachedModel | None
 
 
@@ -116,11 +115,16 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
     require_room(subject, loaded.prompts)
     if request.batch_size > 1:
         batch_module(loaded.target, [loaded.target.beginning(ids) for ids in loaded.prompts])
-    traces = TraceSettings(
-        replayed_gamma(request.max_gamma), request.seed, request.batch_size, tuple(loaded.origins)
+    tracing = Tracing(
+        subject,
+        loaded.prompts,
+        max_gamma=replayed_gamma(request.max_gamma),
+        seed=request.seed,
+        batch_size=request.batch_size,
+        origins=tuple(loaded.origins),
     )
     if not request.loads:
-        return _Ready(loaded, subject, name, traces, None)
+        return _Ready(loaded, name, tracing, None)
     under_load = require_load(
         loaded.target,
         draft_model(subject.drafter),
@@ -129,7 +133,7 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
         max_gamma=request.max_gamma,
         draft_name=name,
     )
-    return _Ready(loaded, subject, name, traces, under_load)
+    return _Ready(loaded, name, tracing, under_load)
 
 
 def _require_agreement(
@@ -137,7 +141,7 @@ def _require_agreement(
 ) -> None:
     if processes.count == 1:
         return
-    own = described(ready.subject, ready.loaded.prompts, ready.traces)
+    own = described(ready.tracing)
     hashes = ", ".join(own_hashes(parse_drafter(ready.draft)))
     told = processes.gathered(own | {"files of the draft": hashes})
     with refusing(processes):
@@ -151,11 +155,11 @@ def _measured(
     progress: Progress,
     traced: Progress,
 ) -> Profile | None:
-    loaded, subject, prompts = ready.loaded, ready.subject, ready.loaded.prompts
-    trace = partial(measure_traces, subject, prompts, ready.traces, processes=processes)
+    loaded, subject, prompts = ready.loaded, ready.tracing.subject, ready.loaded.prompts
+    trace = partial(measure_traces, ready.tracing, processes=processes)
     if not processes.first:
         # Nothing is left for it to do, and the first is to time undisturbed.
-        trace(path=None, progress=lambda: None)
+        trace()
         return None
     traced.expect(len(prompts))
     repeats = request.timing.repeats
@@ -195,9 +199,7 @@ def _measured(
     ]
     return make_profile(
         Measurements(
-            subject,
-            prompts,
-            ready.traces,
+            ready.tracing,
             max_gamma=request.max_gamma,
             pairs=traces,
             runs=runs,
@@ -210,7 +212,7 @@ def _measured(
 
 
 def _setup(request: Measure, ready: _Ready) -> Setup:
-    target, subject = ready.loaded.target, ready.subject
+    target, subject = ready.loaded.target, ready.tracing.subject
     modules = {
         "target": target.module,
         "draft": transformers_module(draft_model(subject.drafter)),

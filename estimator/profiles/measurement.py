@@ -30,7 +30,7 @@ from estimator.profiles.workloads import (
 )
 from estimator.runs.arms import AGAIN, BASELINE, Runs
 from estimator.runs.rates import noise, priced, probes, shrinking, timed
-from estimator.traces.measured_traces import LIBRARIES, TraceSettings
+from estimator.traces.measured_traces import LIBRARIES, Tracing
 from estimator.traces.scoring import LENIENCES, draft_sampling, known_verification
 from estimator.traces.traces import (
     DRAFT_SAMPLINGS,
@@ -42,7 +42,6 @@ from estimator.traces.traces import (
     lenient_alpha,
     replayed_blocks,
 )
-from reference.speculative import Subject
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.tokens import expected_tokens
 from simulator.choice.gain import speed_up
@@ -56,15 +55,13 @@ RANKS = 16
 class Measurements:
     """What was measured of a pair.
 
-    settings: of texts and traces; their longest draft is replayed.
+    tracing: of which pair and prompts; its longest draft is replayed.
     max_gamma: the longest draft that was timed.
     pairs: traces of `measure_traces`; those of the draft's own sampling are reported.
     runs: of `measure_costs`.
     """
 
-    subject: Subject
-    prompts: Sequence[Sequence[int]]
-    settings: TraceSettings
+    tracing: Tracing
     max_gamma: int
     pairs: Sequence[TracePair]
     runs: Runs
@@ -83,7 +80,8 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
     Raises:
       ValueError: if drafts were judged in a way that no replay knows.
     """
-    subject, pairs, replayed = measured.subject, measured.pairs, measured.settings.max_gamma
+    tracing, pairs = measured.tracing, measured.pairs
+    subject, replayed = tracing.subject, tracing.max_gamma
     own = draft_sampling(subject.drafter)
     verification = known_verification(subject.rule)
     traces = [pair.under(own) for pair in pairs]
@@ -114,7 +112,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
         },
         by_context={
             name: workload(judged, texts, chosen, gammas=gammas, replayed=replayed)
-            for name, chosen in by_context([len(prompt) for prompt in measured.prompts]).items()
+            for name, chosen in by_context([len(prompt) for prompt in tracing.prompts]).items()
         },
         c=gained.c if cost.observed_gamma is not None else None,
         c_hat=c_hat,
@@ -155,10 +153,10 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             setup,
             device=str(subject.target.device),
             threads=torch.get_num_threads(),
-            prompts_hash=prompts_hash(measured.prompts),
+            prompts_hash=prompts_hash(tracing.prompts),
             max_new_tokens=subject.stopping.max_new_tokens,
             max_gamma=measured.max_gamma,
-            seed=measured.settings.seed,
+            seed=tracing.seed,
         ).here(LIBRARIES),
     ).at(cost)
 

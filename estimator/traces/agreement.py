@@ -9,8 +9,7 @@ import torch
 
 from estimator.draft_model import draft_model, transformers_module
 from estimator.loading.prompts import prompts_hash
-from estimator.traces.measured_traces import TraceSettings, traces_key
-from reference.speculative import Subject
+from estimator.traces.measured_traces import Tracing
 
 # Of each weight, evenly spaced: a model that was trained on has others in all of its weights.
 VALUES = 256
@@ -32,18 +31,16 @@ def weights_hash(module: Any) -> str:
     return digest.hexdigest()[:16]
 
 
-def described(
-    subject: Subject, prompts: Sequence[Sequence[int]], settings: TraceSettings
-) -> dict[str, str]:
+def described(tracing: Tracing) -> dict[str, str]:
     """Returns what is measured, by name, as far as texts and traces depend on it."""
     modules = {
-        "target": transformers_module(subject.target),
-        "draft": transformers_module(draft_model(subject.drafter)),
+        "target": transformers_module(tracing.subject.target),
+        "draft": transformers_module(draft_model(tracing.subject.drafter)),
     }
     return {
-        "prompts": prompts_hash(prompts),
+        "prompts": prompts_hash(tracing.prompts),
         **{role: _shown(module) for role, module in modules.items()},
-        "settings": traces_key(subject, prompts, replace(settings, origins=()))[:16],
+        "settings": replace(tracing, origins=()).key[:16],
     }
 
 

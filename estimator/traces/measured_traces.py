@@ -23,29 +23,55 @@ LIBRARIES = ("numpy", "torch", "transformers")
 
 
 @dataclass(frozen=True, slots=True)
-class TraceSettings:
-    """What texts and traces depend on, beside the pair and the prompts.
+class Tracing:
+    """What texts and traces depend on.
 
+    subject: the pair and its settings.
+    prompts: ids.
     max_gamma: the longest draft that replay will be asked about.
     batch_size: how many texts are sampled at once; each is scored alone.
     origins: what tells models of one name apart (files, precision): kept traces of others are not
       used.
     """
 
+    subject: Subject
+    prompts: Sequence[Sequence[int]]
     max_gamma: int
     seed: int
     batch_size: int = 1
     origins: tuple[str, ...] = ()
 
+    @property
+    def key(self) -> str:
+        """A hash of everything that the traces depend on."""
+        subject = self.subject
+        modules = map(transformers_module, [subject.target, draft_model(subject.drafter)])
+        parts = [
+            subject.target.name,
+            subject.drafter.name,
+            # The commit of a hub repository.
+            *(str(getattr(module.config, "_commit_hash", None)) for module in modules if module),
+            *(version(name) for name in LIBRARIES),
+            str(subject.sampling),
+            str(sampled_setting(subject)),
+            str(subject.stopping.max_new_tokens),
+            str(sorted(subject.stopping.end_ids)),
+            prompts_hash(self.prompts),
+            str(self.max_gamma),
+            str(self.seed),
+            *self.origins,
+            # Another batch size is another rounding, which may tip a draw.
+            str(self.batch_size),
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
 
 def measure_traces(
-    subject: Subject,
-    prompts: Sequence[Sequence[int]],
-    settings: TraceSettings,
+    tracing: Tracing,
     *,
-    path: Path | None,
+    path: Path | None = None,
     processes: Processes = ALONE,
-    progress: Callable[[], object],
+    progress: Callable[[], object] = lambda: None,
 ) -> list[TracePair]:
     """Returns the traces of a text sampled from the target for each prompt.
 
@@ -57,82 +83,46 @@ def measure_traces(
     Raises:
       ValueError: if something else than traces stands at path.
     """
-    key = traces_key(subject, prompts, settings)
-    kept = None if path is None or not processes.first else KeptTraces(path, key)
+    count, size = len(tracing.prompts), tracing.batch_size
+    kept = None if path is None or not processes.first else KeptTraces(path, tracing.key)
     known = processes.gathered({} if kept is None else dict(kept.known))[0]
     for _ in known:
         progress()
     # The same prompts together as ever, so that their texts do not depend on what is known.
-    batches = [
-        range(first, min(first + settings.batch_size, len(prompts)))
-        for first in range(0, len(prompts), settings.batch_size)
-    ]
+    batches = [range(first, min(first + size, count)) for first in range(0, count, size)]
     to_do = [batch for batch in batches if any(number not in known for number in batch)]
     for turn in range(0, len(to_do), processes.count):
         of_turn = to_do[turn : turn + processes.count]
         own = of_turn[processes.number] if processes.number < len(of_turn) else ()
         missing = [number for number in own if number not in known]
-        made = _traces(subject, prompts, settings, own, missing)
-        for number, traces in processes.shared(made):
+        for number, traces in processes.shared(_traces(tracing, own, missing)):
             known[number] = traces
             if kept is not None:
                 kept.add(number, traces)
             progress()
     if kept is not None:
         kept.finish()
-    return [known[number] for number in range(len(prompts))]
+    return [known[number] for number in range(count)]
 
 
 def _traces(
-    subject: Subject,
-    prompts: Sequence[Sequence[int]],
-    settings: TraceSettings,
-    batch: Sequence[int],
-    missing: Sequence[int],
+    tracing: Tracing, batch: Sequence[int], missing: Sequence[int]
 ) -> Iterator[tuple[int, TracePair]]:
     """Yields the traces of those prompts of a batch that are missing, with their numbers."""
     if not batch:
         return
-    for number, tokens in zip(batch, _texts(subject, prompts, batch, settings.seed), strict=True):
+    for number, tokens in zip(batch, _texts(tracing, batch), strict=True):
         if number in missing:
-            yield number, trace_pair(
-                subject, prompts[number], tokens, max_gamma=settings.max_gamma
-            )
+            prompt = tracing.prompts[number]
+            yield number, trace_pair(tracing.subject, prompt, tokens, max_gamma=tracing.max_gamma)
 
 
-def _texts(
-    subject: Subject, prompts: Sequence[Sequence[int]], numbers: Sequence[int], seed: int
-) -> list[tuple[int, ...]]:
+def _texts(tracing: Tracing, numbers: Sequence[int]) -> list[tuple[int, ...]]:
     """Returns the target's texts of the prompts with these numbers, sampled at once."""
-    generators = [seeded(subject.target.device, seed, number) for number in numbers]
+    subject, prompts = tracing.subject, [tracing.prompts[number] for number in numbers]
+    generators = [seeded(subject.target.device, tracing.seed, number) for number in numbers]
     how: dict[str, Any] = {"sampling": subject.sampling, "stopping": subject.stopping}
     if len(numbers) > 1:
-        chosen = [prompts[number] for number in numbers]
-        return decode_batch(subject.target, chosen, generators=generators, **how)
-    [number], [generator] = numbers, generators
-    return [decode(subject.target, prompts[number], generator=generator, **how).tokens]
-
-
-def traces_key(
-    subject: Subject, prompts: Sequence[Sequence[int]], settings: TraceSettings
-) -> str:
-    """Returns a hash of everything that the traces depend on."""
-    modules = map(transformers_module, [subject.target, draft_model(subject.drafter)])
-    parts = [
-        subject.target.name,
-        subject.drafter.name,
-        # The commit of a hub repository.
-        *(str(getattr(module.config, "_commit_hash", None)) for module in modules if module),
-        *(version(name) for name in LIBRARIES),
-        str(subject.sampling),
-        str(sampled_setting(subject)),
-        str(subject.stopping.max_new_tokens),
-        str(sorted(subject.stopping.end_ids)),
-        prompts_hash(prompts),
-        str(settings.max_gamma),
-        str(settings.seed),
-        *settings.origins,
-        # Another batch size is another rounding, which may tip a draw.
-        str(settings.batch_size),
-    ]
-    return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+        return decode_batch(subject.target, prompts, generators=generators, **how)
+    [prompt], [generator] = prompts, generators
+    return [decode(subject.target, prompt, generator=generator, **how).tokens]

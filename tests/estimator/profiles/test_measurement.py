@@ -15,7 +15,7 @@ from estimator.profiles.setup import Setup
 from estimator.runs.arms import Timing
 from estimator.runs.precision import Until
 from estimator.traces.ahead import replay_factor
-from estimator.traces.measured_traces import TraceSettings, measure_traces
+from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.traces.traces import (
     DRAFT_SAMPLINGS,
     DraftSampling,
@@ -31,16 +31,19 @@ from simulator.cost.curves import CostModel
 from specplan.reports.profile import clock_lines
 
 MAX_GAMMA = 3
-SETTINGS = TraceSettings(replayed_gamma(MAX_GAMMA), seed=0)
+
+
+def traced() -> Tracing:
+    return Tracing(tiny_subject(), PROMPTS, max_gamma=replayed_gamma(MAX_GAMMA), seed=0)
 
 
 def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
-    pair = tiny_subject()
-    pairs = measure_traces(pair, PROMPTS, SETTINGS, path=None, progress=lambda: None)
+    tracing = traced()
+    pairs = measure_traces(tracing)
     traces = [both.sampled for both in pairs]
-    runs = measure_costs(pair, PROMPTS, Timing(), max_gamma=MAX_GAMMA)
+    runs = measure_costs(tracing.subject, PROMPTS, Timing(), max_gamma=MAX_GAMMA)
     profile = make_profile(
-        Measurements(pair, PROMPTS, SETTINGS, MAX_GAMMA, pairs, runs),
+        Measurements(tracing, MAX_GAMMA, pairs, runs),
         c_hat=1.0,
         setup=Setup(target="t", draft="d"),
     )
@@ -82,15 +85,15 @@ def test_a_profile_holds_what_was_measured(tmp_path: Path) -> None:
 
 
 def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
-    pair = tiny_subject()
-    pairs = measure_traces(pair, PROMPTS, SETTINGS, path=None, progress=lambda: None)
+    tracing = traced()
+    pairs = measure_traces(tracing)
     # There is no time; every prompt is timed once all the same.
     timing = Timing(repeats=3, until=Until(seconds=0.0))
-    runs = measure_costs(pair, PROMPTS, timing, max_gamma=MAX_GAMMA)
+    runs = measure_costs(tracing.subject, PROMPTS, timing, max_gamma=MAX_GAMMA)
     assert {len(repeats) for rows in runs.values() for repeats in rows} == {1}
     runs = {arm: [[shrinking(text) for text in texts] for texts in runs[arm]] for arm in runs}
     profile = make_profile(
-        Measurements(pair, PROMPTS, SETTINGS, MAX_GAMMA, pairs, runs),
+        Measurements(tracing, MAX_GAMMA, pairs, runs),
         c_hat=1.0,
         setup=Setup(target="t", draft="d"),
     )
@@ -114,7 +117,7 @@ def shrinking(text: Generation) -> Generation:
 
 @pytest.mark.parametrize("way", DRAFT_SAMPLINGS)
 def test_planning_from_a_profile_is_replaying_its_traces(way: DraftSampling) -> None:
-    pairs = measure_traces(tiny_subject(), PROMPTS, SETTINGS, path=None, progress=lambda: None)
+    pairs = measure_traces(traced())
     traces = [pair.under(way) for pair in pairs]
     acceptance = Recorded(alpha(traces), replayed_blocks(traces, MAX_GAMMA))
     cost = CostModel({1: 1.0, 2: 1.2, 4: 1.5}, 0.1, 0.05, 0.02)

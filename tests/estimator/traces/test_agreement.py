@@ -7,15 +7,17 @@ import torch
 from pairs import PROMPTS, tiny_subject
 
 from estimator.traces.agreement import VALUES, described, require_agreement, weights_hash
-from estimator.traces.measured_traces import TraceSettings
+from estimator.traces.measured_traces import Tracing
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
 
-SETTINGS = TraceSettings(max_gamma=3, seed=0)
+
+def traced() -> Tracing:
+    return Tracing(tiny_subject(), PROMPTS, max_gamma=3, seed=0)
 
 
 def test_the_same_is_described_alike() -> None:
-    told = [described(tiny_subject(), PROMPTS, SETTINGS) for _ in range(2)]
+    told = [described(traced()) for _ in range(2)]
     assert list(told[0]) == ["prompts", "target", "draft", "settings"]
     require_agreement(told)
 
@@ -23,23 +25,18 @@ def test_the_same_is_described_alike() -> None:
 @pytest.mark.parametrize(
     ("name", "changed"),
     [
-        ("prompts", lambda one: (one, [*PROMPTS, [1]], SETTINGS)),
-        ("settings", lambda one: (one, PROMPTS, replace(SETTINGS, seed=1))),
-        ("settings", lambda one: (replace(one, sampling=Sampling(0.5)), PROMPTS, SETTINGS)),
-        ("draft", lambda one: (
-            replace(one, drafter=RandomDrafter(one.target.vocabulary, one.target.device)),
-            PROMPTS, SETTINGS)),
+        ("prompts", lambda one: {"prompts": [*PROMPTS, [1]]}),
+        ("settings", lambda one: {"seed": 1}),
+        ("settings", lambda one: {"subject": replace(one, sampling=Sampling(0.5))}),
+        ("draft", lambda one: {"subject": replace(
+            one, drafter=RandomDrafter(one.target.vocabulary, one.target.device))}),
     ],
     ids=["prompts", "seed", "sampling", "draft"],
 )  # fmt: skip
 def test_what_differs_is_named(name: str, changed: "object") -> None:
-    one = tiny_subject()
-    other, prompts, settings = changed(one)  # type: ignore[operator]
-    told = [
-        described(one, PROMPTS, SETTINGS),
-        described(one, PROMPTS, SETTINGS),
-        described(other, prompts, settings),
-    ]
+    one = traced()
+    other = replace(one, **changed(one.subject))  # type: ignore[operator]
+    told = [described(each) for each in (one, one, other)]
     with pytest.raises(ValueError, match=f"agree on the {name}, got .* in process 0 and .* in pro"):
         require_agreement(told)
 

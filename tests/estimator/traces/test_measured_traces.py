@@ -9,7 +9,7 @@ import pytest
 from pairs import PROMPTS, tiny_llama, tiny_subject
 
 import estimator.traces.measured_traces
-from estimator.traces.measured_traces import TraceSettings, measure_traces
+from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.traces.scoring import draft_sampling
 from estimator.traces.traces import TracePair, alpha
 from reference.drafters.model_drafter import ModelDrafter
@@ -31,13 +31,8 @@ def measured(
         if len(done) == stop_after:
             raise KeyboardInterrupt
 
-    return measure_traces(
-        pair,
-        PROMPTS,
-        TraceSettings(max_gamma=3, seed=0, batch_size=batch_size),
-        path=path,
-        progress=progress,
-    )
+    tracing = Tracing(pair, PROMPTS, max_gamma=3, seed=0, batch_size=batch_size)
+    return measure_traces(tracing, path=path, progress=progress)
 
 
 def require_equal(one: Sequence[TracePair], other: Sequence[TracePair]) -> None:
