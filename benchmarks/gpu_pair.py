@@ -50,15 +50,19 @@ from simulator.cost.roofline_cost import Deployment, roofline_cost
 # Leviathan et al. 2023, Table 3, GPT-like (97M) on lm1b: alpha at temperatures 0 and 1.
 PUBLISHED = {"6 M": (0.88, 0.89), "unigram": (0.03, 0.03), "bigram": (0.05, 0.05)}
 
+WARM_UP_PASSES = 3
 
-def clocks(model: CausalModel, *, batch: int, context: int, tokens: int) -> dict[str, Any]:
+
+def clocks(
+    model: CausalModel, *, batch: int, context: int, tokens: int, passes: int
+) -> dict[str, Any]:
     """Returns the median milliseconds of a pass by the wall clock and between CUDA events."""
     cuda = model.device.type == "cuda"
     cache = DynamicCache(config=model.module.config)
     ids = torch.zeros(batch, context, dtype=torch.int64, device=model.device)
     model.module(input_ids=ids, past_key_values=cache, use_cache=True)
     wall, events = [], []
-    for _ in range(20):
+    for _ in range(WARM_UP_PASSES + passes):
         marks = [torch.cuda.Event(enable_timing=True) for _ in range(2)] if cuda else []
         if cuda:
             torch.cuda.synchronize()
@@ -75,8 +79,8 @@ def clocks(model: CausalModel, *, batch: int, context: int, tokens: int) -> dict
         cache.crop(-tokens)
     return {
         "tokens": tokens,
-        "wall_ms": float(np.median(wall[3:])),
-        "event_ms": float(np.median(events[3:])) if cuda else None,
+        "wall_ms": float(np.median(wall[WARM_UP_PASSES:])),
+        "event_ms": float(np.median(events[WARM_UP_PASSES:])) if cuda else None,
     }
 
 
@@ -196,7 +200,10 @@ def main(argv: list[str] | None = None) -> None:
                         },
                         "clocks": {
                             model.name: [
-                                clocks(model, batch=batch, context=context, tokens=tokens)
+                                clocks(
+                                    model, batch=batch, context=context, tokens=tokens,
+                                    passes=1 if tiny else 17,
+                                )
                                 for tokens in (1, longest // 2 + 1, longest + 1)
                                 if tokens <= context
                             ]

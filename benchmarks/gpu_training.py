@@ -37,6 +37,7 @@ class Plan:
     """How the pair is trained.
 
     positions: of both models.
+    files: which of the installed Python files, as a pattern.
     corpus_bytes: of source, at most.
     held_out: one file in so many is kept from training.
     sequences, length: of each step.
@@ -47,6 +48,7 @@ class Plan:
     draft: Size
     vocabulary: int
     positions: int
+    files: str
     corpus_bytes: int
     held_out: int
     sequences: int
@@ -57,12 +59,13 @@ class Plan:
 
 PAPER = Plan(
     Size(768, 3072, 12, 12), Size(256, 1024, 2, 4), vocabulary=8192, positions=1088,
-    corpus_bytes=400_000_000, held_out=50, sequences=64, length=512,
+    files="**/*.py", corpus_bytes=400_000_000, held_out=50, sequences=64, length=512,
     target_steps=2500, draft_steps=4000,
 )  # fmt: skip
 TINY = Plan(
     Size(32, 64, 2, 2), Size(16, 32, 1, 2), vocabulary=300, positions=64,
-    corpus_bytes=200_000, held_out=3, sequences=4, length=32, target_steps=4, draft_steps=4,
+    files="*.py", corpus_bytes=200_000, held_out=3, sequences=4, length=32,
+    target_steps=4, draft_steps=4,
 )  # fmt: skip
 
 
@@ -70,7 +73,7 @@ def sources(plan: Plan) -> tuple[list[Path], list[Path]]:
     """Returns installed Python files to train on, and held-out ones."""
     seen, split, total = set(), ([], []), 0
     folders = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
-    for path in sorted(path for folder in folders for path in Path(folder).rglob("*.py")):
+    for path in sorted(path for folder in folders for path in Path(folder).glob(plan.files)):
         content = path.read_bytes()
         digest = hashlib.sha256(content).digest()
         if len(content) < 500 or digest in seen:
