@@ -17,13 +17,12 @@ from dataclasses import dataclass, replace
 from embedded_pair import CPU, Pair, embedded_pair
 
 from estimator.intervals import ratio_interval
-from estimator.runs.arms import Speculative
+from estimator.runs.arms import Speculative, alone
 from estimator.seeding import seeded
 from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace, acceptance_by_rank, block_efficiency
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import TreeDrafter, likeliest, without_replacement
-from reference.generation import decode
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 from reference.rules.block_verification import BlockVerification
@@ -48,12 +47,9 @@ class Way:
 def recorded(pair: Pair, subject: Subject, max_gamma: int) -> list[Trace]:
     """Returns the traces of a text of the target after each prompt."""
     texts = [
-        decode(
-            pair.target, prompt, sampling=subject.sampling, stopping=subject.stopping,
-            generator=seeded(CPU, 1, number),
-        )
+        alone(subject, prompt, seeded(CPU, 1, number)).finished()
         for number, prompt in enumerate(pair.prompts)
-    ]  # fmt: skip
+    ]
     pairs = zip(pair.prompts, texts, strict=True)
     return [trace(subject, prompt, text.tokens, max_gamma=max_gamma) for prompt, text in pairs]
 

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from estimator.loading.prompts import prompts_hash
+from estimator.runs.arms import alone
 from estimator.seeding import seeded
 from estimator.writing import write_whole
-from reference.generation import decode
 from reference.speculative import Subject
 from reference.training.lessons import Lesson
 
@@ -56,13 +56,7 @@ def large_texts(
         progress()
     for number in range(len(texts), len(prompts)):
         generator = seeded(subject.target.device, seed, number)
-        run = decode(
-            subject.target,
-            prompts[number],
-            sampling=subject.sampling,
-            stopping=subject.stopping,
-            generator=generator,
-        )
+        run = alone(subject, prompts[number], generator).finished()
         texts.append(list(run.tokens))
         if len(texts) % KEPT_EVERY == 0 or len(texts) == len(prompts):
             write_whole(path, json.dumps({"settings": asked, "texts": texts}).encode())

@@ -9,14 +9,13 @@ from msgspec import structs
 from estimator.costs.blocks import fit_costs
 from estimator.loading.prompts import prompts_hash
 from estimator.quality.metrics import own_metrics, reference_metrics
-from estimator.runs.arms import AGAIN, BASELINE, Timing, run_arms
+from estimator.runs.arms import AGAIN, BASELINE, Timing, alone, run_arms
 from estimator.runs.precision import precision_percent
 from estimator.runs.rates import Timed, decode_rate, measured_interval, noise, probes, timed
 from estimator.seeding import seeded
 from estimator.validation.row import row_doubts
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import decode
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.speculative import Subject
@@ -116,16 +115,9 @@ def drafting_model(drafter: Drafter) -> ModelDrafter:
 
 def _greedy_texts(subject: Subject, prompts: Sequence[Sequence[int]]) -> list[Generation]:
     """Returns what the large model writes after each prompt at temperature 0."""
-    return [
-        decode(
-            subject.target,
-            prompt,
-            sampling=replace(subject.sampling, temperature=0.0),
-            stopping=subject.stopping,
-            generator=seeded(subject.target.device, 0),   # nothing is drawn
-        )
-        for prompt in prompts
-    ]
+    greedy = replace(subject, sampling=replace(subject.sampling, temperature=0.0))
+    nothing_drawn = seeded(subject.target.device, 0)
+    return [alone(greedy, prompt, nothing_drawn).finished() for prompt in prompts]
 
 
 def _predictions(
