@@ -35,7 +35,7 @@ def simulated_seconds(
     trace: Trace, gamma: int, cost: Cost, generator: np.random.Generator
 ) -> NDArray[np.float64]:
     """Returns REPLICATES random durations of decoding the text: acceptances drawn, not averaged."""
-    prices = np.array([cost.block_seconds(g) for g in range(gamma + 1)])
+    prices = cost.block_seconds(np.arange(gamma + 1))
     position = np.zeros(REPLICATES, dtype=np.int64)
     seconds = np.zeros(REPLICATES)
     matrix = trace.acceptance.ndim == 2

@@ -22,7 +22,7 @@ class TextTree:
     """
 
     def __init__(self, model: Model) -> None:
-        """Finds out how the model can be read; its cache is overwritten."""
+        """Finds out how the model can be read; its cache may be overwritten."""
         self.model = model
         self.fed = 0
         try:

@@ -55,8 +55,10 @@ class Machine:
 
 def accepted(alpha: float, gamma: int, source: np.random.Generator) -> int:
     """Returns how many of a block's drafts stand."""
-    refused = source.random(gamma) >= alpha
-    return int(refused.argmax()) if refused.any() else gamma
+    for place in range(gamma):
+        if source.random() >= alpha:
+            return place
+    return gamma
 
 
 def lengths(alpha: float, gamma: int, source: np.random.Generator) -> Iterator[int]:
@@ -89,10 +91,13 @@ def alphas(source: np.random.Generator, prompts: int) -> NDArray[np.float64]:
 def true_speed_up(gamma: int) -> float:
     """Returns that of all prompts of the kind; of 20,000 of them, known to 0.3 %."""
     source = np.random.default_rng(99)
-    blocks = [
-        sum(1 for _ in lengths(alpha, gamma, source)) for alpha in alphas(source, 20_000)
-    ]
-    return TOKENS * STEP / (float(np.mean(blocks)) * SECONDS[gamma])
+    alpha = alphas(source, 20_000)[:, np.newaxis]
+    left, blocks = np.full(len(alpha), TOKENS), 0
+    while (left > 0).any():
+        stands = np.logical_and.accumulate(source.random((len(alpha), gamma)) < alpha, axis=1)
+        blocks += int((left > 0).sum())
+        left -= stands.sum(axis=1) + 1
+    return TOKENS * STEP / (blocks / len(alpha) * SECONDS[gamma])
 
 
 def ran(column: int, source: np.random.Generator) -> Timed:

@@ -31,6 +31,7 @@ from reference.stopping import Stopping
 
 VOCABULARY = 40
 NEW_TOKENS = 24
+STEPS = 38
 CPU = torch.device("cpu")
 PROMPTS = [[7], [5, 9, 3, 22, 17, 31, 8, 4, 11, 2]]
 
@@ -73,11 +74,13 @@ def learn_texts(module: Any) -> None:
     """Trains a model towards a random text for each prompt: left random, it repeats one token."""
     generator = torch.Generator().manual_seed(4)
     texts = torch.randint(1, 39, (len(PROMPTS), NEW_TOKENS), generator=generator)
-    optimizer = torch.optim.Adam(module.parameters(), 1e-2)
+    longest = max(map(len, PROMPTS))
+    ids = torch.tensor([[*prompt, *[1] * (longest - len(prompt))] for prompt in PROMPTS])
+    mask = torch.tensor([[at < len(prompt) for at in range(longest)] for prompt in PROMPTS]).long()
+    optimizer = torch.optim.Adam(module.parameters(), 1e-2, fused=True)
     module.eval()
-    for _ in range(40):
-        for prompt, text in zip(PROMPTS, texts, strict=True):
-            module(input_ids=torch.tensor([prompt]), labels=text[None]).loss.backward()
+    for _ in range(STEPS):
+        module(input_ids=ids, attention_mask=mask, labels=texts).loss.backward()
         optimizer.step()
         optimizer.zero_grad()
 
