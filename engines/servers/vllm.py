@@ -8,7 +8,8 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from engines.counting import Counts, counters
 from engines.engine import Completion, Setting
@@ -17,6 +18,9 @@ from engines.observing.vllm import TURNS_ON
 from engines.scores.text_scores import TextScores
 from engines.serving.child import free_port, serving
 from engines.serving.http import get_text
+
+if TYPE_CHECKING:
+    from openai import OpenAI
 
 START_SECONDS = 600.0
 METHOD = {"sampled": "probabilistic", "argmax": "greedy"}
@@ -107,12 +111,16 @@ class VllmServer:
         Raises:
           OSError: if nothing answers.
         """
-        from openai import OpenAI
-
         self.url = url.rstrip("/").removesuffix("/v1")
         self.version = str(json.loads(get_text(f"{self.url}/version"))["version"])
         self.model = str(json.loads(get_text(f"{self.url}/v1/models"))["data"][0]["id"])
-        self._client = OpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0)
+
+    @cached_property
+    def _client(self) -> OpenAI:
+        # Its certificates take longer to read than a server to tell what it serves.
+        from openai import OpenAI
+
+        return OpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0)
 
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int

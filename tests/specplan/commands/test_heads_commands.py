@@ -10,7 +10,7 @@ from programs import TEXT, Run, RunJson, bpe_tokenizer
 from refusals import assert_refused, refused
 
 SMALL = ("--heads", "3", "--steps", "12", "--positions", "32", "--window", "24")
-BRIEF = ("--prompts", "prompts.txt", "--num-prompts", "3", "--max-new-tokens", "10")
+BRIEF = ("--prompts", "prompts.txt", "--num-prompts", "2", "--max-new-tokens", "6")
 REPLAYED = ("--temperature", "0", "--gamma", "1,2", "--repeats", "1")
 
 
@@ -59,7 +59,8 @@ def test_trained_heads_are_a_folder_that_draft_takes(trained: Path, run_json: Ru
 
 def test_heads_sample_and_say_at_which_temperature(trained: Path, run_json: RunJson) -> None:
     profile = run_json(
-        "measure", "--target", "target", "--draft", "heads:lab-heads", *BRIEF, "--max-gamma", "2"
+        *("measure", "--target", "target", "--draft", "heads:lab-heads", *BRIEF),
+        *("--max-gamma", "2", "--repeats", "1"),
     )
     assert 0 < profile["alpha"]["value"] < 1
     assert profile["setup"]["draft_temperature"] == 1
@@ -75,7 +76,7 @@ def test_an_analysis_of_ones_own_heads(trained: Path, run: Run, run_json: RunJso
         "base", "3-gram", "neural", "parallel base", "parallel 3-gram", "oracle k=4"
     ]  # fmt: skip
     assert (result["heads"], result["k"]) == (3, 4)
-    assert result["tuning_texts"] + result["texts"] == 3
+    assert result["tuning_texts"] + result["texts"] == 2
     shown = run(*asked)
     assert shown.exit_code == 0, shown.output
     assert "parallel 3-gram" in shown.stdout

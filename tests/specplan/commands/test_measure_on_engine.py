@@ -16,6 +16,7 @@ from estimator.traces.trace_file import read_traces, traces_path
 from specplan.main import main
 
 SMALL = ["--num-prompts", "2", "--prompt-tokens", "12", "--max-new-tokens", "10", "--repeats", "1"]
+BRIEF = ["--num-prompts", "1", "--prompt-tokens", "8", "--max-new-tokens", "6", "--repeats", "1"]
 TINY = ["--num-prompts", "1", "--prompt-tokens", "4", "--max-new-tokens", "2", "--repeats", "1"]
 
 
@@ -80,7 +81,8 @@ def test_servers_that_run_are_measured_by_log_probabilities_alone(tmp_path: Path
     path = tmp_path / "profile.json"
     with vllm_server(TARGET, name="T") as target, vllm_server(DRAFT, name="D") as draft:
         urls = ["--target-url", target, "--draft-url", draft]
-        result = measure("--engine", "vllm", *urls, "--draft-sampling", "sampled", "-o", str(path))
+        sampled = ("--draft-sampling", "sampled", "-o", str(path))
+        result = measure("--engine", "vllm", *urls, *sampled, size=BRIEF)
     assert result.exit_code == 0, result.output
     profile = json.loads(path.read_text())
     assert profile["setup"]["engine_version"] == "0.0-test"
