@@ -122,7 +122,7 @@ def test_each_token_follows_its_text_with_the_targets_law(
         PROMPT,
         sampling,
         POLICIES[policy],
-        Stopping(400),
+        Stopping(200),
         generator=torch.Generator().manual_seed(7),
     )
     text = [*PROMPT, *generation.tokens]

@@ -35,13 +35,16 @@ COST = CostModel(
 
 
 @functools.cache
+def embedded(name: str) -> CachedModel:
+    return load_model(str(weights_folder(name)), device=CPU)
+
+
 def embedded_pair(sampling: Sampling) -> tuple[CachedModel, ModelDrafter]:
-    target, draft = (
-        load_model(str(weights_folder(name)), device=CPU) for name in ("target", "draft")
-    )
-    return target, ModelDrafter(draft, sampling, target.vocabulary)
+    target = embedded("target")
+    return target, ModelDrafter(embedded("draft"), sampling, target.vocabulary)
 
 
+@functools.cache
 def prompts() -> list[list[int]]:
     tokenizer = load_tokenizer(str(weights_folder("target")))
     return embedded_prompts(tokenizer, count=PROMPTS, prompt_tokens=64)
