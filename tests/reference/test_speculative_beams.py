@@ -1,7 +1,8 @@
 """Speculative beam search finds what transformers' beam search finds, scores included."""
 
+import functools
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from reference.speculative_beams import BeamSearch, beam_search
 CPU = torch.device("cpu")
 # The sums of up to 12 float32 log-probabilities, in another order of passes.
 TOLERANCE = 1e-4
+Pair = tuple[CachedModel, CachedModel]
 
 
 def generated(target: CachedModel, prompt: Sequence[int], search: Search) -> list[tuple[Any, Any]]:
@@ -68,13 +70,21 @@ SEARCHES = {
 BRANCHING = ["Llama", "GPT2", "GPTNeoX", "Qwen3"]
 
 
+@pytest.fixture(scope="module")
+def pairs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Pair]:
+    """Returns the pair of an architecture, made once."""
+    return functools.cache(lambda name: saved_pair(name, tmp_path_factory.mktemp(name), 1))
+
+
 @pytest.mark.parametrize(
     ("architecture", "name"),
     [*itertools.product(BRANCHING, SEARCHES), ("Mistral", "plain")],
 )
-def test_beams_are_those_of_generate(architecture: str, name: str, tmp_path: Path) -> None:
+def test_beams_are_those_of_generate(
+    architecture: str, name: str, pairs: Callable[[str], Pair]
+) -> None:
     search = SEARCHES[name]
-    target, draft = saved_pair(architecture, tmp_path, 1)
+    target, draft = pairs(architecture)
     assert TextTree(target).branches is (architecture in BRANCHING)
     ended = 0
     fewer = False
