@@ -23,7 +23,7 @@ _STILL: list[tuple[Any, float, str]] = [
                " predicted_theorem8 predicted_ahead_low predicted_ahead predicted_ahead_high"
                " predicted_calibrated end_to_end_predicted end_to_end_measured"
                " speedup_low speedup speedup_high"),
-    (0.5, 0, "noise_percent noise_within_percent spread_percent error_percent"
+    (0.5, 0, "noise_percent noise_within_percent spread_percent precision_percent error_percent"
              " mean_abs_error_percent max_abs_error_percent time_error_percent"
              " mean_abs_time_error_percent max_abs_time_error_percent line_error_percent"
              " bild_mean_abs_error_percent window_mean_abs_error_percent"
@@ -37,14 +37,15 @@ CLOCK = {
     for first, slope, keys in _STILL
     for place, key in enumerate(keys.split())
 }
-# What the machine decides, and of BiLD which row was fastest: masked whole.
-MACHINE = frozenset({"python", "platform", "libraries", "engine_version", "best"})
+# What the machine decides, of a row what is doubtful, and of BiLD which was fastest: masked whole.
+MACHINE = frozenset({"python", "platform", "libraries", "engine_version", "best", "doubts"})
 # Of an engine the clock decides which passes are priced, too: masked whole.
 PRICED = frozenset({"target_ms", "step_ms", "drafting_ms", "improvement_factor"})
 # The commands that run models against a clock. In what others print the same keys are computed.
 TIMED = ("measure", "validate", "generate", "align", "heads train")
 
-_DURATION = re.compile(r"\b\d+\.\d+(?= (?:s|ms)\b)")
+_DURATION = re.compile(r"\b\d+\.\d+(?= (?:s|ms|tokens/s)\b)")
+_PROGRESS = re.compile(r"it/s\]|^[\w ]+: \d+ of \d+ .*\d s$")
 _LONG_FLOAT = re.compile(r"-?\b\d+\.\d{6,}(?:e[-+]?\d+)?\b")
 
 
@@ -110,8 +111,8 @@ def comparable(text: str, command: str) -> str:
 
 
 def comparable_errors(text: str, command: str) -> str:
-    """Returns what went to stderr without bars of progress; of what is timed the errors alone."""
-    lines = [line for line in text.splitlines(keepends=True) if "it/s]" not in line]
+    """Returns what went to stderr without progress; of what is timed the errors alone."""
+    lines = [line for line in text.splitlines(keepends=True) if not _PROGRESS.search(line)]
     if "specplan measure" in command or "specplan validate" in command:
         lines = [line for line in lines if line.startswith("Error")]
     return comparable("".join(lines), command)
