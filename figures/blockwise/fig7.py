@@ -62,12 +62,12 @@ def draw(data: Rows[Parallel]) -> style.Figure:
             )   # fmt: skip
             style.intervals(axes, ((row.p, row.low, row.high) for row in rows), colour)
         style.octaves_on_x(axes, [1, 2, 4, 8, 16])
-        axes.margins(y=0.25 if dataset == OURS else 0.1)
+        axes.margins(y=0.3 if dataset == OURS else 0.1)
         style.name_axes(
             axes,
             x="p, drafts verified at once" if place >= 4 else "",
             y="block efficiency" if place % 4 == 0 else "",
             panel=dataset,
         )
-    style.key(panels[0], anchor=(0.02, 0.8))
+    style.key(panels[0], anchor=(0.02, 0.75))
     return figure
