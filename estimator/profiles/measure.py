@@ -171,14 +171,7 @@ def _measured(
         progress.step()
 
     traces = trace(path=request.kept, progress=prompt_traced)
-    every = timings(
-        request.timing,
-        request.models.target,
-        count=1,
-        planned=planned,
-        seed=request.seed,
-        progress=progress,
-    )
+    every = timings(request, count=1, planned=planned, progress=progress)
     [runs] = [
         measure_costs(subject, prompts, timing, max_gamma=request.max_gamma) for timing in every
     ]

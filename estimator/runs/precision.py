@@ -16,7 +16,7 @@ from estimator.intervals import ratio_interval
 from estimator.progress import Counted, Progress
 from estimator.runs.arms import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs, Timing
 from estimator.runs.rates import Timed, timed
-from estimator.settings import TimingSettings
+from estimator.settings import TimedPair
 from reference.records import Generation
 
 
@@ -94,27 +94,20 @@ class Until:
 
 
 def timings(
-    settings: TimingSettings,
-    target: str | None,
-    *,
-    count: int,
-    planned: int,
-    seed: int,
-    progress: Progress,
+    request: TimedPair, *, count: int, planned: int, progress: Progress
 ) -> Iterator[Timing]:
     """Yields for each of several things to run, as it begins, its share of the time that is left.
 
     Args:
-      target: what decodes; None: the embedded one.
+      request: says how often runs are timed, and how long.
       count: of things.
       planned: generations of each, if all repeats are needed.
-      seed: of texts and order.
       progress: expects these, and is told after each thing how many were not needed.
     """
-    end = time.monotonic() + settings.seconds(target)
+    end = time.monotonic() + request.timing.seconds(request.models.target)
     for left in range(count, 0, -1):
         counted = Counted(progress)
         seconds = (end - time.monotonic()) / left
-        until = Until(percent=settings.percent, seconds=seconds, tell=progress.note)
-        yield Timing(settings.repeats, seed, counted.step, until)
+        until = Until(percent=request.timing.percent, seconds=seconds, tell=progress.note)
+        yield Timing(request.timing.repeats, request.seed, counted.step, until)
         progress.expect(counted.steps - planned)

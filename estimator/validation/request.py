@@ -124,14 +124,7 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
         prompts, policies, max_gamma=request.longest, repeats=request.timing.repeats
     )
     progress.expect(len(subjects) * planned)
-    every = timings(
-        request.timing,
-        request.models.target,
-        count=len(subjects),
-        planned=planned,
-        seed=request.seed,
-        progress=progress,
-    )
+    every = timings(request, count=len(subjects), planned=planned, progress=progress)
     for timing, subject in zip(every, subjects, strict=True):
         yield validate(subject, prompts, policies, timing, max_gamma=request.longest)
 

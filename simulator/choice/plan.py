@@ -66,7 +66,8 @@ class Plan:
     improvement_factor_iid: the same if acceptances were i.i.d. with alpha.
     improvement_factor_theorem8: that if, besides, verification and all overhead were free.
     operations_factor: arithmetic over that of the target alone.
-    memory_access_factor: reads of the target's weights over those of the target alone.
+    memory_access_factor: reads of the target's weights and cache over those of the target alone,
+      1 / E[τ] (Leviathan et al. 2023, section 3.4).
     accepted_fraction: accepted over drafted tokens; None at γ = 0.
     verification_free: whether the costs have no curve of target passes over several tokens.
     tokens_per_second: of all sequences together; None where the costs are a ratio only.

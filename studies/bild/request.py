@@ -81,14 +81,7 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
     arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
     planned = arms * len(loaded.prompts) * request.timing.repeats
     progress.expect(len(subjects) * planned)
-    every = timings(
-        request.timing,
-        request.models.target,
-        count=len(subjects),
-        planned=planned,
-        seed=request.seed,
-        progress=progress,
-    )
+    every = timings(request, count=len(subjects), planned=planned, progress=progress)
     sweeps = [
         sweep(subject, loaded.prompts, grid, timing, references=references)
         for timing, subject in zip(every, subjects, strict=True)

@@ -2,15 +2,18 @@
 
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pairs import PROMPTS, tiny_subject
 
 from estimator.costs.operations import c_hat, operations_per_token
+from estimator.profiles.measure import measure
 from estimator.profiles.measured_costs import measure_costs, measured_gammas, replayed_gamma
 from estimator.profiles.measurement import Measurements, make_profile
 from estimator.profiles.profile import AlphaBin
 from estimator.profiles.profile_file import read_profile, write_profile
+from estimator.profiles.request import Measure
 from estimator.profiles.setup import Setup
 from estimator.runs.arms import Timing
 from estimator.runs.precision import Until
@@ -154,3 +157,14 @@ def test_two_draft_lengths_an_octave_are_timed_and_the_longest(
     most: int, gammas: list[int]
 ) -> None:
     assert measured_gammas(most) == gammas
+
+
+def test_a_rule_that_no_replay_knows_is_refused_before_a_model_is_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(
+        "estimator.profiles.measure.acceptance_rule", lambda _: SimpleNamespace(name="nothing")
+    )
+    monkeypatch.setattr("estimator.profiles.measure.load", lambda *_, **__: pytest.fail("read"))
+    with pytest.raises(ValueError, match="must be one that replay knows, got nothing"):
+        measure(Measure())
