@@ -5,7 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from estimator.runs.precision import Until, precision_percent
+from estimator.progress import Progress
+from estimator.runs.precision import Until, precision_percent, timings
+from estimator.settings import TimedPair, TimingSettings
 from reference.records import Block, Generation
 
 BLOCK = Block(0, (), (1,), 0, 0.0, 0.010, 0.0, None)
@@ -80,3 +82,41 @@ def test_it_is_late_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None
     now[0] = 53.0
     assert until.late()
     assert not Until().late()
+
+
+def test_each_pair_may_take_its_share_of_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 60 seconds for three pairs the first may take 20; it takes 10, so the next may take 25."""
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+
+    class Total(Progress):
+        steps = expected = 0
+
+        def expect(self, steps: int) -> None:
+            self.expected += steps
+
+        def step(self, count: int = 1) -> None:
+            self.steps += count
+
+    def late_after(seconds: float) -> bool:
+        nonlocal now
+        began, now = now, now + seconds
+        assert timing.until is not None
+        late, now = timing.until.late(), began
+        return late
+
+    total = Total()
+    total.expect(3 * 7)
+    request = TimedPair(timing=TimingSettings(repeats=4, time_limit=60.0), seed=5)
+    shares = iter([20.0, 25.0, 45.0])
+    for timing in timings(request, count=3, planned=7, progress=total):
+        share = next(shares)
+        assert (timing.repeats, timing.seed) == (4, 5)
+        assert not late_after(share - 0.1)
+        assert late_after(share + 0.1)
+        for _ in range(2):
+            timing.progress()
+        now += 10 if share == 20 else 5
+    assert total.steps == total.expected == 6
