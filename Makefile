@@ -25,6 +25,9 @@ test: $(TOOLS)
 
 lint: $(TOOLS)
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
+	$(BIN)/python scripts/house.py
+	$(BIN)/python scripts/words.py
 	$(BIN)/mypy
 
 suite: $(TOOLS)

@@ -161,9 +161,7 @@ def main() -> None:
             if fast is not None:
                 kept["compiled"] = []
                 ways["compiled"] = ours(fast, sampling, gamma, stopping, kept["compiled"])
-            seconds = timed(
-                ways, prompts, repeats=arguments.repeats, alike=temperature == 0
-            )
+            seconds = timed(ways, prompts, repeats=arguments.repeats, alike=temperature == 0)
             speeds = {name: len(prompts) * tokens / sum(of) for name, of in seconds.items()}
             for name, runs in kept.items():
                 low, high = ratio_interval(seconds["theirs"], seconds[name])

@@ -80,8 +80,10 @@ def main() -> None:
     )
     names = ["seconds of the baseline", *(f"speed-up at {name}" for name in list(ways)[1:]), "mean"]
     for name, value, error in zip(names, np.median(found, axis=0), errors, strict=True):
-        print(f"{name:24} {100 * value:+6.2f} [{100 * (value - 1.96 * error):+.2f}, "
-              f"{100 * (value + 1.96 * error):+.2f}]")
+        print(
+            f"{name:24} {100 * value:+6.2f} [{100 * (value - 1.96 * error):+.2f}, "
+            f"{100 * (value + 1.96 * error):+.2f}]"
+        )
 
 
 if __name__ == "__main__":

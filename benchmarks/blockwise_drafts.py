@@ -121,8 +121,9 @@ def main() -> None:
             "target_cache": cached_values(target.module.config),
             "neural_cache": cached_values(neural.module.config),
         },
-        "ngrams": {name: [len(level.words) for level in a.model.levels]
-                   for name, a in automata.items()},
+        "ngrams": {
+            name: [len(level.words) for level in a.model.levels] for name, a in automata.items()
+        },
     }
     write_result(arguments.output, to_builtins(result) | {"setup": made_with}, indent=1)
     print(f"{len(kept)} texts, {result.texts} of them evaluated: {arguments.output}")

@@ -116,6 +116,7 @@ def main(argv: list[str] | None = None) -> None:
     batches, contexts = ((1, 2), (8, 16)) if tiny else ((1, 8, 32, 128), (128, 1024))
     longest, gammas = (2, (1, 2)) if tiny else (32, tuple(range(1, 11)))
     count, prompt_tokens, new_tokens, repeats = (2, 8, 8, 1) if tiny else (16, 64, 128, 3)
+    passes = 1 if tiny else 17
 
     learned, held = (
         [path.read_text(encoding="utf-8", errors="replace") for path in paths]
@@ -127,14 +128,15 @@ def main(argv: list[str] | None = None) -> None:
     stream = torch.from_numpy(np.where(ends, tokenizer.eos_token_id, corpus.sentences)).long()
     modules, training = {}, {}
     for name, size, steps in (
-        ("target", plan.target, plan.target_steps), ("draft", plan.draft, plan.draft_steps)
+        ("target", plan.target, plan.target_steps),
+        ("draft", plan.draft, plan.draft_steps),
     ):
         module, done = trained(name, size, plan, stream, steps, work, seed=arguments.seed)
         modules[name] = module.eval().to(torch.float32 if tiny else torch.bfloat16)
         training[name] = {
             "parameters": sum(p.numel() for p in module.parameters()),
             "steps": steps, "seconds": done.seconds, "loss": done.loss,
-        }   # fmt: skip
+        }  # fmt: skip
     target, draft = (CausalModel(modules[name], name) for name in ("target", "draft"))
     device = target.device
 
@@ -163,12 +165,12 @@ def main(argv: list[str] | None = None) -> None:
             alphas.append(
                 {"draft": name, "temperature": temperature, **asdict(own),
                  "published": PUBLISHED[name][number]}
-            )   # fmt: skip
+            )  # fmt: skip
         subject = Subject(target, drafters(sampling)["6 M"], sampling, stopping)
         validation = validate(
             subject, prompts, {f"fixed {gamma}": Fixed(gamma) for gamma in gammas},
             Timing(repeats, arguments.seed), max_gamma=max(gammas),
-        )   # fmt: skip
+        )  # fmt: skip
         validations += [row.data() for row in validation.rows]
 
     configs = [module.config.to_dict() for module in modules.values()]
@@ -182,7 +184,7 @@ def main(argv: list[str] | None = None) -> None:
                 times = load_times(
                     target, draft, batch=batch, context=context,
                     gammas=range(1, longest + 1), repeats=repeats, progress=lambda: None,
-                )   # fmt: skip
+                )  # fmt: skip
                 roofline = roofline_cost(
                     deployment, context=context, batch=batch, max_gamma=longest
                 )
@@ -200,12 +202,9 @@ def main(argv: list[str] | None = None) -> None:
                         },
                         "clocks": {
                             model.name: [
-                                clocks(
-                                    model, batch=batch, context=context, tokens=tokens,
-                                    passes=1 if tiny else 17,
-                                )
-                                for tokens in (1, longest // 2 + 1, longest + 1)
-                                if tokens <= context
+                                clocks(model, batch=batch, context=context, tokens=n, passes=passes)
+                                for n in (1, longest // 2 + 1, longest + 1)
+                                if n <= context
                             ]
                             for model in (target, draft)
                         },

@@ -94,7 +94,7 @@ def tokenizer_of(texts: list[str], size: int) -> PreTrainedTokenizerFast:
     trainer = trainers.BpeTrainer(
         vocab_size=size, special_tokens=[END], show_progress=False,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-    )   # fmt: skip
+    )  # fmt: skip
     tokenizer.train_from_iterator(texts, trainer)
     return PreTrainedTokenizerFast(tokenizer_object=tokenizer, eos_token=END)
 
@@ -108,7 +108,7 @@ def gpt(size: Size, plan: Plan) -> GPT2LMHeadModel:
             activation_function="gelu", resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0,
             tie_word_embeddings=False, bos_token_id=None, eos_token_id=0,
         )
-    )   # fmt: skip
+    )  # fmt: skip
 
 
 def trained(

@@ -101,8 +101,10 @@ def main() -> None:
     }
     write_result(arguments.output, result, indent=1)
     for row in rows:
-        print("{order}-gram {steps:2} steps {arcs:2} arcs {paths:2} paths: {ms:.2f} ms "
-              "[{low:.2f}, {high:.2f}]".format(**row))
+        print(
+            "{order}-gram {steps:2} steps {arcs:2} arcs {paths:2} paths: {ms:.2f} ms "
+            "[{low:.2f}, {high:.2f}]".format(**row)
+        )
 
 
 if __name__ == "__main__":

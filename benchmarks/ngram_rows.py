@@ -101,9 +101,7 @@ def main() -> None:
                 [max(word, 0) for word in text[start : start + reach]]
                 for start in range(arguments.rows)
             ]
-            times = [
-                seconds_of(partial(rows.log_row, context)) for context in contexts
-            ]
+            times = [seconds_of(partial(rows.log_row, context)) for context in contexts]
             row, slow = np.percentile(times, [50, 90])
             theirs = kenlm_seconds(path, contexts, vocabulary)
             print(

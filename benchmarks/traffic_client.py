@@ -78,9 +78,7 @@ class Clock:
 class Client:
     """Sends requests to a server of one γ, each with the next of the prompts."""
 
-    def __init__(
-        self, server: Server, gamma: int, prompts: list[list[int]], tokens: int
-    ) -> None:
+    def __init__(self, server: Server, gamma: int, prompts: list[list[int]], tokens: int) -> None:
         self.server, self.gamma, self.prompts, self.tokens = server, gamma, prompts, tokens
         self.clock = Clock(server)
         self.asked = 0

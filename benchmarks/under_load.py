@@ -106,9 +106,7 @@ def in_turns(
     subject: Subject, prompts: Sequence[Sequence[int]], arms: Mapping[str, Decoder], *, seed: int
 ) -> Timed:
     """Returns each arm's texts as a validation counts them."""
-    return timed(
-        run_arms(subject, prompts, arms, Timing(REPEATS, seed))
-    )
+    return timed(run_arms(subject, prompts, arms, Timing(REPEATS, seed)))
 
 
 def speed_ups(runs: Timed) -> NDArray[np.float64]:

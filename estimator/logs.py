@@ -68,9 +68,7 @@ def read(part: Part) -> Iterator[tuple[int, Line | Bad]]:
             continue
         try:
             found = (
-                _DECODER.decode(line)
-                if isinstance(line, bytes)
-                else msgspec.convert(line, Line)
+                _DECODER.decode(line) if isinstance(line, bytes) else msgspec.convert(line, Line)
             )
             for name in ("prompt", "output"):
                 value = getattr(found, name)

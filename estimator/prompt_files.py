@@ -201,7 +201,7 @@ def _first_user_message(messages: Any, name: str, where: str) -> Any:
     for message in messages:
         if isinstance(message, Mapping) and message.get(author) in USERS:
             said = message.get(content)
-            if isinstance(said, list):   # OpenAI's parts, of which some may be images
+            if isinstance(said, list):  # OpenAI's parts, of which some may be images
                 parts = [part.get("text") for part in said if isinstance(part, Mapping)]
                 said = "\n".join(part for part in parts if isinstance(part, str))
             return said

@@ -178,9 +178,7 @@ def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampl
         raise ValueError(f"draft_{error}") from error
 
 
-def require_read_lengths(
-    policy_names: tuple[str, ...], gamma: object, max_gamma: object
-) -> None:
+def require_read_lengths(policy_names: tuple[str, ...], gamma: object, max_gamma: object) -> None:
     """Refuses a length of drafts that none of the policies reads.
 
     Args:

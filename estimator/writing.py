@@ -23,7 +23,7 @@ def json_text(value: object) -> str:
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):   # a NumPy array or scalar, told without importing NumPy
+    if hasattr(value, "tolist"):  # a NumPy array or scalar, told without importing NumPy
         return value.tolist()
     if isinstance(value, Path):
         return str(value)

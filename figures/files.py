@@ -70,7 +70,7 @@ def _image(figure: Figure, image_format: str, dots_per_inch: int) -> bytes:
     import matplotlib
 
     arranged = figure.get_layout_engine()
-    if arranged is not None:   # Once for all of its files.
+    if arranged is not None:  # Once for all of its files.
         arranged.execute(figure)
         figure.set_layout_engine(None)
     stream = io.BytesIO()

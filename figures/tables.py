@@ -88,27 +88,37 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
         "blockwise-table3": PaperTable(
             repetition,
             partial(lay_grid, form=".1f", width=8.4),
-            lambda cells: f"A 2-gram takes repetition from {own(cells, '% consecutive'):.0f} % to "
-            f"{own(cells, 'with 2-gram'):.0f} % of neighbouring drafted tokens",
-            lambda: f"{PAPER}, Table 3: pairs of neighbours in a draft that are one token, and the "
-            f"mean over blocks of the longest such run. {said()}",
+            lambda cells: (
+                f"A 2-gram takes repetition from {own(cells, '% consecutive'):.0f} % to "
+                f"{own(cells, 'with 2-gram'):.0f} % of neighbouring drafted tokens"
+            ),
+            lambda: (
+                f"{PAPER}, Table 3: pairs of neighbours in a draft that are one token, and the "
+                f"mean over blocks of the longest such run. {said()}"
+            ),
         ),
         "blockwise-table4": PaperTable(
             partial(efficiencies, "blockwise-table4"),
             lay_grid,
             _gains,
-            lambda: f"{PAPER}, Table 4 (neural: 61M weights; parallel: 16 drafts). {said()}; "
-            "neural: the embedded draft",
+            lambda: (
+                f"{PAPER}, Table 4 (neural: 61M weights; parallel: 16 drafts). {said()}; "
+                "neural: the embedded draft"
+            ),
         ),
         "blockwise-table5": PaperTable(
             wins,
             partial(lay_grid, form=".1f"),
-            lambda cells: f"Neural rescoring: {own(cells, '% wins'):.0f} % of blocks stand "
-            f"further, {own(cells, '% losses'):.0f} % less far; "
-            f"{own(cells, 'wins repair'):.0f} % of the wins end a repetition",
-            lambda: f"{PAPER}, Table 5 (61M weights), counts as shares of all blocks: by how much "
-            "of a draft stands; repair: the rescored draft no longer repeats a token, regress: it "
-            f"now does. {said()}; neural: the embedded draft",
+            lambda cells: (
+                f"Neural rescoring: {own(cells, '% wins'):.0f} % of blocks stand "
+                f"further, {own(cells, '% losses'):.0f} % less far; "
+                f"{own(cells, 'wins repair'):.0f} % of the wins end a repetition"
+            ),
+            lambda: (
+                f"{PAPER}, Table 5 (61M weights), counts as shares of all blocks: by how much "
+                "of a draft stands; repair: the rescored draft no longer repeats a token, regress: "
+                f"it now does. {said()}; neural: the embedded draft"
+            ),
         ),
         "blockwise-table8": PaperTable(
             weights,
@@ -119,30 +129,41 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
         "blockwise-table9": PaperTable(
             partial(efficiencies, "blockwise-table9"),
             partial(lay_grid, width=12.5),
-            lambda cells: f"Block efficiency by rescorer: ours between {own(cells, 'base'):.2f} "
-            f"(heads alone) and {own(cells, 'oracle k=16'):.2f} (the best path there is)",
+            lambda cells: (
+                f"Block efficiency by rescorer: ours between {own(cells, 'base'):.2f} "
+                f"(heads alone) and {own(cells, 'oracle k=16'):.2f} (the best path there is)"
+            ),
             lambda: f"{PAPER}, Table 9. {said()}; neural: the embedded draft",
         ),
         "blockwise-table10": PaperTable(
             partial(efficiencies, "blockwise-table10"),
             partial(lay_grid, form=".3f", width=7.6),
-            lambda cells: "Block efficiency with 3, 6 and 9 heads: ours "
-            + ", ".join(f"{own(cells, f'{heads} heads'):.3f}" for heads in (3, 6, 9)),
-            lambda: f"{PAPER}, Table 10 (models trained with so many heads). {said()}; ours are "
-            "the first of nine heads, trained apart from one another on a frozen model",
+            lambda cells: (
+                "Block efficiency with 3, 6 and 9 heads: ours "
+                + ", ".join(f"{own(cells, f'{heads} heads'):.3f}" for heads in (3, 6, 9))
+            ),
+            lambda: (
+                f"{PAPER}, Table 10 (models trained with so many heads). {said()}; ours are "
+                "the first of nine heads, trained apart from one another on a frozen model"
+            ),
         ),
         "blockwise-table11": PaperTable(
             traffic.table11,
             traffic.lay_table11,
-            lambda rows: "Memory traffic, GB per token: "
-            f"{sum(not row.differs for row in rows)} of the paper's {len(rows)} such numbers "
-            "reproduced",
-            lambda: f"{PAPER}, Table 11 but for its FLOPS; the paper's number "
-            "in brackets. Parameters: weights / B; cache: kv·(L + p·h) / B. B: block efficiency, "
-            "tokens per target call; kv: keys and values of one token; L: tokens of context; "
-            f"p = {traffic.PARALLEL_DRAFTS} parallel drafts (1 if not parallel, 0 if "
-            f"autoregressive); h = {traffic.HEADS} heads; for neural-61M weights and kv include "
-            "the rescorer's",
+            lambda rows: (
+                "Memory traffic, GB per token: "
+                f"{sum(not row.differs for row in rows)} of the paper's {len(rows)} such numbers "
+                "reproduced"
+            ),
+            lambda: (
+                f"{PAPER}, Table 11 but for its FLOPS; the paper's number "
+                "in brackets. Parameters: weights / B; cache: kv·(L + p·h) / B. B: block "
+                "efficiency, tokens per target call; kv: keys and values of one token; "
+                "L: tokens of context; "
+                f"p = {traffic.PARALLEL_DRAFTS} parallel drafts (1 if not parallel, 0 if "
+                f"autoregressive); h = {traffic.HEADS} heads; for neural-61M weights and kv "
+                "include the rescorer's"
+            ),
         ),
         "blockwise-table12": TimesTable("blockwise-table12", draw_by_paths),
         "blockwise-table13": TimesTable("blockwise-table13", draw_by_size),
@@ -150,10 +171,13 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
             traffic.own_traffic,
             traffic.lay_own_traffic,
             traffic.own_title,
-            lambda: f"As Table 11 of {PAPER}: weights / B and kv·(L + p·h) / "
-            f"B, float32; B: block efficiency, L: tokens of context, p = {traffic.PARALLEL_DRAFTS} "
-            "parallel drafts, each read in full (a tree reads shared beginnings once). "
-            f"{said()}",
+            lambda: (
+                f"As Table 11 of {PAPER}: weights / B and kv·(L + p·h) / "
+                "B, float32; B: block efficiency, L: tokens of context, "
+                f"p = {traffic.PARALLEL_DRAFTS} parallel drafts, each read in full "
+                "(a tree reads shared beginnings once). "
+                f"{said()}"
+            ),
         ),
     }
 )

@@ -88,9 +88,7 @@ def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: Search) -> Be
     best = _best(rows + sums[:, None], search.candidates)
     length = beams.length + 1
     last = length == search.max_new_tokens
-    grown = [
-        Beam((*beams.running[row].tokens, token), score) for row, token, score in best
-    ]
+    grown = [Beam((*beams.running[row].tokens, token), score) for row, token, score in best]
     ends = [last or beam.tokens[-1] in search.end_ids for beam in grown]
     # Only what ends among the w best counts as finished.
     ended = [

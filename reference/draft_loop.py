@@ -40,9 +40,7 @@ def draft_tokens(
     return Draft(drafted, computed.first(len(drafted)), computed.witness)
 
 
-def draft_from(
-    laws: Laws, limit: int, policy: Policy, generator: torch.Generator
-) -> Draft:
+def draft_from(laws: Laws, limit: int, policy: Policy, generator: torch.Generator) -> Draft:
     """Returns tokens drawn from laws of consecutive positions, none of which depends on a draw.
 
     Args:

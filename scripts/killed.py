@@ -127,7 +127,7 @@ def survives(job: Job, folder: Path, whole: dict[str, Any], moments: list[float]
     """Returns what is wrong after kills at these moments (seconds) and a run to the end, or ""."""
     for moment in moments:
         if killed(started(job, folder), moment) == 0:
-            break   # it had finished
+            break  # it had finished
     wanted = job.again if (folder / "output").exists() else 0
     status = ended(started(job, folder))
     if status != wanted:
@@ -176,8 +176,10 @@ def main() -> int:
             fault = survives(job, folder, whole, moments)
             wrong += fault != ""
             said = fault or "as the whole run"
-            print(f"{number}: killed at {', '.join(f'{m:.2f}' for m in moments)} s: {said}",
-                  flush=True)
+            print(
+                f"{number}: killed at {', '.join(f'{m:.2f}' for m in moments)} s: {said}",
+                flush=True,
+            )
     print(f"{arguments.runs - wrong} of {arguments.runs} ended as the whole run")
     return 0 if wrong == 0 else 1
 

@@ -132,7 +132,7 @@ def mutate(name: str, work: Path) -> None:
     )
     mutmut(copy, "run", "--max-children", str(os.cpu_count()))
     late = [mutant for mutant, outcome in outcomes_of(copy).items() if outcome == "timeout"]
-    if late:   # an endless loop, or a machine that was busy
+    if late:  # an endless loop, or a machine that was busy
         mutmut(copy, "run", "--max-children", "1", *late)
     outcomes = outcomes_of(copy)
     left = [mutant for mutant, outcome in outcomes.items() if outcome not in NOTICED]

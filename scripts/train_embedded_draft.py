@@ -136,7 +136,6 @@ def main() -> None:
     target, tokenizer = frozen_target()
     stream, held_stream = (encode(tokenizer, library(held=held)) for held in (False, True))
 
-
     def lessons(name: str, make: Callable[[], Lessons]) -> Lessons:
         held = kept(name, work, lambda: dict(zip(("ids", "states"), make(), strict=True)))
         return held["ids"], held["states"]

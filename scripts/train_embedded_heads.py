@@ -45,9 +45,7 @@ def main() -> None:
     train_on_states(
         heads,
         target.lm_head,
-        Training(
-            "heads", Schedule(STEPS, PEAK_RATE), work / "heads.safetensors", seed=seed
-        ),
+        Training("heads", Schedule(STEPS, PEAK_RATE), work / "heads.safetensors", seed=seed),
         windows=windows,
         states=states,
         positions=POSITIONS_PER_STEP,
@@ -59,9 +57,7 @@ def main() -> None:
         "steps": STEPS,
         "positions_per_step": POSITIONS_PER_STEP,
         "seed": seed,
-        "held_out_accuracy": head_accuracy(
-            heads, target.lm_head, windows=held, states=held_states
-        ),
+        "held_out_accuracy": head_accuracy(heads, target.lm_head, windows=held, states=held_states),
     }
     save_heads(work / "heads", heads, target, note)
     print(json.dumps(note, indent=2))

@@ -88,8 +88,7 @@ def windows(stream: Tensor, length: int, steps: int, seed: int) -> Callable[[int
     """Returns what gives each step its random TOKENS_PER_STEP tokens, shape (sequences, length)."""
     generator = np.random.default_rng(seed)
     starts = [
-        generator.integers(0, len(stream) - length, TOKENS_PER_STEP // length)
-        for _ in range(steps)
+        generator.integers(0, len(stream) - length, TOKENS_PER_STEP // length) for _ in range(steps)
     ]
 
     def batch(step: int) -> Tensor:

@@ -44,7 +44,7 @@ SHAPES = {"larger": Shape(64, 128, 4, 8, 8, STEPS), "smaller": Shape(64, 128, 4,
 BATCH = 32
 PEAK_RATE = 2e-3
 CHECKED = 500
-PROMPTS = {"prompts": 64, "calibration": 512}   # numbers of at least five digits
+PROMPTS = {"prompts": 64, "calibration": 512}  # numbers of at least five digits
 
 # Single digits, and pieces of number words.
 PIECES = Pieces(
@@ -108,7 +108,7 @@ def main() -> None:
     checked = numbers(CHECKED, held_out=True, generator=generator)
     tokenizer = kept_tokenizer(output / "tokenizer", PIECES, [spelled(n) for n in known])
     for name, held in (("prompts", checked), ("calibration", known)):
-        long_ones = [n for n in dict.fromkeys(held) if n >= 10 ** (DIGITS - 2)][:PROMPTS[name]]
+        long_ones = [n for n in dict.fromkeys(held) if n >= 10 ** (DIGITS - 2)][: PROMPTS[name]]
         write_prompts(
             output / f"{name}.jsonl", [str(n) for n in long_ones], [spelled(n) for n in long_ones]
         )

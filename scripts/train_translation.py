@@ -46,7 +46,7 @@ from reference.training.schedule import muon_and_adamw
 
 VOCABULARY = 3000
 UNKNOWN = "<unk>"
-BATCH = 64   # sentences
+BATCH = 64  # sentences
 PEAK_RATE = 4e-3
 SMOOTHING = 0.1
 DROPOUT = 0.1

@@ -40,9 +40,7 @@ def begun(description: str, *, seed: int) -> tuple[Path, int]:
 
 def library(*, held: bool) -> list[str]:
     """Returns the texts of the standard library, held out or not; unreadable bytes replaced."""
-    return [
-        path.read_text(encoding="utf-8", errors="replace") for path in library_files(held=held)
-    ]
+    return [path.read_text(encoding="utf-8", errors="replace") for path in library_files(held=held)]
 
 
 def frozen_target() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
@@ -55,7 +53,7 @@ def frozen_target() -> tuple[LlamaForCausalLM, PreTrainedTokenizerFast]:
 
 def encode(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> Tensor:
     """Returns all texts as one stream of ids, an end of text before each; shape (tokens,)."""
-    tokenizer.model_max_length = int(1e9)   # whole files are encoded: no warning about length
+    tokenizer.model_max_length = int(1e9)  # whole files are encoded: no warning about length
     stream: list[int] = []
     for text in texts:
         stream += [tokenizer.eos_token_id, *tokenizer(text)["input_ids"]]

@@ -53,7 +53,7 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
     # The heads' own drafts have no lattice; what rescores them here has.
     loaded = load(replace(request.models, drafts=drafts, lattice_k=None), request.text)
     drafter = loaded.drafters[drafts[0]](request.sampling.at(0.0))
-    assert isinstance(drafter, HeadsDrafter)   # of heads alone
+    assert isinstance(drafter, HeadsDrafter)  # of heads alone
     require_arcs(k, loaded.target.vocabulary)
     rescorers = _rescorers(request, loaded)
     if len(loaded.prompts) < 2:

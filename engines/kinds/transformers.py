@@ -30,7 +30,5 @@ KIND = EngineKind(
     # The assistant draws as the target does.
     draft_samplings=("sampled",),
     drafts_with_prompt=True,
-    exports=Exports(
-        {"model": "assistant_model"}, _fixed, draft_sampling="sampled", lookup=_lookup
-    ),
+    exports=Exports({"model": "assistant_model"}, _fixed, draft_sampling="sampled", lookup=_lookup),
 )

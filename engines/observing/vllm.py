@@ -132,8 +132,7 @@ def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:
     rates = result.get("spec_decode_per_position_acceptance_rates")
     if not isinstance(rates, list) or not rates:
         raise ValueError(
-            "vllm bench serve must tell spec_decode_per_position_acceptance_rates, got "
-            f"{rates!r}"
+            f"vllm bench serve must tell spec_decode_per_position_acceptance_rates, got {rates!r}"
         )
     return Observation(
         kind="vllm",

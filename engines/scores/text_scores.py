@@ -88,10 +88,7 @@ def text_gap(
 
     means = [
         np.array(
-            [
-                np.mean([text.logprobs.mean() for text in texts])
-                for texts in zip(*runs, strict=True)
-            ]
+            [np.mean([text.logprobs.mean() for text in texts]) for texts in zip(*runs, strict=True)]
         )
         for runs in (own, alone)
     ]

@@ -82,7 +82,7 @@ def thread_seconds(process: int | None) -> dict[str, float]:
             task.name: int((task / "schedstat").read_text().split()[0]) / 1e9
             for task in tasks.iterdir()
         }
-    except OSError:   # also where there is no process, or a thread ends meanwhile
+    except OSError:  # also where there is no process, or a thread ends meanwhile
         return {}
 
 

@@ -116,18 +116,14 @@ def _doubts(timed: Timed, row: EngineRow) -> tuple[str, ...]:
     return tuple(found)
 
 
-def along(
-    trial: Trial, measured: Measured, scores: Scores, gamma: int, case: Case
-) -> list[Along]:
+def along(trial: Trial, measured: Measured, scores: Scores, gamma: int, case: Case) -> list[Along]:
     """Returns the acceptance along every text that was written at a γ."""
     found = []
     runs = zip(measured.rows[gamma, case], scores[gamma, case], strict=True)
     for repeat, (one, pairs) in enumerate(runs):
         for prompt, (text, pair) in enumerate(zip(one.completions, pairs, strict=True)):
             which = (prompt, *text.tokens) if case[0] == 0 else (prompt, repeat)
-            chances = acceptance(
-                *pair, draft_sampling=trial.draft_sampling, temperature=case[0]
-            )
+            chances = acceptance(*pair, draft_sampling=trial.draft_sampling, temperature=case[0])
             start = 0 if trial.kind.drafts_with_prompt else text.first
             found.append(Along(which, chances, start))
     return found
@@ -167,8 +163,7 @@ def _allowed(trial: Trial, texts: Sequence[Along], gamma: int, *, resample: bool
 
 def _calls(trial: Trial, texts: Sequence[Along], gamma: int) -> float:
     return sum(
-        float(Replay(text.drafted).calls(gamma)) - trial.kind.drafts_with_prompt
-        for text in texts
+        float(Replay(text.drafted).calls(gamma)) - trial.kind.drafts_with_prompt for text in texts
     )
 
 

@@ -147,9 +147,7 @@ def _counted(trial: Trial, measured: Measured) -> Drafting:
     runs = measured.priced[gamma, case]
     counts = sum((one.total for one in runs), NOTHING)
     return counted_drafting(
-        Observation(
-            **vars(counts), kind=trial.kind.name, origin="metrics", stated_gamma=gamma
-        ),
+        Observation(**vars(counts), kind=trial.kind.name, origin="metrics", stated_gamma=gamma),
         tokens=sum(one.decoded for one in runs),
         prompts=len(trial.other_prompts),
     )
@@ -202,9 +200,7 @@ def _profile(
     ).at(cost)
 
 
-def _setup(
-    flags: tuple[str, ...], trial: Trial, engine_version: str, max_gamma: int
-) -> Setup:
+def _setup(flags: tuple[str, ...], trial: Trial, engine_version: str, max_gamma: int) -> Setup:
     [(temperature, concurrency)] = trial.cases
     return Setup(
         target=trial.target,

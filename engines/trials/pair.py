@@ -57,7 +57,7 @@ def prepared(
                 kind.connect, settings.target_url, server=server, draft=settings.draft_url
             )
         else:
-            assert kind.start is not None   # requests name no others
+            assert kind.start is not None  # requests name no others
             engine = kind.start(models, settings)
         here = request.scored_here
         half = (len(pair.prompts) + 1) // 2

@@ -49,9 +49,7 @@ class EngineScorer:
         of_target, of_draft = (self._scores(model, texts) for model in ("target", "draft"))
         return list(zip(of_target, of_draft, strict=True))
 
-    def _scores(
-        self, model: Literal["target", "draft"], texts: Sequence[Text]
-    ) -> list[TextScores]:
+    def _scores(self, model: Literal["target", "draft"], texts: Sequence[Text]) -> list[TextScores]:
         with self.engine.serve(Setting(0, model=model)) as server:
             if not isinstance(server, ScoringServer):
                 raise ValueError("laws must be local with a server that scores no given text")

@@ -80,6 +80,4 @@ class Steps:
         most = min(self.seconds[gamma] / gamma for gamma in kept)
         draft = min(self.slope, (1 - LEAST_PASS) * most)
         beside = {gamma + 1: self.seconds[gamma] - gamma * draft for gamma in kept}
-        return CostModel(
-            target_seconds={1: self.baseline_seconds, **beside}, draft_seconds=draft
-        )
+        return CostModel(target_seconds={1: self.baseline_seconds, **beside}, draft_seconds=draft)

@@ -84,9 +84,7 @@ class Timed:
         )
 
 
-def resampled_interval(
-    value: float, resampled: NDArray[np.float64], *, units: int
-) -> Interval:
+def resampled_interval(value: float, resampled: NDArray[np.float64], *, units: int) -> Interval:
     """Returns the 95 % interval of a ratio from resamples of it, symmetric in its logarithm.
 
     Percentiles are too narrow over few units; Student's t on the standard error, and n - 1 in place
@@ -176,9 +174,11 @@ def _table(trial: Trial, measured: Measured, case: Case) -> Table:
 def _levels(trial: Trial, table: Table, sweeps: int) -> Table:
     """Returns the levels of cells, shape (...), from their seconds by turn, (..., turns)."""
     cells = trial.cells(trial.served_gammas)
-    sharing = [cells] if trial.together else [
-        [cell for cell in cells if cell[1] == gamma] for gamma in trial.served_gammas
-    ]
+    sharing = (
+        [cells]
+        if trial.together
+        else [[cell for cell in cells if cell[1] == gamma] for gamma in trial.served_gammas]
+    )
     found: Table = {}
     for group in sharing:
         rows = [cell for cell in group if cell in table]
@@ -199,10 +199,7 @@ def speed_up_interval(
         return None, None
     counts = np.array(
         [
-            [
-                (part.steps(drafts_past_end=kind.drafts_past_end), part.decoded)
-                for part in one.parts
-            ]
+            [(part.steps(drafts_past_end=kind.drafts_past_end), part.decoded) for part in one.parts]
             for one in own
         ]
     ).sum(axis=1 - unit_axis(case))

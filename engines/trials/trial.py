@@ -134,9 +134,7 @@ class Trial:
 
     def of_prompts(self, count: int) -> Trial:
         """Returns the trial of the first prompts of each kind alone."""
-        return replace(
-            self, prompts=self.prompts[:count], other_prompts=self.other_prompts[:count]
-        )
+        return replace(self, prompts=self.prompts[:count], other_prompts=self.other_prompts[:count])
 
     @property
     def texts(self) -> int:

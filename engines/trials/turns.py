@@ -48,7 +48,7 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> tuple[Tria
             turns.warm_up()
             reached = turns.run(progress)
         trial = replace(reached, seconds=float("inf"))
-    progress.expect(counted.steps - planned)   # turns that were not needed
+    progress.expect(counted.steps - planned)  # turns that were not needed
     return trial, measured
 
 

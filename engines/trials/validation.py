@@ -106,9 +106,7 @@ def _scores(trial: Trial, measured: Measured, score: Scorer) -> Scores:
             for one in measured.rows[key]
             for prompt, text in zip(trial.prompts, one.completions, strict=True)
         }
-        known: dict[Text, Pair] = dict(
-            zip(texts, score(list(texts), temperature), strict=True)
-        )
+        known: dict[Text, Pair] = dict(zip(texts, score(list(texts), temperature), strict=True))
         for key in keys:
             scored[key] = [
                 [

@@ -161,9 +161,7 @@ def _require_same_prompts(measured: Sequence[Measured], paths: tuple[Path, Path]
 def _side(measured: Measured, path: Path) -> Side:
     if isinstance(measured, Profile):
         alpha, setup = measured.alpha, measured.setup
-        return Side(
-            str(path), setup.target, setup.draft, alpha.prompts or 0, alpha.tokens or 0
-        )
+        return Side(str(path), setup.target, setup.draft, alpha.prompts or 0, alpha.tokens or 0)
     rows = measured.rows
     return Side(
         str(path),
@@ -181,9 +179,7 @@ def _of_profiles(a: Profile, b: Profile, paths: tuple[Path, Path]) -> list[Diffe
     first, second = a.optimal_gamma, b.optimal_gamma
     if first and second and first != second:
         name = f"{_AT_GAMMA}{first} and {second}"
-        found.append(
-            paired(name, before[f"{_AT_GAMMA}{first}"], after[f"{_AT_GAMMA}{second}"])
-        )
+        found.append(paired(name, before[f"{_AT_GAMMA}{first}"], after[f"{_AT_GAMMA}{second}"]))
     return found
 
 
@@ -203,9 +199,7 @@ def _numbers(profile: Profile, path: Path) -> dict[str, Number]:
     }
 
 
-def _of_validations(
-    a: Validated, b: Validated, paths: tuple[Path, Path]
-) -> list[Difference]:
+def _of_validations(a: Validated, b: Validated, paths: tuple[Path, Path]) -> list[Difference]:
     for rows, path in ((a, paths[0]), (b, paths[1])):
         if any(not row.measured_left_out for row in rows.rows):
             raise ValueError(

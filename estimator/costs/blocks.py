@@ -55,9 +55,7 @@ def _kept(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
     return kept
 
 
-def fit_costs(
-    baseline: Sequence[Generation], probe: Sequence[Generation]
-) -> CostModel:
+def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> CostModel:
     """Returns the cost model of probing runs: at each draft length, what its blocks take.
 
         t_p(1), t_b: the baseline's forward pass and what it spends beside it
@@ -92,9 +90,7 @@ def fit_costs(
         draft_seconds=max(step_seconds, 0.0),
         overhead_seconds=overhead,
         baseline_overhead_seconds=float(baseline_overhead),
-        draft_curve={
-            int(g): float(t - overhead) for g, t in zip(lengths, beside, strict=True)
-        },
+        draft_curve={int(g): float(t - overhead) for g, t in zip(lengths, beside, strict=True)},
     )
 
 

@@ -195,7 +195,7 @@ def generate(request: Generate) -> Started:
     [drafter_of] = loaded.drafters.values()
     subject = Subject(target, drafter_of(drafted_by), sampling, stopping, rule)
     if policy is None:
-        beginning(target, ids, stopping)   # refuses what does not fit before costs are measured
+        beginning(target, ids, stopping)  # refuses what does not fit before costs are measured
         policy = adaptive(
             replace(subject, stopping=loaded.stopping),
             [ids],

@@ -51,9 +51,7 @@ def folder_pair(
     source = target_source(target)
     loaded = _whole_embedded_draft(folder) if draft == EMBEDDED else draft
     tokenizer = load_tokenizer(source)
-    require_same_tokenizer(
-        tokenizer, load_tokenizer(loaded), target_name=target, draft_name=draft
-    )
+    require_same_tokenizer(tokenizer, load_tokenizer(loaded), target_name=target, draft_name=draft)
     twice = replace(text, num_prompts=2 * text.num_prompts)
     prompts = tuple(tuple(ids) for ids in prompt_ids(twice, tokenizer, target))
     if len(prompts) < 2:
@@ -86,6 +84,6 @@ def _whole_embedded_draft(folder: Path) -> str:
     whole.mkdir()
     for path in [
         *weights_folder("draft").iterdir(), *(tokenizer / name for name in TOKENIZER_FILES)
-    ]:   # fmt: skip
+    ]:  # fmt: skip
         (whole / path.name).symlink_to(path.resolve())
     return str(whole)

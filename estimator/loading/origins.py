@@ -16,8 +16,7 @@ def target_source(name: str) -> str:
 
 
 def file_stamps(name: str) -> list[str]:
-    """Returns name, size and time of the files of a folder or file; a hub name stands for itself.
-    """
+    """Returns name, size and time of each file at a path; a hub name is returned as it is."""
     path = Path(name)
     if not path.exists():
         return [name]

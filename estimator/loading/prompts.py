@@ -44,7 +44,7 @@ def wanted_prompts(settings: PromptSource) -> list[Prompt] | None:
         )
     for name, value in (
         ("dataset-config", settings.dataset_config), ("dataset-split", settings.dataset_split)
-    ):   # fmt: skip
+    ):  # fmt: skip
         if value is not None:
             raise ValueError(f"{name} must come with a dataset, got {value} without")
     if settings.prompts is not None:

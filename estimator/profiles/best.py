@@ -44,7 +44,7 @@ def best_of(profile: Profile) -> Best | None:
     cost, gamma = profile.cost, profile.optimal_gamma
     if cost is None:
         return None
-    if gamma is None:   # counted acceptance at stated costs
+    if gamma is None:  # counted acceptance at stated costs
         acceptance = profile.drafting().acceptance
         counted = 1 if acceptance.observed_gamma is None else acceptance.observed_gamma
         gamma = best_gamma(acceptance, cost, max_gamma=max(1, counted))
@@ -79,7 +79,7 @@ def added_by_position(profile: Profile) -> tuple[list[float], list[float]]:
     """
     acceptance = profile.drafting().acceptance
     longest = acceptance.observed_gamma
-    assert longest is not None   # of recorded and of counted acceptances
+    assert longest is not None  # of recorded and of counted acceptances
     longest = min(longest, max(profile.improvement_factor, default=longest))
     tokens = acceptance.tokens_per_call(np.arange(longest + 1))
     powers = acceptance.alpha ** np.arange(1, longest + 1)

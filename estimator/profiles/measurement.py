@@ -97,8 +97,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
     }
     doubts = tuple(dict.fromkeys(shrinking(texts, gammas).values()))
     draftings = {
-        way: _drafting([pair.under(way) for pair in pairs], replayed)
-        for way in DRAFT_SAMPLINGS
+        way: _drafting([pair.under(way) for pair in pairs], replayed) for way in DRAFT_SAMPLINGS
     }
     return Profile(
         alpha=draftings[own].alpha,

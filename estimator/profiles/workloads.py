@@ -11,7 +11,7 @@ from estimator.profiles.speed_ups import speed_ups
 from estimator.runs.rates import Timed, of_prompts
 from estimator.traces.traces import Trace, alpha, replayed_calls
 
-TINY = 1e-9   # blocks: what rounding leaves of none
+TINY = 1e-9  # blocks: what rounding leaves of none
 
 
 def measured_alpha(traces: Sequence[Trace]) -> Alpha:

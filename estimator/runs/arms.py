@@ -48,7 +48,7 @@ BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
 WARM_UP_TOKENS = 8
 
 
-Runs = dict[str, list[list[Generation]]]   # arm -> prompt -> repeat
+Runs = dict[str, list[list[Generation]]]  # arm -> prompt -> repeat
 
 Decoder = Callable[[Subject, Sequence[int], torch.Generator], Begun]
 """A way to decode: with which pair, of a prompt's ids, and where chance comes from. Equal decoders

@@ -123,9 +123,7 @@ def padded(
 class _Batch:
     """Passes of a transformers model over several texts, its cache kept between them."""
 
-    def __init__(
-        self, module: Any, prompts: Sequence[Sequence[int]], device: torch.device
-    ) -> None:
+    def __init__(self, module: Any, prompts: Sequence[Sequence[int]], device: torch.device) -> None:
         self._module = module
         self._parameters = frozenset(inspect.signature(module.forward).parameters)
         self._cache: Any = None
@@ -139,7 +137,7 @@ class _Batch:
     def last_logits(self, ids: Tensor, mask: Tensor) -> Tensor:
         """Returns the logits after the last of each text's next ids, shape (texts, vocabulary)."""
         self._mask = torch.cat([self._mask, mask], dim=1)
-        if self._encoded:   # decoders' texts begin alike: none of theirs is padded
+        if self._encoded:  # decoders' texts begin alike: none of theirs is padded
             inputs = {"decoder_input_ids": ids, **self._encoded}
         else:
             inputs = {"input_ids": ids, "attention_mask": self._mask}

@@ -22,7 +22,7 @@ from estimator.runs.shrinking import shrinking_steps
 from reference.records import Generation
 from simulator.cost.curves import CostModel
 
-Timed = dict[str, list[Generation]]   # arm -> prompt
+Timed = dict[str, list[Generation]]  # arm -> prompt
 
 
 def median(repeats: Sequence[Generation]) -> Generation:

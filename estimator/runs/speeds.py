@@ -58,7 +58,7 @@ def round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
     seconds: dict[Kind, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for arm, run in runs:
         for block, number in zip(run.text.blocks, run.rounds, strict=True):
-            if block.seconds > 0:   # or the clock is too coarse to tell
+            if block.seconds > 0:  # or the clock is too coarse to tell
                 seconds[arm, len(block.drafted)][number].append(block.seconds)
     kinds = [rounds for rounds in seconds.values() if len(rounds) >= LEAST_ROUNDS]
     counts = Counter(number for rounds in kinds for number in rounds)

@@ -101,5 +101,5 @@ def _allowed() -> float:
     try:
         quota, period = QUOTA.read_text().split()
         return float(quota) / float(period)
-    except (OSError, ValueError):   # there is none, or it is "max"
+    except (OSError, ValueError):  # there is none, or it is "max"
         return float("inf")

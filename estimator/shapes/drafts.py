@@ -58,7 +58,7 @@ def draft_of(
 
 
 def _head_kind(config: Mapping[str, Any], target: Mapping[str, Any]) -> HeadKind | None:
-    flat = flattened(config)   # refuses what is not known
+    flat = flattened(config)  # refuses what is not known
     if MARK in config:
         return next(kind for kind in head_kinds() if kind.speculators == config[MARK])
     return next((kind for kind in head_kinds() if kind.recognises(flat, target)), None)

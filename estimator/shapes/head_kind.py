@@ -90,8 +90,10 @@ class Head:
 
     def target_width(self) -> int:
         """Returns the width of the target's states, which its configuration must agree with."""
-        name = "hidden_size" if self.config.get("target_hidden_size") is None else (
-            "target_hidden_size"
+        name = (
+            "hidden_size"
+            if self.config.get("target_hidden_size") is None
+            else ("target_hidden_size")
         )
         return self.require_width(name, self.config.get(name))
 

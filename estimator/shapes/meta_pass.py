@@ -85,9 +85,7 @@ def build(config: PreTrainedConfig, *, kind: str) -> PreTrainedModel:
         with torch.device("meta"):
             return AutoModelForCausalLM.from_config(config, dtype=torch.bfloat16).eval()
     except Exception as error:
-        raise ValueError(
-            f"transformers cannot build this {kind}: {_one_line(error)}"
-        ) from None
+        raise ValueError(f"transformers cannot build this {kind}: {_one_line(error)}") from None
 
 
 def _one_line(error: Exception) -> str:

@@ -66,9 +66,7 @@ class Counted:
 Count = Callable[[Mapping[str, Any], tuple[str, ...], Part], Counted]
 
 
-def count(
-    config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole"
-) -> Counted:
+def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole") -> Counted:
     """Returns what is counted of the model that transformers builds on torch's meta device.
 
     Args:
@@ -118,7 +116,7 @@ def _built(config: str) -> tuple[Any, PreTrainedModel, MetaPass]:
     model = build(decoder, kind=parsed["model_type"])
     # Of a family whose class takes the whole configuration, the text's sizes.
     text = decoder.get_text_config(decoder=True)
-    _size(text, _LAYERS)   # a pass of a model without layers fails in other words
+    _size(text, _LAYERS)  # a pass of a model without layers fails in other words
     return text, model, meta_pass(model)
 
 

@@ -83,9 +83,7 @@ def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
     return Totals(len(lengths), hits.tolist(), lengths.tolist(), blocks)
 
 
-def _begun(
-    steps: NDArray[np.int32], first: Integers, ends: Integers
-) -> NDArray[np.bool_]:
+def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray[np.bool_]:
     """Returns the places where blocks begin, of all rows and all texts side by side.
 
     Args:

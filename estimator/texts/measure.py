@@ -30,7 +30,7 @@ from reference.atomic import held
 
 # Parts that wait for each process, so that none waits for the log.
 _AHEAD = 3
-_counters: list[Counter] = []   # of a process that counts
+_counters: list[Counter] = []  # of a process that counts
 
 
 @dataclass(frozen=True, slots=True)

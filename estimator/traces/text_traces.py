@@ -14,9 +14,7 @@ from reference.speculative import Subject
 class TextTraces:
     """Traces of texts, each scored once however many arms produced it."""
 
-    def __init__(
-        self, subject: Subject, prompts: Sequence[Sequence[int]], max_gamma: int
-    ) -> None:
+    def __init__(self, subject: Subject, prompts: Sequence[Sequence[int]], max_gamma: int) -> None:
         self.subject = subject
         self.prompts = prompts
         self._max_gamma = max_gamma

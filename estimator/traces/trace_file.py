@@ -144,7 +144,7 @@ def _journal(path: Path) -> list[Arrays]:
         try:
             records.append(unsealed(record))
         except ValueError:
-            break   # the run was interrupted here
+            break  # the run was interrupted here
         place += LENGTH.size + length
     return records
 

@@ -38,9 +38,7 @@ class Validated(msgspec.Struct, frozen=True):
     rows: tuple[ValidationRow, ...]
 
 
-def validation_json(
-    decoder: str, rows: Sequence[ValidationRow], **sections: Any
-) -> dict[str, Any]:
+def validation_json(decoder: str, rows: Sequence[ValidationRow], **sections: Any) -> dict[str, Any]:
     """Returns the object that `specplan validate --json` prints: sections stand beside the rows."""
     return {"decoder": decoder, "rows": [row.data() for row in rows], **sections}
 

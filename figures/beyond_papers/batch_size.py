@@ -27,13 +27,13 @@ TARGET: Mapping[str, Any] = MappingProxyType(
         "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
         "vocab_size": 128256, "tie_word_embeddings": False, "dtype": "bfloat16",
     }
-)   # fmt: skip
+)  # fmt: skip
 DRAFT: Mapping[str, Any] = MappingProxyType(
     {
         **TARGET, "num_hidden_layers": 16, "hidden_size": 2048, "intermediate_size": 8192,
         "head_dim": 64, "tie_word_embeddings": True,
     }
-)   # fmt: skip
+)  # fmt: skip
 GPU = "h100-sxm"
 FIXED_GAMMAS = (2, 4, 8)
 MAX_GAMMA = 16

@@ -73,7 +73,7 @@ def draw(data: Rows[Point]) -> style.Figure:
         axes, "Sun et al. 2024: 5 to 8 % of time", (0.98, (low + high) / 2),
         within=("axes fraction", "data"), align="right center", colour=style.SMALL_PRINT,
         size=style.TEXT_SIZE - 1,
-    )   # fmt: skip
+    )  # fmt: skip
     labels = []
     alphas = dict.fromkeys(point.alpha for point in data.rows)
     for alpha, colour in zip(alphas, style.CYCLE, strict=False):
@@ -83,7 +83,7 @@ def draw(data: Rows[Point]) -> style.Figure:
         axes.errorbar(
             GAMMAS, gains, yerr=errors, color=colour, linewidth=2, elinewidth=1, marker="o",
             markersize=4,
-        )   # fmt: skip
+        )  # fmt: skip
         labels.append((gains[-1], f"α = {alpha:.2f}", colour))
     axes.axhline(0, color=style.INK, linewidth=1)
     style.name_axes(axes, x="drafted tokens per block, γ", y="more tokens per call, %")

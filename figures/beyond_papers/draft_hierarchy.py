@@ -70,8 +70,6 @@ def draw(data: Rows[Point]) -> style.Figure:
     labels = style.plot_lines(axes, ratios, list(zip(names, rows, strict=True)))
     axes.axhline(1, color=style.INK, linewidth=1)
     axes.set_xlim(0, ratios[-1])
-    style.name_axes(
-        axes, x="time of a draft step over that of a target step, c", y="best speed-up"
-    )
+    style.name_axes(axes, x="time of a draft step over that of a target step, c", y="best speed-up")
     style.label_right(axes, labels)
     return figure

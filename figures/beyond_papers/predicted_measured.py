@@ -57,7 +57,7 @@ def compute(results: Validated | None = None) -> PredictedMeasured:
                 row.empirical, None, None,
             )
             for row in published("leviathan-table4", LeviathanTable4)
-        )   # fmt: skip
+        )  # fmt: skip
         return PredictedMeasured(printed, None)
     points = tuple(
         Point(
@@ -67,7 +67,7 @@ def compute(results: Validated | None = None) -> PredictedMeasured:
         )
         for row in results.rows
         if row.predicted is not None
-    )   # fmt: skip
+    )  # fmt: skip
     if not points:
         raise ValueError(f"{results.name} has no row with a prediction")
     return PredictedMeasured(points, results.name)
@@ -106,9 +106,7 @@ def draw(data: PredictedMeasured) -> style.Figure:
     ]
     low, high = 0.94 * min(*values, 1.0), 1.06 * max(values)
     below, above_it = ([low * side, high * side] for side in (1 - BAND, 1 + BAND))
-    axes.fill_between(
-        [low, high], below, above_it, color=style.PALE, linewidth=0, label="5 % band"
-    )
+    axes.fill_between([low, high], below, above_it, color=style.PALE, linewidth=0, label="5 % band")
     axes.plot([low, high], [low, high], color=style.GREY, linewidth=1)
     colours = dict(zip(drafts, cycle((*style.CYCLE, style.GREY)), strict=False))
     for draft, colour in colours.items():
@@ -135,7 +133,7 @@ def draw(data: PredictedMeasured) -> style.Figure:
         fontsize=style.TEXT_SIZE - 1, color=style.INK,
         bbox={"facecolor": "white", "edgecolor": "none", "pad": 2},
         arrowprops={"arrowstyle": "-", "color": style.INK, "linewidth": 0.7, "shrinkB": 4},
-    )   # fmt: skip
+    )  # fmt: skip
     axes.set_xlim(low, high)
     axes.set_ylim(low, high)
     axes.set_aspect("equal")

@@ -72,7 +72,7 @@ def draw(data: PublicMeasurements) -> style.Figure:
             panel.plot(
                 measured, said, mark, color=colour, markersize=3.2, alpha=0.6, linestyle="none",
                 label=draft,
-            )   # fmt: skip
+            )  # fmt: skip
         panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high))
         ticks = [tick for tick in (0.25, 0.5, 1, 2, 4) if low < tick < high]
         for put in (panel.set_xticks, panel.set_yticks):

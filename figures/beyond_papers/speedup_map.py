@@ -58,7 +58,7 @@ def draw(data: SpeedupMap) -> style.Figure:
     heat = axes.pcolormesh(
         data.alphas, data.costs, speedup, cmap="cividis", norm=LogNorm(1.0, float(speedup.max())),
         shading="gouraud", rasterized=True,
-    )   # fmt: skip
+    )  # fmt: skip
     lines = axes.contour(
         data.alphas, data.costs, speedup, levels=LEVELS, colors="white", linewidths=1.2
     )
@@ -68,7 +68,7 @@ def draw(data: SpeedupMap) -> style.Figure:
     axes.text(
         0.03, 0.7, "α = c: above this line no γ pays", color=style.ORANGE,
         fontsize=style.TEXT_SIZE, fontweight="bold",
-    )   # fmt: skip
+    )  # fmt: skip
     axes.set_xlim(data.alphas[0], data.alphas[-1])
     style.tenths_on_x(axes)
     axes.set_ylim(data.costs[0], data.costs[-1])

@@ -74,9 +74,7 @@ def default_pair() -> Pair:
         times.append([price.cost.baseline_seconds, *price.cost.block_seconds(gammas)])
     assert price.prompt_seconds is not None
     reading = {n: price.prompt_seconds(n) for n in (1, 64, 128, 256, 512)}
-    alone, both = (
-        Prompts({n: each[way] for n, each in reading.items()}, CHUNK) for way in (0, 1)
-    )
+    alone, both = (Prompts({n: each[way] for n, each in reading.items()}, CHUNK) for way in (0, 1))
     blocks = Blocks.of(acceptance, GAMMA)
     server = Server(by_batch(_BATCHES, times, MAX_BATCH), blocks, both)
     return Pair(server, server.without(alone), DEMAND, (GAMMA,))
@@ -129,9 +127,7 @@ def draw(data: TrafficCurve) -> style.Figure:
     _panel(top, data, "tpot_ms")
     style.name_axes(top, x="", y="ms, log scale", panel="time per output token")
     _panel(bottom, data, "ttft_ms")
-    style.name_axes(
-        bottom, x="requests a second", y="ms, log scale", panel="time to first token"
-    )
+    style.name_axes(bottom, x="requests a second", y="ms, log scale", panel="time to first token")
     return figure
 
 
@@ -155,7 +151,7 @@ def _panel(axes: style.Axes, data: TrafficCurve, name: str) -> None:
         style.note(
             axes, "break-even", (data.break_even, 0.04), within=("data", "axes fraction"),
             offset=(4 if early else -4, 0), align=f"{'left' if early else 'right'} bottom",
-        )   # fmt: skip
+        )  # fmt: skip
     for ticks in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
         ticks(LogFormatter(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
     axes.set_xlim(0, right)

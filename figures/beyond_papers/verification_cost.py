@@ -43,7 +43,7 @@ class VerificationCost:
                 for slope, *rows in by_slope
                 for alpha, *values in zip(self.alphas, *rows, strict=True)
             ),
-        )   # fmt: skip
+        )  # fmt: skip
 
 
 def compute() -> VerificationCost:

@@ -6,7 +6,7 @@ from figures.bild.measured import aligned, measured
 from figures.bild.trade_off import TradeOff, panels, trade_off
 from figures.drawing import style
 
-SMALLEST, LARGEST = 3.0, 9.0   # marks, in points
+SMALLEST, LARGEST = 3.0, 9.0  # marks, in points
 
 
 def compute() -> TradeOff:

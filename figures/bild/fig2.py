@@ -37,8 +37,9 @@ def compute() -> Rows[Point]:
     """
     return Rows(
         tuple(
-            Point(sweep.task, row.metric, row.decoder, row.rollback, row.fallback_percent,
-                  row.score)
+            Point(
+                sweep.task, row.metric, row.decoder, row.rollback, row.fallback_percent, row.score
+            )
             for sweep in measured()
             if sweep.is_plain
             for row in sweep.rows
@@ -62,22 +63,39 @@ def draw(data: Rows[Point]) -> style.Figure:
         points = [point for point in data.rows if point.task == task]
         [large] = [point for point in points if point.decoder == "large"]
         axes.axhline(large.quality, color=style.GREY, linewidth=1)
-        axes.axvline(PUBLISHED_SHARE, color=style.ORANGE, linewidth=1, linestyle="--",
-                     label=f"paper: {PUBLISHED_SHARE} %")
+        axes.axvline(
+            PUBLISHED_SHARE,
+            color=style.ORANGE,
+            linewidth=1,
+            linestyle="--",
+            label=f"paper: {PUBLISHED_SHARE} %",
+        )
         alone = [point for point in points if point.decoder in ("large", "small")]
-        axes.plot([p.large_percent for p in alone], [p.quality for p in alone], "X",
-                  color=style.INK, markersize=9, label="either alone")
+        axes.plot(
+            [p.large_percent for p in alone],
+            [p.quality for p in alone],
+            "X",
+            color=style.INK,
+            markersize=9,
+            label="either alone",
+        )
         bild = [point for point in points if point.decoder in ("bild", "window")]
         thresholds = list(dict.fromkeys(point.rollback for point in bild))
         for threshold, (mark, colour) in zip(thresholds, style.marks(), strict=False):
             own = sorted(
                 (p for p in bild if p.rollback == threshold), key=lambda p: p.large_percent
             )
-            axes.plot([p.large_percent for p in own], [p.quality for p in own], mark,
-                      color=colour, markersize=5.5,
-                      label="no rollback" if threshold is None else f"rollback {threshold:g}")
+            axes.plot(
+                [p.large_percent for p in own],
+                [p.quality for p in own],
+                mark,
+                color=colour,
+                markersize=5.5,
+                label="no rollback" if threshold is None else f"rollback {threshold:g}",
+            )
         axes.set_xlim(-4, 104)
-        style.name_axes(axes, x="tokens written by the large model, %", y=METRICS[points[0].metric],
-                        panel=task)
+        style.name_axes(
+            axes, x="tokens written by the large model, %", y=METRICS[points[0].metric], panel=task
+        )
     style.key(panels[-1], anchor=(1.03, 0.0))
     return figure

@@ -46,9 +46,13 @@ def compute() -> Fig4:
         if sweep.sampling == "greedy":
             points += [
                 Point(
-                    "ours", f"{sweep.task}, {sweep.draft}", row.decoder, row.latency,
+                    "ours",
+                    f"{sweep.task}, {sweep.draft}",
+                    row.decoder,
+                    row.latency,
                     None if row.measured_high is None else 1 / row.measured_high,
-                    None if row.measured_low is None else 1 / row.measured_low, row.score,
+                    None if row.measured_low is None else 1 / row.measured_low,
+                    row.score,
                 )
                 for row in sweep.rows
             ]
@@ -68,9 +72,7 @@ def draw(data: Fig4) -> style.Figure:
         width=3.7 * columns + 1.4,
     )
     paper = panels[0]
-    printed = {
-        row.method: row for row in data.rows if (row.whose, row.dataset) == (PAPER, "IWSLT")
-    }
+    printed = {row.method: row for row in data.rows if (row.whose, row.dataset) == (PAPER, "IWSLT")}
     quality = printed["vanilla"].quality
     aims(paper, quality)
     paper.plot(1, quality, "X", color=style.INK, markersize=9)

@@ -26,7 +26,7 @@ MAX_DRAFT = 10  # §7.1.2
 PUBLISHED_OPERATIONS = 1.11
 PUBLISHED_MEMORY = 1 / 5
 PUBLISHED_INTENSITY = 5.0
-DATASET, METHOD = "CNN/DailyMail", "aligned, no loss"   # the speed-up is Table 1's of these
+DATASET, METHOD = "CNN/DailyMail", "aligned, no loss"  # the speed-up is Table 1's of these
 
 
 @dataclass(frozen=True, slots=True)

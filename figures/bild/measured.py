@@ -15,9 +15,7 @@ FILES = (
     "translation-unaligned", "translation-aligned", "code-unaligned", "spelling-unaligned",
     "translation-unaligned-nucleus",
 )  # fmt: skip
-SOURCE = (
-    "ours: two cores of an AMD EPYC virtual machine, 2026-11-21 and 22, figures/results/bild"
-)
+SOURCE = "ours: two cores of an AMD EPYC virtual machine, 2026-11-21 and 22, figures/results/bild"
 
 
 class Row(BildRow, frozen=True, kw_only=True):

@@ -59,7 +59,7 @@ def measured_line(sweep: Sweep, method: str, row: Row | None) -> Line:
         high=row.measured_high, fallback_percent=row.fallback_percent,
         rollback_percent=row.rollback_percent,
         setting=setting_of(row),
-    )   # fmt: skip
+    )  # fmt: skip
 
 
 def setting_of(row: Row) -> str:

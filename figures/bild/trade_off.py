@@ -43,8 +43,14 @@ def trade_off(sweeps: Sequence[Sweep], *, decoders: Sequence[str]) -> TradeOff:
     return TradeOff(
         rows=tuple(
             Point(
-                sweep.task, sweep.draft, row.decoder, row.fallback, row.rollback, row.most,
-                row.latency, row.score,
+                sweep.task,
+                sweep.draft,
+                row.decoder,
+                row.fallback,
+                row.rollback,
+                row.most,
+                row.latency,
+                row.score,
             )
             for sweep in sweeps
             for decoder in decoders
@@ -100,9 +106,7 @@ def prepare(axes: style.Axes, sweep: Sweep, *, panel: str) -> None:
     style.name_axes(axes, x=x, y=METRICS[sweep.large.metric], panel=heading)
 
 
-def draw_rows(
-    axes: style.Axes, rows: Sequence[Row], *, name: str, colour: str, mark: str
-) -> None:
+def draw_rows(axes: style.Axes, rows: Sequence[Row], *, name: str, colour: str, mark: str) -> None:
     """Draws rows as marks, a line along their front."""
     best, every = ([(row.latency, row.score) for row in each] for each in (front(rows), rows))
     axes.plot(*_columns(best), color=colour, linewidth=1.8)

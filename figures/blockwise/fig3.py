@@ -8,7 +8,7 @@ from figures.blockwise.measured import PAPER, analysis, said
 from figures.drawing import style
 from figures.drawing.table import Rows
 
-PUBLISHED_R = 0.77   # over data sets, section 6.2
+PUBLISHED_R = 0.77  # over data sets, section 6.2
 
 
 @dataclass(frozen=True, slots=True)

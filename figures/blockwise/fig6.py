@@ -40,7 +40,7 @@ def compute() -> Rows[Oracle]:
             way.block_efficiency / ours[0].block_efficiency, way.low, way.high,
         )
         for way in ours
-    ]   # fmt: skip
+    ]  # fmt: skip
     return Rows(tuple(rows))
 
 
@@ -64,7 +64,7 @@ def draw(data: Rows[Oracle]) -> style.Figure:
         axes.plot(
             places, reached, marker="o", markersize=4, color=colour, linewidth=width,
             linestyle=dashes,
-        )   # fmt: skip
+        )  # fmt: skip
         if dataset == OURS:
             low = [row.low or row.block_efficiency for row in rows]
             high = [row.high or row.block_efficiency for row in rows]

@@ -59,7 +59,7 @@ def draw(data: Rows[Parallel]) -> style.Figure:
             axes.plot(
                 [row.p for row in rows], [row.block_efficiency for row in rows], marker=mark,
                 markersize=5, color=colour, linestyle="-" if dataset == OURS else ":", label=way,
-            )   # fmt: skip
+            )  # fmt: skip
             style.intervals(axes, ((row.p, row.low, row.high) for row in rows), colour)
         style.octaves_on_x(axes, [1, 2, 4, 8, 16])
         axes.margins(y=0.3 if dataset == OURS else 0.1)

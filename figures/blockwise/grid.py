@@ -29,9 +29,7 @@ class Cell:
     high: float | None = None
 
 
-def grid(
-    printed: Mapping[str, Mapping[str, float | None]], ours: Mapping[str, Ours]
-) -> list[Cell]:
+def grid(printed: Mapping[str, Mapping[str, float | None]], ours: Mapping[str, Ours]) -> list[Cell]:
     """Returns a table.
 
     Args:
@@ -77,9 +75,7 @@ def repetition() -> list[Cell]:
 def wins() -> list[Cell]:
     """Returns Table 5, its counts of ties, wins and losses as shares of blocks."""
     printed = published("blockwise-table5", PrintedWins)
-    return grid(
-        {row.dataset: _shares(row) for row in printed}, _shares(analysis().wins["neural"])
-    )
+    return grid({row.dataset: _shares(row) for row in printed}, _shares(analysis().wins["neural"]))
 
 
 def _shares(row: Wins) -> dict[str, float | None]:

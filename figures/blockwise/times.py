@@ -46,7 +46,7 @@ class TimesTable:
             )
             for row in latencies().rows
             if (row.steps, row.arcs, row.paths) in sizes
-        ]   # fmt: skip
+        ]  # fmt: skip
         return Rows((*printed, *sorted(ours, key=lambda row: (row.ngram, row.steps, row.paths))))
 
 

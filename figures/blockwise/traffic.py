@@ -20,8 +20,8 @@ RESCORER_PARAMETERS = 2 * 61e6
 TARGET_CACHE = 2 * 18 * 12288 * 2
 RESCORER_CACHE = 2 * 12 * 1536 * 2
 
-OUR_CONTEXTS = (128, 256, 512)   # the embedded target has 512 positions
-BYTES = 4                        # float32, as it runs on a CPU
+OUR_CONTEXTS = (128, 256, 512)  # the embedded target has 512 positions
+BYTES = 4  # float32, as it runs on a CPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Moving:
         cache = cache_bytes_per_token(
             self.cache, context=contexts, drafts=self.drafts, heads=self.heads,
             block_efficiency=self.block_efficiency,
-        )   # fmt: skip
+        )  # fmt: skip
         return [float(weights), *cache.tolist()]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:   # numbers need no matplotlib: it is imported where something is drawn
+if TYPE_CHECKING:  # numbers need no matplotlib: it is imported where something is drawn
     from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Figure
 
@@ -49,9 +49,7 @@ def canvas(
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    figure = Figure(
-        figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08)
-    )
+    figure = Figure(figsize=(width, height), layout=ConstrainedLayoutEngine(h_pad=0.08, w_pad=0.08))
     left = {"x": 0.012, "ha": "left"}
     heading = _wrap(title, width * 10.5)
     figure.suptitle(heading, **left, fontsize=11, fontweight="bold", color=INK)
@@ -119,7 +117,7 @@ def note(
     axes.annotate(
         text, at, xycoords=within, xytext=offset, textcoords="offset points", ha=horizontal,
         va=vertical, color=colour, fontsize=size,
-    )   # fmt: skip
+    )  # fmt: skip
 
 
 def tenths_on_x(axes: Axes) -> None:
@@ -186,7 +184,7 @@ def key(axes: Axes, *, anchor: tuple[float, float], columns: int = 1) -> None:
     axes.legend(
         frameon=False, fontsize=TEXT_SIZE - 0.5, labelcolor=INK, loc="lower left",
         bbox_to_anchor=anchor, ncols=columns, borderaxespad=0.0,
-    )   # fmt: skip
+    )  # fmt: skip
 
 
 def octaves_on_x(axes: Axes, ticks: Sequence[int]) -> None:

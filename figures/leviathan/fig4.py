@@ -32,9 +32,7 @@ def draw(data: Curves) -> style.Figure:
     operations = list(zip(names, data.lines[len(GAMMAS) :], strict=True))
     colours = [colour for _, _, colour in style.plot_lines(right, data.x, operations)]
     for axes, panel in ((left, "speed-up"), (right, "arithmetic operations")):
-        style.name_axes(
-            axes, x="acceptance rate α", y="factor over standard decoding", panel=panel
-        )
+        style.name_axes(axes, x="acceptance rate α", y="factor over standard decoding", panel=panel)
         axes.set_xlim(0, 1)
         axes.set_ylim(0, max(GAMMAS) + 2.2)
     style.label_right(left, speed)

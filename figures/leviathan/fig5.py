@@ -119,7 +119,7 @@ def draw(data: Fig5) -> style.Figure:
                 row, call.duration, left=call.start, height=0.55, color=colours[call.kind],
                 edgecolor="white", linewidth=0.3 if call.kind == "draft" else 0.8,
                 label=None if call.kind in named else call.kind,
-            )   # fmt: skip
+            )  # fmt: skip
             named.add(call.kind)
         told = f"{trace.target_calls} target calls"
         style.note(axes, told, (trace.end, row), offset=(6, 0), align="left center")

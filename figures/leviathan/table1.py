@@ -28,7 +28,7 @@ def factors() -> list[Factors]:
             float(improvement_factor(row.alpha, row.gamma, 0.0)), row.operations, row.speed,
         )
         for row in published("leviathan-table1", LeviathanTable1)
-    ]   # fmt: skip
+    ]  # fmt: skip
 
 
 def lay_factors(rows: Sequence[Factors]) -> Layout:

@@ -79,7 +79,7 @@ def draw(data: Table3) -> style.Figure:
             [row.alpha for row in chosen], places, mark, color=colour, mew=1.8,
             markerfacecolor="none" if temperature else colour, markersize=7 if temperature else 6,
             label=f"temperature {temperature:g}",
-        )   # fmt: skip
+        )  # fmt: skip
     axes.set_yticks([line for line, _, _ in names], [name for _, name, _ in names])
     for tick, (_, _, weight) in zip(axes.get_yticklabels(), names, strict=True):
         tick.set_fontweight(weight)

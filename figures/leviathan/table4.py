@@ -35,7 +35,7 @@ def compute() -> Rows[Row]:
             )
             for row in published("leviathan-table4", LeviathanTable4)
         )
-    )   # fmt: skip
+    )  # fmt: skip
 
 
 def draw(data: Rows[Row]) -> style.Figure:

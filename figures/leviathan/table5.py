@@ -70,7 +70,7 @@ def draw(data: Rows[Row]) -> style.Figure:
         right.plot(
             places, paper, "D", color=colour, markerfacecolor="white", markersize=8, mew=2,
             label=f"{sampling}: paper",
-        )   # fmt: skip
+        )  # fmt: skip
     right.set_ylim(1, 5.5)
     style.name_axes(
         right, x="lenience $\\ell$", y="speed-up over standard decoding", panel="speed-up, T5-small"

@@ -47,7 +47,7 @@ class CopyingDrafter:
         self._stopwatch = Stopwatch(torch.device("cpu"))
         self._matches = index()
         self._before: list[int] = []
-        self._recent: list[list[int]] = []   # scoring: what blocks that began before would copy
+        self._recent: list[list[int]] = []  # scoring: what blocks that began before would copy
 
     @property
     def forward_seconds(self) -> float:

@@ -19,7 +19,7 @@ class LookupThenNgram:
         """Joins two drafters for the same target."""
         self.lookup = lookup
         self.ngram = ngram
-        self._copied = torch.zeros(0, dtype=torch.bool)   # scoring: where the lookup drafted
+        self._copied = torch.zeros(0, dtype=torch.bool)  # scoring: where the lookup drafted
 
     @property
     def name(self) -> str:
@@ -62,9 +62,7 @@ class LookupThenNgram:
                 beta=torch.where(copying, copy.beta, model.beta),
                 ratio=torch.where(begun, copy.ratio, model.ratio[:, None]),
                 drafted=torch.where(copying, drafted, max_gamma),
-                lenient_beta=torch.where(
-                    copying[:, None], copy.lenient_beta, model.lenient_beta
-                ),
+                lenient_beta=torch.where(copying[:, None], copy.lenient_beta, model.lenient_beta),
             )
             for copy, model in zip(copied, modelled, strict=True)
         ]

@@ -90,9 +90,7 @@ class Suffixes:
             by_length.append(places)
             token = text[-length - 1] if length < len(text) else None
             places = [
-                place
-                for place in places
-                if place >= length and self._text[place - length] == token
+                place for place in places if place >= length and self._text[place - length] == token
             ]
             length += 1
         for length in range(len(by_length), 0, -1):

@@ -55,5 +55,5 @@ def _read(path: Path, key: str) -> BackoffModel | None:
     try:
         arrays = unsealed(path.read_bytes())
     except (OSError, ValueError):
-        return None   # damaged, or another's: it is made anew
+        return None  # damaged, or another's: it is made anew
     return unpack(arrays) if str(arrays.get("key")) == key else None

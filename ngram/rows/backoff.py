@@ -171,9 +171,7 @@ def _places(number: NDArray[np.int32], words: NDArray[np.int32]) -> Keys:
     return np.where(beyond, -1, number[np.where(beyond, UNKNOWN, words)]).astype(np.int64)
 
 
-def _contexts(
-    grams: Grams, number: NDArray[np.int32], keys: list[Keys], *, source: str
-) -> Keys:
+def _contexts(grams: Grams, number: NDArray[np.int32], keys: list[Keys], *, source: str) -> Keys:
     """Returns the place of each n-gram's first words among the n-grams of the order below."""
     place = _places(number, grams.words[:, 0])
     missing = place < 0

@@ -58,7 +58,7 @@ class Rows:
         self._log_homeless = -np.inf if len(lacking) > 0 else float(base[UNKNOWN])
 
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
-        return self   # nothing in it changes
+        return self  # nothing in it changes
 
     def context(self, text: Sequence[int]) -> list[int]:
         """Returns the words that matter for what follows a text of ids, as `log_row` takes them.

@@ -120,9 +120,7 @@ def _tallied(adjusted: Ints, raw: Ints, last: list[int]) -> Ints:
     return tallied
 
 
-def _last_of_lmplz(
-    word: Ints, since: Ints, *, order: int, vocabulary: NDArray[np.int32]
-) -> int:
+def _last_of_lmplz(word: Ints, since: Ints, *, order: int, vocabulary: NDArray[np.int32]) -> int:
     """Returns where the n-gram ends that `lmplz` comes to last.
 
     It numbers words as they first appear (`</s>` and `<s>` before all), and sorts n-grams by their

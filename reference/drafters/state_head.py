@@ -55,10 +55,10 @@ class StateHeadDrafter:
 
     def _begin(self, text: int) -> None:
         self._cache = self.head.empty_cache()
-        self._read = 0        # positions in the cache that are of the target's states
-        self._own = 0         # those after them, of the head's own
-        self._made: dict[int, Tensor] = {}   # its states after a draft's tokens, -1 the text
-        self._rows: dict[int, int] = {}      # where in the cache they are
+        self._read = 0  # positions in the cache that are of the target's states
+        self._own = 0  # those after them, of the head's own
+        self._made: dict[int, Tensor] = {}  # its states after a draft's tokens, -1 the text
+        self._rows: dict[int, int] = {}  # where in the cache they are
         self._beginning = text
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
@@ -179,7 +179,7 @@ class StateHeadDrafter:
         self._catch_up(whole, begun - 2)
         states = self.target.tapped(self.head.taps, begun - 2, length - 2)
         assert states is not None
-        read = [*whole[begun - 1 :], *[0] * asked.max_gamma]   # what lies beyond is not looked at
+        read = [*whole[begun - 1 :], *[0] * asked.max_gamma]  # what lies beyond is not looked at
         steps = unrolled(
             self.head,
             states[None],
@@ -190,7 +190,7 @@ class StateHeadDrafter:
         )
         for step, made in enumerate(steps):
             self._own += len(states)
-            low = max(first, begun + step)   # what the step drafts lies from here to the end
+            low = max(first, begun + step)  # what the step drafts lies from here to the end
             if low < length:
                 logits = self.head.logits(made[0, low - step - begun : length - step - begun])
                 self._score_step(stretch, asked, scores, logits, step)

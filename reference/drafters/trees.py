@@ -95,7 +95,7 @@ class TreeDrafter:
             self._children.setdefault(parent, []).append(place)
         lines = (line(place, self.parents) for place in range(len(self.parents)))
         self._depth = max(map(len, lines), default=0)
-        self._ranks: dict[Sampling, list[list[int]]] = {}   # scoring: of the text so far
+        self._ranks: dict[Sampling, list[list[int]]] = {}  # scoring: of the text so far
 
     @property
     def name(self) -> str:
@@ -167,7 +167,7 @@ class TreeDrafter:
         scores = []
         for sampling, of_model in zip(asked.samplings, found, strict=True):
             rank = of_model.rank
-            assert rank is not None   # one-hot laws of logits have them
+            assert rank is not None  # one-hot laws of logits have them
             if rank.ndim == 1:
                 rank = rank[:, None].expand(-1, asked.max_gamma)
             ranks = self._ranks.setdefault(sampling, [])

@@ -25,9 +25,7 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
     """
     cumulative = weights.cumsum(dim=-1, dtype=torch.float64)
     total = cumulative[..., -1:]
-    share = torch.rand(
-        total.shape, generator=generator, dtype=torch.float64, device=weights.device
-    )
+    share = torch.rand(total.shape, generator=generator, dtype=torch.float64, device=weights.device)
     tokens = torch.searchsorted(cumulative, share.mul_(total), right=True).squeeze(-1)
     # Weights that are NaN, which the end of the block reports, must still give ids until then.
     return tokens.clamp_(max=weights.shape[-1] - 1)

@@ -59,9 +59,7 @@ class Sampling:
         """Whether every law is one-hot."""
         return self.temperature == 0
 
-    def laws(
-        self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor] = ()
-    ) -> Laws:
+    def laws(self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor] = ()) -> Laws:
         """Returns the laws of consecutive positions.
 
         Args:
@@ -96,9 +94,7 @@ class Sampling:
         below[:, -1] = False
         return logits.masked_fill(below.scatter(-1, order, below), -torch.inf)
 
-    def _penalised(
-        self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor]
-    ) -> Tensor:
+    def _penalised(self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor]) -> Tensor:
         """Returns logits with the repetition penalty of what each row's position has seen."""
         rows, vocabulary = logits.shape
         ids = torch.cat([torch.tensor(text, device=logits.device), *drafted])

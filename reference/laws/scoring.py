@@ -145,6 +145,4 @@ def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tenso
     if isinstance(q, OneHot):
         drafted, largest = hidden.of(q.tokens), largest.squeeze(-1)
         return [(drafted >= lenience * largest).to(odds.dtype) for lenience in leniences]
-    return [
-        (q.probabilities * (odds >= lenience * largest)).sum(dim=-1) for lenience in leniences
-    ]
+    return [(q.probabilities * (odds >= lenience * largest)).sum(dim=-1) for lenience in leniences]

@@ -10,7 +10,7 @@ from transformers.cache_utils import DynamicLayer, StaticLayer
 ROOM = 256
 
 
-class RoomyLayer(DynamicLayer):   # type: ignore[misc]
+class RoomyLayer(DynamicLayer):  # type: ignore[misc]
     """What a layer saw of a text, at the front of tensors that have room for more.
 
     A rollback sets a number, and a step copies one token. transformers' own growing layers copy all
@@ -65,7 +65,7 @@ def grown(held: Tensor, length: int) -> Tensor:
     return roomier
 
 
-class FixedLayer(StaticLayer):   # type: ignore[misc]
+class FixedLayer(StaticLayer):  # type: ignore[misc]
     """Keys and values in tensors that never move; where a pass writes is the model's to say.
 
     transformers' own fixed layers each count their tokens, so that every pass and every rollback

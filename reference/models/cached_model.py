@@ -102,7 +102,7 @@ class CachedModel(ABC):
         return self._stopwatch.seconds
 
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
-        if not torch.is_inference_mode_enabled():   # to enter it anew takes longer than a law
+        if not torch.is_inference_mode_enabled():  # to enter it anew takes longer than a law
             with torch.inference_mode():
                 return self.extend(tokens, parents)
         with self._stopwatch:

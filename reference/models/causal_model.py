@@ -37,10 +37,9 @@ class CausalModel(CachedModel):
         # As `generate` does: RoBERTa and its like, left alone, count from their padding id, and
         # leave padding out even where it is text. Falcon with alibi takes positions, but counts
         # for itself.
-        self._takes_positions = (
-            "position_ids" in inspect.signature(module.forward).parameters
-            and not getattr(module.config, "alibi", False)
-        )
+        self._takes_positions = "position_ids" in inspect.signature(
+            module.forward
+        ).parameters and not getattr(module.config, "alibi", False)
 
     def _empty_cache(self) -> Cache:
         cache = DynamicCache(config=self.module.config)

@@ -63,7 +63,7 @@ class CompiledModel(CausalModel):
         super().__init__(model.module, model.name)
         head = self.module.get_output_embeddings()
         if head is not None:
-            head._forward_pre_hooks.clear()   # what listens there would end up in the programs
+            head._forward_pre_hooks.clear()  # what listens there would end up in the programs
         # Where a pass begins: all that is told to a program but the tokens.
         self._begin = torch.zeros((), dtype=torch.int64, device=self.device)
         self._fixed = self._cache = self._fixed_cache()
@@ -97,7 +97,7 @@ class CompiledModel(CausalModel):
                 for width in self._widths:
                     program: Any = torch.compile(self._pass, **settings(backend, graphs=cuda))
                     tokens = torch.zeros(width, dtype=torch.int64, device=self.device)
-                    for _ in range(3 if cuda else 1):   # to be recorded
+                    for _ in range(3 if cuda else 1):  # to be recorded
                         program(tokens)
                     self._programs[width] = program
         except Exception as error:
@@ -166,4 +166,4 @@ def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, An
         options["triton.cudagraphs"] = True
     return {
         "backend": backend, "dynamic": False, "isolate_recompiles": True, "options": options
-    }   # fmt: skip
+    }  # fmt: skip

@@ -119,7 +119,7 @@ def peaks(logits: Tensor) -> Tensor:
     A law can be made of a row exactly where it is finite: it is not if the row has NaN, +inf or
     nothing but -inf; some -inf (impossible tokens) are fine.
     """
-    return logits.amax(dim=-1)   # propagates NaN
+    return logits.amax(dim=-1)  # propagates NaN
 
 
 def require_finite(witness: Sequence[float], name: str, first_position: int) -> None:

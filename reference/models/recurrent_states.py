@@ -10,7 +10,7 @@ from transformers.cache_utils import LinearAttentionCacheLayerMixin, LinearAtten
 from reference.models.cache_layers import RoomyLayer
 
 
-class RecurrentAndRoomyLayer(LinearAttentionLayer, RoomyLayer):   # type: ignore[misc]
+class RecurrentAndRoomyLayer(LinearAttentionLayer, RoomyLayer):  # type: ignore[misc]
     """A layer with attention beside its recurrence; `crop` cuts the attention's part alone."""
 
     is_compileable = False

@@ -21,7 +21,7 @@ class Stopwatch:
         self._pending: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Stopwatch":
-        return Stopwatch(self._device)   # of another's passes: begins at 0
+        return Stopwatch(self._device)  # of another's passes: begins at 0
 
     def __enter__(self) -> None:
         if self._cuda:

@@ -38,9 +38,7 @@ class TextTree:
         self._text = self.model.start(prompt)
         self.fed = 0
 
-    def log_probs(
-        self, shared: Tokens, continuations: Collection[Tokens]
-    ) -> dict[Tokens, Tensor]:
+    def log_probs(self, shared: Tokens, continuations: Collection[Tokens]) -> dict[Tokens, Tensor]:
         """Returns the log-probabilities of what follows each continuation, float32.
 
         Args:

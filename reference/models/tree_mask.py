@@ -15,9 +15,7 @@ TRIAL_TOLERANCE = 0.02
 _STRAYS: WeakKeyDictionary[Model, tuple[float, float]] = WeakKeyDictionary()
 
 
-def tree_mask(
-    parents: Sequence[int], length: int, dtype: torch.dtype
-) -> tuple[Tensor, Tensor]:
+def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Returns the attention mask and the positions of tokens that branch (SpecInfer's tree).
 
     A token sees the text before the tree, the tokens that lead to it, and itself.

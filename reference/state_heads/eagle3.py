@@ -76,7 +76,7 @@ def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
     return Eagle3Shape(body, own.vocab_size, own.vocab_size, width, taps)
 
 
-class WideLayer(LlamaDecoderLayer):   # type: ignore[misc]
+class WideLayer(LlamaDecoderLayer):  # type: ignore[misc]
     """A decoder layer whose attention reads embedding and state side by side."""
 
     def __init__(self, config: Any, *, norm_before_residual: bool) -> None:

@@ -80,9 +80,7 @@ class Stored:
         if len(ids) == shape.vocabulary and offsets.any():
             raise ValueError(f"d2t in {self.folder} must be 0 for a whole vocabulary, got others")
         if self.mask is not None and set(self.mask.nonzero()[:, 0].tolist()) != set(ids.tolist()):
-            raise ValueError(
-                f"t2d in {self.folder} must mark the ids that d2t maps to, got others"
-            )
+            raise ValueError(f"t2d in {self.folder} must mark the ids that d2t maps to, got others")
 
 
 def read_tensors(folder: Path) -> Stored:

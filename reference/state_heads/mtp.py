@@ -43,10 +43,10 @@ class Mtp(StateHead):
         self.hnorm = norm(width, eps=config.rms_norm_eps)
         self.eh_proj = nn.Linear(2 * width, width, bias=False)
         layer: Any = type(layers[-1])(config, len(layers) - 1)
-        layer.self_attn.layer_idx = 0   # in a cache of its own
+        layer.self_attn.layer_idx = 0  # in a cache of its own
         self.layer = layer
         self.norm = norm(width, eps=config.rms_norm_eps)
-        self._rotary = (decoder.rotary_emb,)   # of the target, too
+        self._rotary = (decoder.rotary_emb,)  # of the target, too
 
     def entry(self, states: Tensor) -> Tensor:
         return states

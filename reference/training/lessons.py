@@ -42,9 +42,7 @@ def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> Along:
       lessons: at least one.
     """
     beginnings = [model.beginning(lesson.prompt) for lesson in lessons]
-    texts = [
-        [*text, *lesson.output[:-1]] for text, lesson in zip(beginnings, lessons, strict=True)
-    ]
+    texts = [[*text, *lesson.output[:-1]] for text, lesson in zip(beginnings, lessons, strict=True)]
     ids = _padded(texts, model.device)
     if model.kind == "encoder-decoder":
         given = _padded([lesson.prompt for lesson in lessons], model.device)

@@ -164,8 +164,7 @@ def this_process() -> "PartialState":
 
 
 def require_equal_shares(rows: int, *, processes: int) -> None:
-    """Refuses a batch that processes cannot share equally: their gradients' mean would not be its.
-    """
+    """Refuses a batch that processes cannot share equally: the mean gradient would be wrong."""
     if rows % processes != 0:
         raise ValueError(
             f"a batch must have as many rows for each of {processes} processes, got {rows}"

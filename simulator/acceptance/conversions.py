@@ -76,8 +76,9 @@ def alpha_from_block_efficiency(
     same_shape({"block_efficiency": efficiency, "gamma": length})
     possible = (efficiency >= 1) & (efficiency <= length + 1)
     if not possible.all():
-        found, most = (np.broadcast_to(a, possible.shape)[~possible].flat[0]
-                       for a in (efficiency, length + 1))
+        found, most = (
+            np.broadcast_to(a, possible.shape)[~possible].flat[0] for a in (efficiency, length + 1)
+        )
         raise ValueError(f"block_efficiency must lie in [1, gamma + 1 = {most}], got {found}")
     return alpha_from_accepted_fraction((efficiency - 1) / length, length)
 

@@ -27,9 +27,7 @@ def expected_tokens(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
     return tokens_formula(*floats(arguments))[()]
 
 
-def accepted_formula(
-    alpha: NDArray[np.float64], gamma: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def accepted_formula(alpha: NDArray[np.float64], gamma: NDArray[np.float64]) -> NDArray[np.float64]:
     """Returns α + … + α^γ for arrays already checked.
 
     Written as α (1 - α^γ) / (1 - α) with 1 - α^γ from expm1: 1 - α is exact near 1, and the plain

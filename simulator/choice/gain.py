@@ -46,9 +46,7 @@ def draftable(gamma: ArrayLike, multiple: int) -> NDArray[np.bool_]:
     return np.asarray((length <= multiple) | (length % multiple == 0))
 
 
-def best_gamma(
-    acceptance: Acceptance, cost: Cost, *, max_gamma: int, multiple: int = 1
-) -> int:
+def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int, multiple: int = 1) -> int:
     """Returns the smallest γ that maximises the speed-up; 0: do not speculate.
 
     A scan, since curves may have any shape; gains that rounding could fake are ties.

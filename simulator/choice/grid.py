@@ -78,8 +78,7 @@ def plans(request: PlanRequest) -> tuple[Row, ...]:
 
 
 def schedules(rows: Sequence[Row]) -> dict[int, tuple[Range, ...]]:
-    """Returns γ by batch size for each context, of the batch sizes that fit; none without a load.
-    """
+    """Returns γ by batch size for each context; batches that do not fit are left out."""
     gammas: dict[int, dict[int, int]] = {}
     for row in rows:
         if row.price.load is not None and row.price.load.fits:

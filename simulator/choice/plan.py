@@ -210,9 +210,7 @@ def plan(
     )
 
 
-def _curve(
-    acceptance: Acceptance, cost: Cost, c_hat: float, cap: int, *, first: int = 1
-) -> Curve:
+def _curve(acceptance: Acceptance, cost: Cost, c_hat: float, cap: int, *, first: int = 1) -> Curve:
     gammas = np.arange(first, cap + 1)
 
     def operations(lengths: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -62,9 +62,7 @@ def lower_bound(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
     return np.maximum(1.0, (1 + rate) / (1 + cost))
 
 
-def operations_factor(
-    alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike
-) -> NDArray[np.float64]:
+def operations_factor(alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike) -> NDArray[np.float64]:
     """Returns by what factor the number of arithmetic operations grows.
 
         (1 - α)(γĉ + γ + 1) / (1 - α^(γ+1))   (Leviathan et al. 2023, Theorem 10)

@@ -44,9 +44,7 @@ def _entry(row: Mapping[str, str]) -> Hardware:
     )
 
 
-CATALOGUE: Mapping[str, Hardware] = MappingProxyType(
-    {row["name"]: _entry(row) for row in _rows()}
-)
+CATALOGUE: Mapping[str, Hardware] = MappingProxyType({row["name"]: _entry(row) for row in _rows()})
 ALIASES: Mapping[str, str] = MappingProxyType(
     {row["alias"]: row["name"] for row in _rows() if row["alias"]}
 )

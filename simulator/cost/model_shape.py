@@ -111,4 +111,3 @@ class ModelShape:
     def values(self, kind: WeightKind) -> int:
         """Returns how many weights of a kind the model has, held or not."""
         return sum(each.values for each in self.weights if each.kind == kind)
-

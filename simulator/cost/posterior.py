@@ -21,6 +21,7 @@ from simulator.cost.runs import Run, require_consistent
 # Variance of the logarithm of what a user states.
 SURE = 1e-8
 
+
 @dataclass(frozen=True, slots=True)
 class Prior:
     """What is known of the parameters before any run.

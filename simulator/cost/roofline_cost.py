@@ -60,8 +60,7 @@ class Deployment:
     def draft_seconds(
         self, part: ModelShape, new_tokens: ArrayLike, *, context: int, batch: int
     ) -> NDArray[np.float64]:
-        """Returns the time of a pass of a part of the draft: its opening, step or turn; likewise.
-        """
+        """Returns the time of a pass of one part of the draft: its opening, step or turn."""
         return forward_seconds(
             part,
             self.hardware,

@@ -13,9 +13,7 @@ from simulator.numerics.arguments import integer, non_negative
 _BYTES_PER_VALUE = 2
 
 
-def all_reduce_seconds(
-    hardware: Hardware, *, values: ArrayLike, gpus: int
-) -> NDArray[np.float64]:
+def all_reduce_seconds(hardware: Hardware, *, values: ArrayLike, gpus: int) -> NDArray[np.float64]:
     """Returns the time in which GPUs add up a vector that each of them holds a part of.
 
         latency + 2·(N − 1)/N · bytes/link        (ring all-reduce, Patarasuk and Yuan 2009)

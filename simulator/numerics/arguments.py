@@ -43,7 +43,7 @@ def integers(name: str, value: ArrayLike, *, at_least: int = 0) -> NDArray[np.in
       ValueError: if any of it is not whole, or below `at_least`.
     """
     if type(value) is int and at_least <= value <= _LARGEST_INTEGER:
-        return np.array(value)   # The usual case, thousands of times.
+        return np.array(value)  # The usual case, thousands of times.
     array = np.asarray(value)
     if array.dtype.kind not in "iu":
         array = _floats(name, value)
@@ -62,7 +62,7 @@ def integer(name: str, value: ArrayLike, *, at_least: int = 0) -> int:
       ValueError: if it is an array, not whole, or below `at_least`.
     """
     if type(value) is int and at_least <= value <= _LARGEST_INTEGER:
-        return value   # Without an array.
+        return value  # Without an array.
     array = integers(name, value, at_least=at_least)
     if array.ndim > 0:
         raise ValueError(f"{name} must be a single integer, got shape {array.shape}")

@@ -102,8 +102,6 @@ def _own(rate: float, subtree: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(there, rate * np.where(there, subtree, 0.0), -np.inf)
 
 
-def _gains(
-    own: NDArray[np.float64], rest: NDArray[np.float64], size: int
-) -> NDArray[np.float64]:
+def _gains(own: NDArray[np.float64], rest: NDArray[np.float64], size: int) -> NDArray[np.float64]:
     """Returns what `size` nodes yield where this child's subtree has 1, …, size of them."""
     return own[:size] + rest[size - 1 :: -1]

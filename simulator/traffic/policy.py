@@ -52,4 +52,3 @@ class Policy:
     def ranges(self) -> tuple[Range, ...]:
         """γ by batch as ranges that servers take."""
         return schedule(dict(enumerate(self.by_batch.tolist(), start=1)))
-

@@ -32,7 +32,9 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
 @click.command("align", cls=Command, ways={"": "specplan.commands.align_draft:align"})
 @model_options(without=["draft-temperature", "device-map", "lattice-k", "rescoring-weight"])
 @command_option(
-    "--loss", type=click.Choice(["hard", "soft", "tv"]), default="hard",
+    "--loss",
+    type=click.Choice(["hard", "soft", "tv"]),
+    default="hard",
     help="hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - alpha "
     "itself.",
 )
@@ -40,7 +42,9 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
 @command_option("--batch", type=click.IntRange(min=1), default=16, help="Texts for each step.")
 @command_option("--rate", type=float, default=3e-4, help="Learning rate at its peak.")
 @command_option(
-    "--held-out", type=click.IntRange(min=1), default=16,
+    "--held-out",
+    type=click.IntRange(min=1),
+    default=16,
     help="How many of the prompts, the last ones, only judge.",
 )
 @command_option("--temperature", type=float, default=0.0, help="Of the large model; 0 is greedy.")
@@ -49,7 +53,9 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
 @command_option("--seed", type=click.IntRange(min=0), default=0, help="Of texts and batches.")
 @output_option(
     "Folder for the trained model; an interrupted run resumes from the files beside it.",
-    required=True, metavar=None, callback=new_folder,
+    required=True,
+    metavar=None,
+    callback=new_folder,
 )
 @json_option
 @click.pass_context

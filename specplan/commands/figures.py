@@ -38,7 +38,10 @@ class Drawn(Shown):
 
     names: tuple[str, ...] = ()
     folder: Path = option(
-        "-o", "--output", type=click.Path(path_type=Path), default=Path("figures/output"),
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        default=Path("figures/output"),
         metavar="DIR",
         help="Folder to write to; made if it is not there.",
     )
@@ -46,7 +49,9 @@ class Drawn(Shown):
         "--format", default="png,svg,csv", metavar="LIST", help="Any of png, svg and csv."
     )
     results_path: Path | None = option(
-        "--results", type=click.Path(path_type=Path), metavar="FILE",
+        "--results",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
         help="Output of `specplan validate --json`, for the figures that show measurements.",
     )
 

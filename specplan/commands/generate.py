@@ -33,7 +33,10 @@ from specplan.options.shared import json_option
     "--gamma", type=click.IntRange(1, MOST_GAMMA), default=4, help="Drafted tokens per block."
 )
 @command_option(
-    "--policy", "policy_name", default="fixed", metavar="POLICY",
+    "--policy",
+    "policy_name",
+    default="fixed",
+    metavar="POLICY",
     help="fixed (--gamma), heuristic, confidence:P, or adaptive, which measures costs first.",
 )
 @max_gamma_option
@@ -41,11 +44,15 @@ from specplan.options.shared import json_option
 @verification_option
 @command_option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
 @command_option(
-    "--stop", "stop_strings", multiple=True, metavar="TEXT",
+    "--stop",
+    "stop_strings",
+    multiple=True,
+    metavar="TEXT",
     help="End with the token that completes this text; repeatable.",
 )
 @command_option(
-    "--decoder", type=click.Choice(["autoregressive", "speculative", "bild", "beam"]),
+    "--decoder",
+    type=click.Choice(["autoregressive", "speculative", "bild", "beam"]),
     default="speculative",
     help="autoregressive: the target alone; bild: lossy, by thresholds (Kim et al. 2023); beam: "
     "beam search, drafted --gamma steps ahead (Leviathan et al. 2023, A.4).",
@@ -54,12 +61,14 @@ from specplan.options.shared import json_option
     "--beams", type=click.IntRange(min=1), help="Width of --decoder beam.  [default: 4]"
 )
 @command_option(
-    "--draft-beams", type=click.IntRange(min=1),
+    "--draft-beams",
+    type=click.IntRange(min=1),
     help="Width of the draft's search, at least --beams.  [default: twice --beams]",
 )
 @one_bild_options
 @command_option(
-    "--show", is_flag=True,
+    "--show",
+    is_flag=True,
     help="One line per block: accepted draft tokens green, rejected ones red, the target's blue.",
 )
 @command_option("--seed", type=click.IntRange(min=0), default=0, help="Of the tokens drawn.")

@@ -29,11 +29,16 @@ def heads_command() -> None:
     short_help="Train heads on a frozen model, or with it.",
 )
 @command_option(
-    "--kind", type=click.Choice(["blockwise", "eagle3"]), default="blockwise",
+    "--kind",
+    type=click.Choice(["blockwise", "eagle3"]),
+    default="blockwise",
     help="Heads that each draft one position, or one that drafts token after token.",
 )
 @command_option(
-    "--target", default="embedded", metavar="NAME|FOLDER", show_default=True,
+    "--target",
+    default="embedded",
+    metavar="NAME|FOLDER",
+    show_default=True,
     help="The decoder-only model that is to draft for itself.",
 )
 @corpus_option
@@ -41,11 +46,13 @@ def heads_command() -> None:
     "--heads", type=click.IntRange(min=2), default=9, help="h, the model's own included."
 )
 @command_option(
-    "--hidden", type=click.IntRange(min=1),
+    "--hidden",
+    type=click.IntRange(min=1),
     help="Hidden units.  [default: 2 x width; with --kind eagle3: 4 x]",
 )
 @command_option(
-    "--unrolled", type=click.IntRange(min=1),
+    "--unrolled",
+    type=click.IntRange(min=1),
     help="With --kind eagle3: tokens drafted from each position in training.  [default: 4]",
 )
 @command_option("--steps", type=click.IntRange(min=0), default=2000, help="Steps of training.")
@@ -60,7 +67,8 @@ def heads_command() -> None:
 @command_option("--seed", type=click.IntRange(min=0), default=0, help="Of weights and positions.")
 @output_option(
     "Folder for the heads; an interrupted run resumes from the files beside it.",
-    required=True, metavar=None,
+    required=True,
+    metavar=None,
 )
 @json_option
 @click.pass_context
@@ -89,16 +97,22 @@ def train_command(ctx: click.Context, /, **_: object) -> None:
 )
 @model_options(without=["draft-temperature", "device-map", "rescoring-weight"])
 @command_option(
-    "--ngram", "ngrams", multiple=True, metavar="FILE",
+    "--ngram",
+    "ngrams",
+    multiple=True,
+    metavar="FILE",
     help="An n-gram model that rescores; repeatable.  [default: the embedded trigram]",
 )
 @command_option(
-    "--neural", metavar="MODEL",
+    "--neural",
+    metavar="MODEL",
     help="A small model that rescores: embedded, or a name or folder.  [default: embedded with "
     "the embedded target, else none]",
 )
 @command_option(
-    "--tuning-share", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.3,
+    "--tuning-share",
+    type=click.FloatRange(0, 1, min_open=True, max_open=True),
+    default=0.3,
     help="Share of the prompts on which the rescorers' weights are chosen.",
 )
 @json_option

@@ -37,31 +37,41 @@ from specplan.options.shared import output_option
 )
 @timing_options
 @command_option(
-    "--batch-size", type=click.IntRange(min=1), default=1,
+    "--batch-size",
+    type=click.IntRange(min=1),
+    default=1,
     help="Texts that the target writes at once for alpha; costs are those of batch 1.",
 )
 @command_option(
-    "--batch", "batches", callback=integers, metavar="B,B,...",
+    "--batch",
+    "batches",
+    callback=integers,
+    metavar="B,B,...",
     help="Time passes over so many sequences together, too, for 'plan --profile P --batch'.",
 )
 @command_option(
-    "--context", type=click.IntRange(min=1),
+    "--context",
+    type=click.IntRange(min=1),
     help="Tokens in the cache of each of these.  [default: 128]",
 )
 @command_option(
-    "--texts", type=click.Path(path_type=Path), metavar="LOG",
+    "--texts",
+    type=click.Path(path_type=Path),
+    metavar="LOG",
     help="Measure a draft that copies (lookup, suffix, ngram) along texts already written, without "
     "a model: a .jsonl or .parquet with a prompt and an output each, text or ids.",
 )
 @command_option(
-    "--tokenizer", metavar="NAME|FOLDER",
+    "--tokenizer",
+    metavar="NAME|FOLDER",
     help="Of these texts: embedded, a Hugging Face name or a folder.  [default: none, for ids]",
 )
 @command_option(
     "--skip-bad-lines", is_flag=True, help="Leave out lines that cannot be read, and count them."
 )
 @command_option(
-    "--processes", type=click.IntRange(min=1),
+    "--processes",
+    type=click.IntRange(min=1),
     help="That share the log.  [default: as many as there are cores]",
 )
 @command_option("--seed", type=click.IntRange(min=0), default=0, help="Of the texts.")

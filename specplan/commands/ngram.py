@@ -37,20 +37,29 @@ def ngram_command() -> None:
 @corpus_option
 @glob_option
 @command_option(
-    "--tokenizer", "tokenizer_name", required=True, metavar="NAME|FOLDER",
+    "--tokenizer",
+    "tokenizer_name",
+    required=True,
+    metavar="NAME|FOLDER",
     help="The target's tokenizer, or the target: embedded, a Hugging Face name or a folder.",
 )
 @output_option("The ARPA file to write.", required=True, metavar=None)
 @command_option(
-    "--prune", default="0", metavar="COUNTS",
+    "--prune",
+    default="0",
+    metavar="COUNTS",
     help="Drop n-grams seen so often or less: one count an order, as 0,0,1; the last holds on.",
 )
 @command_option(
-    "--estimator", type=click.Choice(["auto", "lmplz", "own"]), default="auto",
+    "--estimator",
+    type=click.Choice(["auto", "lmplz", "own"]),
+    default="auto",
     help="KenLM's lmplz or our own, which agree; auto: lmplz if it is given or on PATH.",
 )
 @command_option(
-    "--smoothing", type=click.Choice(["kneser-ney", "katz"]), default="kneser-ney",
+    "--smoothing",
+    type=click.Choice(["kneser-ney", "katz"]),
+    default="kneser-ney",
     help="Interpolated modified Kneser-Ney, or Katz's back-off with Good-Turing discounts.",
 )
 @command_option("--lmplz", metavar="PATH", help="KenLM's lmplz, if it is not on PATH.")
@@ -117,11 +126,14 @@ def info_command(model: Path, as_json: bool) -> None:
 @corpus_option
 @glob_option
 @command_option(
-    "--tokenizer", "tokenizer_name", metavar="NAME|FOLDER",
+    "--tokenizer",
+    "tokenizer_name",
+    metavar="NAME|FOLDER",
     help="Tokenizer of the model, named as in train.  [default: the one it was trained with]",
 )
 @command_option(
-    "--binary", type=existing_file,
+    "--binary",
+    type=existing_file,
     help="Let KenLM score with this binary, built from the model by its build_binary.",
 )
 @command_option("--force", is_flag=True, help="Take the model though its tokenizer differs.")

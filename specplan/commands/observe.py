@@ -168,7 +168,7 @@ def _follow(reading: Followed, asking: Asked) -> None:
         clock = f"{datetime.now():%H:%M:%S}"
         try:
             observation = between(reading.sources, before, after)
-        except ValueError as error:   # a server was restarted
+        except ValueError as error:  # a server was restarted
             warn(str(error))
             continue
         if observation.drafts == 0 or observation.drafted == 0:

@@ -17,9 +17,7 @@ from specplan.reports.output import print_json
 @output_option("Where to write the page.", required=True)
 @command_option("--title", help="Of the page.  [default: the target's name]")
 @json_option
-def report_command(
-    files: tuple[Path, ...], output: Path, title: str | None, as_json: bool
-) -> None:
+def report_command(files: tuple[Path, ...], output: Path, title: str | None, as_json: bool) -> None:
     """Show in one self-contained page what was measured of drafts.
 
     Takes profiles of `specplan measure`, what `specplan validate --json` printed and what

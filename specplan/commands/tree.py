@@ -34,9 +34,7 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
     trees = asking.trees
     rows = [
         Row(
-            choose_tree(
-                asking.rates, passes, max_nodes=trees.max_nodes, max_depth=trees.max_depth
-            ),
+            choose_tree(asking.rates, passes, max_nodes=trees.max_nodes, max_depth=trees.max_depth),
             price,
         )
         for price, passes in asking.costs

@@ -32,9 +32,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
         from figures.files import IMAGE_SUFFIXES
 
         if value.suffix.lower() not in IMAGE_SUFFIXES:
-            raise click.BadParameter(
-                f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}"
-            )
+            raise click.BadParameter(f"must end in {' or '.join(IMAGE_SUFFIXES)}, got {value.name}")
     return writable(ctx, param, value)
 
 
@@ -55,18 +53,27 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     "--gamma", "gammas", callback=integers, default="1,2,4,8", help="Drafted tokens per block."
 )
 @command_option(
-    "--policy", "policy_names", multiple=True, default=["fixed"], metavar="POLICY",
+    "--policy",
+    "policy_names",
+    multiple=True,
+    default=["fixed"],
+    metavar="POLICY",
     help="fixed (each --gamma), heuristic, confidence:P or adaptive; repeatable, a row for each.",
 )
 @max_gamma_option
 @lenience_option
 @verification_option
 @command_option(
-    "--temperature", "temperatures", callback=numbers, default="0,1",
+    "--temperature",
+    "temperatures",
+    callback=numbers,
+    default="0,1",
     help="Of the target, a list or range; 0 is greedy.",
 )
 @command_option(
-    "--decoder", type=click.Choice(["speculative", "bild"]), default="speculative",
+    "--decoder",
+    type=click.Choice(["speculative", "bild"]),
+    default="speculative",
     help="bild: quality and latency over thresholds (Kim et al. 2023), at temperature 0 unless "
     "given, with speculative decoding beside it.",
 )
@@ -74,7 +81,9 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
 @timing_options
 @seed_option
 @command_option(
-    "--figure", type=click.Path(path_type=Path), callback=drawable,
+    "--figure",
+    type=click.Path(path_type=Path),
+    callback=drawable,
     help="Draw predicted against measured into this file (.png or .svg).",
 )
 @command_option("--wide", is_flag=True, help="Show all columns, beyond 80 characters.")

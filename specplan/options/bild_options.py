@@ -15,12 +15,15 @@ from studies.bild.settings import (
 
 MEASURES = [
     command_option(
-        "--certainty", type=click.Choice(["probability", "entropy"]), advanced=True,
+        "--certainty",
+        type=click.Choice(["probability", "entropy"]),
+        advanced=True,
         help="What --fallback is of: the largest probability, or one over the perplexity.  "
         f"[default: {CERTAINTY}]",
     ),
     command_option(
-        "--distance", type=click.Choice(["cross-entropy", "kl", "total-variation", "disagreement"]),
+        "--distance",
+        type=click.Choice(["cross-entropy", "kl", "total-variation", "disagreement"]),
         advanced=True,
         help=f"What --rollback is of.  [default: {DISTANCE}]",
     ),
@@ -28,17 +31,26 @@ MEASURES = [
 
 bild_options = together(
     command_option(
-        "--fallback", callback=numbers, metavar="F,F,...", advanced=True,
+        "--fallback",
+        callback=numbers,
+        metavar="F,F,...",
+        advanced=True,
         help="With --decoder bild: the small model hands over below this certainty; a list or "
         f"range.  [default: {','.join(f'{value:g}' for value in FALLBACKS)}]",
     ),
     command_option(
-        "--rollback", callback=numbers, metavar="R,R,...", advanced=True,
+        "--rollback",
+        callback=numbers,
+        metavar="R,R,...",
+        advanced=True,
         help="With --decoder bild: the large model replaces tokens farther than this from its own "
         f"distribution; inf: none.  [default: {','.join(f'{value:g}' for value in ROLLBACKS)}]",
     ),
     command_option(
-        "--windows", callback=integers, metavar="N,N,...", advanced=True,
+        "--windows",
+        callback=integers,
+        metavar="N,N,...",
+        advanced=True,
         help="With --decoder bild: also fixed windows of so many tokens, without a fallback.",
     ),
     *MEASURES,
@@ -47,12 +59,16 @@ bild_options = together(
 
 one_bild_options = together(
     command_option(
-        "--fallback", type=float, advanced=True,
+        "--fallback",
+        type=float,
+        advanced=True,
         help="With --decoder bild: the small model hands over below this certainty.  "
         f"[default: {ONE_FALLBACK:g}]",
     ),
     command_option(
-        "--rollback", type=float, advanced=True,
+        "--rollback",
+        type=float,
+        advanced=True,
         help="With --decoder bild: the large model replaces tokens farther than this from its own "
         f"distribution; inf: none.  [default: {ONE_ROLLBACK:g}]",
     ),

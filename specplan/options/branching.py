@@ -28,20 +28,30 @@ class Trees(Shown):
     """Acceptance by rank, and which trees to consider; see each option's help."""
 
     by_rank: tuple[float, ...] | None = option(
-        "--acceptance-by-rank", callback=shares, metavar="R,R,...",
+        "--acceptance-by-rank",
+        callback=shares,
+        metavar="R,R,...",
         help="How often the target's token is the draft's 1st, 2nd, ... choice.  "
         "[default: the profile's]",
     )
     draft_pass_ms: tuple[float, ...] | None = option(
-        "--draft-pass-ms", callback=numbers, metavar="MS,MS,...", advanced=True,
+        "--draft-pass-ms",
+        callback=numbers,
+        metavar="MS,MS,...",
+        advanced=True,
         help="Draft passes over 1, 2, 4, 8, ... tokens.  [default: --draft-ms, over any]",
     )
     max_nodes: int = option(
-        "--max-nodes", type=click.IntRange(1, MOST_NODES), default=64,
+        "--max-nodes",
+        type=click.IntRange(1, MOST_NODES),
+        default=64,
         help="The most tokens of a tree.",
     )
     max_depth: int = option(
-        "--max-depth", type=click.IntRange(1, MOST_DEPTH), default=12, advanced=True,
+        "--max-depth",
+        type=click.IntRange(1, MOST_DEPTH),
+        default=12,
+        advanced=True,
         help="The most tokens that follow each other, which is the draft's passes.",
     )
     server: str | None = option(

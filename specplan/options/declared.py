@@ -37,9 +37,7 @@ def option(*names: str, default: Any = None, **settings: Any) -> Any:
     return field(default=default, metadata={"names": names, "settings": settings})
 
 
-def takes(
-    *records: type[Any], heading: str | None = None, rare: Collection[str] = ()
-) -> Decorator:
+def takes(*records: type[Any], heading: str | None = None, rare: Collection[str] = ()) -> Decorator:
     """Returns the decorator that gives a command the options of records, each of them once.
 
     heading: what their part of the help is called; rare: fields that --help-all alone shows here.

@@ -30,11 +30,13 @@ class Deployed:
     """Models and machine; see each option's help."""
 
     target_config: Path | None = option(
-        "--target-config", type=click.Path(path_type=Path),
+        "--target-config",
+        type=click.Path(path_type=Path),
         help="The target's config.json, for costs by the roofline of a GPU.",
     )
     draft_config: Path | None = option(
-        "--draft-config", type=click.Path(path_type=Path),
+        "--draft-config",
+        type=click.Path(path_type=Path),
         help="The draft's: a model, or a head (EAGLE, Medusa, DFlash and kin, the speculators "
         "format, too); the target's own again for its multi-token prediction.",
     )
@@ -42,7 +44,10 @@ class Deployed:
         "--gpu", metavar="NAME", help="h100, b200, l4, ...; an unknown name lists them all."
     )
     gpu_flops: float | None = option(
-        "--gpu-flops", type=float, metavar="T", advanced=True,
+        "--gpu-flops",
+        type=float,
+        metavar="T",
+        advanced=True,
         help="16-bit teraFLOP/s, in place of --gpu.",
     )
     gpu_bandwidth: float | None = option(
@@ -53,36 +58,57 @@ class Deployed:
     )
     tp: int = option("--tp", type=int, default=1, metavar="N", help="GPUs that share each layer.")
     draft_tp: int | None = option(
-        "--draft-tp", type=int, metavar="N", advanced=True,
+        "--draft-tp",
+        type=int,
+        metavar="N",
+        advanced=True,
         help="GPUs that share the draft.  [default: --tp]",
     )
     dtype: str | None = option(
-        "--dtype", type=click.Choice(_FORMATS), advanced=True,
+        "--dtype",
+        type=click.Choice(_FORMATS),
+        advanced=True,
         help="Number format of both models' weights.  [default: each config's own]",
     )
     draft_dtype: str | None = option(
-        "--draft-dtype", type=click.Choice(_FORMATS), advanced=True,
+        "--draft-dtype",
+        type=click.Choice(_FORMATS),
+        advanced=True,
         help="The draft's.  [default: --dtype]",
     )
     activations: str | None = option(
-        "--activations", type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]),
+        "--activations",
+        type=click.Choice(["bfloat16", "float16", "fp8", "int8", "fp4"]),
         advanced=True,
         help="Format of activations.  [default: 16 bits, or the config's]",
     )
     expert_reuse: float = option(
-        "--expert-reuse", type=float, default=0.0, metavar="R", advanced=True,
+        "--expert-reuse",
+        type=float,
+        default=0.0,
+        metavar="R",
+        advanced=True,
         help="How far tokens share experts: 0 uniform routing, 1 all the same.",
     )
     efficiency: float | None = option(
-        "--efficiency", type=float, metavar="E", advanced=True,
+        "--efficiency",
+        type=float,
+        metavar="E",
+        advanced=True,
         help="Share of the roofs that kernels reach.  [default: 0.9, fitted]",
     )
     layer_overhead_us: float | None = option(
-        "--layer-overhead-us", type=float, callback=duration, advanced=True,
+        "--layer-overhead-us",
+        type=float,
+        callback=duration,
+        advanced=True,
         help="Fixed time of each layer, microseconds.  [default: 92, fitted]",
     )
     no_cache: bool = option(
-        "--no-cache", is_flag=True, default=False, advanced=True,
+        "--no-cache",
+        is_flag=True,
+        default=False,
+        advanced=True,
         help="Count both configs' models anew, and keep no count.",
     )
 
@@ -92,11 +118,15 @@ class Loads:
     """How many sequences, and how long; see each option's help."""
 
     batch: tuple[int, ...] | None = option(
-        "--batch", callback=integer_ranges, metavar="B",
+        "--batch",
+        callback=integer_ranges,
+        metavar="B",
         help="Sequences together: 8, a list, or a range 1:256:1.  [default: 1]",
     )
     context: tuple[int, ...] | None = option(
-        "--context", callback=integer_ranges, metavar="L",
+        "--context",
+        callback=integer_ranges,
+        metavar="L",
         help=f"Tokens in each sequence's cache, or a list or range.  [default: {DEFAULT_CONTEXT}]",
     )
 

@@ -21,42 +21,60 @@ def _taking(setting: str) -> str:
 
 OPTIONS = [
     command_option(
-        "--engine", type=click.Choice(names_of(lambda kind: kind.start)),
+        "--engine",
+        type=click.Choice(names_of(lambda kind: kind.start)),
         help="Run on this engine instead of specplan's own decoder; "
         "needs pip install -e '.[engines]'.",
     ),
     command_option(
-        "--engine-command", metavar="COMMAND", advanced=True,
+        "--engine-command",
+        metavar="COMMAND",
+        advanced=True,
         help=f"What starts {_taking('engine_command')}, its own flags included.  "
         "[default: vllm serve]",
     ),
     command_option(
-        "--draft-sampling", type=click.Choice(["argmax", "sampled"]), advanced=True,
+        "--draft-sampling",
+        type=click.Choice(["argmax", "sampled"]),
+        advanced=True,
         help="How the engine is to draft.  [default: the engine's own]",
     ),
     command_option(
-        "--concurrency", "concurrencies", callback=integers, default="1", advanced=True,
+        "--concurrency",
+        "concurrencies",
+        callback=integers,
+        default="1",
+        advanced=True,
         help="Requests at once on the engine, a list.",
     ),
     command_option(
-        "--laws", type=click.Choice(["engine", "local"]), advanced=True,
+        "--laws",
+        type=click.Choice(["engine", "local"]),
+        advanced=True,
         help="Who scores texts by both models.  [default: engine with "
         f"{_of(lambda kind: kind.scores_texts)}, else local]",
     ),
     command_option(
-        "--target-url", "--baseline-server", "target_url", metavar="URL", advanced=True,
+        "--target-url",
+        "--baseline-server",
+        "target_url",
+        metavar="URL",
+        advanced=True,
         help="A running server of the target alone.",
     ),
     command_option(
         "--draft-url", metavar="URL", advanced=True, help="A running server of the draft alone."
     ),
     command_option(
-        "--servers", type=click.Choice(["together", "in-turn"]), advanced=True,
+        "--servers",
+        type=click.Choice(["together", "in-turn"]),
+        advanced=True,
         help="Whether those of all gammas run at once, their runs interleaved, which takes the "
         f"memory of all.  [default: in-turn with {_of(lambda kind: kind.in_turn)}, else together]",
     ),
     command_option(
-        "--threads", type=click.IntRange(min=1),
+        "--threads",
+        type=click.IntRange(min=1),
         help=f"That compute; with {_taking('threads')}, for each model.  [default: as many as "
         "cores are free before the run, less one for everything else; OMP_NUM_THREADS if set]",
     ),
@@ -67,7 +85,9 @@ engine_options = together(*OPTIONS, heading=HEADING)
 # Of validations alone.
 tested_options = together(
     command_option(
-        "--synthetic", callback=numbers, advanced=True,
+        "--synthetic",
+        callback=numbers,
+        advanced=True,
         help=f"Acceptance rates by position for {_taking('synthetic')} to feign, unconditional; "
         "prices alone are then tested.",
     ),

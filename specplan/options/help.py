@@ -15,9 +15,7 @@ WIDEST_NAME, WIDTH = 32, 76
 _DEFAULT = re.compile(r"\s*\[(?:default: )?([^]]{1,24})\]$")
 
 
-def write_text(
-    command: click.Command, ctx: click.Context, formatter: click.HelpFormatter
-) -> None:
+def write_text(command: click.Command, ctx: click.Context, formatter: click.HelpFormatter) -> None:
     """Writes what a command does: its first paragraph and first examples, or all of it."""
     text = inspect.cleandoc(command.help or "")
     if not ctx.meta.get(SHOWS_ALL):

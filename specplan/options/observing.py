@@ -39,11 +39,15 @@ class Sources:
 
     sources: tuple[str, ...] = ()
     gamma: int | None = option(
-        "--gamma", type=click.IntRange(min=1), metavar="G",
+        "--gamma",
+        type=click.IntRange(min=1),
+        metavar="G",
         help="The deployment's, where the source does not tell it.",
     )
     interval: float | None = option(
-        "--interval", type=click.FloatRange(min=0, min_open=True), metavar="S",
+        "--interval",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="S",
         help="Read twice, S seconds apart, and take what was counted between.",
     )
 
@@ -62,16 +66,26 @@ class Observed(Sources, Shown):
     """What is read once, and where the answer goes; see each option's help."""
 
     since: tuple[str, ...] = option(
-        "--since", type=click.Path(), multiple=True, default=(), metavar="FILE",
+        "--since",
+        type=click.Path(),
+        multiple=True,
+        default=(),
+        metavar="FILE",
         help="An earlier scrape of the same server, to be subtracted; of several sources one each.",
     )
     draft_sampling: Literal["argmax", "sampled"] | None = option(
-        "--draft-sampling", type=click.Choice(["argmax", "sampled"]), advanced=True,
+        "--draft-sampling",
+        type=click.Choice(["argmax", "sampled"]),
+        advanced=True,
         help="How the deployment drafts, for the profile; its counters do not tell.  "
         "[default: argmax]",
     )
     output: Path | None = option(
-        "-o", "--output", type=click.Path(path_type=Path), callback=writable, metavar="FILE",
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        callback=writable,
+        metavar="FILE",
         help="Write a profile here, to plan with.",
     )
 

@@ -26,7 +26,11 @@ class Longest:
     """How far to plan; see the option's help."""
 
     max_gamma: int = option(
-        "--max-gamma", type=int, default=32, metavar="G", advanced=True,
+        "--max-gamma",
+        type=int,
+        default=32,
+        metavar="G",
+        advanced=True,
         help="The largest gamma to consider.",
     )
 
@@ -36,19 +40,26 @@ class Choice(Longest):
     """What is chosen among and by; see each option's help."""
 
     c_hat: float | None = option(
-        "--c-hat", type=float, advanced=True,
+        "--c-hat",
+        type=float,
+        advanced=True,
         help="Operations of a draft step over those of a target step.  [default: c]",
     )
     gamma: int | None = option(
         "--gamma", type=int, metavar="G", help="Evaluate this gamma.  [default: the best]"
     )
     near: float = option(
-        "--near", type=click.FloatRange(0, 100, max_open=True), default=1.0, metavar="PERCENT",
+        "--near",
+        type=click.FloatRange(0, 100, max_open=True),
+        default=1.0,
+        metavar="PERCENT",
         advanced=True,
         help="Advise the smallest gamma that is no more than this slower than the best.",
     )
     reads_again: bool = option(
-        "--reads-again", is_flag=True, default=False,
+        "--reads-again",
+        is_flag=True,
+        default=False,
         help="The target has recurrent layers, and reads the accepted tokens again after a "
         "rejection.",
     )
@@ -66,7 +77,10 @@ class Given(Shown, Written):
     """Where the answer goes and in which form; see each option's help."""
 
     output: Path | None = option(
-        "-o", "--output", type=click.Path(path_type=Path), callback=writable,
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        callback=writable,
         help="Write the JSON object here, too.",
     )
 
@@ -76,7 +90,8 @@ class Answer(Given):
     """The same, or what sets it in a server; see the option's help."""
 
     server: str | None = option(
-        "--export", type=click.Choice(names_of(lambda kind: kind.exports)),
+        "--export",
+        type=click.Choice(names_of(lambda kind: kind.exports)),
         help="Print only what sets the advised gamma (or --gamma) there.",
     )
 

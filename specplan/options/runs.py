@@ -155,7 +155,10 @@ class Runs:
 
     # Of simulator.cost.runs.Run, which help must not wait for.
     runs: tuple[Any, ...] | None = option(
-        "--run", multiple=True, callback=parse_runs, metavar="KEY=VALUE,...",
+        "--run",
+        multiple=True,
+        callback=parse_runs,
+        metavar="KEY=VALUE,...",
         help="What your server did, repeatable: gamma (0: no speculation), tpot (ms a token), tps "
         "or total_tps with batch, and length (mean acceptance length), rates (R/R/...) or "
         "accepted; or file, its bench's JSON, with what that does not tell.",

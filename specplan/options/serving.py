@@ -125,9 +125,7 @@ def _promise(slo: dict[str, float] | None) -> Promise | None:
     if slo is None:
         return None
     first, token = (slo.get(name) for name in ("ttft", "tpot"))
-    return Promise(
-        None if first is None else first / 1e3, None if token is None else token / 1e3
-    )
+    return Promise(None if first is None else first / 1e3, None if token is None else token / 1e3)
 
 
 def _arrivals(

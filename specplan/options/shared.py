@@ -17,14 +17,23 @@ def output_option(
     """Returns the option -o, which names what a command writes; its help says what that is."""
     kind = click.Path(path_type=Path)
     return command_option(
-        "-o", "--output", metavar=metavar, type=kind, callback=callback, required=required,
+        "-o",
+        "--output",
+        metavar=metavar,
+        type=kind,
+        callback=callback,
+        required=required,
         help=help,
     )
 
 
 existing_file = click.Path(exists=True, dir_okay=False, path_type=Path)
 corpus_option = command_option(
-    "--corpus", "sources", multiple=True, required=True, metavar="FILE|FOLDER",
+    "--corpus",
+    "sources",
+    multiple=True,
+    required=True,
+    metavar="FILE|FOLDER",
     help="Text: .txt, .py, .jsonl, each also .gz; of a folder all of these. Repeatable.",
 )
 glob_option = command_option(

@@ -30,26 +30,42 @@ class Batching:
         "--slots", type=int, default=256, metavar="N", help="Most sequences decoded together."
     )
     chunk_tokens: int = option(
-        "--chunk-tokens", type=int, default=2048, metavar="N", advanced=True,
+        "--chunk-tokens",
+        type=int,
+        default=2048,
+        metavar="N",
+        advanced=True,
         help="Prompt tokens that ride along with a step; 0: prompts are read apart.",
     )
     prompt_ms: float | None = option(
-        "--prompt-ms", type=float, callback=duration,
+        "--prompt-ms",
+        type=float,
+        callback=duration,
         help="Reading one prompt.  [default: by the roofline]",
     )
     cache_tokens: float | None = option(
-        "--cache-tokens", type=float, metavar="N", advanced=True,
+        "--cache-tokens",
+        type=float,
+        metavar="N",
+        advanced=True,
         help="Tokens that all caches hold.  [default: by the GPU's memory]",
     )
     gamma: int | None = option(
         "--gamma", type=int, metavar="G", help="Draft so many.  [default: the best at each rate]"
     )
     max_gamma: int = option(
-        "--max-gamma", type=int, default=8, metavar="G", advanced=True,
+        "--max-gamma",
+        type=int,
+        default=8,
+        metavar="G",
+        advanced=True,
         help="The largest gamma to consider.",
     )
     alpha_spread: float | None = option(
-        "--alpha-spread", type=float, metavar="SD", advanced=True,
+        "--alpha-spread",
+        type=float,
+        metavar="SD",
+        advanced=True,
         help="Standard deviation of alpha between requests.  [default: that between the profile's "
         "prompts, else 0]",
     )
@@ -80,13 +96,17 @@ class Load:
     """What arrives, and what it is promised; see each option's help."""
 
     rate: tuple[float, ...] | None = option(
-        "--rate", callback=numbers, metavar="R",
+        "--rate",
+        callback=numbers,
+        metavar="R",
         help="Requests a second: 5, a list, or a range 1:20:1.  [default: the trace's]",
     )
     prompt_tokens: float | None = option("--prompt-tokens", type=float, metavar="N", help="Mean.")
     output_tokens: float | None = option("--output-tokens", type=float, metavar="N", help="Mean.")
     trace: Path | None = option(
-        "--trace", type=click.Path(path_type=Path), metavar="FILE",
+        "--trace",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
         help="Requests in place of both: a CSV with time (s), prompt_tokens and output_tokens.",
     )
     slo: dict[str, float] | None = option(
@@ -99,11 +119,16 @@ class Simulation:
     """Whether and how arrivals are simulated; see each option's help."""
 
     simulate: bool = option(
-        "--simulate", is_flag=True, default=False,
+        "--simulate",
+        is_flag=True,
+        default=False,
         help="Simulate arrivals, too: percentiles, promises kept, gamma by batch and by request.",
     )
     requests: int | None = option(
-        "--requests", type=int, metavar="N", advanced=True,
+        "--requests",
+        type=int,
+        metavar="N",
+        advanced=True,
         help="How many to simulate.  [default: 20000]",
     )
     seed: int | None = option(
@@ -116,7 +141,10 @@ class Answer(Given):
     """Where the answer goes; see each option's help."""
 
     figure: Path | None = option(
-        "--figure", type=click.Path(path_type=Path), callback=writable, advanced=True,
+        "--figure",
+        type=click.Path(path_type=Path),
+        callback=writable,
+        advanced=True,
         help="Draw latency against rate into this PNG, SVG or PDF file.",
     )
 

@@ -40,9 +40,7 @@ def _sweep_lines(sweep: Sweep) -> list[str]:
     lines = [
         f"{summary.draft}, temperature {summary.temperature:g}; quality: {sweep.metric}, per cent; "
         f"c = {summary.c:.3f}",
-        table(
-            sweep.rows, _columns(sweep.metric), note=_note
-        ),
+        table(sweep.rows, _columns(sweep.metric), note=_note),
         "",
         *(f"{words}: {', '.join(_best(sweep, summary, loss))}." for loss, words in LOSSES.items()),
     ]

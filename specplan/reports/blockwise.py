@@ -60,9 +60,7 @@ def _repeated(way: Way) -> str:
 
 _VARIANTS = [
     Column[Way]("draft", lambda way: way.name),
-    Column[Way](
-        "block efficiency", lambda way: _value(way.block_efficiency, way.low, way.high)
-    ),
+    Column[Way]("block efficiency", lambda way: _value(way.block_efficiency, way.low, way.high)),
     Column[Way]("over base", _over_base),
     Column[Way]("repeated", _repeated),
     Column[Way]("longest run", lambda way: "" if way.max_run is None else f"{way.max_run:.2f}"),

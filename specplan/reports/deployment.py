@@ -99,7 +99,8 @@ def schedules_text(rows: Sequence[Row]) -> list[str]:
     lines = []
     for context, ranges in schedules(rows).items():
         parts = ", ".join(
-            f"gamma {each.gamma} " + (
+            f"gamma {each.gamma} "
+            + (
                 f"at batch {each.first_batch}"
                 if each.first_batch == each.last_batch
                 else f"up to batch {each.last_batch}"

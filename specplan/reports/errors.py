@@ -45,7 +45,7 @@ def _extra_of(module: str | None) -> str | None:
     wanted = module.partition(".")[0].replace("_", "-").lower()
     try:
         requirements = requires("specplan") or ()
-    except PackageNotFoundError:   # run from a folder
+    except PackageNotFoundError:  # run from a folder
         return None
     for requirement in requirements:
         name, _, condition = requirement.partition(";")

@@ -93,9 +93,7 @@ def observation_text(
     ]
     milliseconds = _milliseconds(observation)
     if milliseconds is not None:
-        lines.append(
-            f"A token took {milliseconds:.2f} ms ({1e3 / milliseconds:.1f} tokens/s)."
-        )
+        lines.append(f"A token took {milliseconds:.2f} ms ({1e3 / milliseconds:.1f} tokens/s).")
     drafting = _draft_milliseconds(observation)
     if drafting is not None:
         lines.append(f"A draft took {drafting:.2f} ms.")

@@ -59,9 +59,7 @@ def shown(value: float | None, form: str = ".2f", unit: str = "") -> str:
     return "-" if value is None else f"{value:{form}}{unit}"
 
 
-def ranged(
-    value: float | None, low: float | None, high: float | None, form: str = ".2f"
-) -> str:
+def ranged(value: float | None, low: float | None, high: float | None, form: str = ".2f") -> str:
     """Returns a number and its interval, as `0.80 [0.78, 0.82]`; a dash where there is none."""
     return "-" if value is None else f"{value:{form}} {bounds(low, high, form)}"
 

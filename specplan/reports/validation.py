@@ -13,9 +13,7 @@ if TYPE_CHECKING:
     from estimator.validation.validation import Summary, Validation
 
 LONGEST_NAME = 24
-TIMES_IN_DOUBT = (
-    "Trust no times in doubt: end other programs, or measure more prompts."
-)
+TIMES_IN_DOUBT = "Trust no times in doubt: end other programs, or measure more prompts."
 
 
 def rows_table(validation: Validation, *, wide: bool) -> str:

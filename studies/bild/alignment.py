@@ -61,9 +61,7 @@ class Align:
 
     def __post_init__(self) -> None:
         if self.models.device_map is not None:
-            raise ValueError(
-                f"device_map cannot be given with align, got {self.models.device_map}"
-            )
+            raise ValueError(f"device_map cannot be given with align, got {self.models.device_map}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,9 +189,7 @@ def _judge(
     return judge
 
 
-def _changes(
-    before: HeldOut, judge: Callable[[float], HeldOut], fallback: float
-) -> dict[str, Any]:
+def _changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float) -> dict[str, Any]:
     """Returns the measures before and after, at the same fallback and at as many calls."""
     after = judge(fallback)
     equal_fallback, equal = with_as_many_calls(before.fallbacks.value, judge)

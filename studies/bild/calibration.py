@@ -61,6 +61,4 @@ def large_texts(
         if len(texts) % KEPT_EVERY == 0 or len(texts) == len(prompts):
             write_whole(path, json.dumps({"settings": asked, "texts": texts}).encode())
         progress()
-    return [
-        Lesson(tuple(prompt), tuple(text)) for prompt, text in zip(prompts, texts, strict=True)
-    ]
+    return [Lesson(tuple(prompt), tuple(text)) for prompt, text in zip(prompts, texts, strict=True)]

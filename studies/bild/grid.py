@@ -71,10 +71,12 @@ class Grid:
 
         arms = [Arm(SMALL, fallback(0.0, max_new_tokens), rollback(np.inf), None)]
         pairs = [(own, other) for other in self.rollback for own in self.fallback]
-        arms += [Arm(BILD, fallback(own, self.most), rollback(other), own)
-                 for own, other in pairs]
-        arms += [Arm(WINDOW, fallback(0.0, window), rollback(other), 0.0)
-                 for other in self.rollback for window in self.windows]
+        arms += [Arm(BILD, fallback(own, self.most), rollback(other), own) for own, other in pairs]
+        arms += [
+            Arm(WINDOW, fallback(0.0, window), rollback(other), 0.0)
+            for other in self.rollback
+            for window in self.windows
+        ]
         arms += [Arm("strict", Fixed(gamma), STRICT, None) for gamma in self.gammas]
         lenient = Lenient(LENIENCE if self.lenience in (None, 1) else self.lenience)
         arms += [Arm("lenient", Fixed(gamma), lenient, None) for gamma in self.gammas]

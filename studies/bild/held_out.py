@@ -54,6 +54,7 @@ class HeldOut:
     fallbacks: Share
     rollbacks: Share
 
+
 HALVINGS = 7
 """Of the range of thresholds, in search of one: to a hundredth and less."""
 

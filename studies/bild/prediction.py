@@ -103,9 +103,7 @@ class Predicted:
     small_calls: float
 
 
-def spliced(
-    large: BildTrace, small: BildTrace, *, fallback: float, rollback: float
-) -> BildTrace:
+def spliced(large: BildTrace, small: BildTrace, *, fallback: float, rollback: float) -> BildTrace:
     """Returns what BiLD's policies would look at: the trace along its text at these thresholds.
 
     BiLD writes the large model's own text until a token of the small model's stands that the large

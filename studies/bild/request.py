@@ -66,8 +66,12 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
     samplings = [request.sampling.at(each) for each in dict.fromkeys(request.temperatures)]
     loaded = load(request.models, request.text, sampling=request.sampling)
     whole = whole_references(loaded.references[: len(loaded.prompts)])
-    references = None if whole is None else References(
-        whole, lambda ids: str(loaded.tokenizer.decode(ids, skip_special_tokens=True))
+    references = (
+        None
+        if whole is None
+        else References(
+            whole, lambda ids: str(loaded.tokenizer.decode(ids, skip_special_tokens=True))
+        )
     )
     subjects = [
         Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)

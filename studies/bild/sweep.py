@@ -139,9 +139,7 @@ def _predictions(
     [small] = [name for name, arm in arms.items() if arm.decoder == SMALL]
     large_traces, small_traces = (
         [
-            bild_trace(
-                subject.target, drafter, prompt, text.tokens, fallback=policy, rollback=rule
-            )
+            bild_trace(subject.target, drafter, prompt, text.tokens, fallback=policy, rollback=rule)
             for prompt, text in zip(prompts, best[name], strict=True)
         ]
         for name in (BASELINE, small)

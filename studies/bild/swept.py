@@ -121,9 +121,7 @@ class Sweep:
         able = [
             row
             for row in self.rows
-            if row.decoder == decoder
-            and row.quality[self.metric] >= least
-            and not row.doubts
+            if row.decoder == decoder and row.quality[self.metric] >= least and not row.doubts
         ]
         return max(able, key=lambda row: row.measured, default=None)
 

@@ -29,7 +29,7 @@ from studies.blockwise.measures import (
 from studies.blockwise.records import Analysis, Tuning, Way, Weighted
 from studies.blockwise.texts import BlockText, Drafts, heads_drafts, local_drafts, path_drafts
 
-WEIGHTS = (0.1, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 5.0, 10.0)   # their appendix E
+WEIGHTS = (0.1, 0.5, 0.75, 0.9, 1.0, 1.1, 1.5, 2.0, 5.0, 10.0)  # their appendix E
 PARALLEL = (1, 2, 4, 8, 16)
 HEADS = (3, 6, 9)
 

@@ -37,7 +37,7 @@ class HeadsDrafter:
         self.sampling = sampling
         self.name = name
         self._stopwatch = Stopwatch(target.device)
-        self._beginning = 0   # scoring: where the first block began
+        self._beginning = 0  # scoring: where the first block began
 
     @property
     def forward_seconds(self) -> float:

@@ -89,7 +89,7 @@ def increasing_heads(mean_entropy: NDArray[np.float64]) -> int:
     return int(falls[0]) + 1 if len(falls) else len(mean_entropy)
 
 
-BIN = 0.25   # nats, of the entropies' histograms
+BIN = 0.25  # nats, of the entropies' histograms
 
 
 def _own(text: BlockText) -> NDArray[np.int64]:

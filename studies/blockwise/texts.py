@@ -133,7 +133,7 @@ def local_drafts(text: BlockText, model: Model, weight: float) -> Drafts:
     blocks, steps, _ = tokens.shape
     fed = text.text(blocks)
     parents = list(range(-1, len(fed) - 1))
-    last = len(text.before) - 1 + np.arange(blocks)   # where each block's text ends
+    last = len(text.before) - 1 + np.arange(blocks)  # where each block's text ends
     chosen = np.empty((blocks, steps), np.int64)
     for step in range(steps):
         model.start(fed[:1])

@@ -46,8 +46,7 @@ class Heads(DrafterKind):
     own_states = True
     uncompiled = "draft heads, which read the states that passes leave"
     unspread = (
-        "draft heads, which are where the target's first layer is and read what the last one "
-        "leaves"
+        "draft heads, which are where the target's first layer is and read what the last one leaves"
     )
 
     folder: str | None = None

@@ -44,8 +44,9 @@ def test_a_restart_in_a_run_is_noticed() -> None:
 
 
 def test_runs_of_turns_are_one_run() -> None:
-    first, second = decoded(*[Counts.of(n, n, (0,)) for n in (0, 1)]), decoded(
-        *[Counts.of(n, n, (0,)) for n in (1, 3)]
+    first, second = (
+        decoded(*[Counts.of(n, n, (0,)) for n in (0, 1)]),
+        decoded(*[Counts.of(n, n, (0,)) for n in (1, 3)]),
     )
     both = first + second
     assert (both.decoded, both.total.drafts, len(both.parts)) == (4, 3, 2)
@@ -69,7 +70,10 @@ def test_a_page_without_speculation_names_the_metric_and_what_turns_it_on() -> N
     ("drafted", "past_end", "taken"),
     # Five blocks of a text, of which γ = 3 may fall short by 2 and by 1 where they end with it.
     [
-        (15, True, True), (14, True, False), (12, False, True), (11, False, False),
+        (15, True, True),
+        (14, True, False),
+        (12, False, True),
+        (11, False, False),
         (16, False, False),
     ],
 )

@@ -160,7 +160,7 @@ def test_steps_that_shrink_with_gamma_are_marked_in_the_row() -> None:
 
 def test_a_speed_up_beyond_the_tokens_of_a_step_is_marked_in_the_row() -> None:
     slow = np.concatenate([QUIET, QUIET])
-    slow[2] *= 3   # the target alone on the predicted prompts
+    slow[2] *= 3  # the target alone on the predicted prompts
     trial = made_trial(gamma=GAMMA, prompts=PROMPTS, tokens=TOKENS, repeats=REPEATS)
     [case] = trial.cases
     measured = made_measured(trial, slow, alone=ALONE, step=STEP)

@@ -123,5 +123,5 @@ def test_vllm_s_rank_of_a_tie_is_that_of_its_argmax() -> None:
         row = {"4": {"logprob": -1.0, "rank": ranks[0]}, "1": {"logprob": -1.0, "rank": ranks[1]}}
         assert (_rank(row, 1), _rank(row, 4)) == (1, 2)
     third = {"7": {"logprob": -3.0, "rank": 5}, "4": {"logprob": -1.0, "rank": 1},
-             "1": {"logprob": -2.0, "rank": 2}}   # fmt: skip
+             "1": {"logprob": -2.0, "rank": 2}}  # fmt: skip
     assert _rank(third, 7) == 5

@@ -24,9 +24,15 @@ RESULTS = parse_validation(
     {
         "rows": [
             {
-                "draft": draft, "temperature": temperature, "gamma": gamma, "alpha": 0.6,
-                "tokens": 100, "predicted_calibrated": 1 + gamma / 10, "measured": 1 + gamma / 11,
-                "measured_low": 1.0, "measured_high": 1.9,
+                "draft": draft,
+                "temperature": temperature,
+                "gamma": gamma,
+                "alpha": 0.6,
+                "tokens": 100,
+                "predicted_calibrated": 1 + gamma / 10,
+                "measured": 1 + gamma / 11,
+                "measured_low": 1.0,
+                "measured_high": 1.9,
             }
             for draft in ("embedded", "lookup+ngram:models/of-a-rather-long-name.arpa")
             for temperature in (0, 0.5, 1)
@@ -103,7 +109,7 @@ def require_whole_and_apart(texts: list[tuple[Text, Bbox]], figure: Figure) -> N
 
 def visible_texts(figure: Figure) -> list[tuple[Text, Bbox]]:
     """Returns every text of a figure that was drawn, and its place in dots."""
-    FigureCanvasAgg(figure)   # texts are as wide as in a PNG file
+    FigureCanvasAgg(figure)  # texts are as wide as in a PNG file
     figure.draw_without_rendering()
     texts = [
         text

@@ -108,7 +108,7 @@ def chosen(
             uniform[index] = probability / 2 if accepted else (1 + probability) / 2
             expected.append(accepted)
             if not accepted:
-                break   # the later tokens' verdicts change nothing
+                break  # the later tokens' verdicts change nothing
         decided = accepts(rule, p, q, tokens, uniform)
         assert decided.shape == tokens.shape
         assert decided[: len(expected)].tolist() == expected
@@ -132,7 +132,7 @@ def chosen_jointly(
             uniform[index] = probability / 2 if accepted else (1 + probability) / 2
             if accepted:
                 stands = index + 1
-                break   # a shorter beginning's verdict changes nothing
+                break  # a shorter beginning's verdict changes nothing
         decided = accepts(rule, p, q, tokens, uniform)
         assert decided.tolist() == [True] * stands + [False] * (len(tokens) - stands)
         return decided
@@ -195,9 +195,7 @@ def require_own_law(
     require_equal(law, expected, tolerance=tolerance)
 
 
-def require_equal(
-    law: dict[Text, float], expected: dict[Text, float], *, tolerance: float
-) -> None:
+def require_equal(law: dict[Text, float], expected: dict[Text, float], *, tolerance: float) -> None:
     """Fails unless two laws agree up to rounding."""
     assert abs(sum(law.values()) - 1) < tolerance
     for text in law.keys() | expected.keys():

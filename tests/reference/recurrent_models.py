@@ -36,10 +36,15 @@ FAMILIES: dict[str, dict[str, Any]] = {
     "granitemoehybrid": BOTH | MAMBA | EXPERTS,
     "lfm2": {"layer_types": ["conv", "full_attention"]},
     "lfm2_moe": EXPERTS | {"layer_types": ["conv", "full_attention"], "num_dense_layers": 1},
-    "nemotron_h": EXPERTS | {
+    "nemotron_h": EXPERTS
+    | {
         "layer_types": ["linear_attention", "moe", "full_attention", "mlp"],
-        "num_hidden_layers": 4, "n_groups": 1, "mamba_num_heads": 2, "mamba_head_dim": 16,
-        "ssm_state_size": 4, "chunk_size": 4,
+        "num_hidden_layers": 4,
+        "n_groups": 1,
+        "mamba_num_heads": 2,
+        "mamba_head_dim": 16,
+        "ssm_state_size": 4,
+        "chunk_size": 4,
     },
     "falcon_h1": MAMBA,
     "bamba": MAMBA | {"attn_layer_indices": [1]},

@@ -71,9 +71,7 @@ def test_law_of_texts_is_the_targets(setting: str, monkeypatch: pytest.MonkeyPat
         ).tokens
 
     law = walk_choices(monkeypatch, {}).law(run)
-    expected = own_law(
-        lambda text: plain_law(TARGET(text), sampling, text), PROMPT, new_tokens=4
-    )
+    expected = own_law(lambda text: plain_law(TARGET(text), sampling, text), PROMPT, new_tokens=4)
     require_equal(law, expected, tolerance=1e-12)
 
 
@@ -122,9 +120,7 @@ def test_a_tree_is_read_and_kept_as_each_of_its_paths(architecture: str, tmp_pat
         model.start(prompt)
         alone = model.extend(torch.tensor([prompt[-1], *path]))
         torch.testing.assert_close(logits[list(places)], alone, atol=1e-4, rtol=1e-4)
-        torch.testing.assert_close(
-            after, model.extend(torch.tensor([3, 2])), atol=1e-4, rtol=1e-4
-        )
+        torch.testing.assert_close(after, model.extend(torch.tensor([3, 2])), atol=1e-4, rtol=1e-4)
         own = model.state(len(prompt) + len(path) - 1)
         assert state is not None
         assert own is not None

@@ -56,7 +56,10 @@ ARCHITECTURES: dict[str, dict[str, Any]] = {
 def saved_pair(architecture: str, folder: Path, seed: int) -> tuple[CachedModel, CachedModel]:
     """Returns a random model and one close to it, both saved and loaded again."""
     config = getattr(transformers, f"{architecture}Config")(
-        **ARCHITECTURES[architecture], bos_token_id=None, eos_token_id=None, pad_token_id=0,
+        **ARCHITECTURES[architecture],
+        bos_token_id=None,
+        eos_token_id=None,
+        pad_token_id=0,
         tie_word_embeddings=False,
     )
     torch.manual_seed(seed)

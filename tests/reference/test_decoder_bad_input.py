@@ -124,9 +124,7 @@ def test_an_empty_prompt_is_refused() -> None:
 
 
 def test_a_prompt_and_new_tokens_beyond_the_positions_are_refused() -> None:
-    message = (
-        "prompt and new tokens must fit the 16 positions of tiny, got 10 + 7 tokens"
-    )
+    message = "prompt and new tokens must fit the 16 positions of tiny, got 10 + 7 tokens"
     with pytest.raises(ValueError, match=re.escape(message)):
         decode_tiny([1] * 10, 7)
     assert len(decode_tiny([1] * 10, 6).tokens) == 6

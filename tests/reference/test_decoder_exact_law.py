@@ -131,9 +131,11 @@ def test_law_of_plain_decoding_is_the_targets(
     sampling = SETTINGS[setting]
     walk = walk_choices(monkeypatch, {})
     law = walk.law(
-        lambda: alone(
-            TabularModel(TARGET, VOCABULARY), PROMPT, sampling, Stopping(3, frozenset({2}))
-        ).tokens
+        lambda: (
+            alone(
+                TabularModel(TARGET, VOCABULARY), PROMPT, sampling, Stopping(3, frozenset({2}))
+            ).tokens
+        )
     )
     expected = own_law(
         lambda text: plain_law(TARGET(text), sampling, text),

@@ -160,9 +160,7 @@ def test_sampled_texts_have_the_stated_law() -> None:
     target, draft = random_table(1, VOCABULARY), random_table(2, VOCABULARY)
     generator = torch.Generator().manual_seed(0)
     counts: Counter[Text] = Counter(
-        lenient_text(
-            target, draft, rule=Lenient(0.4), gamma=2, new_tokens=3, generator=generator
-        )
+        lenient_text(target, draft, rule=Lenient(0.4), gamma=2, new_tokens=3, generator=generator)
         for _ in range(600)
     )
     require_law(counts, block_law(target, draft, lenience=0.4, gamma=2, new_tokens=3))

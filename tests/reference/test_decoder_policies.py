@@ -120,9 +120,7 @@ def test_heuristic_follows_transformers_schedule() -> None:
     """Its own words: a count that grows by 2 if all matched, else shrinks by 1, but not below 1."""
     table = random_table(1, VOCABULARY)
     draft = random_table(2, VOCABULARY)
-    generation = run(
-        Heuristic(2), target=table, draft=draft, sampling=Sampling(), new_tokens=200
-    )
+    generation = run(Heuristic(2), target=table, draft=draft, sampling=Sampling(), new_tokens=200)
     gamma, room = 2, 200
     for one in generation.blocks:
         assert one.gamma == min(gamma, room - 1)

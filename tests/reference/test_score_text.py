@@ -25,7 +25,7 @@ class Counting(TabularModel):
     """A table that remembers how many tokens each pass took."""
 
     def __init__(self, *arguments: object) -> None:
-        super().__init__(*arguments)   # type: ignore[arg-type]
+        super().__init__(*arguments)  # type: ignore[arg-type]
         self.passes: list[int] = []
 
     def extend(self, tokens: Tensor) -> Tensor:

@@ -131,9 +131,7 @@ def test_beams_of_t5_are_those_of_generate(tmp_path: Path) -> None:
     for search in (Search(3, 10, frozenset({1})), Search(2, 12, frozenset({1, 8, 30}))):
         prompt = random_prompt(7, 1)
         expected = generated(target, prompt, search)
-        found = beam_search(
-            target, prompt, search=search, draft=draft, draft_width=6, gamma=3
-        )
+        found = beam_search(target, prompt, search=search, draft=draft, draft_width=6, gamma=3)
         require_same(found, expected)
         require_same(beam_search(target, prompt, search=search), expected)
         assert found.target_calls < found.steps

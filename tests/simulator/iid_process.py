@@ -11,7 +11,7 @@ from simulator.cost.cost import Cost
 def tokens_law(alpha: float, gamma: int) -> NDArray[np.float64]:
     """Returns P(τ = 1), …, P(τ = γ + 1): a geometric variable capped at γ + 1.
 
-        P(τ = k) = (1 - α) α^(k-1) for k ≤ γ,   P(τ = γ + 1) = α^γ    (Leviathan et al. 2023, §3.1)
+    P(τ = k) = (1 - α) α^(k-1) for k ≤ γ,   P(τ = γ + 1) = α^γ    (Leviathan et al. 2023, §3.1)
     """
     return np.array([*((1 - alpha) * alpha**k for k in range(gamma)), alpha**gamma])
 

@@ -50,4 +50,3 @@ def small(folders: Path) -> list[str]:
         *("--target", "target", "--draft", "draft", "--prompts", "prompts.txt"),
         *("--num-prompts", "2", "--max-new-tokens", "6"),
     ]
-

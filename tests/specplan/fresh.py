@@ -17,8 +17,6 @@ for line in {lines!r}:
         assert not end.code, end.code
 print(*sys.modules, file=sys.stderr)
 """
-    ended = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=folder
-    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=folder)
     assert ended.returncode == 0, ended.stderr
     return set(ended.stderr.split()), ended.stdout

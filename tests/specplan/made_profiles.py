@@ -46,8 +46,14 @@ def made_profile(draft: str, *, alpha: float, c: float, slope: float = 0.1) -> P
             )
         },
         setup=Setup(
-            target="big", draft=draft, device="cpu", threads=2, dtype="float32",
-            sampling={"temperature": 1.0}, libraries={"torch": "2.13.0"}, prompts_hash="a1b2",
+            target="big",
+            draft=draft,
+            device="cpu",
+            threads=2,
+            dtype="float32",
+            sampling={"temperature": 1.0},
+            libraries={"torch": "2.13.0"},
+            prompts_hash="a1b2",
             date="2026-11-21",
         ),
         target_ms=target_ms,

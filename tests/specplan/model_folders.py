@@ -28,10 +28,17 @@ def llama(
     torch.manual_seed(seed)
     module = LlamaForCausalLM(
         LlamaConfig(
-            vocab_size=vocabulary, hidden_size=width, intermediate_size=48,
-            num_hidden_layers=layers, num_attention_heads=2, num_key_value_heads=2,
-            max_position_embeddings=positions, initializer_range=0.3, bos_token_id=None,
-            eos_token_id=0, pad_token_id=0,
+            vocab_size=vocabulary,
+            hidden_size=width,
+            intermediate_size=48,
+            num_hidden_layers=layers,
+            num_attention_heads=2,
+            num_key_value_heads=2,
+            max_position_embeddings=positions,
+            initializer_range=0.3,
+            bos_token_id=None,
+            eos_token_id=0,
+            pad_token_id=0,
         )
     )
     return with_noise(module, noise)
@@ -42,8 +49,16 @@ def t5(*, vocabulary: int, noise: float = 0.0) -> T5ForConditionalGeneration:
     torch.manual_seed(1)
     module = T5ForConditionalGeneration(
         T5Config(
-            vocab_size=vocabulary, d_model=32, d_kv=16, d_ff=48, num_layers=2, num_heads=2,
-            initializer_factor=3.0, decoder_start_token_id=0, pad_token_id=0, eos_token_id=0,
+            vocab_size=vocabulary,
+            d_model=32,
+            d_kv=16,
+            d_ff=48,
+            num_layers=2,
+            num_heads=2,
+            initializer_factor=3.0,
+            decoder_start_token_id=0,
+            pad_token_id=0,
+            eos_token_id=0,
         )
     )
     return with_noise(module, noise)

@@ -41,9 +41,7 @@ def commands() -> Iterator[tuple[tuple[str, ...], click.Command]]:
 
 def options(command: click.Command) -> list[click.Option]:
     return [
-        param
-        for param in command.params
-        if isinstance(param, click.Option) and not param.is_eager
+        param for param in command.params if isinstance(param, click.Option) and not param.is_eager
     ]
 
 
@@ -172,7 +170,7 @@ def test_help_fits_a_screen_and_help_all_has_every_option(
     words: tuple[str, ...], command: click.Command
 ) -> None:
     short = CliRunner().invoke(main, [*words, "--help"]).stdout.splitlines()
-    assert len(short) <= 55   # about a screen
+    assert len(short) <= 55  # about a screen
     every = CliRunner().invoke(main, [*words, "--help-all"]).stdout
     for option in options(command):
         name = max(option.opts, key=len)

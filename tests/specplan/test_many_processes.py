@@ -113,7 +113,7 @@ def test_two_processes_resume_a_killed_run_and_measure_what_one_does(
     together = json.loads(resumed.stdout)
     alone = run_json(*MEASURE)
     for made in (together, alone):
-        del made["setup"]["threads"]   # each process has its own number
+        del made["setup"]["threads"]  # each process has its own number
     assert [together[key] for key in DECIDED] == [alone[key] for key in DECIDED]
     left = sorted(file.name for file in place.iterdir() if file.is_file())
     assert left == ["profile.json", "profile.json.traces.npz"]

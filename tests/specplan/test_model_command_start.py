@@ -49,7 +49,7 @@ def test_progress_is_shown_on_a_terminal(
     parts: list[bytes] = []
 
     def read() -> None:
-        with suppress(OSError):   # the terminal's other side is closed
+        with suppress(OSError):  # the terminal's other side is closed
             while True:
                 parts.append(os.read(ours, 4096))
 
@@ -60,11 +60,30 @@ def test_progress_is_shown_on_a_terminal(
     with open(theirs, "w") as terminal, monkeypatch.context() as patch:
         patch.setattr(sys, "stderr", terminal)
         with pytest.raises(SystemExit) as ended:
-            main([
-                *("validate", "--target", "target", "--draft", "draft", "--prompts", "prompts.txt"),
-                *("--num-prompts", "2", "--max-new-tokens", "6", "--repeats", "1", "--gamma", "1"),
-                *("--temperature", "0", "--json"),
-            ])
+            main(
+                [
+                    *(
+                        "validate",
+                        "--target",
+                        "target",
+                        "--draft",
+                        "draft",
+                        "--prompts",
+                        "prompts.txt",
+                    ),
+                    *(
+                        "--num-prompts",
+                        "2",
+                        "--max-new-tokens",
+                        "6",
+                        "--repeats",
+                        "1",
+                        "--gamma",
+                        "1",
+                    ),
+                    *("--temperature", "0", "--json"),
+                ]
+            )
     reader.join()
     os.close(ours)
     shown = b"".join(parts)

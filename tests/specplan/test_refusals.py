@@ -79,7 +79,9 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
     old = {**json.loads((folder / "made.json").read_text()), "version": 1}
     (folder / "old.json").write_text(json.dumps(old))
     for name, changes in {
-        "validation": {}, "of-engine": {"measured_left_out": ()}, "apart": {"gamma": 100},
+        "validation": {},
+        "of-engine": {"measured_left_out": ()},
+        "apart": {"gamma": 100},
     }.items():
         rows = [row | changes for row in made_validation("d")["rows"]]
         (folder / f"{name}.json").write_text(json.dumps({"rows": rows, "summary": {}}))
@@ -103,7 +105,9 @@ def test_what_cannot_be_planned_or_told_is_refused(
 def models(folders: Path) -> Path:
     """Returns the folder of models, with prompts and models that cannot be used."""
     for name, content in {
-        "empty.txt": b"", "blank.jsonl": b'{"prompt": " "}\n', "bytes.txt": b"\xff\xfe\xfd",
+        "empty.txt": b"",
+        "blank.jsonl": b'{"prompt": " "}\n',
+        "bytes.txt": b"\xff\xfe\xfd",
         "half.jsonl": b'{"prompt": ',
     }.items():
         (folders / name).write_bytes(content)
@@ -131,7 +135,8 @@ def test_what_models_cannot_be_asked_is_refused_before_they_decode(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for decoding in (
-        "estimator.runs.arms.begun", "estimator.traces.measured_traces.decode",
+        "estimator.runs.arms.begun",
+        "estimator.traces.measured_traces.decode",
         "reference.generation.speculative_blocks",
     ):
         monkeypatch.setattr(decoding, lambda *_, **__: pytest.fail("found too late"))

@@ -31,8 +31,9 @@ def gemma_assistant(head: Head) -> DraftShape:
 
     wide = head.require_width("backbone_hidden_size", head.integer("backbone_hidden_size"))
     text, model = _layers(head)
-    width, weights = text.hidden_size, stored_weights(
-        count_weights(model, text, head.stored.kept), head.stored
+    width, weights = (
+        text.hidden_size,
+        stored_weights(count_weights(model, text, head.stored.kept), head.stored),
     )
     groups = head.integer("num_centroids") if head.get("use_ordered_embeddings") else 0
     step = ModelShape(
@@ -49,9 +50,7 @@ def gemma_assistant(head: Head) -> DraftShape:
         activations=head.stored.activations,
     )
     gamma = stated_gamma(head.config)
-    return DraftShape(
-        "Gemma assistant", step, False, None, step.weight_bytes, stated_gamma=gamma
-    )
+    return DraftShape("Gemma assistant", step, False, None, step.weight_bytes, stated_gamma=gamma)
 
 
 def _layers(head: Head) -> tuple[Any, PreTrainedModel]:

@@ -40,9 +40,7 @@ def medusa(head: Head) -> DraftShape:
         ),
     )
     gamma = stated_gamma(head.config)
-    return DraftShape(
-        "Medusa", step, False, heads, heads * step.weight_bytes, stated_gamma=gamma
-    )
+    return DraftShape("Medusa", step, False, heads, heads * step.weight_bytes, stated_gamma=gamma)
 
 
 KIND = HeadKind("Medusa", tried=3, recognises=_recognises, shape=medusa)

@@ -16,9 +16,7 @@ def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
 
 def pard(head: Head) -> DraftShape:
     """Returns a parallel draft model (An et al. 2025): its own embedding and output matrix."""
-    shape = shape_of(
-        head.config, dtype=head.dtype, activations=head.activations, count=head.count
-    )
+    shape = shape_of(head.config, dtype=head.dtype, activations=head.activations, count=head.count)
     return DraftShape("PARD", shape, True, None, shape.weight_bytes)
 
 

@@ -14,7 +14,9 @@ class CountedAt:
     """At which gamma something was counted."""
 
     at_gamma: int = option(
-        "--at-gamma", type=click.IntRange(min=1), metavar="G",
+        "--at-gamma",
+        type=click.IntRange(min=1),
+        metavar="G",
         help="The gamma those were counted at.",
     )
 
@@ -27,7 +29,9 @@ class AcceptedFraction(CountedAt, AcceptanceKind):
     needs = ("accepted_fraction", "at_gamma")
 
     accepted_fraction: float = option(
-        "--accepted-fraction", callback=share, metavar="F",
+        "--accepted-fraction",
+        callback=share,
+        metavar="F",
         help="Accepted over drafted tokens, as servers print it (0.497, 49.7% or 171/297); with "
         "--at-gamma.",
     )

@@ -15,7 +15,9 @@ class BlockEfficiency(CountedAt, AcceptanceKind):
     needs = ("block_efficiency", "at_gamma")
 
     block_efficiency: float = option(
-        "--block-efficiency", type=float, metavar="E",
+        "--block-efficiency",
+        type=float,
+        metavar="E",
         help="Tokens per target call (mean acceptance length); with --at-gamma.",
     )
 

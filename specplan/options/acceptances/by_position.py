@@ -17,12 +17,17 @@ class Positions(AcceptanceKind):
     needs = ("by_position",)
 
     by_position: tuple[float, ...] = option(
-        "--acceptance-by-position", callback=shares, metavar="R,R,...",
+        "--acceptance-by-position",
+        callback=shares,
+        metavar="R,R,...",
         help="How often positions 1, 2, ... of a draft are accepted, counting all drafts, as "
         "servers print it.",
     )
     conditional: bool = option(
-        "--conditional", is_flag=True, default=False, advanced=True,
+        "--conditional",
+        is_flag=True,
+        default=False,
+        advanced=True,
         help="Those rates count only the drafts whose earlier positions were accepted.",
     )
 

@@ -24,16 +24,23 @@ class Recorded(Profiled, AcceptanceKind):
     needs = ("profile_path",)
 
     draft_sampling: Literal["sampled", "argmax"] | None = option(
-        "--draft-sampling", type=click.Choice(["sampled", "argmax"]), advanced=True,
+        "--draft-sampling",
+        type=click.Choice(["sampled", "argmax"]),
+        advanced=True,
         help="How the server drafts; with --profile.  [default: what the profile was asked for, or "
         "what --export's server does]",
     )
     lenience: float | None = option(
-        "--lenience", type=float, metavar="L", advanced=True,
+        "--lenience",
+        type=float,
+        metavar="L",
+        advanced=True,
         help="Accept leniently: l in (0, 1], 1 is lossless; with --profile.",
     )
     verification: Literal["token", "block"] | None = option(
-        "--verification", type=click.Choice(["token", "block"]), advanced=True,
+        "--verification",
+        type=click.Choice(["token", "block"]),
+        advanced=True,
         help="How the server judges drafts: token by token, or as a whole (Sun et al. 2024); with "
         "--profile.  [default: the profile's, or what --export's server does]",
     )

@@ -61,7 +61,9 @@ class Published(AcceptanceKind):
     needs = ("typical",)
 
     typical: str = option(
-        "--typical", metavar="NAME", shell_complete=_complete,
+        "--typical",
+        metavar="NAME",
+        shell_complete=_complete,
         help="Accepted lengths that others published, such as eagle3-llama-3.1-8b-chat, to begin "
         "with; an unknown name lists them all. Yours will differ.",
     )

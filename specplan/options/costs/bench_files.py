@@ -21,12 +21,18 @@ class BenchFiles(DraftTimes, CostKind):
     instead = MappingProxyType({"draft_ms": ("draft_bench_paths",)})
 
     bench_paths: tuple[Path, ...] = option(
-        "--costs", type=click.Path(path_type=Path), multiple=True, metavar="FILE",
+        "--costs",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="FILE",
         help="The target's times from llama-bench -o json, llama-batched-bench or vllm bench "
         "latency, in place of --target-ms and --verify-ms; repeat for more files.",
     )
     draft_bench_paths: tuple[Path, ...] = option(
-        "--draft-costs", type=click.Path(path_type=Path), multiple=True, metavar="FILE",
+        "--draft-costs",
+        type=click.Path(path_type=Path),
+        multiple=True,
+        metavar="FILE",
         advanced=True,
         help="The draft's times from the same benches, of which a pass over one token counts, in "
         "place of --draft-ms; repeat for more files.",

@@ -30,7 +30,8 @@ class EngineRoofline(Roofline, Runs):
     order = 8
 
     engine_family: str | None = option(
-        "--engine", type=click.Choice(tuple(engine_kinds())),
+        "--engine",
+        type=click.Choice(tuple(engine_kinds())),
         help="With --target-config: whose times beside the models are assumed, as published "
         "measurements have them; every gamma with its interval.",
     )

@@ -15,7 +15,9 @@ class Profiled:
     """The file; see the option's help."""
 
     profile_path: Path | None = option(
-        "--profile", type=click.Path(path_type=Path), metavar="FILE",
+        "--profile",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
         help="A file that `specplan measure` wrote: its costs, unless others are given, and its "
         "acceptance.",
     )

@@ -43,7 +43,11 @@ class DraftTimes:
         "--draft-ms", type=float, callback=duration, help="Draft step, milliseconds."
     )
     overhead_ms: float = option(
-        "--overhead-ms", type=float, callback=duration, default=0.0, advanced=True,
+        "--overhead-ms",
+        type=float,
+        callback=duration,
+        default=0.0,
+        advanced=True,
         help="Everything else in a block.",
     )
 
@@ -59,11 +63,17 @@ class Times(DraftTimes, CostKind):
         "--target-ms", type=float, callback=duration, help="Target step, milliseconds."
     )
     verify_ms: Mapping[int, float] | None = option(
-        "--verify-ms", multiple=True, callback=verify_points, metavar="N=MS",
+        "--verify-ms",
+        multiple=True,
+        callback=verify_points,
+        metavar="N=MS",
         help="Target pass over N tokens; repeat for more points.  [default: --target-ms for any N]",
     )
     force: bool = option(
-        "--force", is_flag=True, default=False, advanced=True,
+        "--force",
+        is_flag=True,
+        default=False,
+        advanced=True,
         help="Take a --verify-ms below --target-ms, or below that of fewer tokens.",
     )
 

@@ -60,7 +60,7 @@ def charts(
     made = [
         _speed_up(drafts), _acceptance(drafts), _along_texts(drafts), _costs(drafts),
         _predicted(validations), _traffic(traffic),
-    ]   # fmt: skip
+    ]  # fmt: skip
     return [chart for chart in made if chart.series]
 
 

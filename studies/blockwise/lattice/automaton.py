@@ -163,6 +163,6 @@ class Automaton:
                 leads[grows] = begin + np.arange(len(after[-1]))
                 begin += len(after[-1])
             target[row] = leads
-        if self.model.order == 1:   # all histories are one
+        if self.model.order == 1:  # all histories are one
             return Arcs(log_probability, np.zeros_like(target), States((), ()))
         return Arcs(log_probability, target, States(tuple(after), tuple(shorter)))

@@ -114,9 +114,7 @@ def require_search(weight: float, *, count: int = 1) -> None:
         raise ValueError(f"weight must be finite and at least 0, got {weight}")
 
 
-def read_lattice(
-    lattice: Lattice, automaton: Automaton | None, text: Sequence[int]
-) -> Reading:
+def read_lattice(lattice: Lattice, automaton: Automaton | None, text: Sequence[int]) -> Reading:
     """Returns the arcs of a lattice as an n-gram model scores them; None: each by nothing.
 
     Args:
@@ -182,7 +180,7 @@ def lattice_of(log_probabilities: NDArray[np.floating], k: int) -> Lattice:
     least = np.partition(log_probabilities, vocabulary - k, axis=1)[:, vocabulary - k]
     tokens = np.empty((len(log_probabilities), k), np.int64)
     for step, row in enumerate(log_probabilities):
-        among = np.flatnonzero(row >= least[step])   # in the order of ids; more than k on ties
+        among = np.flatnonzero(row >= least[step])  # in the order of ids; more than k on ties
         tokens[step] = among[np.argsort(-row[among], kind="stable")[:k]]
     scores = np.take_along_axis(log_probabilities, tokens, axis=1).astype(np.float64)
     return Lattice(tokens, scores)

@@ -72,7 +72,7 @@ class LatticeDrafter:
         self.k = k
         self.name = name
         self._stopwatch = Stopwatch(torch.device("cpu"))
-        self._going: list[list[list[int]]] = []   # scoring: of blocks that began before
+        self._going: list[list[list[int]]] = []  # scoring: of blocks that began before
 
     @property
     def forward_seconds(self) -> float:

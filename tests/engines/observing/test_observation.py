@@ -95,9 +95,7 @@ def test_blocks_that_were_cut_short_bound_alpha_from_below(
     generator = np.random.default_rng(11)
     held = totals = 0
     for _ in range(100):
-        found = blocks(
-            alpha, gamma, texts=100, length=64, shortest=shortest, generator=generator
-        )
+        found = blocks(alpha, gamma, texts=100, length=64, shortest=shortest, generator=generator)
         own, of_totals = found.alpha_iid, replace(found, by_position=()).alpha_iid
         held += own.low <= alpha <= own.high
         totals += of_totals.low <= alpha <= of_totals.high
@@ -153,9 +151,7 @@ def test_iid_acceptances_are_told_from_others() -> None:
     alarms = sum(not drawn((0.7,) * 4, 500, generator).iid_consistent for _ in range(300))
     # One in a hundred, so 3 of 300; four standard deviations of 1.7 above.
     assert alarms <= 10
-    caught = sum(
-        not drawn((0.6, 0.7, 0.8, 0.8), 500, generator).iid_consistent for _ in range(20)
-    )
+    caught = sum(not drawn((0.6, 0.7, 0.8, 0.8), 500, generator).iid_consistent for _ in range(20))
     assert caught == 20
     assert observation(100, (60,)).iid_p_value is None
 

@@ -58,7 +58,7 @@ def test_known_costs_are_recovered() -> None:
 
 
 def test_a_block_that_is_held_up_costs_nothing_more_though_the_run_is_not_repeated() -> None:
-    held_up = block(4, draft=0.006, verify=0.015, other=0.005 + 2.4)   # of two of its length
+    held_up = block(4, draft=0.006, verify=0.015, other=0.005 + 2.4)  # of two of its length
     cost = fit_costs(STEP, once([*probed([1, 2, 4, 8]).blocks, held_up]))
     for gamma in (1, 2, 4, 8):
         assert cost.verify_seconds(gamma + 1) == pytest.approx(0.011 + 0.001 * gamma)

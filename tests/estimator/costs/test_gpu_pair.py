@@ -24,21 +24,19 @@ def test_a_tiny_pair_is_trained_measured_and_told(
     benchmark.main(["--tiny", "--work", str(tmp_path / "work"), "-o", str(output)])
     result = json.loads(output.read_text())
     assert {(row["draft"], row["temperature"]) for row in result["alpha"]} == {
-        (draft, temperature)
-        for draft in ("6 M", "unigram", "bigram")
-        for temperature in (0.0, 1.0)
+        (draft, temperature) for draft in ("6 M", "unigram", "bigram") for temperature in (0.0, 1.0)
     }
     assert [row["published"] for row in result["alpha"]] == [0.88, 0.03, 0.05, 0.89, 0.03, 0.05]
     assert [(cell["batch"], cell["context"]) for cell in result["costs"]] == [
         (1, 8), (2, 8), (1, 16), (2, 16)
-    ]   # fmt: skip
+    ]  # fmt: skip
     for cell in result["costs"]:
         assert set(cell["target_ms"]) == set(cell["roofline_target_ms"]) == {"1", "2", "3"}
-        assert cell["clocks"]["draft"][0]["event_ms"] is None   # no CUDA here
+        assert cell["clocks"]["draft"][0]["event_ms"] is None  # no CUDA here
         assert min(cell["prefill_ms"].values()) > 0
     assert [(row["temperature"], row["gamma"]) for row in result["validation"]] == [
         (0, 1), (0, 2), (1, 1), (1, 2)
-    ]   # fmt: skip
+    ]  # fmt: skip
     assert result["training"]["target"]["steps"] == 4
     assert "(the paper: 0.88)" in capsys.readouterr().out
     # Resumed: nothing is trained again.

@@ -18,7 +18,7 @@ def test_a_head_is_counted_by_what_its_token_meets(drafted: int | None, tmp_path
     vocabulary = target.vocabulary
     tensors = random_tensors(vocabulary=vocabulary, drafted=drafted or vocabulary)
     if drafted is None:
-        del tensors["lm_head.weight"]   # the target's is used
+        del tensors["lm_head.weight"]  # the target's is used
     folder = tmp_path / "head"
     taps = {"eagle_aux_hidden_state_layer_ids": [0, 1, 2]}
     written(folder, safeailabs(vocabulary, drafted or vocabulary, **taps), tensors)

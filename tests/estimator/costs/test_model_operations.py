@@ -50,8 +50,8 @@ def mixture(experts: int, chosen: int) -> int:
 
 
 def test_a_token_meets_the_experts_it_is_sent_to() -> None:
-    expert = 2 * 2 * 3 * 16 * 24   # of two layers, three matrices each
-    router = 2 * 2 * 16   # a row for each expert
+    expert = 2 * 2 * 3 * 16 * 24  # of two layers, three matrices each
+    router = 2 * 2 * 16  # a row for each expert
     assert mixture(8, 3) - mixture(8, 2) == expert
     assert mixture(9, 2) - mixture(8, 2) == router
     assert mixture(2, 2) - mixture(2, 1) == expert

@@ -41,9 +41,7 @@ def in_the_folder(folders: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pair(*drafts: str, **settings: Any) -> ModelSettings:
-    return ModelSettings(
-        target="target", device="cpu", drafts=drafts or ("draft",), **settings
-    )
+    return ModelSettings(target="target", device="cpu", drafts=drafts or ("draft",), **settings)
 
 
 def test_what_is_named_is_loaded() -> None:
@@ -69,9 +67,7 @@ def test_what_is_named_is_loaded() -> None:
         ("lookup", "lookup"),
     ],
 )
-def test_reports_call_drafters_as_a_user_would(
-    draft: str, name: str
-) -> None:
+def test_reports_call_drafters_as_a_user_would(draft: str, name: str) -> None:
     [drafter_of] = load(pair(draft), TEXT).drafters.values()
     assert drafter_of(SAMPLING).name == name
 
@@ -138,9 +134,7 @@ def test_categories_stand_beside_the_prompts(tmp_path: Path) -> None:
     assert loaded.categories == ["qa", None]
 
 
-def test_what_is_no_text_is_left_out_with_a_warning(
-    tmp_path: Path
-) -> None:
+def test_what_is_no_text_is_left_out_with_a_warning(tmp_path: Path) -> None:
     for name in ("b", "c"):
         (tmp_path / name).write_bytes(b"\0")
     (tmp_path / "a").write_text("a")
@@ -202,9 +196,7 @@ def test_a_setting_that_no_draft_reads_is_refused(setting: str) -> None:
         load(pair("draft", "lookup", **{setting: 1}), TEXT)
 
 
-def test_stamps_change_with_the_files_of_any_part(
-    tmp_path: Path
-) -> None:
+def test_stamps_change_with_the_files_of_any_part(tmp_path: Path) -> None:
     model = tmp_path / "model"
     model.mkdir()
     arpa = tmp_path / "m.arpa"

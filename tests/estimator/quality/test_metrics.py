@@ -1,6 +1,5 @@
 """Metrics are the libraries' own, or what a formula by hand gives."""
 
-
 import numpy as np
 import pytest
 import torch

@@ -65,7 +65,7 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
     assert len({tuple(name for name, _, _ in row) for row in rows}) > 1
     assert len(ended) == 2 * len(prompts) * (2 + len(arms))
     texts = {text.tokens for row in runs.values() for text in row[0]}
-    assert len(texts) == 1   # greedy: the target's own, whoever decodes
+    assert len(texts) == 1  # greedy: the target's own, whoever decodes
 
 
 def test_every_probing_text_keeps_one_draft_length() -> None:

@@ -49,7 +49,10 @@ MODELS: dict[str, dict[str, Any]] = {
 def tiny(name: str) -> CachedModel:
     """Returns a random model whose layers do something."""
     config = getattr(transformers, f"{name}Config")(
-        **MODELS[name], pad_token_id=0, bos_token_id=None, eos_token_id=None,
+        **MODELS[name],
+        pad_token_id=0,
+        bos_token_id=None,
+        eos_token_id=None,
         tie_word_embeddings=False,
     )
     family, adapter = (

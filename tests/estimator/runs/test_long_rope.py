@@ -20,7 +20,7 @@ from reference.stopping import Stopping
 
 TURN = 16
 GREEDY = Sampling(0.0)
-SHORT, LONG = [3, 7, 11, 2], [3, 7, 11, 2, 9] * 4   # 20 ids, beyond the turn
+SHORT, LONG = [3, 7, 11, 2], [3, 7, 11, 2, 9] * 4  # 20 ids, beyond the turn
 
 
 def tiny(name: str = "phi", noise: float = 0.0) -> CausalModel:
@@ -97,9 +97,7 @@ def test_a_text_that_would_cross_is_refused_before_any_pass(prompt: list[int]) -
         match=rf"the 16 positions up to which phi keeps its short rotary factors, or begin beyond "
         rf"them, got {len(prompt)} \+ {new} tokens",
     ):
-        decode(
-            target, prompt, sampling=GREEDY, stopping=Stopping(new), generator=torch.Generator()
-        )
+        decode(target, prompt, sampling=GREEDY, stopping=Stopping(new), generator=torch.Generator())
     assert target.forward_seconds == 0
 
 

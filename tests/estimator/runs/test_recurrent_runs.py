@@ -46,9 +46,7 @@ def test_texts_written_at_once_are_those_written_one_by_one(family: str) -> None
     target, stopping = model(family), Stopping(6)
     prompts = [PROMPT, [4, 6], [11, 12, 13, 14, 2, 9, 1, 7, 30]]
     generators = [torch.Generator() for _ in prompts]
-    found = decode_batch(
-        target, prompts, sampling=GREEDY, stopping=stopping, generators=generators
-    )
+    found = decode_batch(target, prompts, sampling=GREEDY, stopping=stopping, generators=generators)
     assert found == [alone(target, prompt, GREEDY, stopping).tokens for prompt in prompts]
 
 

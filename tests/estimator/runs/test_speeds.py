@@ -118,9 +118,7 @@ def ran(monkeypatch: pytest.MonkeyPatch, speed: Callable[[float], float]) -> Tim
     subject = Subject(target, drafter, sampling, Stopping(60))
     policies = {f"gamma {gamma}": Speculative(Fixed(gamma)) for gamma in (1, 4)}
     return timed(
-        run_arms(
-            subject, [[0, 1], [1, 1, 1], [0]], probing([1, 4]) | policies, Timing(repeats=3)
-        )
+        run_arms(subject, [[0, 1], [1, 1, 1], [0]], probing([1, 4]) | policies, Timing(repeats=3))
     )
 
 

@@ -60,7 +60,7 @@ def test_the_cores_of_this_machine_are_watched() -> None:
 
 
 def test_a_number_that_was_chosen_is_taken_and_nothing_watched(
-    monkeypatch: pytest.MonkeyPatch
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(threads, "free_cores", lambda: pytest.fail("watched"))
     monkeypatch.setenv("OMP_NUM_THREADS", "3")

@@ -12,7 +12,7 @@ def test_every_pass_is_timed_and_caches_stay_as_long_as_they_were() -> None:
     times = load_times(
         target, draft, batch=3, context=5, gammas=(1, 4), repeats=2,
         progress=lambda: turns.append(1),
-    )   # fmt: skip
+    )  # fmt: skip
     assert (times.batch, times.context, len(turns)) == (3, 5, 2)
     assert set(times.target) == {1, 2, 5}
     assert set(times.drafting) == {1, 4}
@@ -28,19 +28,17 @@ def test_a_pass_is_over_the_whole_batch_and_its_tokens(monkeypatch: pytest.Monke
 
         def watched(*, _name: str = name, _forward: object = forward, **given: object) -> object:
             ids, cache = given["input_ids"], given["past_key_values"]
-            seen[_name].append((*ids.shape, cache.get_seq_length()))   # type: ignore[attr-defined]
-            return _forward(**given)   # type: ignore[operator]
+            seen[_name].append((*ids.shape, cache.get_seq_length()))  # type: ignore[attr-defined]
+            return _forward(**given)  # type: ignore[operator]
 
         monkeypatch.setattr(model.module, "forward", watched)
-    load_times(
-        target, draft, batch=2, context=6, gammas=(3,), repeats=1, progress=lambda: None
-    )
+    load_times(target, draft, batch=2, context=6, gammas=(3,), repeats=1, progress=lambda: None)
     blocks = BLOCKS_A_TURN
     first, *turns = seen["target"]
     assert first == (2, 6, 0)
     # In one order or the other.
     assert sorted(turns) == [(2, 1, 6)] * blocks + [(2, 4, 6)] * blocks
-    assert turns[: blocks] == [turns[0]] * blocks
+    assert turns[:blocks] == [turns[0]] * blocks
     assert seen["draft"] == [(2, 6, 0), *[(2, 1, 6), (2, 1, 7), (2, 1, 8)] * blocks]
 
 

@@ -87,7 +87,7 @@ def test_what_is_said_to_have_no_size_has_none(family: str) -> None:
 @pytest.mark.parametrize("file", sorted(CONFIGS.glob("*.json")), ids=lambda file: file.stem)
 def test_the_shipped_configurations_are_known(file: Path) -> None:
     config = json.loads(file.read_text(encoding="utf-8"))
-    if "draft_vocab_size" in config:   # what the layers of its kind of head are counted as
+    if "draft_vocab_size" in config:  # what the layers of its kind of head are counted as
         config["vocab_size"] = config["draft_vocab_size"]
     assert known_count(config) is not None
 
@@ -139,9 +139,7 @@ def test_a_damaged_file_is_ignored_and_replaced(
     assert file.read_bytes() == whole
 
 
-def test_a_count_of_another_model_under_the_name_is_ignored(
-    cache: Path, counts: list[Any]
-) -> None:
+def test_a_count_of_another_model_under_the_name_is_ignored(cache: Path, counts: list[Any]) -> None:
     count_once(SMALL)
     first = next(cache.iterdir())
     count_once(SMALL | {"vocab_size": 200})
@@ -173,7 +171,7 @@ def test_no_cache_neither_reads_nor_writes(tmp_path: Path, cache: Path, counts: 
     assert not cache.exists()
     for _ in range(2):
         assert CliRunner().invoke(main, arguments).stdout == anew.stdout
-    assert len(counts) == len(list(cache.iterdir())) == 2   # the target and the draft
+    assert len(counts) == len(list(cache.iterdir())) == 2  # the target and the draft
     for file in cache.iterdir():
         file.unlink()
     assert CliRunner().invoke(main, [*arguments, "--no-cache"]).stdout == anew.stdout

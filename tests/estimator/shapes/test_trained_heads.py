@@ -87,9 +87,7 @@ def test_the_projection_of_hidden_states_is_needed_once_a_block(llama: ModelShap
 
 
 @pytest.mark.parametrize("mark", [{"parallel_drafting": True}, {"ptd_token_id": 128255}])
-def test_p_eagle_drafts_all_positions_in_one_pass(
-    llama: ModelShape, mark: dict[str, Any]
-) -> None:
+def test_p_eagle_drafts_all_positions_in_one_pass(llama: ModelShape, mark: dict[str, Any]) -> None:
     draft = draft_of(EAGLE3 | mark, target=LLAMA_8B, target_shape=llama)
     assert (draft.kind, draft.parallel) == ("P-EAGLE", True)
 

@@ -178,7 +178,7 @@ def _only_once(request: MeasureTexts) -> Callable[[MeasureTexts], None]:
 
     class Counting(Counter):
         def count(self, part: log.Part) -> Totals:
-            assert part.number > 1   # what was kept is not counted again
+            assert part.number > 1  # what was kept is not counted again
             return super().count(part)
 
     def begin(_: MeasureTexts) -> None:

@@ -80,9 +80,7 @@ def trials(
 
 
 @pytest.mark.usefixtures("fewer_replicates")
-@pytest.mark.parametrize(
-    ("prompts", "likeness"), [(4, 12.0), (8, 600.0), (12, 12.0)]
-)
+@pytest.mark.parametrize(("prompts", "likeness"), [(4, 12.0), (8, 600.0), (12, 12.0)])
 def test_the_interval_covers_runs_and_is_no_wider_than_it_must_be(
     prompts: int, likeness: float
 ) -> None:
@@ -154,9 +152,7 @@ def test_a_run_deviates_by_one_text_and_its_prediction_by_the_mean_of_two() -> N
 def test_degrees_of_freedom_are_welchs() -> None:
     """Texts and clock are estimates of 2 and 5 degrees, which Welch and Satterthwaite join."""
     generator = np.random.default_rng(3)
-    pairs = list(
-        zip(certain([0.5, 0.8], generator), certain([0.7, 0.6], generator), strict=True)
-    )
+    pairs = list(zip(certain([0.5, 0.8], generator), certain([0.7, 0.6], generator), strict=True))
 
     def spread(error: float) -> float:
         noise = Noise(logarithm=0.0, error=error, prompts=5)
@@ -179,6 +175,7 @@ def test_without_any_doubt_the_interval_is_the_prediction() -> None:
     factor = replay_factor(texts, GAMMA, COST)
     ends = ahead_interval(pairs, GAMMA, COST, noise=perfect, generator=generator)
     assert ends == pytest.approx((factor, factor), rel=1e-12)
-    assert ahead_interval(
-        pairs[:1], GAMMA, COST, noise=perfect, generator=generator
-    ) == (None, None)
+    assert ahead_interval(pairs[:1], GAMMA, COST, noise=perfect, generator=generator) == (
+        None,
+        None,
+    )

@@ -66,17 +66,15 @@ def test_a_rule_that_no_replay_knows_is_refused_by_its_name() -> None:
         lossless = True
         accepts = replacement = None
 
-    assert verification_of(Nothing()) is None   # type: ignore[arg-type]
+    assert verification_of(Nothing()) is None  # type: ignore[arg-type]
     with pytest.raises(ValueError, match="must be one that replay knows, got nothing"):
-        known_verification(Nothing())   # type: ignore[arg-type]
+        known_verification(Nothing())  # type: ignore[arg-type]
 
 
 def test_drafts_by_argmax_gain_nothing_from_block_verification() -> None:
     target, drafter = TabularModel(TARGET, VOCABULARY), model_drafter(DRAFT, PLAIN)
     text = random.Random(0).choices(range(VOCABULARY), k=60)
-    pair = trace_pair(
-        Subject(target, drafter, PLAIN, Stopping(60)), PROMPT, text, max_gamma=4
-    )
+    pair = trace_pair(Subject(target, drafter, PLAIN, Stopping(60)), PROMPT, text, max_gamma=4)
     whole = [each.judged("block", 4) for each in (pair.sampled, pair.argmax)]
     assert block_efficiency([whole[1]], 4) == pytest.approx(block_efficiency([pair.argmax], 4))
     assert block_efficiency([whole[0]], 4) > block_efficiency([pair.sampled], 4)

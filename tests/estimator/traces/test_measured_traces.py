@@ -58,9 +58,7 @@ def written(monkeypatch: pytest.MonkeyPatch) -> list[Sequence[int]]:
     return prompts
 
 
-def test_an_interrupted_measurement_resumes(
-    tmp_path: Path, written: list[Sequence[int]]
-) -> None:
+def test_an_interrupted_measurement_resumes(tmp_path: Path, written: list[Sequence[int]]) -> None:
     path = tmp_path / "traces.npz"
     whole = measured(tiny_subject())
     with pytest.raises(KeyboardInterrupt):

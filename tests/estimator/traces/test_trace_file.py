@@ -68,7 +68,7 @@ def test_what_is_written_is_read(blocks: bool, tmp_path: Path) -> None:
     assert list(read) == [0, 1, 2]
     for prompt, of_prompt in traces.items():
         require_equal(read[prompt], of_prompt)
-    with np.load(path) as file:   # an .npz like any other
+    with np.load(path) as file:  # an .npz like any other
         assert len(file["sampled_beta"]) == 6
 
 
@@ -136,7 +136,7 @@ def test_keeping_a_prompt_costs_the_same_however_many_went_before(tmp_path: Path
         kept.add(prompt, pair(prompt % 7))
         stat = journal_path(path).stat()
         sizes.append(stat.st_size)
-        assert inode in (None, stat.st_ino)   # never written anew
+        assert inode in (None, stat.st_ino)  # never written anew
         inode = stat.st_ino
     steps = np.diff(sizes[1:])
     assert steps.max() < 1.2 * steps.min()

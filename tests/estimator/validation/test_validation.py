@@ -54,9 +54,7 @@ def test_a_greedy_validation_counts_what_it_predicts() -> None:
         assert row.error_percent == pytest.approx(
             100 * (row.predicted_calibrated / row.measured - 1)
         )
-        assert row.tokens_per_second == pytest.approx(
-            row.measured * row.baseline_tokens_per_second
-        )
+        assert row.tokens_per_second == pytest.approx(row.measured * row.baseline_tokens_per_second)
 
 
 def test_a_sampled_validation_says_nothing_of_identity() -> None:
@@ -87,10 +85,10 @@ def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
         name = "accepting"
         lossless = True
 
-        def accepts(self, p, q, tokens, uniform):   # type: ignore[no-untyped-def]
+        def accepts(self, p, q, tokens, uniform):  # type: ignore[no-untyped-def]
             return torch.ones_like(tokens, dtype=torch.bool)
 
-        def replacement(self, p, q):   # type: ignore[no-untyped-def]
+        def replacement(self, p, q):  # type: ignore[no-untyped-def]
             return p
 
     result = validated(replace(tiny_subject(0, noise=0.5), rule=Accepting()))
@@ -149,8 +147,7 @@ def test_repeats_of_an_arm_have_one_text_and_arms_their_own() -> None:
     runs = run_arms(
         subject,
         PROMPTS[:2],
-        probing([1, 3])
-        | {arm: Speculative(policy) for arm, policy in POLICIES.items()},
+        probing([1, 3]) | {arm: Speculative(policy) for arm, policy in POLICIES.items()},
         Timing(repeats=2),
     )
     assert set(runs) == {BASELINE, AGAIN, "probe 1", "probe 3", *POLICIES}

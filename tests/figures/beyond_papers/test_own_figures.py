@@ -34,14 +34,14 @@ def test_the_map_speculates_exactly_where_alpha_exceeds_c() -> None:
     assert gamma.max() < speedup_map.MAX_GAMMA
     assert (speedup[gamma == 0] == 1).all()
     assert (speedup >= lower_bound(alphas, costs) - 1e-12).all()
-    assert (np.diff(speedup, axis=1) >= -1e-12).all()   # rises with α
-    assert (np.diff(speedup, axis=0) <= 1e-12).all()    # falls with c
+    assert (np.diff(speedup, axis=1) >= -1e-12).all()  # rises with α
+    assert (np.diff(speedup, axis=0) <= 1e-12).all()  # falls with c
 
 
 def test_block_verification_gains_beyond_one_drafted_token_and_more_in_longer_drafts() -> None:
     points = block_verification.compute().rows
     for point in points:
-        margin = 500 * point.error / point.by_token   # odds of a false alarm: 3e-7 a side
+        margin = 500 * point.error / point.by_token  # odds of a false alarm: 3e-7 a side
         assert point.gain_percent > -margin
         if point.gamma == 1:
             assert abs(point.gain_percent) < margin
@@ -66,7 +66,7 @@ def test_a_hierarchy_gains_the_more_the_better_its_cheap_drafter() -> None:
     rates = (0.0, *draft_hierarchy.INNER_ALPHAS)
     lines = [[point.speedup for point in points if point.inner_alpha == rate] for rate in rates]
     assert (np.diff(lines, axis=0) > 0).all()
-    assert (np.diff(lines, axis=1) < 0).all()   # falls with c
+    assert (np.diff(lines, axis=1) < 0).all()  # falls with c
 
 
 def test_dearer_verification_asks_for_shorter_drafts_than_theorem_8() -> None:
@@ -75,7 +75,7 @@ def test_dearer_verification_asks_for_shorter_drafts_than_theorem_8() -> None:
     assert (np.diff(gamma, axis=0) <= 0).all()
     assert gamma.max() < verification_cost.MAX_GAMMA
     assert data.slopes[0] == 0
-    assert data.naive[0] == data.speedup[0]   # free verification is Theorem 8
+    assert data.naive[0] == data.speedup[0]  # free verification is Theorem 8
     assert (best >= naive).all()
     assert (best >= 1).all()
     assert ((best > 1.02) & (naive < 1)).any()

@@ -1,6 +1,5 @@
 """The blockwise paper's tables beside what was measured: our cells are the results files' own."""
 
-
 import pytest
 
 from figures.blockwise import fig2, fig3, fig6, fig7, traffic

@@ -25,7 +25,7 @@ def test_figure_2_runs_from_1_to_gamma_plus_1_through_table_1() -> None:
     printed = published("leviathan-table1", LeviathanTable1)
     common = [row for row in printed if row.gamma in leviathan_fig2.GAMMAS]
     assert len(common) == 3
-    for row in common:   # at c = 0 the speed is the number of tokens
+    for row in common:  # at c = 0 the speed is the number of tokens
         tokens = data.line(f"gamma_{row.gamma}")[round(100 * row.alpha)]
         assert tokens == pytest.approx(row.speed, abs=0.005)
 
@@ -35,7 +35,7 @@ def test_figure_3_is_the_best_of_all_gammas_by_brute_force() -> None:
     free, *others = zip(leviathan_fig3.COSTS, data.lines, strict=True)
     assert free[0] == 0
     assert free[1][0] == 0
-    assert all(gamma == np.inf for gamma in free[1][1:])   # each further token is free
+    assert all(gamma == np.inf for gamma in free[1][1:])  # each further token is free
     for cost, row in others:
         for alpha, best in list(zip(data.x, row, strict=True)):
             if abs(alpha - cost) > 1e-9:

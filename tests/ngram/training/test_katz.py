@@ -37,9 +37,9 @@ class BruteForce:
         self.thresholds = [*prune, *[prune[-1] if prune else 0] * (order - len(prune))]
         self.words = sorted({word for (word,) in filter(lambda gram: len(gram) == 1, self.counts)})
         self.discounts = [self._discounts(n) for n in range(1, order + 1)]
-        self.p = functools.cache(self.p)   # type: ignore[method-assign]
-        self.alpha = functools.cache(self.alpha)   # type: ignore[method-assign]
-        self._left = functools.cache(self._left)   # type: ignore[method-assign]
+        self.p = functools.cache(self.p)  # type: ignore[method-assign]
+        self.alpha = functools.cache(self.alpha)  # type: ignore[method-assign]
+        self._left = functools.cache(self._left)  # type: ignore[method-assign]
 
     def _discounts(self, order: int) -> list[float]:
         n = Counter(count for gram, count in self.counts.items() if len(gram) == order)
@@ -144,7 +144,7 @@ def test_kenlm_reads_the_file_and_scores_alike(tmp_path: Path) -> None:
     ours, model = entries(grams), kenlm_model(path)
     source = np.random.default_rng(0)
     positive = [gram for gram, (_, backoff) in ours.items() if backoff > 0]
-    assert positive   # a weight above 1, which Kneser-Ney never has
+    assert positive  # a weight above 1, which Kneser-Ney never has
     for _ in range(200):
         context = tuple(source.choice(30, size=2).tolist())
         word = int(source.choice(30))
@@ -157,7 +157,7 @@ def test_what_is_left_goes_to_the_shorter_context_not_to_what_was_seen() -> None
     """Unlike Kneser and Ney's: of a bigram seen often nothing is taken, nor anything added."""
     texts = [[1, 2]] * 7 + [[1, 3]] * 2 + [[4]]
     ours = entries(katz(texts, 2).grams)
-    assert 10 ** ours[(1, 2)][0] == pytest.approx(7 / 10)   # nothing left: one occurrence more
+    assert 10 ** ours[(1, 2)][0] == pytest.approx(7 / 10)  # nothing left: one occurrence more
     assert 10 ** ours[(1, 3)][0] == pytest.approx(2 / 10)
 
 

@@ -69,7 +69,10 @@ def test_files_of_dead_processes_are_removed_and_no_others(tmp_path: Path) -> No
     dead = ended()
     gone = [f".p.json.{dead}.part", f".p.json.traces.npz.{dead}.part"]
     stay = [
-        f".p.json.{os.getppid()}.part", f".q.json.{dead}.part", "p.json.traces.npz.part", ".p.json"
+        f".p.json.{os.getppid()}.part",
+        f".q.json.{dead}.part",
+        "p.json.traces.npz.part",
+        ".p.json",
     ]
     for name in (*gone, *stay):
         (tmp_path / name).touch()

@@ -159,9 +159,7 @@ def test_greedy_texts_are_the_targets_own() -> None:
     own = run(RandomDrafter(VOCABULARY, torch.device("cpu")), Fixed(0), 40, generator, 0.0)
     for gamma in (1, 3):
         for outer in (1, 5):
-            generation = run(
-                hierarchy(near(3), gamma, sampling), Fixed(outer), 40, generator, 0.0
-            )
+            generation = run(hierarchy(near(3), gamma, sampling), Fixed(outer), 40, generator, 0.0)
             assert generation.tokens == own.tokens
 
 

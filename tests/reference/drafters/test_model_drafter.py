@@ -91,7 +91,7 @@ def test_blocks_that_draft_nothing_keep_the_draft_in_step() -> None:
     generation = greedy(target, draft, Rotating())
     assert generation.tokens == own(target)
     assert all(block.accepted == block.gamma for block in generation.blocks)
-    assert max(draft.fed) == 3   # two tokens of the target's own after a fully accepted draft
+    assert max(draft.fed) == 3  # two tokens of the target's own after a fully accepted draft
 
 
 @pytest.mark.parametrize(("target_width", "draft_width"), [(40, 48), (48, 40)])
@@ -131,7 +131,7 @@ def test_a_narrower_draft_gives_unknown_tokens_no_probability_and_reads_them_as_
     model.start([1, 2])
     logits = model.extend(torch.tensor([4]))
     assert logits.softmax(dim=-1).tolist() == [[0.5, 0.25, 0.25, 0.0, 0.0]]
-    assert model.model._text == [1, 2]   # type: ignore[attr-defined]
+    assert model.model._text == [1, 2]  # type: ignore[attr-defined]
 
 
 def test_a_narrower_draft_reads_a_prompt_as_it_reads_what_follows() -> None:
@@ -220,6 +220,4 @@ def test_a_text_to_score_beyond_the_drafts_positions_is_refused() -> None:
     p = Dense(torch.full((14, 40), 1 / 40))
     drafter.start([1] * 4, [1] * 4)
     with pytest.raises(ValueError, match="must fit the 16 positions of short, got 17 tokens"):
-        drafter.score(
-            Stretch([1] * 4, [2] * 14, p), Asked([Sampling()], (), 4)
-        )
+        drafter.score(Stretch([1] * 4, [2] * 14, p), Asked([Sampling()], (), 4))

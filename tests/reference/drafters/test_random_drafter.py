@@ -52,11 +52,9 @@ def test_scores_are_the_overlap_with_the_uniform_law() -> None:
     p = Dense(torch.tensor([LAW, LAW], dtype=torch.float64))
     drafter = RandomDrafter(4, CPU)
     samplings = [Sampling(), Sampling(0.0)]
-    scores, greedy = drafter.score(
-        Stretch([0], [0, 3], p), Asked(samplings, [0.5], 4)
-    )
+    scores, greedy = drafter.score(Stretch([0], [0, 3], p), Asked(samplings, [0.5], 4))
     overlap = 0.25 + 0.25 + 0.1 + 0.05
     assert scores.beta.tolist() == pytest.approx([overlap, overlap])
     assert scores.acceptance.tolist() == pytest.approx([0.25 / 0.55, 1.0])
     assert scores.lenient_beta.flatten().tolist() == pytest.approx([0.25 + 0.25 + 0.2 + 0.1] * 2)
-    assert greedy is scores   # it has nothing to set
+    assert greedy is scores  # it has nothing to set

@@ -146,9 +146,7 @@ def test_likeliest_are_those_possible_and_of_equal_ones_the_smallest_ids() -> No
 @pytest.mark.parametrize("choice", CHOICES)
 def test_draws_come_of_the_run_s_own_generator_alone(choice: str) -> None:
     def run(seed: int) -> tuple[tuple[int, ...], list[tuple[int, ...]]]:
-        drafter = TreeDrafter(
-            model_drafter(DRAFT, Sampling()), (-1, -1, 0, 1), CHOICES[choice]
-        )
+        drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1, 0, 1), CHOICES[choice])
         generator = torch.Generator().manual_seed(seed)
         made = texts_of(drafter, Sampling(), 2, 60, generator=generator)
         return made.tokens, [block.drafted for block in made.blocks]
@@ -157,7 +155,7 @@ def test_draws_come_of_the_run_s_own_generator_alone(choice: str) -> None:
     first = run(1)
     assert torch.equal(torch.get_rng_state(), before)
     assert run(1) == first
-    assert run(2)[0] != first[0]   # two texts of 60 tokens; equal with odds below 1e-12
+    assert run(2)[0] != first[0]  # two texts of 60 tokens; equal with odds below 1e-12
     # What a block drafted is the accepted path, and where its likeliest branch goes on: to depth 2.
     assert {len(drafted) for drafted in first[1][:-2]} == {2}
     assert all(token in range(VOCABULARY) for drafted in first[1] for token in drafted)
@@ -204,9 +202,7 @@ def test_ranks_count_the_likelier_tokens_and_equal_ones_of_smaller_id() -> None:
             ranks(law, torch.tensor([token, token])).tolist()  # type: ignore[union-attr]
             for token in range(4)
         ] == [[2, 0], [0, 1], [1, 2], [3, 3]]
-        tokens, _ = likeliest(
-            law.at(torch.tensor([0])), 4, torch.Generator()
-        )
+        tokens, _ = likeliest(law.at(torch.tensor([0])), 4, torch.Generator())
         assert tokens.tolist() == [1, 2, 0, 3]
     assert ranks(OneHot(torch.tensor([1])), torch.tensor([1])) is None
 
@@ -224,7 +220,7 @@ def test_a_chain_of_likeliest_tokens_accepts_what_argmax_drafts_do() -> None:
         counts = [text.target_calls for text in texts]
         calls.append((sum(counts) / 100, sum(count**2 for count in counts) / 100))
     spread = math.sqrt(sum(second - first**2 for first, second in calls) / 100)
-    assert abs(calls[0][0] - calls[1][0]) < 5 * spread   # odds of a false alarm: 6e-7
+    assert abs(calls[0][0] - calls[1][0]) < 5 * spread  # odds of a false alarm: 6e-7
 
 
 @pytest.mark.parametrize("shape", SHAPES)
@@ -274,7 +270,7 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPat
 
 
 def test_scores_of_settings_together_are_those_of_each_alone() -> None:
-    words = 24   # so many that a text of 20 repeats some and lacks others
+    words = 24  # so many that a text of 20 repeats some and lacks others
     target = TabularModel(random_table(1, words), words)
     draft = TabularModel(random_table(1, words), words)
     drafter = TreeDrafter(ModelDrafter(draft, Sampling(0.0), words), (-1, 0, 1))
@@ -348,7 +344,7 @@ def test_bad_trees_are_refused(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="parents must be earlier nodes or -1, got -2 for node 0"):
         TreeDrafter(model, (-2,))
     short = TabularModel(DRAFT, VOCABULARY, "short")
-    short.max_length = 3   # type: ignore[assignment]
+    short.max_length = 3  # type: ignore[assignment]
     with pytest.raises(
         ValueError, match="a tree must have at most 3 nodes, the positions of short, got 4"
     ):

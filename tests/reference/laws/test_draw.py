@@ -21,9 +21,7 @@ def test_the_token_is_the_first_beyond_the_generators_share_of_the_total() -> No
     weights = torch.rand(3, 5000, generator=torch.Generator().manual_seed(1))
     for seed in range(20):
         tokens = draw(weights, torch.Generator().manual_seed(seed))
-        share = torch.rand(
-            3, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64
-        )
+        share = torch.rand(3, 1, generator=torch.Generator().manual_seed(seed), dtype=torch.float64)
         cumulative = weights.double().cumsum(dim=-1)
         # The share falls on an edge with odds of 1e-12.
         beyond = (cumulative <= share * cumulative[:, -1:]).sum(dim=-1)

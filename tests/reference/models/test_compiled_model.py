@@ -67,9 +67,7 @@ def draft() -> CompiledModel:
 
 
 @pytest.fixture(scope="module", params=[pytest.param(2, id="eager"), MACHINE_CODE])
-def pair(
-    request: pytest.FixtureRequest, draft: CompiledModel
-) -> tuple[CompiledModel, CausalModel]:
+def pair(request: pytest.FixtureRequest, draft: CompiledModel) -> tuple[CompiledModel, CausalModel]:
     """Returns a target that is compiled, and a draft; the number of layers tells how."""
     target, near = plain_pair(request.param)
     if request.param == 2:
@@ -92,7 +90,7 @@ def test_logits_are_the_models_own_through_padding_and_rollback(
         for length, tokens in (
             (None, [9]), (None, [2, 6, 5]), (len(prompt), [1, 1, 1, 1, 1]), (len(prompt) + 2, [8]),
             (None, [4, 4, 4, 4, 4, 4, 4]), (len(prompt), [3, 3]),
-        ):   # fmt: skip
+        ):  # fmt: skip
             if length is not None:
                 for model in (plain, made):
                     model.rollback(length)
@@ -123,10 +121,10 @@ def test_decoding_through_it_is_decoding(
             Fixed(gamma),
             stopping,
             generator=torch.Generator().manual_seed(1),
-        )   # fmt: skip
+        )  # fmt: skip
         own = alone(
             target, [3, 1, 4], sampling, stopping, generator=torch.Generator().manual_seed(1)
-        )   # fmt: skip
+        )  # fmt: skip
         texts.append([[block.tokens for block in each.blocks] for each in (run, own)])
         if temperature == 0:
             assert run.tokens == own.tokens

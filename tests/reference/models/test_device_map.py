@@ -52,8 +52,13 @@ def test_a_map_by_module_decodes_as_one_device_does(folder: str, device_map: Dev
 
 def test_inputs_go_where_the_first_layer_runs(folder: str) -> None:
     """Also where its weights are kept elsewhere and brought for each pass."""
-    kept_elsewhere: DeviceMap = {"model.embed_tokens": "disk", "model.layers": "cpu",
-                                 "model.norm": "cpu", "model.rotary_emb": "cpu", "lm_head": "cpu"}
+    kept_elsewhere: DeviceMap = {
+        "model.embed_tokens": "disk",
+        "model.layers": "cpu",
+        "model.norm": "cpu",
+        "model.rotary_emb": "cpu",
+        "lm_head": "cpu",
+    }
     model = load_model(folder, device=CPU, device_map=kept_elsewhere, dtype="float32")
     assert model.module.device.type == "meta"
     assert model.device == CPU

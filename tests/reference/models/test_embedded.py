@@ -11,7 +11,7 @@ from reference.laws.scoring import Asked, Stretch
 from reference.models.embedded import END_OF_TEXT, library_files, weights_folder
 from reference.models.huggingface import end_ids, load_model, load_tokenizer
 
-SHIPPED_BYTES = 14_100_000   # without the EAGLE-3 head
+SHIPPED_BYTES = 14_100_000  # without the EAGLE-3 head
 
 
 def test_what_is_shipped_stays_small() -> None:
@@ -25,12 +25,8 @@ def test_weights_are_half_precision_safetensors_that_load(name: str) -> None:
     model = load_model(str(weights_folder(name)), device=torch.device("cpu"))
     assert model.vocabulary == 2048
     assert model.max_length == 512
-    stored = load_model(
-        str(weights_folder(name)), device=torch.device("cpu"), dtype="float16"
-    )
-    for parameter, half in zip(
-        model.module.parameters(), stored.module.parameters(), strict=True
-    ):
+    stored = load_model(str(weights_folder(name)), device=torch.device("cpu"), dtype="float16")
+    for parameter, half in zip(model.module.parameters(), stored.module.parameters(), strict=True):
         assert parameter.dtype == torch.float32
         assert torch.equal(parameter, half.float())
 
@@ -62,9 +58,7 @@ def test_held_out_loss_and_overlap_are_near_what_the_note_says() -> None:
         [p] = text_laws(target, text, rest, [Sampling()])
         losses.append(-p.of(torch.tensor(rest)).log().mean().item())
         drafter.start(prompt, text)
-        [scores] = drafter.score(
-            Stretch(text, rest, p), Asked([Sampling()], (), 1)
-        )
+        [scores] = drafter.score(Stretch(text, rest, p), Asked([Sampling()], (), 1))
         overlaps.append(scores.beta.mean().item())
     assert sum(losses) / len(losses) == pytest.approx(target_note["held_out_loss"], abs=0.7)
     assert sum(overlaps) / len(overlaps) == pytest.approx(draft_note["held_out_overlap"], abs=0.15)

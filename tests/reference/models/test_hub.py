@@ -40,9 +40,7 @@ def test_an_unreachable_hub_is_one_short_line(closed: str) -> None:
         load_model("a/b", device=torch.device("cpu"))
 
 
-def test_a_hub_that_answers_is_not_refused(
-    online: None, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hub_that_answers_is_not_refused(online: None, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
         monkeypatch.setattr(constants, "ENDPOINT", f"http://127.0.0.1:{port}")
@@ -73,9 +71,7 @@ def test_offline_work_and_proxies_are_left_to_the_library(
     require_reachable("a/b", None)
 
 
-def test_warnings_and_bars_are_held_back_and_come_back(
-    capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_warnings_and_bars_are_held_back_and_come_back(capsys: pytest.CaptureFixture[str]) -> None:
     logger = logging.getLogger("huggingface_hub.utils._http")
     level = logger.getEffectiveLevel()
     with quiet():

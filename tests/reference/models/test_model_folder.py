@@ -54,9 +54,7 @@ def test_a_file_and_a_path_to_nothing_are_said_to_be_that(tmp_path: Path) -> Non
         ("{", "It looks like the config file"),
     ],
 )
-def test_a_damaged_configuration_is_bad_input(
-    content: str, reason: str, tmp_path: Path
-) -> None:
+def test_a_damaged_configuration_is_bad_input(content: str, reason: str, tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(content)
     with pytest.raises(ValueError, match=f"could not be loaded: {reason}"):
         load_model(str(tmp_path), device=CPU)

@@ -29,7 +29,8 @@ def test_greedy_ids_are_those_of_generate_whatever_is_rolled_back(family: str) -
     assert list(alone(target, PROMPT, GREEDY, stopping).tokens) == expected[0, 7:].tolist()
     before = target.read_again
     for drafter in (
-        ModelDrafter(near(family), GREEDY, VOCABULARY), RandomDrafter(VOCABULARY, target.device)
+        ModelDrafter(near(family), GREEDY, VOCABULARY),
+        RandomDrafter(VOCABULARY, target.device),
     ):
         found = speculate(target, drafter, PROMPT, GREEDY, Fixed(3), stopping)
         assert list(found.tokens) == expected[0, 7:].tolist()

@@ -110,9 +110,7 @@ def test_both_exits_learn(tmp_path: Path) -> None:
     def losses() -> list[float]:
         with torch.no_grad():
             exits = [logits_along(model, LESSONS) for model in (small, large)]
-        return [
-            float(torch.nn.functional.cross_entropy(one.logits, one.tokens)) for one in exits
-        ]
+        return [float(torch.nn.functional.cross_entropy(one.logits, one.tokens)) for one in exits]
 
     before = losses()
     train_exits(large, small, LESSONS, course(tmp_path))

@@ -71,7 +71,7 @@ def test_a_killed_training_ends_with_the_same_weights(tmp_path: Path, killed_at:
     first = Task(tmp_path / "killed")
     with pytest.raises(KilledError):
         first.run(12, killed_at=killed_at)
-    resumed = Task(tmp_path / "killed")   # a new process knows the checkpoint alone
+    resumed = Task(tmp_path / "killed")  # a new process knows the checkpoint alone
     trained = resumed.run(12)
 
     assert trained.resumed == killed_at // 4 * 4
@@ -120,7 +120,7 @@ def test_a_batch_that_processes_cannot_share_equally_stops_the_training(
 ) -> None:
     two = SimpleNamespace(num_processes=2, process_index=0, is_main_process=True)
     monkeypatch.setattr("reference.training.loop.this_process", lambda: two)
-    task = Task(tmp_path)   # of batches of 5
+    task = Task(tmp_path)  # of batches of 5
     with pytest.raises(ValueError, match="as many rows for each of 2 processes, got 5"):
         task.run(4)
     assert task.seen == []
@@ -160,8 +160,6 @@ def test_the_rate_rises_stays_and_falls_to_nearly_nothing() -> None:
         ({"steps": 1, "peak": 1.0, "decay": 1.5}, r"decay must lie in \[0, 1\], got 1.5"),
     ],
 )
-def test_a_schedule_refuses_what_it_cannot_follow(
-    setting: dict[str, float], message: str
-) -> None:
+def test_a_schedule_refuses_what_it_cannot_follow(setting: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         Schedule(**setting)  # type: ignore[arg-type]

@@ -34,13 +34,13 @@ def test_accepted_fraction_is_the_mean_of_powers_and_alpha_only_at_gamma_1() -> 
 
 @pytest.mark.parametrize("gamma", [1, 2, 5, 17, 100])
 def test_fraction_and_efficiency_lead_back_to_alpha(gamma: int) -> None:
-    assert alpha_from_accepted_fraction(
-        accepted_fraction(ALPHAS, gamma), gamma
-    ) == pytest.approx(ALPHAS, rel=1e-12)
+    assert alpha_from_accepted_fraction(accepted_fraction(ALPHAS, gamma), gamma) == pytest.approx(
+        ALPHAS, rel=1e-12
+    )
     # 1 + α + … keeps no more than 16 digits of a tiny α.
-    assert alpha_from_block_efficiency(
-        expected_tokens(ALPHAS, gamma), gamma
-    ) == pytest.approx(ALPHAS, rel=1e-12, abs=1e-15)
+    assert alpha_from_block_efficiency(expected_tokens(ALPHAS, gamma), gamma) == pytest.approx(
+        ALPHAS, rel=1e-12, abs=1e-15
+    )
 
 
 def test_position_rates_are_unconditional_and_sum_to_the_accepted_tokens() -> None:

@@ -77,6 +77,7 @@ def test_replay_is_the_backward_recursion(positions: int, gamma: int, slack: int
     drafted = rng.integers(0, 10, positions)
     for acceptance in (rng.random(positions), rng.random((positions, 40))):
         for proposed in (None, drafted):
+
             def literal(
                 price: Callable[[int], float],
                 acceptance: NDArray[np.float64] = acceptance,

@@ -107,7 +107,6 @@ def test_what_layers_take_besides_is_a_share_of_a_draft_step() -> None:
     assert draft_overhead_share(PAIR, context=0, batch=1) == 0
 
 
-
 def test_passes_over_several_tokens_are_those_of_the_drafts_own_gpus() -> None:
     conditions = Conditions(tp=4, layer_overhead_seconds=1e-4)
     apart = replace(PAIR, conditions=conditions, draft_tp=1)

@@ -57,7 +57,7 @@ def test_a_chain_yields_what_eq_1_says() -> None:
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_best_tree_of_each_size_and_depth_is_that_of_brute_force(seed: int) -> None:
-    rates = np.random.default_rng(seed).dirichlet(np.ones(4))[:3].tolist()   # not always falling
+    rates = np.random.default_rng(seed).dirichlet(np.ones(4))[:3].tolist()  # not always falling
     if seed == 3:
         rates[1] = 0.0
     found = best_trees(rates, max_nodes=5, max_depth=3)
@@ -140,7 +140,7 @@ def test_passes_read_what_the_tree_drafter_reads() -> None:
         ((), []),
         ((-1, -1), [1]),
         (chain(6), [1, 1, 2, 3, 4, 5]),
-        ((-1, -1, 0, 0, 1, 2), [1, 2, 2]),   # the second of the first level is not read again
+        ((-1, -1, 0, 0, 1, 2), [1, 2, 2]),  # the second of the first level is not read again
     ],
 )
 def test_a_level_of_the_tree_is_a_pass_over_what_goes_on_and_what_leads_there(

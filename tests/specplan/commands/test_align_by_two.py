@@ -43,7 +43,7 @@ def test_two_processes_align_as_one_does(run: Run, folders: Path, tmp_path: Path
         },
     )
     assert launched.returncode == 0, launched.stderr
-    result = json.loads(launched.stdout)   # of the main process alone
+    result = json.loads(launched.stdout)  # of the main process alone
     assert (result["resumed_at_step"], result["steps"]) == (0, 6)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["alone", "two"]
     first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("alone", "two"))

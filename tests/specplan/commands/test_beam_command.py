@@ -1,6 +1,5 @@
 """`specplan generate --decoder beam` on a tiny pair."""
 
-
 import pytest
 from programs import Run, RunJson
 

@@ -73,7 +73,7 @@ def test_generated_by_thresholds_the_limits_are_the_two_models(run_json: RunJson
     large, small, between = bild("1.1", "inf"), bild("0", "inf"), bild("0.3", "0")
     assert large["tokens"] == alone["tokens"]
     assert large["target_calls"] == large["draft_calls"] == len(large["tokens"])
-    assert small["target_calls"] == len(small["tokens"]) // 11   # 10 drafted, then the large one's
+    assert small["target_calls"] == len(small["tokens"]) // 11  # 10 drafted, then the large one's
     assert small["rollbacks"] == small["discarded"] == 0
     assert not between["lossless"]
     assert between["discarded"] == between["drafted"] - between["accepted"]

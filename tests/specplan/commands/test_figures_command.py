@@ -35,12 +35,18 @@ def test_list_as_json_is_one_object() -> None:
 
 def test_chosen_figures_are_written_and_named(tmp_path: Path) -> None:
     out = str(tmp_path / "out")
-    result = run("leviathan-table1", "leviathan-fig2", "leviathan-table1", "-o", out,
-                 "--format", "csv, svg")
+    result = run(
+        "leviathan-table1", "leviathan-fig2", "leviathan-table1", "-o", out, "--format", "csv, svg"
+    )
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines() == [
-        f"{out}/{name}" for name in ("leviathan-table1.csv", "leviathan-table1.svg",
-                                     "leviathan-fig2.csv", "leviathan-fig2.svg")
+        f"{out}/{name}"
+        for name in (
+            "leviathan-table1.csv",
+            "leviathan-table1.svg",
+            "leviathan-fig2.csv",
+            "leviathan-fig2.svg",
+        )
     ]
     assert all(Path(line).is_file() for line in result.stdout.splitlines())
 
@@ -60,11 +66,26 @@ def test_all_figures_are_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_results_reach_the_figures_that_take_them(tmp_path: Path) -> None:
     path = tmp_path / "validation.json"
-    row = {"draft": "mine", "temperature": 1, "alpha": 0.5, "predicted_calibrated": 1.2,
-           "measured": 1.1, "gamma": 3, "tokens": 100}
+    row = {
+        "draft": "mine",
+        "temperature": 1,
+        "alpha": 0.5,
+        "predicted_calibrated": 1.2,
+        "measured": 1.1,
+        "gamma": 3,
+        "tokens": 100,
+    }
     path.write_text(json.dumps({"rows": [row]}))
-    result = run("predicted-measured", "leviathan-table3", "--results", str(path), "-o",
-                 str(tmp_path), "--format", "csv")
+    result = run(
+        "predicted-measured",
+        "leviathan-table3",
+        "--results",
+        str(path),
+        "-o",
+        str(tmp_path),
+        "--format",
+        "csv",
+    )
     assert result.exit_code == 0, result.output
     assert "mine, γ = 3" in (tmp_path / "predicted-measured.csv").read_text(encoding="utf-8")
     assert "measured,ours,mine,1.0,0.5" in (tmp_path / "leviathan-table3.csv").read_text(

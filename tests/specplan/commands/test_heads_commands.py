@@ -27,8 +27,17 @@ def trained(folders: Path) -> Path:
     for arguments in (
         ("heads", "train", *target, *corpus, *SMALL, "-o", str(folders / "lab-heads")),
         *(
-            ("ngram", "train", "--order", "3", *corpus, "--tokenizer", str(folders / name),
-             "-o", str(folders / f"lab-{name}.arpa"))
+            (
+                "ngram",
+                "train",
+                "--order",
+                "3",
+                *corpus,
+                "--tokenizer",
+                str(folders / name),
+                "-o",
+                str(folders / f"lab-{name}.arpa"),
+            )
             for name in ("target", "other")
         ),
     ):

@@ -24,7 +24,7 @@ def path(tmp_path: Path) -> str:
             {1: 1.0, 2: 2.0, 4: 4.0, 8: 8.0}, 3.0,
         )
         for batch, slope in ((1, 0.02), (4, 0.2), (16, 1.0))
-    )   # fmt: skip
+    )  # fmt: skip
     write_profile(replace(profile, load=loads), tmp_path / "p.json")
     write_profile(profile, tmp_path / "bare.json")
     return str(tmp_path / "p.json")
@@ -59,9 +59,10 @@ def test_one_measured_batch_is_a_full_plan_without_a_spread(path: str) -> None:
     cost = profile.cost_of(profile.load[1])
     assert data["baseline_tokens_per_second"] == pytest.approx(4 / cost.baseline_seconds)
     assert data["tokens_per_second_low"] is data["tokens_per_second_high"] is None
-    assert "Costs measured on cpu, batch 4, context 128." in plan(
-        "--profile", path, "--batch", "4"
-    ).stdout
+    assert (
+        "Costs measured on cpu, batch 4, context 128."
+        in plan("--profile", path, "--batch", "4").stdout
+    )
 
 
 def test_what_was_not_measured_is_one_line(path: str) -> None:
@@ -73,7 +74,7 @@ def test_what_was_not_measured_is_one_line(path: str) -> None:
         (("--profile", path, "--batch", "4", "--c", "0.1"),
          "--c cannot be combined with --batch, which needs --target-config or --profile"),
         (("--profile", bare, "--batch", "4"), "profile must hold costs by batch"),
-    ]:   # fmt: skip
+    ]:  # fmt: skip
         refused = plan(*arguments)
         assert (refused.exit_code, refused.stdout) == (2, ""), refused.output
         assert message in refused.stderr

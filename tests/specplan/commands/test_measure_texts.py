@@ -29,7 +29,7 @@ def test_a_profile_of_texts_is_planned_at_a_stated_cost(log: Path, tmp_path: Pat
     profile = tmp_path / "profile.json"
     result = CliRunner().invoke(main, measured(str(log), "--draft", "lookup", "-o", str(profile)))
     assert result.exit_code == 0, result.output
-    assert "alpha   0.9500" in result.stdout   # the first token of an output follows a new one
+    assert "alpha   0.9500" in result.stdout  # the first token of an output follows a new one
     assert "over 200 tokens of 10 texts" in result.stdout
     plan = run_json(f"--profile {profile} --c 0")
     assert plan["alpha"] == pytest.approx(0.95)

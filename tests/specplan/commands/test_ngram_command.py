@@ -97,8 +97,10 @@ def test_katz_is_trained_and_said_in_the_description(place: Path) -> None:
     katz, plain = trained(place, "--smoothing", "katz"), place / "plain.arpa"
     told = report(run("info", katz, "--json"))
     assert told["description"]["smoothing"] == "katz"
-    run(*("train", "--order", "2", "--corpus", place / "text", "--tokenizer", place / "tok"),
-        *("-o", plain))
+    run(
+        *("train", "--order", "2", "--corpus", place / "text", "--tokenizer", place / "tok"),
+        *("-o", plain),
+    )
     assert report(run("info", plain, "--json"))["description"]["smoothing"] == "kneser-ney"
     assert katz.read_bytes() != plain.read_bytes()
 

@@ -57,9 +57,10 @@ def test_a_draft_too_long_for_the_load_loses_above_the_break_even_rate(gpu: str)
     )
     assert below[1]["request_ms"] < below[0]["request_ms"]
     assert not above[1]["stable"] or above[1]["request_ms"] > above[0]["request_ms"]
-    assert f"Above {edge:.3g} requests/s speculation lengthens" in run(
-        f"--rate 1 {LENGTHS} {gpu} --gamma 8", "traffic"
-    ).stdout
+    assert (
+        f"Above {edge:.3g} requests/s speculation lengthens"
+        in run(f"--rate 1 {LENGTHS} {gpu} --gamma 8", "traffic").stdout
+    )
 
 
 def test_an_engine_and_runs_give_intervals(gpu: str) -> None:

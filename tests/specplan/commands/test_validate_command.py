@@ -92,9 +92,9 @@ def test_block_verification_is_predicted_and_measured(
 def test_a_greedy_target_is_followed_by_a_draft_that_draws(
     run_json: RunJson, validate: list[str]
 ) -> None:
-    [row] = run_json(
-        *validate, "--gamma", "3", "--temperature", "0", "--draft-temperature", "1"
-    )["rows"]
+    [row] = run_json(*validate, "--gamma", "3", "--temperature", "0", "--draft-temperature", "1")[
+        "rows"
+    ]
     assert row["identical_to_target"] is True
     assert row["predicted_target_calls"] is not None
     [lossy] = run_json(
@@ -284,7 +284,7 @@ def test_runs_are_timed_no_more_often_than_precision_needs(
 ) -> None:
     """The clock of a few tokens is never exact, and always better than a factor of e^16."""
     asked = [*validate, "--gamma", "2", "--temperature", "0", "--repeats", "3"]
-    asked += ["--num-prompts", "3"]   # of two an interval may be as wide as that
+    asked += ["--num-prompts", "3"]  # of two an interval may be as wide as that
     exact = run_json(*asked, "--precision", "0")["summary"]
     assert exact["repeats"] == 3
     assert exact["precision_percent"] > 0

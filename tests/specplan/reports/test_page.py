@@ -209,7 +209,7 @@ def test_names_are_text_and_no_markup(tmp_path: Path) -> None:
 def test_nothing_is_loaded_from_elsewhere(tmp_path: Path) -> None:
     page = reported(tmp_path, made_profile("d", alpha=0.8, c=0.1))
     links = re.findall(r"""(?:src|href)=["']([^"']*)|url\(|@import|https?://[^"'<]*""", page)
-    assert set(links) == {"data:,", ""}   # the icon, and SVG's namespace
+    assert set(links) == {"data:,", ""}  # the icon, and SVG's namespace
     assert re.findall(r"https?://[^\"'<]*", page) == ["http://www.w3.org/2000/svg"]
 
 

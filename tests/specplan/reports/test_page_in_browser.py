@@ -35,7 +35,9 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("report")
     long = "/models/a-folder/Some-8B-Instruct-with-a-long-name-2026-11"
     for name, draft, alpha, c in (
-        ("a", "embedded", 0.82, 0.12), ("b", "lookup:3", 0.31, 0.002), ("c", long, 0.74, 0.3)
+        ("a", "embedded", 0.82, 0.12),
+        ("b", "lookup:3", 0.31, 0.002),
+        ("c", long, 0.74, 0.3),
     ):
         write_profile(made_profile(draft, alpha=alpha, c=c), folder / f"{name}.json")
     (folder / "v.json").write_text(json.dumps(made_validation("embedded")))

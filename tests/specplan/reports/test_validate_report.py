@@ -208,6 +208,6 @@ def test_numbers_that_say_nothing_do_not_widen_the_table() -> None:
     wild = replace(
         ROW, policy="adaptive", gamma=None, predicted=99.0, measured=9.5, measured_low=0.01,
         measured_high=682439247.0, ms_per_token=123.45, tokens_per_second=12345.6,
-    )   # fmt: skip
+    )  # fmt: skip
     best = replace(ROW, predicted=19.99, measured=9.99, tokens_per_second=12345.6)
     assert max(map(len, text(best, wild).splitlines())) <= 80

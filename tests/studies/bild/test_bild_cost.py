@@ -33,7 +33,7 @@ def algorithm_1(
                 break
             draft += 1
         if text + draft == len(confidence):
-            text += draft   # the end of text: no large model reads it
+            text += draft  # the end of text: no large model reads it
             break
         drafts.append(draft)
         emitted = 0

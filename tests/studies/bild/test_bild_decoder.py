@@ -219,7 +219,7 @@ def test_above_one_the_fallback_leaves_all_to_the_large_model() -> None:
 def test_a_rollback_of_zero_is_zero() -> None:
     # -ln p(x) exceeds 0 wherever p(x) < 1: every drafted token goes, whatever its law.
     generation = bild(example(rollback=0.0, fallback=0.0, most=3, new_tokens=12))
-    assert generation.accepted == 3   # the text's last three, unread
+    assert generation.accepted == 3  # the text's last three, unread
     assert generation.rollbacks == generation.target_calls == 9
     assert generation.discarded == 27
 
@@ -321,6 +321,4 @@ def test_an_unread_draft_ends_a_text_by_a_string_that_began_before_it() -> None:
 def test_an_unread_draft_of_nan_is_named_with_its_place() -> None:
     draft = Draft(torch.tensor([1, 2]), OneHot(torch.tensor([1, 2])), torch.tensor([0, torch.nan]))
     with pytest.raises(FloatingPointError, match=r"^small returned .* at position 4$"):
-        unread_ending(
-            draft, [2, 0, 1], drafter_name="small", stopping=Stopping(4), emitted=2
-        )
+        unread_ending(draft, [2, 0, 1], drafter_name="small", stopping=Stopping(4), emitted=2)

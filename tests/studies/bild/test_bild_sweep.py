@@ -34,9 +34,7 @@ GRID = Grid(
 LITTLE = replace(GRID, fallback=(0.3,), rollback=(1.0,))
 
 
-def swept(
-    temperature: float, references: list[str] | None = None, *, grid: Grid = GRID
-) -> Sweep:
+def swept(temperature: float, references: list[str] | None = None, *, grid: Grid = GRID) -> Sweep:
     sampling = Sampling(temperature)
     target, drafter = tiny_pair(sampling, noise=0.05)
     done: list[None] = []
@@ -151,7 +149,7 @@ def test_the_files_of_the_published_sweeps_are_still_read() -> None:
         rows = parse_rows(published["rows"], BildRow, name=file.name)
         for row, written in zip(rows, published["rows"], strict=True):
             for name, value in written.items():
-                if name == "rollbacks_at_least":   # of strict rows, whose count was too high
+                if name == "rollbacks_at_least":  # of strict rows, whose count was too high
                     continue
                 found = getattr(row, "time_error_percent" if name == "error_percent" else name)
                 assert found == (pytest.approx(value) if isinstance(value, float) else value)
@@ -254,9 +252,11 @@ def test_a_trace_holds_the_drafts_that_would_begin_at_each_token() -> None:
     sampling = Sampling(0.0)
     target, drafter = tiny_pair(sampling, noise=0.05)
     prompt, text = [1, 2], [3, 4, 30, 7, 30]
-    written = [[*text[:place], *greedy_draft(drafter, [*prompt, *text[:place]])] for place in
-               range(len(text))]
-    end = written[2][4]   # what the third draft writes third
+    written = [
+        [*text[:place], *greedy_draft(drafter, [*prompt, *text[:place]])]
+        for place in range(len(text))
+    ]
+    end = written[2][4]  # what the third draft writes third
     fallback = Fallback(0.5, 4, end_ids=frozenset({end}))
     trace = bild_trace(target, drafter, prompt, text, fallback=fallback, rollback=Rollback(1.0))
     for place in range(len(text)):

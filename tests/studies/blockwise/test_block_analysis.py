@@ -110,9 +110,9 @@ def test_every_way_to_draft_is_replayed_as_it_is_decoded(
                 LatticeDrafter(
                     drafter, GlobalRescoring(rows, weight=WEIGHT, count=count), k=K, name=by
                 ),
-                lambda text, rows=rows, count=count: path_drafts(
-                    text, rows, [WEIGHT], count=count
-                )[0],
+                lambda text, rows=rows, count=count: path_drafts(text, rows, [WEIGHT], count=count)[
+                    0
+                ],
             )
             for by, rows in (("base", None), ("2-gram", automaton))
             for count in (1, 5)
@@ -146,9 +146,7 @@ def test_a_weight_of_zero_leaves_the_heads_and_a_large_one_does_not(
 def test_an_analysis_says_what_the_replay_of_each_way_says(
     automaton: Automaton, texts: list[BlockText]
 ) -> None:
-    result = analyse(
-        texts[:1], texts[1:], Rescorers({"2-gram": automaton}, small()), k=K
-    )
+    result = analyse(texts[:1], texts[1:], Rescorers({"2-gram": automaton}, small()), k=K)
     variants = {way.name: way for way in result.variants}
     assert list(variants) == [
         "base", "2-gram", "neural", "parallel base", "parallel 2-gram", "oracle k=4"
@@ -158,9 +156,7 @@ def test_an_analysis_says_what_the_replay_of_each_way_says(
     for name, chosen in (("2-gram", 1), ("parallel 2-gram", 16)):
         weight = result.tuning["2-gram"].best_weight
         calls = sum(
-            target_calls(
-                accepted(path_drafts(t, automaton, [weight], count=chosen)[0], t.ahead())
-            )
+            target_calls(accepted(path_drafts(t, automaton, [weight], count=chosen)[0], t.ahead()))
             for t in texts[1:]
         )
         assert variants[name].block_efficiency == tokens / calls

@@ -34,17 +34,15 @@ def test_autoregressive_decoding_reads_the_cache_of_the_context() -> None:
 
 
 def test_each_draft_adds_its_tokens_to_the_cache_traffic() -> None:
-    moved = cache_bytes_per_token(
-        10.0, context=[100, 200], drafts=4, heads=5, block_efficiency=2.0
-    )
+    moved = cache_bytes_per_token(10.0, context=[100, 200], drafts=4, heads=5, block_efficiency=2.0)
     assert moved.tolist() == [600.0, 1100.0]
 
 
 def test_operations_rise_where_drafts_are_rejected() -> None:
     # As Theorem 10 of Leviathan et al.: γ + 1 = h tokens are computed for every B emitted.
-    assert float(
-        flops_per_token(3e9, drafts=1, heads=9, block_efficiency=1.646)
-    ) == pytest.approx(3e9 * 9 / 1.646)
+    assert float(flops_per_token(3e9, drafts=1, heads=9, block_efficiency=1.646)) == pytest.approx(
+        3e9 * 9 / 1.646
+    )
 
 
 @pytest.mark.parametrize(

@@ -101,9 +101,7 @@ def test_a_policy_ends_the_draft_after_an_unsure_token() -> None:
     assert isinstance(drafter, HeadsDrafter)
     logits = drafter.logits([0, 1], 3)
     assert logits is not None
-    draft = drafter.propose(
-        [0, 1], 3, Confidence(1.0, most=3), torch.Generator().manual_seed(0)
-    )
+    draft = drafter.propose([0, 1], 3, Confidence(1.0, most=3), torch.Generator().manual_seed(0))
     assert len(draft.tokens) == 1
     torch.testing.assert_close(draft.q.dense(VOCABULARY), logits[:1].softmax(dim=-1))
 

@@ -25,6 +25,7 @@ def law_with_heads(
     drafting: Sampling,
 ) -> dict[tuple[int, ...], float]:
     """Returns the law of texts of three tokens."""
+
     def run() -> tuple[int, ...]:
         target = TabularModel(TARGET, VOCABULARY)
         drafter = heads_drafter(target, drafting)
@@ -46,9 +47,7 @@ def test_law_of_texts_drafted_by_heads_is_the_targets(
 ) -> None:
     sampling = SETTINGS[setting]
     law = law_with_heads(monkeypatch, (0, 1), sampling, POLICIES[policy], drafting=sampling)
-    expected = own_law(
-        lambda text: plain_law(TARGET(text), sampling, text), (0, 1), new_tokens=3
-    )
+    expected = own_law(lambda text: plain_law(TARGET(text), sampling, text), (0, 1), new_tokens=3)
     require_equal(law, expected, tolerance=1e-12)
 
 

@@ -14,7 +14,7 @@ from studies.blockwise.lattice.automaton import LEAST_LOG_PROBABILITY, Automaton
 from studies.blockwise.lattice.best_paths import GRID, Lattice, best_paths, lattice_of
 
 WORDS = 12
-TOKENS = 14   # two more than the models know
+TOKENS = 14  # two more than the models know
 VOCABULARY = Vocabulary(TOKENS, end=TOKENS - 1)
 
 
@@ -115,9 +115,7 @@ def test_best_paths_are_those_of_a_search_through_all(order: int) -> None:
         weight = float(source.choice([0.0, 0.1, 1.0, 3.0]))
         everything = brute.paths(lattice, text, weight)
         for count in (1, 2, 3, 8, 16):
-            paths = best_paths(
-                lattice, count=count, automaton=automaton, weight=weight, text=text
-            )
+            paths = best_paths(lattice, count=count, automaton=automaton, weight=weight, text=text)
             expected = everything[:count]
             assert paths.scores.tolist() == [score for score, _ in expected]
             assert list(map(tuple, paths.tokens.tolist())) == [tokens for _, tokens in expected]
@@ -134,7 +132,7 @@ def test_ties_go_to_the_arcs_that_the_heads_find_likelier(order: int) -> None:
         tokens = np.stack([source.permutation(TOKENS)[:4] for _ in range(4)])
         scores = -np.sort(source.integers(1, 3, size=(4, 4)).astype(float))
         lattice = Lattice(tokens, scores)
-        if weight:   # a token that is there twice makes two paths that nothing tells apart
+        if weight:  # a token that is there twice makes two paths that nothing tells apart
             lattice.tokens[:, 1] = lattice.tokens[:, 0]
             lattice.scores[:, 1] = lattice.scores[:, 0]
         everything = brute.paths(lattice, [3], weight)
@@ -199,4 +197,4 @@ def test_histories_that_the_model_does_not_tell_apart_are_one_state() -> None:
 def test_impossible_searches_are_refused(arguments: dict[str, float], message: str) -> None:
     lattice = random_lattice(np.random.default_rng(7), steps=2, k=2)
     with pytest.raises(ValueError, match=message):
-        best_paths(lattice, **arguments)   # type: ignore[arg-type]
+        best_paths(lattice, **arguments)  # type: ignore[arg-type]

@@ -18,7 +18,7 @@ from studies.blockwise.lattice.best_paths import lattice_of
 def test_a_lattice_holds_each_heads_likeliest_tokens() -> None:
     scores = np.log(np.array([[0.1, 0.4, 0.2, 0.3], [0.25, 0.25, 0.4, 0.1]]))
     lattice = lattice_of(scores, 3)
-    assert lattice.tokens.tolist() == [[1, 3, 2], [2, 0, 1]]   # ties go to the smaller id
+    assert lattice.tokens.tolist() == [[1, 3, 2], [2, 0, 1]]  # ties go to the smaller id
     np.testing.assert_array_equal(lattice.scores[0], scores[0][[1, 3, 2]])
     assert (lattice.steps, lattice.k) == (2, 3)
 

@@ -1,0 +1,110 @@
+"""Counts old-fashioned words and lines that begin with a relative clause, per package.
+
+    python scripts/words.py            # compares with scripts/words.json; exit status 1 if over
+    python scripts/words.py --show engines    # prints each place in a package
+    python scripts/words.py --lower    # writes today's counts where they are lower
+
+Reads docstrings, comments, other strings with a space (help, messages) and the pages of docs. The
+limits in words.json only fall, so that new and changed lines are plain.
+"""
+
+import ast
+import io
+import json
+import re
+import subprocess
+import sys
+import tokenize
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+LIMITS = Path(__file__).with_suffix(".json")
+WORDS = re.compile(
+    r"\b(alone|anew|asked|bears?|borne|besides?|feign\w*|foret(?:ell|ells|old)|likewise|of what|"
+    r"put back|stands?|takes? up|that of|thereof|those of|told|whatever)\b",
+    re.IGNORECASE,
+)
+# Where a word is right: the field's own terms, and names that the public uses.
+ALLOWED = re.compile(r"stand-?alone|frequently asked|stands? for\b", re.IGNORECASE)
+# A sentence, a field's line ("draws: of what …") or a help string must not open like this.
+BEGINNINGS = re.compile(r"^(?:[\w, ]{1,40}: )?(?:[Oo]f|[Tt]hose|What|Likewise|likewise)\b(?!.*\?$)")
+CODE_BLOCK = re.compile(r"(?ms)^```.*?^```$|^(?: {4}|\t).*$|`[^`\n]*`")
+SELF = ("scripts/words.py",)
+
+
+def texts(path: str, source: str) -> Iterator[tuple[int, str]]:
+    """Yields the lines that people read in a file: line number and text."""
+    if path.endswith(".md"):
+        blank = CODE_BLOCK.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
+        yield from enumerate(blank.splitlines(), start=1)
+        return
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
+            for offset, line in enumerate(node.value.splitlines()):
+                yield node.lineno + offset, line
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string.lstrip("# ")
+
+
+def found(path: str, source: str) -> Iterator[tuple[int, str, str]]:
+    """Yields line number, "words" or "beginnings", and the line, once for each fault."""
+    for number, line in texts(path, source):
+        for _ in WORDS.findall(ALLOWED.sub("", line)):
+            yield number, "words", line.strip()
+        if BEGINNINGS.match(line.strip()):
+            yield number, "beginnings", line.strip()
+
+
+def package(path: str) -> str:
+    """Returns the group that a file counts for: its top folder, or its name at the top."""
+    return path.split("/")[0]
+
+
+def faults() -> Iterator[tuple[str, int, str, str]]:
+    """Yields path, line number, kind and line of every fault in what git tracks."""
+    listed = subprocess.run(
+        ["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    for path in listed.stdout.split():
+        if path not in SELF and (ROOT / path).is_file():
+            source = (ROOT / path).read_text(encoding="utf-8")
+            yield from ((path, *fault) for fault in found(path, source))
+
+
+def main(arguments: list[str]) -> int:
+    """Prints counts and limits, or the places of one package; returns the exit status."""
+    limits: dict[str, dict[str, int]] = json.loads(LIMITS.read_text(encoding="utf-8"))
+    every = list(faults())
+    if arguments[:1] == ["--show"]:
+        for path, number, kind, line in every:
+            if path.startswith(tuple(arguments[1:])):
+                print(f"{path}:{number}: {kind}: {line}")
+        return 0
+    counts = {name: {"words": 0, "beginnings": 0} for name in limits}
+    for path, _, kind, _ in every:
+        counts.setdefault(package(path), {"words": 0, "beginnings": 0})[kind] += 1
+    nothing = {"words": 0, "beginnings": 0}
+    over = 0
+    for name, count in sorted(counts.items()):
+        limit = limits.get(name, nothing)
+        for kind, number in count.items():
+            over += number > limit[kind]
+            verdict = "over" if number > limit[kind] else "ok"
+            print(f"{verdict:5}{number:5} of {limit[kind]:5}  {kind} in {name}")
+    if arguments == ["--lower"]:
+        lower = {
+            name: {
+                kind: min(number, limits.get(name, count)[kind]) for kind, number in count.items()
+            }
+            for name, count in sorted(counts.items())
+        }
+        LIMITS.write_text(json.dumps(lower, indent=1) + "\n", encoding="utf-8")
+    elif over:
+        print("\n`python scripts/words.py --show FOLDER` lists the places; STYLE: plain English.")
+    return int(over > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
