@@ -38,6 +38,11 @@ class Acceptance(ABC):
         """The largest γ that acceptances were observed at; None where a law says them all."""
 
     @property
+    def most_gamma(self) -> int | None:
+        """The largest γ that may be advised from these observations; None: no such limit."""
+        return None
+
+    @property
     def is_lower_bound(self) -> bool:
         """Whether blocks that were cut short hide some of it, and whether it is i.i.d."""
         return False
@@ -63,6 +68,20 @@ class Acceptance(ABC):
     def tokens_per_call(self, gamma: ArrayLike) -> NDArray[np.float64]:
         """Returns emitted tokens over target calls: block efficiency, E[τ] for long texts."""
         return np.asarray(1 / self.per_token(_one, gamma))[()]
+
+    def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Returns the logarithms of tokens per block, and the covariance that their doubt has.
+
+        Here the lengths are exact. An acceptance that rests on evidence overrides this.
+
+        Args:
+          gamma: drafted tokens per block, at least 1, shape (n,).
+
+        Returns:
+          means of shape (n,), and a covariance of shape (n, n), zero where nothing is in doubt.
+        """
+        lengths = np.atleast_1d(self.tokens_per_call(gamma))
+        return np.log(lengths), np.zeros((len(lengths), len(lengths)))
 
     def drafted_per_token(self, gamma: ArrayLike) -> NDArray[np.float64]:
         """Returns drafted over emitted tokens."""

@@ -69,6 +69,9 @@ class FromLengths(ByPosition):
     def observed_gamma(self) -> int | None:
         return self.law.observed
 
+    def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        return self.law.log_lengths(gamma)
+
 
 def length_law(lengths: Mapping[int, float]) -> LengthLaw:
     """Returns the law of accepted lengths that runs have shown.

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.acceptance.from_lengths import FromLengths
 from simulator.choice.advice import Advice, advise
 from simulator.choice.gain import draftable
 from simulator.cost.machine import Drafting, LoadPoint
@@ -75,7 +74,7 @@ def plan_in_doubt(
 
     Args:
       posterior: of the deployment's cost.
-      acceptance: how often drafts stand; where lengths of runs tell it, its doubt counts, too.
+      acceptance: how often drafts stand; its own doubt counts, too.
       load: what is served.
       max_gamma: the largest γ considered, at least 1.
       multiple: as in `simulator.choice.gain.draftable`.
@@ -84,7 +83,8 @@ def plan_in_doubt(
       ValueError: if max_gamma is out of range.
     """
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
-    lengths, doubt = _lengths(acceptance, gammas)
+    logs, doubt = acceptance.log_lengths(gammas)
+    lengths = np.exp(logs)
     draftings = [Drafting(gamma) for gamma in gammas.tolist()]
     gains = _with(posterior.speed_ups(load, draftings, lengths.tolist()), doubt)
     possible = draftable(gammas, multiple)
@@ -104,16 +104,6 @@ def plan_in_doubt(
         ),
         evidence=len(posterior.runs),
     )
-
-
-def _lengths(
-    acceptance: Acceptance, gammas: NDArray[np.int64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns tokens a block, and the covariance of their logarithms."""
-    if isinstance(acceptance, FromLengths):
-        logs, covariance = acceptance.law.log_lengths(gammas)
-        return np.exp(logs), covariance
-    return acceptance.tokens_per_call(gammas), np.zeros((len(gammas), len(gammas)))
 
 
 def _with(law: Forecast, doubt: NDArray[np.float64]) -> Forecast:

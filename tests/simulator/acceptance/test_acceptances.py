@@ -61,6 +61,15 @@ def test_laws_of_every_acceptance_under_every_cost(acceptance: Acceptance, cost:
     assert (factors[:near] < 0.8 * factors[best]).all()
 
 
+@pytest.mark.parametrize("acceptance", [Iid(0.7), ALL[2]], ids=lambda each: each.kind)
+def test_lengths_that_a_law_or_a_replay_gives_have_no_doubt(acceptance: Acceptance) -> None:
+    logs, covariance = acceptance.log_lengths([1, 4, 9])
+    assert np.exp(logs) == pytest.approx(acceptance.tokens_per_call([1, 4, 9]))
+    assert covariance.shape == (3, 3)
+    assert not covariance.any()
+    assert acceptance.log_lengths(5)[1].shape == (1, 1)
+
+
 def test_equal_rates_at_all_positions_are_iid() -> None:
     gammas = np.arange(0, 9)
     by_position = ByPosition((0.7, 0.7, 0.7))

@@ -41,6 +41,14 @@ def test_doubt_grows_away_from_the_runs() -> None:
     assert deviations[0] < 0.011
 
 
+def test_an_acceptance_of_lengths_has_the_doubt_of_its_law() -> None:
+    law = length_law({3: 2.6})
+    means, covariance = law.acceptance().log_lengths([3, 8])
+    assert (means == law.log_lengths([3, 8])[0]).all()
+    assert (covariance == law.log_lengths([3, 8])[1]).all()
+    assert law.acceptance().log_lengths([8])[1] > 0
+
+
 def test_slopes_are_those_of_small_differences() -> None:
     from simulator.acceptance import from_lengths
 
