@@ -4,7 +4,7 @@
 
 Their defaults are undone where they vary γ (confidence threshold 0, schedule "constant"). At
 temperature 0 all must emit the same ids. The ways take turns prompt by prompt, prompts' own passes
-included, and the speed of each turn is divided out (`estimator.runs.levels`); intervals are over
+included, and the speed of each turn is divided out (`estimator.timing.levels`); intervals are over
 prompts. With --compile ours runs compiled as well; transformers' assisted generation takes no
 static cache, and so cannot be. Printed, too: where our time goes, prompts apart, outside both
 models' passes and in each.
@@ -19,7 +19,7 @@ import torch
 from embedded_pair import Pair, embedded_pair
 
 from estimator.intervals import ratio_interval
-from estimator.runs.levels import levels
+from estimator.timing.levels import levels
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import begun_speculatively
 from reference.laws.sampling import Sampling

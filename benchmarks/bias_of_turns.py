@@ -18,10 +18,10 @@ import numpy as np
 import torch
 from embedded_pair import embedded_pair
 
-from estimator.runs.arms import BASELINE, Speculative, alone
-from estimator.runs.turns import decode_in_turns, processor_clock
-from estimator.runs.twins import twins
 from estimator.seeding import seeded
+from estimator.timing.arms import BASELINE, Speculative, alone
+from estimator.timing.turns import decode_in_turns, processor_clock
+from estimator.timing.twins import twins
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed

@@ -18,7 +18,7 @@ from msgspec import to_builtins
 from result_file import setup, write_result
 from tqdm import tqdm
 
-from estimator.loading.prompts import DEFINITION
+from estimator.prompts.prompts import DEFINITION
 from ngram.formats.cache import load_model as load_ngram
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import vocabulary_of

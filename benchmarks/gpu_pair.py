@@ -25,11 +25,11 @@ from gpu_training import PAPER, TINY, sources, tokenizer_of, trained
 from result_file import setup, write_result
 from transformers import DynamicCache
 
+from estimator.model_shapes.drafts import draft_of
+from estimator.model_shapes.shape import shape_of
 from estimator.profiles.workloads import measured_alpha
-from estimator.runs.arms import Timing
-from estimator.runs.under_load import load_times
-from estimator.shapes.drafts import draft_of
-from estimator.shapes.shape import shape_of
+from estimator.timing.arms import Timing
+from estimator.timing.under_load import load_times
 from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.validation.validation import validate
 from ngram.drafters.ngram_drafter import NgramDrafter

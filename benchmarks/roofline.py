@@ -19,8 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from estimator.shapes.kept_counts import count_once
-from estimator.shapes.shape import shape_of
+from estimator.model_shapes.kept_counts import count_once
+from estimator.model_shapes.shape import shape_of
 from simulator.cost.catalogue import find_hardware
 from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
 from simulator.cost.model_shape import ModelShape

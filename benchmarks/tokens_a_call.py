@@ -17,8 +17,8 @@ from dataclasses import dataclass, replace
 from embedded_pair import CPU, Pair, embedded_pair
 
 from estimator.intervals import ratio_interval
-from estimator.runs.arms import Speculative, alone
 from estimator.seeding import seeded
+from estimator.timing.arms import Speculative, alone
 from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace, acceptance_by_rank, block_efficiency
 from reference.drafters.model_drafter import ModelDrafter

@@ -4,7 +4,7 @@
 
 The embedded target and a draft decode the same texts both ways, one way after the other: each arm's
 text as a whole, each block counted by the fastest of its repeats; and all arms in turns, the speed
-of each round divided out, each block counted by the median (`estimator.runs`). Predicted is the
+of each round divided out, each block counted by the median (`estimator.timing`). Predicted is the
 replay of each text at measured costs; "second / first" is by how many per cent more the measured
 speed-ups are in turns. The busy processes are this program's own: they end by themselves after
 --limit seconds, and are ended when it is done.
@@ -22,7 +22,8 @@ import torch
 from embedded_pair import embedded_pair
 from numpy.typing import NDArray
 
-from estimator.runs.arms import (
+from estimator.seeding import seeded
+from estimator.timing.arms import (
     AGAIN,
     BASELINE,
     Decoder,
@@ -33,9 +34,8 @@ from estimator.runs.arms import (
     probing,
     run_arms,
 )
-from estimator.runs.precision import precision_percent
-from estimator.runs.rates import Timed, decode_rate, priced, timed
-from estimator.seeding import seeded
+from estimator.timing.precision import precision_percent
+from estimator.timing.rates import Timed, decode_rate, priced, timed
 from estimator.traces.ahead import replay_factor
 from estimator.traces.text_traces import TextTraces
 from reference.drafters.early_exit import early_exit

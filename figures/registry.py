@@ -49,7 +49,7 @@ class Entry:
             return declared
         room, _, figure = self.name.partition("-")
         if self.source == _OURS:
-            room, figure = "beyond_papers", self.name.replace("-", "_")
+            room, figure = "ours", self.name.replace("-", "_")
         return importlib.import_module(f"figures.{room}.{figure}")
 
     def compute(self, results: Validated | None = None, load: Load | None = None) -> FigureData:

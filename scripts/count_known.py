@@ -1,4 +1,6 @@
-"""Counts well-known models anew: python scripts/count_known.py writes estimator/shapes/known.json.
+"""Counts the weights of well-known models: writes estimator/model_shapes/known.json.
+
+    python scripts/count_known.py
 
 The configurations are those of docs/configs and of benchmarks/published_decoding.json.
 """
@@ -10,9 +12,9 @@ from typing import Any
 
 import msgspec
 
-from estimator.shapes.drafts import draft_of
-from estimator.shapes.kept_counts import FILE, Known, sizes
-from estimator.shapes.shape import Counted, Part, count, shape_of
+from estimator.model_shapes.drafts import draft_of
+from estimator.model_shapes.kept_counts import FILE, Known, sizes
+from estimator.model_shapes.shape import Counted, Part, count, shape_of
 
 ROOT = Path(__file__).parent.parent
 PUBLISHED = ROOT / "benchmarks" / "published_decoding.json"

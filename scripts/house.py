@@ -24,8 +24,9 @@ MOST_IN_FILE, MOST_IN_TEST_FILE, MOST_PARAMETERS, MOST_IN_COMMAND = 250, 400, 8,
 MOST_FIELDS = 14
 # Folders that hold a small file for each kind, on purpose.
 KIND_FOLDERS = (
-    "engines/kinds/", "estimator/drafters/", "estimator/rules/", "estimator/shapes/heads/",
-    "specplan/options/acceptances/", "specplan/options/costs/", "studies/drafters/",
+    "engines/kinds/", "estimator/draft_names/", "estimator/rule_names/",
+    "estimator/model_shapes/heads/", "specplan/options/acceptances/",
+    "specplan/options/costs/", "studies/blockwise/draft_names/",
 )  # fmt: skip
 KIND_TEST = re.compile(r"""\b(?:kind|name|algorithm|word)\b (?:==|!=|in) \(?["'{]""")
 ROW_LOOK_UP = re.compile(r"\brow\[\"")

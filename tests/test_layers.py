@@ -29,19 +29,18 @@ ROOMS: dict[str, list[str]] = {
     ],
     "ngram": ["rows", "formats", "training", "drafters", "copies"],
     "estimator": [
-        "progress", "writing", "seeding", "intervals", "draft_model", "prompt_files",
-        "prompt_datasets", "logs", "kinds", "settings", "drafters", "rules", "loading",
-        "ngrams", "head_training", "shapes", "costs", "runs", "traces",
-        "profiles", "texts", "quality", "validation", "generation", "comparison",
+        "progress", "writing", "seeding", "intervals", "draft_model", "kinds", "settings",
+        "prompts", "draft_names", "rule_names", "loading", "training", "model_shapes", "costs",
+        "timing", "traces", "profiles", "texts", "validation", "generation", "comparison",
     ],
     "engines": [
         "counting", "scores", "engine", "serving", "observing", "kind", "servers",
         "kinds", "registry", "sources", "trials",
     ],
-    "studies": ["bild", "blockwise", "drafters", "analysed_heads"],
+    "studies": ["bild", "blockwise"],
     "figures": [
         "drawing", "published", "registry", "files", "leviathan", "bild", "blockwise", "tables",
-        "beyond_papers",
+        "ours",
     ],
     "specplan": ["reports", "options", "commands", "main", "__main__"],
 }  # fmt: skip

@@ -18,7 +18,7 @@ from engines.observing.llama_cpp import TURNS_ON
 from engines.serving.child import free_port, serving, thread_seconds
 from engines.serving.gguf_files import write_gguf
 from engines.serving.http import get_text, post_json
-from estimator.runs.threads import chosen_threads
+from estimator.timing.threads import chosen_threads
 
 START_SECONDS = 300.0
 

@@ -12,7 +12,7 @@ from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
 from engines.scores.local_models import load
-from estimator.runs.threads import chosen_threads, computing
+from estimator.timing.threads import chosen_threads, computing
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class _Blocks:
     def __init__(self) -> None:
         import torch
 
-        from estimator.runs.turns import processor_clock
+        from estimator.timing.turns import processor_clock
 
         self.lengths: list[int] = []
         self.times: list[float] = []

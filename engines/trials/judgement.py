@@ -18,7 +18,7 @@ from engines.trials.runs import Run
 from engines.trials.scoring import Pair
 from engines.trials.timing import Timed, speed_up_interval
 from engines.trials.trial import Case, Measured, Trial
-from estimator.loading.prompts import prompts_hash
+from estimator.prompts.prompts import prompts_hash
 from estimator.validation.row import row_doubts
 from simulator.acceptance.replay import Replay
 from simulator.choice.walltime import improvement_factor

@@ -19,13 +19,13 @@ from engines.trials.scoring import Pair
 from engines.trials.timing import block_seconds, timed_steps
 from engines.trials.trial import Measured, Trial, priced_gammas
 from engines.trials.turns import run_trial
-from estimator.loading.prompts import prompts_hash
 from estimator.profiles.drafting import Drafting, Estimate
 from estimator.profiles.profile import Improvement, Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.setup import Setup
 from estimator.profiles.workloads import measured_alpha
 from estimator.progress import SILENT, Progress
+from estimator.prompts.prompts import prompts_hash
 from estimator.traces.trace_file import require_place, traces_path, write_traces
 from estimator.traces.traces import (
     DRAFT_SAMPLINGS,

@@ -14,7 +14,7 @@ from engines.trials.request import OnEngine
 from engines.trials.scoring import EngineScorer, LocalScorer, Scorer
 from engines.trials.trial import Trial
 from estimator.loading.folders import folder_pair
-from estimator.runs.processes import require_one_process
+from estimator.timing.processes import require_one_process
 
 # Of positions, beyond the longest prompt with its text and a draft.
 SPARE_POSITIONS = 8

@@ -1,7 +1,7 @@
 """What target passes took on an engine, the machine's changing speed divided out.
 
 Within a turn (`Trial.turns`) every γ runs, and prompts of both kinds, so that
-`estimator.runs.levels` tells what a pass takes from how fast the machine was. How sure that is, a
+`estimator.timing.levels` tells what a pass takes from how fast the machine was. How sure that is, a
 bootstrap over prompts says (Efron 1979): leaving one out in turn, a jackknife, is inconsistent for
 medians, which jump from one turn to the next.
 """
@@ -21,8 +21,8 @@ from engines.trials.runs import Run
 from engines.trials.steps import Steps
 from engines.trials.trial import Case, Cell, Measured, Trial, Use
 from estimator.intervals import Interval, ratio, student
-from estimator.runs.levels import SWEEPS, levels
-from estimator.runs.shrinking import shrinking_steps
+from estimator.timing.levels import SWEEPS, levels
+from estimator.timing.shrinking import shrinking_steps
 
 # By cell; each value is of one shape for all cells.
 Table = dict[Cell, NDArray[np.float64]]

@@ -10,7 +10,7 @@ from typing import Literal
 from engines.engine import Setting
 from engines.kind import EngineKind
 from engines.trials.runs import Prompts, Run
-from estimator.runs.arms import LEAST_PROMPTS
+from estimator.timing.arms import LEAST_PROMPTS
 from estimator.traces.traces import DraftSampling
 
 # Temperature and concurrency.

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from estimator.generation.text import OneText
 from estimator.loading.pairs import load, one_draft
-from estimator.runs.processes import require_one_process
 from estimator.settings import ModelSettings
+from estimator.timing.processes import require_one_process
 from reference.beams import Search
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling

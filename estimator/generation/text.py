@@ -8,10 +8,7 @@ from typing import Any
 
 from estimator.loading.pairs import Loaded, load, one_draft, require_rule
 from estimator.loading.policies import parse_policies
-from estimator.rules.kind import VERIFICATION, acceptance_rule
-from estimator.runs.arms import Speculative, Timing
-from estimator.runs.planner import adaptive
-from estimator.runs.processes import require_one_process
+from estimator.rule_names.kind import VERIFICATION, acceptance_rule
 from estimator.seeding import seeded
 from estimator.settings import (
     FIXED,
@@ -23,6 +20,9 @@ from estimator.settings import (
     draft_sampling,
     require_read_lengths,
 )
+from estimator.timing.arms import Speculative, Timing
+from estimator.timing.planner import adaptive
+from estimator.timing.processes import require_one_process
 from reference.generation import Begun, beginning, begun
 from reference.rules.strict import STRICT, Rule
 from reference.speculative import Subject

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from estimator.drafters.kind import EMBEDDED
-from estimator.drafters.registry import parse_drafter
+from estimator.draft_names.kind import EMBEDDED
+from estimator.draft_names.registry import parse_drafter
 from estimator.loading.origins import target_source
-from estimator.loading.prompts import prompt_ids
+from estimator.prompts.prompts import prompt_ids
 from estimator.settings import PromptSettings
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer, require_same_tokenizer

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import Path
 
-from estimator.drafters.kind import EMBEDDED, DrafterKind, walk
+from estimator.draft_names.kind import EMBEDDED, DrafterKind, walk
 from ngram.formats.description import content_hash
 from reference.models.embedded import weights_folder
 

@@ -6,11 +6,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimator.drafters.kind import EMBEDDED, Beside, DrafterKind, Needs, walk
-from estimator.drafters.registry import parse_drafter
+from estimator.draft_names.kind import EMBEDDED, Beside, DrafterKind, Needs, walk
+from estimator.draft_names.registry import parse_drafter
 from estimator.loading.origins import model_files, target_source
-from estimator.loading.prompts import encoded_prompts, given_prompt, wanted_prompts
 from estimator.progress import notice
+from estimator.prompts.prompts import encoded_prompts, given_prompt, wanted_prompts
 from estimator.settings import ModelSettings, PromptSource, SamplingSettings, TargetSettings
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
@@ -22,7 +22,7 @@ from reference.rules.strict import Rule, Strict
 from reference.stopping import Stopping
 
 if TYPE_CHECKING:
-    from estimator.drafters.kind import DrafterOf
+    from estimator.draft_names.kind import DrafterOf
 
 
 # Settings that only some kinds of drafters read.

@@ -9,7 +9,7 @@ from functools import partial
 
 from estimator.costs.operations import c_hat
 from estimator.draft_model import draft_model, transformers_module
-from estimator.drafters.registry import parse_drafter
+from estimator.draft_names.registry import parse_drafter
 from estimator.loading.origins import own_hashes
 from estimator.loading.pairs import Loaded, load, one_draft
 from estimator.profiles.measured_costs import (
@@ -25,14 +25,14 @@ from estimator.profiles.profile_file import write_profile
 from estimator.profiles.request import Measure
 from estimator.profiles.setup import Setup
 from estimator.progress import SILENT, Progress
-from estimator.rules.kind import acceptance_rule
-from estimator.runs.batched import batch_module
-from estimator.runs.precision import timings
-from estimator.runs.processes import Processes, these_processes
-from estimator.runs.room import require_room
-from estimator.runs.threads import computing
-from estimator.runs.under_load import load_times, require_load
+from estimator.rule_names.kind import acceptance_rule
 from estimator.settings import draft_sampling
+from estimator.timing.batched import batch_module
+from estimator.timing.precision import timings
+from estimator.timing.processes import Processes, these_processes
+from estimator.timing.room import require_room
+from estimator.timing.threads import computing
+from estimator.timing.under_load import load_times, require_load
 from estimator.traces.agreement import described, require_agreement
 from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.traces.scoring import known_verification

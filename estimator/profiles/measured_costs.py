@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from estimator.profiles.profile import LoadCosts, milliseconds
-from estimator.runs.arms import Runs, Timing, probed, probing, run_arms
-from estimator.runs.under_load import LoadTimes
+from estimator.timing.arms import Runs, Timing, probed, probing, run_arms
+from estimator.timing.under_load import LoadTimes
 from reference.speculative import Subject
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from estimator.loading.prompts import prompts_hash
 from estimator.profiles.drafting import Drafting
 from estimator.profiles.measured_costs import measured_gammas
 from estimator.profiles.profile import (
@@ -28,8 +27,9 @@ from estimator.profiles.workloads import (
     measured_alpha,
     workload,
 )
-from estimator.runs.arms import AGAIN, BASELINE, Runs
-from estimator.runs.rates import noise, priced, probes, shrinking, timed
+from estimator.prompts.prompts import prompts_hash
+from estimator.timing.arms import AGAIN, BASELINE, Runs
+from estimator.timing.rates import noise, priced, probes, shrinking, timed
 from estimator.traces.measured_traces import LIBRARIES, Tracing
 from estimator.traces.scoring import LENIENCES, draft_sampling, known_verification
 from estimator.traces.traces import (

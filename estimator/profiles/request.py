@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from estimator.rules.kind import VERIFICATION
+from estimator.rule_names.kind import VERIFICATION
 from estimator.settings import TimedPair
 from estimator.traces.trace_file import traces_path
 

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from estimator.intervals import jackknife_interval, left_out, ratio
 from estimator.profiles.drafting import Estimate
-from estimator.runs.rates import Timed, priced, without
+from estimator.timing.rates import Timed, priced, without
 from estimator.traces.traces import Trace
 
 

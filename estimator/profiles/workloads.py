@@ -8,7 +8,7 @@ from estimator.intervals import CONFIDENCE, left_out, rate, ratio_interval
 from estimator.profiles.drafting import Alpha, Estimate
 from estimator.profiles.profile import Workload
 from estimator.profiles.speed_ups import speed_ups
-from estimator.runs.rates import Timed, of_prompts
+from estimator.timing.rates import Timed, of_prompts
 from estimator.traces.traces import Trace, alpha, replayed_calls
 
 TINY = 1e-9  # blocks: what rounding leaves of none

@@ -9,9 +9,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.drafters.kind import Needs
-from estimator.drafters.registry import parse_drafter
-from estimator.logs import Pair, Part, encoded
+from estimator.draft_names.kind import Needs
+from estimator.draft_names.registry import parse_drafter
+from estimator.prompts.logs import Pair, Part, encoded
 from estimator.settings import ModelSettings
 from estimator.texts.request import MeasureTexts
 from ngram.copies.texts import Copied, Integers, Texts

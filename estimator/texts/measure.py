@@ -14,15 +14,15 @@ from importlib.metadata import version
 from itertools import islice
 from pathlib import Path
 
-from estimator.drafters.registry import parse_drafter
+from estimator.draft_names.registry import parse_drafter
 from estimator.intervals import CONFIDENCE, rate, ratio_interval
 from estimator.loading.origins import file_stamps
-from estimator.logs import Part, parts
 from estimator.profiles.drafting import Alpha, Drafting
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.setup import Setup
 from estimator.progress import SILENT, Progress
+from estimator.prompts.logs import Part, parts
 from estimator.texts.counting import Counter, Totals, nothing
 from estimator.texts.journal import Journal, journal_path
 from estimator.texts.request import MeasureTexts

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from estimator.draft_model import draft_model, transformers_module
-from estimator.loading.prompts import prompts_hash
+from estimator.prompts.prompts import prompts_hash
 from estimator.traces.measured_traces import Tracing
 
 # Of each weight, evenly spaced: a model that was trained on has others in all of its weights.

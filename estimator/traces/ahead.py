@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.intervals import Interval, student
-from estimator.runs.rates import Noise
+from estimator.timing.rates import Noise
 from estimator.traces.traces import Trace
 from simulator.cost.cost import Cost
 

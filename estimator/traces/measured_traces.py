@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from estimator.draft_model import draft_model, transformers_module
-from estimator.loading.prompts import prompts_hash
-from estimator.runs.batched import decode_batch
-from estimator.runs.processes import ALONE, Processes
+from estimator.prompts.prompts import prompts_hash
 from estimator.seeding import seeded
+from estimator.timing.batched import decode_batch
+from estimator.timing.processes import ALONE, Processes
 from estimator.traces.scoring import sampled_setting, trace_pair
 from estimator.traces.trace_file import KeptTraces
 from estimator.traces.traces import TracePair

@@ -8,11 +8,7 @@ from dataclasses import dataclass, replace
 from estimator.loading.pairs import draft_names, load, require_rule
 from estimator.loading.policies import parse_policies
 from estimator.progress import SILENT, Progress
-from estimator.rules.kind import VERIFICATION, acceptance_rule
-from estimator.runs.precision import timings
-from estimator.runs.processes import require_one_process
-from estimator.runs.room import require_room
-from estimator.runs.threads import computing
+from estimator.rule_names.kind import VERIFICATION, acceptance_rule
 from estimator.settings import (
     FIXED,
     MAX_GAMMA,
@@ -20,6 +16,10 @@ from estimator.settings import (
     draft_sampling,
     require_read_lengths,
 )
+from estimator.timing.precision import timings
+from estimator.timing.processes import require_one_process
+from estimator.timing.room import require_room
+from estimator.timing.threads import computing
 from estimator.validation.validation import Validation, generations, validate
 from reference.drafters.trees import TreeDrafter
 from reference.policies.policy import Fixed, Policy

@@ -7,9 +7,9 @@ import numpy as np
 from msgspec.structs import replace
 
 from estimator.costs.blocks import priced_ratio
-from estimator.loading.prompts import prompts_hash
-from estimator.runs.arms import AGAIN, BASELINE, Runs
-from estimator.runs.rates import (
+from estimator.prompts.prompts import prompts_hash
+from estimator.timing.arms import AGAIN, BASELINE, Runs
+from estimator.timing.rates import (
     Noise,
     Timed,
     decode_rate,

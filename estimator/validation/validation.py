@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from estimator.runs.arms import BASELINE, Speculative, Timing, probed, probing, run_arms
-from estimator.runs.planner import adaptive, planning_generations
-from estimator.runs.precision import precision_percent
-from estimator.runs.rates import Noise, noise, priced, shrinking, timed
-from estimator.runs.threads import Threads
+from estimator.timing.arms import BASELINE, Speculative, Timing, probed, probing, run_arms
+from estimator.timing.planner import adaptive, planning_generations
+from estimator.timing.precision import precision_percent
+from estimator.timing.rates import Noise, noise, priced, shrinking, timed
+from estimator.timing.threads import Threads
 from estimator.traces.text_traces import TextTraces
 from estimator.validation.row import SpeculativeRow, max_abs, mean_abs
 from estimator.validation.rows import Evidence, row_of

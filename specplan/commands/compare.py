@@ -33,7 +33,7 @@ def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: b
       specplan compare a.json b.json
       specplan compare a.json b.json --format latex -o table.tex
     """
-    from estimator.comparison.files import compare_files
+    from estimator.comparison import compare_files
     from estimator.writing import write_json, write_whole
     from specplan.reports.compare import compare_csv, compare_json, compare_latex, compare_text
 

@@ -1,10 +1,10 @@
 """What `specplan heads` does: it trains heads, and analyses what they draft."""
 
-from estimator.head_training import TrainEagle3, train_eagle3
+from estimator.training.heads import TrainEagle3, train_eagle3
 from specplan.reports.bar import Bar
 from specplan.reports.blockwise import eagle3_trained, report, trained
 from specplan.reports.output import Printed, answer
-from studies.analysed_heads import AnalyseHeads, analyse_heads
+from studies.blockwise.analysed_heads import AnalyseHeads, analyse_heads
 from studies.blockwise.trained import TrainHeads, train_heads
 
 

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 
-from estimator.ngrams import ScoreNgram, TrainNgram, score_ngram, train_ngram
+from estimator.training.ngrams import ScoreNgram, TrainNgram, score_ngram, train_ngram
 from specplan.reports.bar import Bar
 from specplan.reports.ngrams import ngram_table
 from specplan.reports.output import Printed, answer

@@ -50,6 +50,6 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
     data = traffic_json(asking.request, found)
     give(data, lambda: traffic_text(asking.request, found, asking.notes), form=asking.answer)
     if asking.answer.figure is not None:
-        from figures.beyond_papers.traffic import compute, draw
+        from figures.ours.traffic import compute, draw
 
         draw(compute(asking.request.pair)).savefig(asking.answer.figure)

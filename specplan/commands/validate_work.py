@@ -38,7 +38,7 @@ def speculative(request: Validate, form: Shown) -> None:
     document = validation_json(SPECULATIVE, rows, summary=means)
     answer(document, lambda: summary_lines(means, found), form=form)
     if form.figure is not None:
-        from figures.beyond_papers.predicted_measured import save
+        from figures.ours.predicted_measured import save
 
         save(Validated("this validation", SPECULATIVE, tuple(rows)), form.figure)
         click.echo(f"Wrote {form.figure}", err=True)

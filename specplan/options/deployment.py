@@ -141,7 +141,7 @@ def deployment_of(options: Deployed) -> Deployment:
       OSError: if a config.json cannot be read.
       ValueError: if a file is no usable config.json, or an argument is out of range.
     """
-    from estimator.shapes.drafts import read_pair
+    from estimator.model_shapes.drafts import read_pair
     from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
     from simulator.cost.roofline import Conditions
     from simulator.cost.roofline_cost import Deployment

@@ -4,8 +4,8 @@ from collections.abc import Collection, Mapping
 
 import click
 
-from estimator.drafters.registry import drafter_forms
-from estimator.rules.kind import VERIFICATION, rule_kinds
+from estimator.draft_names.registry import drafter_forms
+from estimator.rule_names.kind import VERIFICATION, rule_kinds
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA, PRECISION_PERCENT
 from specplan.options.declared import Decorator, command_option, together
 from specplan.options.ranges import duration

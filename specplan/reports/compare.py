@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from specplan.reports.table import Column, bounds, table
 
 if TYPE_CHECKING:
-    from estimator.comparison.files import Comparison, Difference, Side
+    from estimator.comparison import Comparison, Difference, Side
 
 _LATEX = str.maketrans(
     {

@@ -131,7 +131,7 @@ def clock_lines(profile: Profile) -> list[str]:
         return ["The machine was not quiet: trust none of these times, and measure anew."] * known
     reach = percent if within is None else max(percent, within)
     if profile.quiet is False:
-        from estimator.runs.rates import QUIET_PERCENT
+        from estimator.timing.rates import QUIET_PERCENT
 
         return [
             "The machine was not quiet: the baseline's speed may differ from itself by "

@@ -6,7 +6,7 @@ from contextlib import contextmanager, nullcontext, redirect_stderr
 
 import click
 
-from estimator.runs.processes import Processes
+from estimator.timing.processes import Processes
 from specplan.reports.errors import describe
 
 

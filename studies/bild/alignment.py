@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from estimator.draft_model import draft_model
-from estimator.drafters.kind import ModelKind
-from estimator.drafters.registry import parse_drafter
+from estimator.draft_names.kind import ModelKind
+from estimator.draft_names.registry import parse_drafter
 from estimator.loading.pairs import Loaded, load, one_draft
 from estimator.progress import SILENT, Progress
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings

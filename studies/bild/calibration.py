@@ -4,9 +4,9 @@ import json
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from estimator.loading.prompts import prompts_hash
-from estimator.runs.arms import alone
+from estimator.prompts.prompts import prompts_hash
 from estimator.seeding import seeded
+from estimator.timing.arms import alone
 from estimator.writing import write_whole
 from reference.speculative import Subject
 from reference.training.lessons import Lesson

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from estimator.runs.arms import PROBE, Speculative
+from estimator.timing.arms import PROBE, Speculative
 from reference.generation import Begun
 from reference.policies.policy import Fixed
 from reference.rules.lenience import Lenient

@@ -7,12 +7,12 @@ from dataclasses import dataclass, field
 from estimator.draft_model import draft_model, transformers_module
 from estimator.loading.pairs import Loaded, load
 from estimator.progress import SILENT, Progress, notice
-from estimator.prompt_files import whole_references
-from estimator.runs.precision import timings
-from estimator.runs.processes import require_one_process
-from estimator.runs.room import require_room
-from estimator.runs.threads import Threads, computing
+from estimator.prompts.files import whole_references
 from estimator.settings import TimedPair
+from estimator.timing.precision import timings
+from estimator.timing.processes import require_one_process
+from estimator.timing.room import require_room
+from estimator.timing.threads import Threads, computing
 from reference.drafters.model_drafter import ModelDrafter
 from reference.speculative import Subject
 from studies.bild.grid import Grid

@@ -7,12 +7,11 @@ import numpy as np
 from msgspec import structs
 
 from estimator.costs.blocks import fit_costs
-from estimator.loading.prompts import prompts_hash
-from estimator.quality.metrics import own_metrics, reference_metrics
-from estimator.runs.arms import AGAIN, BASELINE, Timing, alone, run_arms
-from estimator.runs.precision import precision_percent
-from estimator.runs.rates import Timed, decode_rate, measured_interval, noise, probes, timed
+from estimator.prompts.prompts import prompts_hash
 from estimator.seeding import seeded
+from estimator.timing.arms import AGAIN, BASELINE, Timing, alone, run_arms
+from estimator.timing.precision import precision_percent
+from estimator.timing.rates import Timed, decode_rate, measured_interval, noise, probes, timed
 from estimator.validation.row import row_doubts
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
@@ -22,6 +21,7 @@ from reference.speculative import Subject
 from simulator.cost.cost import Cost
 from studies.bild.grid import Arm, Grid
 from studies.bild.loop import read_part
+from studies.bild.metrics import own_metrics, reference_metrics
 from studies.bild.prediction import Predicted, bild_trace, predict
 from studies.bild.swept import BILD, LARGE, SMALL, WINDOW, BildRow, Sweep
 from studies.bild.thresholds import Fallback, Rollback

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from estimator.head_training import HeadTraining
 from estimator.progress import SILENT, Progress
+from estimator.training.heads import HeadTraining
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_tokenizer
 from reference.training.loop import Trained

@@ -10,7 +10,7 @@ from engines.engine import Server
 from engines.kind import EngineSettings, Models
 from engines.servers.llama_cpp import LlamaCpp
 from engines.trials.runs import Prompts, Run, run
-from estimator.loading.prompts import embedded_prompts
+from estimator.prompts.prompts import embedded_prompts
 from reference.models.embedded import weights_folder
 from reference.models.huggingface import load_tokenizer
 

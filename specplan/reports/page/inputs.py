@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from estimator.comparison.files import read_measured
+from estimator.comparison import read_measured
 from estimator.profiles.profile import Profile
 from estimator.validation.file import Validated
 from figures.drawing.style import short_name

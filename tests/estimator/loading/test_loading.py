@@ -10,12 +10,12 @@ import pytest
 import torch
 from transformers import GenerationConfig
 
-import estimator.loading.prompts
-from estimator.drafters.registry import parse_drafter
+import estimator.prompts.prompts
+from estimator.draft_names.registry import parse_drafter
 from estimator.loading.origins import file_stamps, model_files
 from estimator.loading.pairs import draft_names, load
 from estimator.progress import Notice
-from estimator.rules.kind import acceptance_rule
+from estimator.rule_names.kind import acceptance_rule
 from estimator.settings import (
     ModelSettings,
     PromptSettings,
@@ -154,7 +154,7 @@ def test_a_library_with_few_sources_is_said_to_have_few(
     def embedded_prompts(*_: object, **__: object) -> list[list[int]]:
         return [[1] * 64] * found
 
-    monkeypatch.setattr(estimator.loading.prompts, "embedded_prompts", embedded_prompts)
+    monkeypatch.setattr(estimator.prompts.prompts, "embedded_prompts", embedded_prompts)
     library = replace(TEXT, prompts=None)
     if message is None:
         with pytest.warns(Notice, match="^the library has 3 held-out sources of 64 tokens, no"):

@@ -5,7 +5,7 @@ import pytest
 
 from estimator.intervals import student
 from estimator.profiles.speed_ups import priced, speed_ups
-from estimator.runs.rates import Timed, without
+from estimator.timing.rates import Timed, without
 from estimator.traces.ahead import replay_factor
 from estimator.traces.traces import Trace
 from reference.records import Block, Generation

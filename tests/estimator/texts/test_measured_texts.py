@@ -10,13 +10,13 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_llama
 
-from estimator import logs as log
-from estimator.drafters.kind import Beside
-from estimator.drafters.registry import parse_drafter
-from estimator.logs import earlier_outputs
+from estimator.draft_names.kind import Beside
+from estimator.draft_names.registry import parse_drafter
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
 from estimator.profiles.workloads import measured_alpha
+from estimator.prompts import logs as log
+from estimator.prompts.logs import earlier_outputs
 from estimator.settings import ModelSettings
 from estimator.texts.counting import MOST_GROUPS, Totals
 from estimator.texts.journal import journal_path
@@ -292,7 +292,7 @@ def test_what_earlier_outputs_cannot_be_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_last_outputs_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("estimator.logs.MOST_TOKENS", 5)
+    monkeypatch.setattr("estimator.prompts.logs.MOST_TOKENS", 5)
     lines = [{"prompt": [9], "output": [number] * 3} for number in range(4)]
     path = written(tmp_path / "log.jsonl", [*lines, {"prompt": [], "output": [7, 8]}])
     assert earlier_outputs(path, None) == [[3, 3, 3], [7, 8]]

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 
 import estimator.traces.ahead
 from estimator.intervals import student
-from estimator.runs.rates import Noise
+from estimator.timing.rates import Noise
 from estimator.traces.ahead import (
     ahead_interval,
     baseline_seconds,

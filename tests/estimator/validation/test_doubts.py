@@ -2,7 +2,7 @@
 
 import pytest
 
-from estimator.runs.shrinking import shrinking_steps
+from estimator.timing.shrinking import shrinking_steps
 from estimator.validation.row import ValidationRow, row_doubts
 
 

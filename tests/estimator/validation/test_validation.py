@@ -7,8 +7,8 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_subject
 
-from estimator.runs.arms import AGAIN, BASELINE, Speculative, Timing, probing, run_arms
 from estimator.seeding import seeded
+from estimator.timing.arms import AGAIN, BASELINE, Speculative, Timing, probing, run_arms
 from estimator.validation.row import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters.copying import PromptLookupDrafter

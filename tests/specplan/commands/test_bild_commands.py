@@ -12,7 +12,7 @@ from model_folders import PROMPTS, llama
 from programs import Run, RunJson
 from transformers import AutoTokenizer
 
-from estimator.runs.arms import alone
+from estimator.timing.arms import alone
 
 BILD = ("--decoder", "bild", "--repeats", "1")
 THRESHOLDS = ("--fallback", "0.2,0.6", "--rollback", "1,inf")

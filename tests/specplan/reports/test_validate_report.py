@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from estimator.runs.rates import Noise
-from estimator.runs.threads import Threads
+from estimator.timing.rates import Noise
+from estimator.timing.threads import Threads
 from estimator.validation.row import SpeculativeRow
 from estimator.validation.validation import Summary, Validation, summary
 from simulator.cost.curves import CostModel

@@ -1,1 +1,0 @@
-"""Two measurements of the same prompts: how far they differ."""

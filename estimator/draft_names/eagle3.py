@@ -1,0 +1,69 @@
+"""`eagle3`, `eagle3:FOLDER`: an EAGLE-3 head on the target's hidden states."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from estimator.draft_names.kind import EMBEDDED, Beside, DrafterKind, Needs, value_of
+
+if TYPE_CHECKING:
+    from estimator.draft_names.kind import DrafterOf
+
+
+@dataclass(frozen=True, slots=True)
+class Eagle3(DrafterKind):
+    """An EAGLE-3 head.
+
+    folder: its; None: that of the embedded target.
+    """
+
+    word = "eagle3"
+    forms = ("eagle3", "eagle3:FOLDER")
+    own_states = True
+    grows = True
+    uncompiled = "draft eagle3, which reads the states that passes leave"
+    unspread = "draft eagle3, which reads states of several of the target's layers"
+
+    folder: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Eagle3 | None:
+        return cls(value_of(text, cls)) if text.partition(":")[0] == cls.word else None
+
+    def __str__(self) -> str:
+        return self.word if self.folder is None else f"{self.word}:{self.folder}"
+
+    @property
+    def own_files(self) -> tuple[Path, ...]:
+        from reference.models.embedded import weights_folder
+
+        return (weights_folder("eagle3") if self.folder is None else Path(self.folder),)
+
+    def require(self, needs: Needs) -> None:
+        if self.folder is None:
+            if needs.target != EMBEDDED:
+                raise ValueError(
+                    f"draft eagle3 needs the embedded target, got {needs.target}; give its own "
+                    "head's folder, or train one with: specplan heads train --kind eagle3"
+                )
+            return
+        if (Path(self.folder) / "tokenizer.json").is_file():
+            from reference.models.huggingface import load_tokenizer, require_same_tokenizer
+
+            require_same_tokenizer(
+                needs.tokenizer,
+                load_tokenizer(self.folder),
+                target_name=needs.target,
+                draft_name=str(self),
+            )
+
+    def load(self, beside: Beside) -> DrafterOf:
+        from reference.drafters.state_head import StateHeadDrafter
+        from reference.state_heads.eagle3_folder import load_eagle3
+
+        target = beside.target
+        [folder] = self.own_files
+        head = load_eagle3(folder, target.module, name=target.name)
+        return lambda sampling: StateHeadDrafter(target, head, sampling, name=str(self))

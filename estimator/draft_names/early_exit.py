@@ -1,0 +1,36 @@
+"""`exit:L`: the target, left after its first L layers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from estimator.draft_names.kind import Beside, ModelKind, needed_value, positive
+
+if TYPE_CHECKING:
+    from reference.models.cached_model import CachedModel
+
+
+@dataclass(frozen=True, slots=True)
+class EarlyExit(ModelKind):
+    """The target's first layers.
+
+    layers: how many, at least 1.
+    """
+
+    word = "exit"
+    forms = ("exit:L",)
+    of_target = True
+
+    layers: int
+
+    @classmethod
+    def parse(cls, text: str) -> EarlyExit | None:
+        if text.partition(":")[0] != cls.word:
+            return None
+        return cls(positive(needed_value(text, cls), "exit:N", text))
+
+    def model(self, beside: Beside) -> CachedModel:
+        from reference.drafters.early_exit import early_exit
+
+        return early_exit(beside.target, self.layers)

@@ -1,0 +1,43 @@
+"""`embedded`: the draft model that comes with the embedded target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from estimator.draft_names.hf import pretrained
+from estimator.draft_names.kind import EMBEDDED, Beside, ModelKind, Needs
+
+if TYPE_CHECKING:
+    from reference.models.cached_model import CachedModel
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded(ModelKind):
+    """The embedded draft."""
+
+    word = EMBEDDED
+    forms = (EMBEDDED,)
+    rescores = True
+
+    def __str__(self) -> str:
+        return EMBEDDED
+
+    @property
+    def served(self) -> str:
+        from reference.models.embedded import weights_folder
+
+        return str(weights_folder("draft"))
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        return (self.served,)
+
+    def require(self, needs: Needs) -> None:
+        if needs.target != EMBEDDED:
+            raise ValueError(f"draft embedded needs the embedded target, got {needs.target}")
+
+    def model(self, beside: Beside) -> CachedModel:
+        draft = pretrained(self.served, beside)
+        draft.name = EMBEDDED
+        return draft

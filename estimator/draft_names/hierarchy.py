@@ -1,0 +1,68 @@
+"""`A via B`: the model A drafts, sped up by B (Leviathan et al. 2023, section 6)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from estimator.draft_names.kind import (
+    JOINED_BY_WORDS,
+    Beside,
+    DrafterKind,
+    ModelKind,
+    positive,
+    walk,
+)
+from estimator.draft_names.registry import parse_drafter
+
+if TYPE_CHECKING:
+    from estimator.draft_names.kind import DrafterOf
+
+# Tokens of the inner blocks where nothing else is said.
+GAMMA = 4
+_VIA = re.compile(r"\s+via(?::(\S*))?\s+")
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy(DrafterKind):
+    """A model, and what drafts for it, which may be a hierarchy itself: `A via B via C`.
+
+    gamma: tokens that B drafts a block; `via:N`.
+    """
+
+    forms = ("A via B (the model A, sped up by B)",)
+    tried = JOINED_BY_WORDS
+
+    outer: ModelKind
+    inner: DrafterKind
+    gamma: int = GAMMA
+
+    @classmethod
+    def parse(cls, text: str) -> Hierarchy | None:
+        stage = _VIA.search(text)
+        if stage is None:
+            return None
+        before = text[: stage.start()]
+        outer, inner = parse_drafter(before), parse_drafter(text[stage.end() :])
+        if not isinstance(outer, ModelKind):
+            raise ValueError(f"draft A via B needs a model as A, got {before!r}")
+        for part in (part for part in walk(inner) if part.own_states):
+            raise ValueError(
+                f"draft A via B takes no {part.word} as B, the target's own, got {text!r}"
+            )
+        gamma = stage.group(1)
+        return cls(outer, inner, GAMMA if gamma is None else positive(gamma, "via:N", text))
+
+    @property
+    def parts(self) -> tuple[DrafterKind, ...]:
+        return self.outer, self.inner
+
+    def load(self, beside: Beside) -> DrafterOf:
+        from reference.drafters.hierarchical import HierarchicalDrafter
+        from reference.drafters.model_drafter import ModelDrafter
+
+        draft, inner = beside.passes(self.outer.model(beside)), self.inner.load(beside)
+        return lambda sampling: HierarchicalDrafter(
+            ModelDrafter(draft, sampling, beside.target.vocabulary), inner(sampling), self.gamma
+        )

@@ -1,0 +1,56 @@
+"""`lookup`, `lookup:N`: what followed the text's last tokens where they stood before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from estimator.draft_names.kind import Beside, DrafterKind, positive, value_of
+from ngram.drafters.matches import LONGEST, MOST
+
+if TYPE_CHECKING:
+    from estimator.draft_names.kind import Copies, DrafterOf
+    from ngram.drafters.copying import PromptLookupDrafter
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup(DrafterKind):
+    """Copies from the text itself.
+
+    longest: tokens of a match, at most.
+    """
+
+    word = "lookup"
+    forms = ("lookup", "lookup:N")
+
+    longest: int = LONGEST
+
+    @classmethod
+    def parse(cls, text: str) -> Lookup | None:
+        if text.partition(":")[0] != cls.word:
+            return None
+        value = value_of(text, cls)
+        if value is None:
+            return cls()
+        longest = positive(value, "lookup:N", text)
+        if longest > MOST:
+            raise ValueError(f"draft lookup:N needs an N of at most {MOST}, got {text!r}")
+        return cls(longest)
+
+    @property
+    def lookup_length(self) -> int:
+        return self.longest
+
+    def copies(self, tokenizer: Any) -> Copies:
+        from ngram.copies.drafts import lookups
+
+        return lambda texts, max_gamma: lookups(texts, longest=self.longest, max_gamma=max_gamma)
+
+    def drafter(self, beside: Beside) -> PromptLookupDrafter:
+        """Returns the drafter, which has no sampling of its own."""
+        from ngram.drafters.copying import PromptLookupDrafter
+
+        return PromptLookupDrafter(device=beside.target.device, longest=self.longest)
+
+    def load(self, beside: Beside) -> DrafterOf:
+        return lambda sampling: self.drafter(beside)

@@ -1,0 +1,90 @@
+"""`ngram`, `ngram:FILE.arpa`: an n-gram model, the embedded one where no file is named."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from estimator.draft_names.kind import Beside, DrafterKind, Needs, value_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from estimator.draft_names.kind import Copies, DrafterOf
+    from ngram.drafters.ngram_drafter import NgramDrafter
+    from ngram.rows.rows import Rows
+    from reference.laws.sampling import Sampling
+
+
+@dataclass(frozen=True, slots=True)
+class Ngram(DrafterKind):
+    """An n-gram model.
+
+    file: in ARPA format; None: the embedded one.
+    """
+
+    word = "ngram"
+    forms = ("ngram", "ngram:FILE.arpa")
+    rescores = True
+
+    file: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Ngram | None:
+        return cls(value_of(text, cls)) if text.partition(":")[0] == cls.word else None
+
+    def __str__(self) -> str:
+        return self.word if self.file is None else f"{self.word}:{self.file}"
+
+    @property
+    def own_files(self) -> tuple[Path, ...]:
+        from ngram.formats.embedded import FOLDER
+
+        return (Path(FOLDER if self.file is None else self.file),)
+
+    def require(self, needs: Needs) -> None:
+        from ngram.formats.description import require_tokenizer
+        from ngram.formats.embedded import require_embedded_tokenizer
+
+        if self.file is None:
+            require_embedded_tokenizer(needs.tokenizer, name=needs.target)
+            return
+        path = Path(self.file)
+        if not path.is_file():
+            raise ValueError(f"draft ngram:FILE must be an existing file, got {path}")
+        if not needs.settings.force:
+            require_tokenizer(path, needs.tokenizer, name=needs.target)
+
+    def rows(self, beside: Beside) -> Rows:
+        """Returns its rows, as wide as the target's."""
+        from ngram.formats.cache import load_model
+        from ngram.formats.embedded import embedded_model
+        from ngram.rows.rows import Rows
+        from ngram.rows.vocabulary import vocabulary_of
+
+        model = embedded_model() if self.file is None else load_model(Path(self.file))
+        return Rows(model, vocabulary_of(beside.tokenizer), width=beside.target.vocabulary)
+
+    def copies(self, tokenizer: Any) -> Copies:
+        from ngram.copies.drafts import ngrams
+        from ngram.formats.cache import load_model
+        from ngram.formats.embedded import embedded_model
+        from ngram.rows.rows import Rows
+        from ngram.rows.vocabulary import vocabulary_of
+
+        if tokenizer is None:
+            raise ValueError(f"draft {self} needs the tokenizer of the texts, got none")
+        model = embedded_model() if self.file is None else load_model(Path(self.file))
+        rows = Rows(model, vocabulary_of(tokenizer))
+        return lambda texts, max_gamma: ngrams(texts, rows, max_gamma=max_gamma)
+
+    def load(self, beside: Beside) -> DrafterOf:
+        return self.maker(beside)
+
+    def maker(self, beside: Beside) -> Callable[[Sampling], NgramDrafter]:
+        """Returns `load`'s, by its own type."""
+        from ngram.drafters.ngram_drafter import NgramDrafter
+
+        rows, device = self.rows(beside), beside.target.device
+        return lambda sampling: NgramDrafter(rows, sampling, device=device, name=str(self))

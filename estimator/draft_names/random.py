@@ -1,0 +1,25 @@
+"""`random`: any token, each as likely as the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from estimator.draft_names.kind import Beside, DrafterKind
+
+if TYPE_CHECKING:
+    from estimator.draft_names.kind import DrafterOf
+
+
+@dataclass(frozen=True, slots=True)
+class Random(DrafterKind):
+    """A uniform draw from the vocabulary."""
+
+    word = "random"
+    forms = ("random",)
+
+    def load(self, beside: Beside) -> DrafterOf:
+        from reference.drafters.random_drafter import RandomDrafter
+
+        target = beside.target
+        return lambda sampling: RandomDrafter(target.vocabulary, target.device)

@@ -1,0 +1,40 @@
+"""All kinds of drafters: each file of the folders of kinds adds its own."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from estimator.draft_names.kind import OWN_NAME, DrafterKind
+from estimator.kinds import kinds_in
+
+# Studies lie above this package: they are found by name, and missing where they are not installed.
+FOLDERS = ("estimator.draft_names", "studies.blockwise.draft_names")
+
+
+@cache
+def drafter_kinds() -> tuple[type[DrafterKind], ...]:
+    """Returns all kinds, in the order in which they try a name."""
+    kinds = kinds_in(FOLDERS, DrafterKind)  # type: ignore[type-abstract]
+    return tuple(sorted(kinds, key=lambda kind: (kind.tried, kind.__name__)))
+
+
+def parse_drafter(text: str) -> DrafterKind:
+    """Returns the drafter that a user named; anything unknown is a Hugging Face name or folder.
+
+    Raises:
+      ValueError: if the name is empty, or as its kind's `parse`.
+    """
+    if not text.strip():
+        raise ValueError("draft must name a drafter, got an empty name")
+    for kind in drafter_kinds():
+        drafter = kind.parse(text)
+        if drafter is not None:
+            return drafter
+    raise ValueError(f"draft must name a drafter, got {text!r}")
+
+
+def drafter_forms() -> str:
+    """Returns the names of all kinds, as help lists them."""
+    kinds = sorted(drafter_kinds(), key=lambda kind: (kind.tried != OWN_NAME, kind.tried))
+    forms = [form for kind in kinds for form in kind.forms]
+    return ", ".join(forms[:-1]) + f", or {forms[-1]}"

@@ -1,0 +1,100 @@
+"""`suffix`, `suffix:N`, `suffix:N:FILE`: what most often followed the text's last tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from estimator.draft_names.kind import (
+    Beside,
+    DrafterKind,
+    Needs,
+    SuffixTree,
+    positive,
+    value_of,
+)
+from ngram.drafters.suffixes import DEPTH, MOST_DEPTH
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from estimator.draft_names.kind import Copies, DrafterOf
+
+
+@dataclass(frozen=True, slots=True)
+class Suffix(DrafterKind):
+    """Suffix decoding (Oliaro et al. 2024) over the prompt and what is written.
+
+    depth: of its trees: tokens of a suffix and its continuation together.
+    file: a log of outputs written before, which have a tree of their own; None: there are none.
+    """
+
+    word = "suffix"
+    forms = ("suffix", "suffix:N", "suffix:FILE", "suffix:N:FILE")
+
+    depth: int = DEPTH
+    file: str | None = None
+
+    @classmethod
+    def parse(cls, text: str) -> Suffix | None:
+        if text.partition(":")[0] != cls.word:
+            return None
+        value = value_of(text, cls)
+        if value is None:
+            return cls()
+        first, colon, file = value.partition(":")
+        if not first.lstrip("-").isdecimal():
+            return cls(file=value)
+        depth = positive(first, "suffix:N", text)
+        if not 2 <= depth <= MOST_DEPTH:
+            raise ValueError(f"draft suffix:N needs an N in 2..{MOST_DEPTH}, got {text!r}")
+        if colon and not file:
+            raise ValueError(f"draft suffix:N: needs a file after the colon, got {text!r}")
+        return cls(depth, file or None)
+
+    def __str__(self) -> str:
+        depth = "" if self.depth == DEPTH else f":{self.depth}"
+        return self.word + depth + ("" if self.file is None else f":{self.file}")
+
+    @property
+    def own_files(self) -> tuple[Path, ...]:
+        return () if self.file is None else (Path(self.file),)
+
+    @property
+    def suffixes(self) -> SuffixTree:
+        return SuffixTree(self.depth, earlier=self.file is not None)
+
+    def require(self, needs: Needs) -> None:
+        self._require_file()
+
+    def copies(self, tokenizer: Any) -> Copies:
+        from ngram.copies.suffixes import suffixes
+        from ngram.copies.texts import Texts
+
+        outputs = self._outputs(tokenizer)
+        earlier = Texts.of([((), output) for output in outputs]) if outputs else None
+        return lambda texts, max_gamma: suffixes(
+            texts, max_gamma=max_gamma, depth=self.depth, earlier=earlier
+        )
+
+    def load(self, beside: Beside) -> DrafterOf:
+        from ngram.drafters.copying import CopyingDrafter
+        from ngram.drafters.suffixes import Suffixes
+
+        device = beside.target.device
+        outputs = self._outputs(beside.tokenizer)
+        earlier = Suffixes.of_outputs(outputs, self.depth) if outputs else None
+        return lambda sampling: CopyingDrafter(
+            lambda: Suffixes(self.depth, earlier), name=str(self), device=device
+        )
+
+    def _outputs(self, tokenizer: Any) -> list[Sequence[int]]:
+        from estimator.prompts.logs import earlier_outputs
+
+        self._require_file()
+        return [each for file in self.own_files for each in earlier_outputs(file, tokenizer)]
+
+    def _require_file(self) -> None:
+        if self.file is not None and not Path(self.file).is_file():
+            raise ValueError(f"draft suffix:FILE must be an existing file, got {self.file}")

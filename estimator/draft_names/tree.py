@@ -1,0 +1,83 @@
+"""`A tree:PARENTS`: A drafts a tree, given by which earlier token each one follows."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, cast
+
+from estimator.draft_names.kind import JOINED_BY_WORDS, Beside, DrafterKind
+from estimator.draft_names.registry import parse_drafter
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from estimator.draft_names.kind import DrafterOf
+    from reference.drafters.branching import Branching
+
+MOST_NODES = 256
+_TREE = re.compile(r"(.*\S)\s+tree:(\S*)")
+_PARENTS = re.compile(r"-?\d+(,-?\d+)*")
+
+
+@dataclass(frozen=True, slots=True)
+class Tree(DrafterKind):
+    """A model, or a head on the target's states, that drafts a tree.
+
+    parents: of each token the number of an earlier one, -1 the text: -1,-1,0 are two choices of the
+      next token and one of what follows the first.
+    """
+
+    forms = ("A tree:PARENTS",)
+    tried = JOINED_BY_WORDS
+    uncompiled = "a tree, whose passes have shapes of their own"
+    unmeasured = (
+        "a tree: measure its model, whose profile then says which choices stand, and plan with: "
+        "specplan tree --profile FILE"
+    )
+
+    drafting: DrafterKind
+    parents: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, text: str) -> Tree | None:
+        named = _TREE.fullmatch(text)
+        if named is None:
+            return None
+        from simulator.schemes.trees import nodes_of
+
+        model, listed = named.groups()
+        drafting = parse_drafter(model)
+        if not drafting.grows:
+            raise ValueError(
+                "draft A tree:PARENTS needs a model, or a head that drafts token after token, as "
+                f"A, got {model!r}"
+            )
+        if _PARENTS.fullmatch(listed) is None:
+            raise ValueError(f"draft A tree:PARENTS needs integers as PARENTS, got {listed!r}")
+        parents = tuple(map(int, listed.split(",")))
+        if len(parents) > MOST_NODES:
+            raise ValueError(
+                f"draft A tree:PARENTS takes at most {MOST_NODES} of them, got {len(parents)}"
+            )
+        nodes_of(parents)
+        return cls(drafting, parents)
+
+    @property
+    def branches(self) -> bool:
+        return True
+
+    @property
+    def parts(self) -> tuple[DrafterKind, ...]:
+        return (self.drafting,)
+
+    def load(self, beside: Beside) -> DrafterOf:
+        from reference.drafters.trees import TreeDrafter, without_replacement
+        from reference.laws.sampling import Sampling
+        from reference.models.tree_mask import require_branching
+
+        # What `grows` says of a kind.
+        made = cast("Callable[[Sampling], Branching]", self.drafting.load(beside))
+        require_branching(beside.target)
+        made(Sampling()).require_trees()
+        return lambda sampling: TreeDrafter(made(sampling), self.parents, without_replacement)

@@ -1,0 +1,154 @@
+"""Drafts by their config.json: models, and heads that draft from the target's hidden states."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from estimator.model_shapes.head_kind import Head, HeadKind, head_kinds
+from estimator.model_shapes.meta_pass import read_config
+from estimator.model_shapes.shape import Count, count, shape_of
+from simulator.cost.draft_shape import DraftKind, DraftShape
+from simulator.cost.model_shape import ModelShape
+
+
+def draft_kind(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> DraftKind:
+    """Returns what a draft's configuration describes.
+
+    The target's own configuration given again is its head for multi-token prediction, where it has
+    one.
+
+    Raises:
+      ValueError: if it is the target's own and has no such head, or of a format that is not known.
+    """
+    kind = _head_kind(config, target)
+    return "model" if kind is None else kind.name
+
+
+def draft_of(
+    config: Mapping[str, Any],
+    *,
+    target: Mapping[str, Any],
+    target_shape: ModelShape,
+    dtype: str | None = None,
+    activations: str | None = None,
+    count: Count = count,
+) -> DraftShape:
+    """Returns the draft that a configuration describes.
+
+    Args:
+      config: the draft's parsed config.json; the target's own for its head of multi-token
+        prediction.
+      target: the target's parsed config.json.
+      target_shape: what was counted of it: heads share its output matrix, and take its width.
+      dtype: number format of the draft's weights; without it, its configuration's.
+      activations, count: as in shape_of.
+
+    Raises:
+      ValueError: if the configuration cannot be counted, or is of a head for a target of another
+        width; the message names the key and the kind of draft that must have it.
+    """
+    kind = _head_kind(config, target)
+    if kind is not None:
+        flat = flattened(config)
+        return kind.shape(Head(kind.name, flat, target_shape, dtype, activations, count))
+    shape = shape_of(config, dtype=dtype, activations=activations, count=count)
+    return DraftShape("model", shape, False, None, shape.weight_bytes)
+
+
+def _head_kind(config: Mapping[str, Any], target: Mapping[str, Any]) -> HeadKind | None:
+    flat = flattened(config)  # refuses what is not known
+    if MARK in config:
+        return next(kind for kind in head_kinds() if kind.speculators == config[MARK])
+    return next((kind for kind in head_kinds() if kind.recognises(flat, target)), None)
+
+
+def read_pair(
+    target_file: Path,
+    draft_file: Path,
+    *,
+    dtype: str | None = None,
+    draft_dtype: str | None = None,
+    activations: str | None = None,
+    anew: bool = False,
+) -> tuple[ModelShape, DraftShape]:
+    """Returns the shapes of both models.
+
+    Args:
+      dtype: format of the weights; None: each configuration's own.
+      draft_dtype: of the draft's; None: dtype.
+      activations: format of activations; None: each configuration's own.
+      anew: whether to count both models, and to keep nothing, though their counts may be at hand.
+
+    Raises:
+      OSError: if a file cannot be read.
+      ValueError: if one is no usable config.json; the message names it.
+    """
+    from estimator.model_shapes.kept_counts import count_once
+
+    counts = count if anew else count_once
+    target_config, draft_config = read_config(target_file), read_config(draft_file)
+    try:
+        target = shape_of(target_config, dtype=dtype, activations=activations, count=counts)
+    except ValueError as error:
+        raise ValueError(f"{target_file}: {error}") from None
+    try:
+        draft = draft_of(
+            draft_config,
+            target=target_config,
+            target_shape=target,
+            dtype=dtype if draft_dtype is None else draft_dtype,
+            activations=activations,
+            count=counts,
+        )
+    except ValueError as error:
+        raise ValueError(f"{draft_file}: {error}") from None
+    return target, draft
+
+
+MARK = "speculators_model_type"
+_LAYERS, _DRAFTING = "transformer_layer_config", "speculators_config"
+# What the format's own reader takes for layers that name no architecture.
+_ARCHITECTURE = "qwen3"
+
+
+def flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Returns a configuration with the sizes of its layers beside what says how it drafts.
+
+    `speculative_tokens` is that of the proposal method which it drafts by. One of another format is
+    returned as it is.
+
+    Raises:
+      ValueError: if its type is not known, or what describes its layers is missing.
+    """
+    if MARK not in config:
+        return config
+    kind = config[MARK]
+    known = sorted(each.speculators for each in head_kinds() if each.speculators is not None)
+    if kind not in known:
+        raise ValueError(f"{MARK} must be one of {', '.join(known)}, got {kind}")
+    layers = config.get(_LAYERS)
+    if not isinstance(layers, Mapping):
+        raise ValueError(
+            f"{_LAYERS} in config.json of {MARK} {kind} must be an object, got {layers!r}"
+        )
+    own = {name: value for name, value in config.items() if name not in (_LAYERS, _DRAFTING)}
+    stated = {name: value for name, value in own.items() if value is not None}
+    tokens = _tokens(config.get(_DRAFTING))
+    return {
+        "model_type": _ARCHITECTURE,
+        **layers,
+        **{name: value for name, value in stated.items() if name != "model_type"},
+        **({} if tokens is None else {"speculative_tokens": tokens}),
+    }
+
+
+def _tokens(drafting: Any) -> Any:
+    """Returns how many tokens the method drafts that is the default, else the first."""
+    methods = drafting.get("proposal_methods") if isinstance(drafting, Mapping) else None
+    if not isinstance(methods, list) or not all(isinstance(each, Mapping) for each in methods):
+        return None
+    default = drafting.get("default_proposal_method")
+    ordered = sorted(methods, key=lambda each: each.get("proposal_type") != default)
+    return ordered[0].get("speculative_tokens") if ordered else None

@@ -1,0 +1,65 @@
+"""DFlash: a few layers that fill a block of masks in one pass."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from estimator.model_shapes.head_kind import Head, HeadKind, borrowed_head, class_names
+from simulator.cost.draft_shape import DraftShape
+from simulator.cost.model_shape import Weights
+
+NESTED = "dflash_config"
+_LAYER_IDS = ((NESTED, "target_layer_ids"), (None, "aux_hidden_state_layer_ids"))
+
+
+def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
+    return "dflash" in class_names(config) or NESTED in config
+
+
+def projects_by(config: Mapping[str, Any], name: str) -> bool:
+    """Returns whether a configuration names a kind of DFlash that projects in its own way."""
+    nested = config.get(NESTED)
+    projector = nested.get("projector_type") if isinstance(nested, Mapping) else None
+    return name in class_names(config) or projector == name
+
+
+def dflash(head: Head) -> DraftShape:
+    """Returns a DFlash head (Chen et al. 2026).
+
+    A projection of some of the target's states gives it further keys and values; embedding and
+    output matrix are the target's, but for a vocabulary of its own. The first position of a block
+    is the token that is known, and drafts none.
+    """
+    return block_of(head, in_turn=(), anchored=False)
+
+
+def block_of(head: Head, *, in_turn: Sequence[Weights], anchored: bool) -> DraftShape:
+    """Returns the draft of a block, with what each of its tokens takes in turn.
+
+    Args:
+      in_turn: weights that every token is multiplied by after the pass, one token after another.
+      anchored: whether the known token's position drafts, too, unless the configuration says so.
+    """
+    width = head.integer("hidden_size")
+    tapped = head.target_width()
+    block = head.integer("block_size", within=NESTED)
+    vocabulary = head.get("draft_vocab_size") or head.target.vocabulary
+    own = vocabulary != head.target.vocabulary
+    body = head.body(vocabulary)
+    taps = head.taps(*_LAYER_IDS, (None, "target_layer_ids"), default=body.layers)
+    if not own:
+        body = replace(body, weights=tuple(w for w in body.weights if w.kind != "head"))
+    anchored = head.get("sample_from_anchor", default=anchored, within=NESTED)
+    return head.draft(
+        body,
+        (head.weights("other", width), *(() if own else borrowed_head(head.target))),
+        once=(head.weights("feed-forward", taps * tapped * width),),
+        in_turn=in_turn,
+        parallel=True,
+        longest=max(1, block if anchored else block - 1),
+    )
+
+
+KIND = HeadKind("DFlash", tried=3, recognises=_recognises, shape=dflash, speculators="dflash")

@@ -1,0 +1,38 @@
+"""Domino: DFlash whose tokens see those before them by a recurrent layer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from estimator.model_shapes.head_kind import Head, HeadKind
+from estimator.model_shapes.heads.dflash import NESTED, block_of, projects_by
+from simulator.cost.draft_shape import DraftShape
+
+
+def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
+    return projects_by(config, "domino")
+
+
+def domino(head: Head) -> DraftShape:
+    """Returns a Domino head: a block in one pass, then a correction of each token's logits.
+
+    A gated recurrent unit without biases reads the embeddings of the tokens so far; its state and
+    the position's own go through two matrices to the vocabulary. With `shift_label` the first
+    position drafts as the others do.
+    """
+    width = head.integer("hidden_size")
+    state = head.integer("gru_hidden_dim", within=NESTED)
+    narrow = head.integer("emb_dim", within=NESTED)
+    vocabulary = head.get("draft_vocab_size") or head.target.vocabulary
+    return block_of(
+        head,
+        in_turn=(
+            head.weights("feed-forward", 3 * state * (width + state) + (width + state) * narrow),
+            head.weights("head", narrow * vocabulary),
+        ),
+        anchored=bool(head.get("shift_label", default=False, within=NESTED)),
+    )
+
+
+KIND = HeadKind("Domino", tried=2, recognises=_recognises, shape=domino)

@@ -1,0 +1,57 @@
+"""DSpark: DFlash whose tokens see each other by a Markov head, with a head for acceptance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from estimator.model_shapes.head_kind import Head, HeadKind
+from estimator.model_shapes.heads.dflash import NESTED, block_of, projects_by
+from simulator.cost.draft_shape import DraftShape
+
+_GATES = ("vanilla", "gated", "rnn")
+# What the speculators format means where it does not say.
+_RANK = 256
+
+
+def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
+    return projects_by(config, "dspark") or "markov_rank" in config
+
+
+def dspark(head: Head) -> DraftShape:
+    """Returns a DSpark head: a block in one pass, then a bias from each token to the next.
+
+    The bias has low rank, W1 W2: a row of W1 is looked up, W2 multiplied for every token. Its
+    first position drafts as the others do.
+    """
+    stated = "speculators_model_type" in head.config
+    rank = head.get("markov_rank", default=_RANK if stated else 0, within=NESTED)
+    if not isinstance(rank, int) or isinstance(rank, bool) or rank < 0:
+        raise ValueError(f"markov_rank in config.json of DSpark must be at least 0, got {rank!r}")
+    width, kind = head.integer("hidden_size"), "vanilla"
+    vocabulary = head.get("draft_vocab_size") or head.target.vocabulary
+    gate = 0
+    if rank > 0:
+        kind = head.get("markov_head_type", default="vanilla", within=NESTED)
+    if kind not in _GATES:
+        raise ValueError(f"markov_head_type in config.json must be one of {_GATES}, got {kind}")
+    if kind == "gated":
+        gate = (width + rank) * rank + rank
+    elif kind == "rnn":
+        gate = (2 * rank + width) * 3 * rank + 3 * rank
+    weighed = head.get("confidence_head_alpha", default=0.0, within=NESTED)
+    confident = head.get("enable_confidence_head", default=stated or weighed > 0, within=NESTED)
+    joined = head.get("confidence_head_with_markov", default=stated, within=NESTED)
+    confidence = width + (rank if joined else 0) + 1 if confident else 0
+    return block_of(
+        head,
+        in_turn=(
+            head.weights("embedding", head.target.vocabulary * rank),
+            head.weights("head", vocabulary * rank),
+            head.weights("feed-forward", gate + confidence),
+        ),
+        anchored=True,
+    )
+
+
+KIND = HeadKind("DSpark", tried=1, recognises=_recognises, shape=dspark, speculators="dspark")

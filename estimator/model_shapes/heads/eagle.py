@@ -1,0 +1,63 @@
+"""EAGLE and EAGLE-2: one decoder layer over the target's last state and the next embedding."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from estimator.model_shapes.head_kind import Head, HeadKind, borrowed_head, class_names
+from simulator.cost.draft_shape import DraftShape
+
+_SAME = ("hidden_size", "vocab_size")
+
+
+def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
+    if config.get("model_type") == "eagle" or "eagle" in class_names(config):
+        return True
+    # Published ones name the class of a model: a single layer as wide as a target of several.
+    text = target.get("text_config") if isinstance(target.get("text_config"), Mapping) else target
+    assert isinstance(text, Mapping)
+    layers = text.get("num_hidden_layers")
+    return (
+        config.get("num_hidden_layers") == 1
+        and isinstance(layers, int)
+        and layers > 1
+        and all(config.get(name) == text.get(name) is not None for name in _SAME)
+    )
+
+
+def eagle(head: Head) -> DraftShape:
+    """Returns an EAGLE head (Li et al. 2024); EAGLE-2 is the same head with trees chosen by it.
+
+    A projection of embedding and state, side by side, opens every step. The first layer has no norm
+    before its attention, and none follows the last; the output matrix is the target's.
+    """
+    nested = head.config.get("model")
+    served = isinstance(nested, Mapping)
+    if isinstance(nested, Mapping):
+        # As vLLM keeps it: the layer's sizes in an object of their own.
+        head = replace(head, config={**head.config, **nested})
+    width = head.require_width("hidden_size", head.integer("hidden_size"))
+    vocabulary = head.integer("vocab_size")
+    body = head.body(vocabulary)
+    kept = tuple(each for each in body.weights if each.kind not in ("other", "head"))
+    norms = (2 * body.layers - 1) * width
+    biased = head.get("eagle_fc_bias", default=False) if served else head.get("bias", default=True)
+    drafted = head.get("truncated_vocab_size") or vocabulary
+    output = (
+        borrowed_head(head.target)
+        if drafted == vocabulary
+        else (head.weights("head", drafted * width),)
+    )
+    return head.draft(
+        replace(body, weights=kept),
+        (
+            head.weights("feed-forward", 2 * width * width),
+            head.weights("other", norms + (width if biased else 0)),
+            *output,
+        ),
+    )
+
+
+KIND = HeadKind("EAGLE", tried=9, recognises=_recognises, shape=eagle)

@@ -1,0 +1,59 @@
+"""EAGLE-3: a decoder layer over three of the target's states, with a vocabulary of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from estimator.model_shapes.head_kind import Head, HeadKind, class_names
+from simulator.cost.draft_shape import DraftShape
+
+_LAYER_IDS = "eagle_aux_hidden_state_layer_ids"
+# Heads that name the class of a model have one of these.
+_MARKS = ("draft_vocab_size", "truncated_vocab_size", "eagle_config", _LAYER_IDS)
+_TAPPED = 3
+
+
+def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
+    if "eagle3" in class_names(config) or config.get("model_type") == "eagle3":
+        return True
+    return config.get("model_type") != "eagle" and any(name in config for name in _MARKS)
+
+
+def eagle3(head: Head) -> DraftShape:
+    """Returns an EAGLE-3 head (Li et al. 2025).
+
+    Its first layer's attention reads embedding and state side by side, each with a norm of its own;
+    states of three layers of the target are projected to one, once a block; its output matrix has
+    the draft's own vocabulary, its embedding is the target's unless it was trained.
+    """
+    return eagle3_with(head, ())
+
+
+def eagle3_with(head: Head, masks: tuple[int, ...]) -> DraftShape:
+    """Returns the head with further vectors, of these many values; parallel where there are any."""
+    width = head.integer("hidden_size")
+    tapped = head.target_width()
+    vocabulary = head.integer("vocab_size")
+    drafted = head.get("draft_vocab_size") or head.get("truncated_vocab_size") or vocabulary
+    body = head.body(drafted)
+    head_width = head.get("head_dim") or width // body.heads
+    cached = int(head.get("num_key_value_heads") or body.heads)
+    wider = (body.heads + 2 * cached) * head_width * width
+    joined = tapped * head.taps(("eagle_config", _LAYER_IDS), (None, _LAYER_IDS), default=_TAPPED)
+    normed = head.get("norm_before_fc", default=False) or head.get("fc_norm", default=False)
+    trained = head.get("embed_requires_grad", default=False)
+    return head.draft(
+        body,
+        (head.weights("attention", wider), head.weights("other", width)),
+        once=(
+            head.weights("feed-forward", joined * width),
+            *([head.weights("other", joined)] if normed else []),
+            *(head.weights("other", joined * count) for count in masks),
+            *([head.weights("embedding", vocabulary * width)] if trained else []),
+        ),
+        parallel=bool(masks),
+    )
+
+
+KIND = HeadKind("EAGLE-3", tried=5, recognises=_recognises, shape=eagle3, speculators="eagle3")

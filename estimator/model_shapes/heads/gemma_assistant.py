@@ -1,0 +1,99 @@
+"""Gemma's assistants: a few narrow layers that read the keys and values of the target's."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from estimator.model_shapes.head_kind import Head, HeadKind, stated_gamma
+from estimator.model_shapes.shape import stored_weights
+from simulator.cost.draft_shape import DraftShape
+from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+_TYPES = ("gemma4_assistant", "gemma4_unified_assistant")
+
+
+def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
+    return config.get("model_type") in _TYPES
+
+
+def gemma_assistant(head: Head) -> DraftShape:
+    """Returns an assistant (Gemma team 2026): it keeps no cache, and drafts token by token.
+
+    Projections join embedding and state of the target's width to its own, and back. With
+    `use_ordered_embeddings` the output matrix is read for the likeliest groups of tokens alone.
+    """
+    from estimator.model_shapes.weights import count_weights
+
+    wide = head.require_width("backbone_hidden_size", head.integer("backbone_hidden_size"))
+    text, model = _layers(head)
+    width, weights = (
+        text.hidden_size,
+        stored_weights(count_weights(model, text, head.stored.kept), head.stored),
+    )
+    groups = head.integer("num_centroids") if head.get("use_ordered_embeddings") else 0
+    step = ModelShape(
+        name="Gemma assistant",
+        layers=text.num_hidden_layers,
+        hidden=width,
+        heads=text.num_attention_heads,
+        vocabulary=text.vocab_size,
+        weights=(
+            *(_in_groups(each, head, groups) for each in weights),
+            head.weights("feed-forward", 3 * width * wide + groups * width),
+        ),
+        caches=_caches(text, head.target),
+        activations=head.stored.activations,
+    )
+    gamma = stated_gamma(head.config)
+    return DraftShape("Gemma assistant", step, False, None, step.weight_bytes, stated_gamma=gamma)
+
+
+def _layers(head: Head) -> tuple[Any, PreTrainedModel]:
+    """Returns the text's configuration, and its layers without what makes keys and values."""
+    from estimator.model_shapes.meta_pass import build, decoder_config
+
+    described = head.config.get("text_config")
+    if not isinstance(described, Mapping):
+        raise ValueError(
+            f"text_config in config.json of {head.kind} must be an object, got {described!r}"
+        )
+    # The library builds no model of which every layer reads another's cache.
+    text = decoder_config({**described, "num_kv_shared_layers": 0, "tie_word_embeddings": True})
+    model = build(text, kind=str(described.get("model_type")))
+    for module in model.modules():
+        for made in ("k_proj", "v_proj", "k_norm", "v_norm"):
+            if made in module._modules:
+                module._modules[made] = None
+    return text, model
+
+
+def _in_groups(weights: Weights, head: Head, groups: int) -> Weights:
+    if weights.kind != "head" or groups == 0:
+        return weights
+    return replace(weights, experts=groups, active=head.integer("centroid_intermediate_top_k"))
+
+
+def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
+    """Returns the target's caches as these layers read them: those of its last layer of a kind."""
+    found = []
+    for windowed, kind in ((True, "sliding_attention"), (False, "full_attention")):
+        alike = [
+            each
+            for each, its_kind in zip(text.per_layer_config, text.layer_types, strict=True)
+            if its_kind == kind
+        ]
+        read = [each for each in target.caches if (each.kind == "sliding") == windowed]
+        if alike and not read:
+            raise ValueError(f"an assistant reads {kind} of its target, {target.name} has none")
+        if alike:
+            operations = float(4 * alike[0].num_attention_heads * alike[0].head_dim)
+            found.append(replace(read[-1], layers=len(alike), held=False, operations=operations))
+    return tuple(found)
+
+
+KIND = HeadKind("Gemma assistant", tried=0, recognises=_recognises, shape=gemma_assistant)

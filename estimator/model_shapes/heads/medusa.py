@@ -1,0 +1,46 @@
+"""Medusa: a head for each position, of residual blocks over the target's last state."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from estimator.model_shapes.head_kind import Head, HeadKind, class_names, stated_gamma
+from simulator.cost.draft_shape import DraftShape
+
+_NAMES = ("medusa_num_heads", "num_heads")
+
+
+def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
+    named = "medusa" in class_names(config) or config.get("model_type") == "medusa"
+    return named or _NAMES[0] in config
+
+
+def medusa(head: Head) -> DraftShape:
+    """Returns the heads of Medusa (Cai et al. 2024): each drafts one position by residual blocks.
+
+    A step is one head; γ of them are read for γ tokens. What the configuration does not say of
+    width and vocabulary is the target's.
+    """
+    head = replace(head, config={"dtype": "bfloat16", **head.config})
+    width = head.require_width("hidden_size", head.get("hidden_size", default=head.target.hidden))
+    heads = next((head.get(name) for name in _NAMES if isinstance(head.get(name), int)), None)
+    if heads is None or heads < 1:
+        raise ValueError(f"config.json of Medusa must have {_NAMES[0]} of at least 1, got {heads}")
+    layers = int(head.get("medusa_num_layers", default=head.get("num_hidden_layers", default=1)))
+    vocabulary = int(head.get("truncated_vocab_size") or head.target.vocabulary)
+    step = head.step(
+        "MedusaModel",
+        width=width,
+        vocabulary=vocabulary,
+        weights=(
+            head.weights("feed-forward", layers * (width + 1) * width),
+            head.weights("head", width * vocabulary),
+        ),
+    )
+    gamma = stated_gamma(head.config)
+    return DraftShape("Medusa", step, False, heads, heads * step.weight_bytes, stated_gamma=gamma)
+
+
+KIND = HeadKind("Medusa", tried=3, recognises=_recognises, shape=medusa)

@@ -1,0 +1,58 @@
+"""MLP speculators: a stage for each position, fed with the state and the token before."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from estimator.model_shapes.head_kind import Head, HeadKind, class_names
+from simulator.cost.draft_shape import DraftShape
+
+
+def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
+    named = "mlpspeculator" in class_names(config)
+    return named or config.get("model_type") == "mlp_speculator"
+
+
+def mlp_speculator(head: Head) -> DraftShape:
+    """Returns an MLP speculator (Wertheimer et al. 2024): n stages, each with all of its weights.
+
+    A stage adds the embedding of the last token to a projection of the state, normalises, and
+    multiplies an output matrix. With `tie_weights` all stages share theirs but for the projection
+    of the target's state.
+    """
+    head = replace(head, config={"dtype": "float16", **head.config})
+    name = "emb_dim" if "emb_dim" in head.config else "hidden_size"
+    width = head.require_width(name, head.integer(name))
+    stages = head.integer("n_predict")
+    inner = int(head.get("inner_dim") or width)
+    vocabulary = head.integer("vocab_size")
+    tied = bool(head.get("tie_weights", default=False))
+    held = 1 if tied else stages
+    # Of tied stages the first one's projection and the others' are two matrices.
+    later = 0 if stages == 1 else held if tied else stages - 1
+    everything = (
+        head.weights("embedding", held * vocabulary * inner),
+        head.weights("feed-forward", width * inner + later * inner * inner),
+        head.weights("other", held * 2 * inner),
+        head.weights("head", held * vocabulary * inner),
+    )
+    step = head.step(
+        "MLPSpeculator",
+        width=inner,
+        vocabulary=vocabulary,
+        weights=(
+            head.weights("feed-forward", inner * inner),
+            head.weights("other", 2 * inner),
+            head.weights("head", vocabulary * inner),
+        ),
+    )
+    wider = max(0, width - inner) * inner
+    return replace(
+        head.draft(step, (), once=(head.weights("feed-forward", wider),), longest=stages),
+        held_bytes=sum(each.stored_bytes for each in everything),
+    )
+
+
+KIND = HeadKind("MLP speculator", tried=3, recognises=_recognises, shape=mlp_speculator)

@@ -1,0 +1,90 @@
+"""Multi-token prediction: the checkpoint's own further decoder layers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from estimator.model_shapes.head_kind import (
+    Head,
+    HeadKind,
+    borrowed_head,
+    class_names,
+    stated_gamma,
+)
+from estimator.model_shapes.shape import stored_weights
+from simulator.cost.draft_shape import DraftShape
+from simulator.cost.model_shape import ModelShape
+
+# How configurations spell the number of layers; the first that is set counts.
+LAYERS = (
+    "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers", "num_mtp_modules",
+)  # fmt: skip
+_NESTED = ("text_config", "mtp_config")
+
+
+def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
+    if "mtp" not in class_names(config) and config != target:
+        return False
+    if layers_of(config) == 0:
+        raise ValueError(
+            "draft-config must differ from the target's, which has no head for multi-token "
+            f"prediction ({LAYERS[0]}), got the same"
+            if config == target
+            else f"config.json of MTP must have {LAYERS[0]} of at least 1, got none"
+        )
+    return True
+
+
+def layers_of(config: Mapping[str, Any]) -> int:
+    """Returns how many layers of multi-token prediction a configuration has."""
+    for fields in (config, *(config.get(name) for name in _NESTED)):
+        if isinstance(fields, Mapping):
+            for name in LAYERS:
+                value = fields.get(name)
+                if isinstance(value, int) and value > 0:
+                    return value
+    return 0
+
+
+def mtp(head: Head) -> DraftShape:
+    """Returns a head of multi-token prediction (DeepSeek-AI 2024, §2.2): further decoder layers.
+
+    Each is like the target's last one; a projection joins its embedding and hidden state, both
+    normed, and a norm follows; embedding and output matrix are the target's. K layers draft K
+    tokens, a multiple of K by being run again.
+    """
+    layers = layers_of(head.config)
+    if layers == 0:
+        raise ValueError(f"{LAYERS[0]} in config.json of MTP must be at least 1, got none")
+    stored, target = head.stored, head.target
+    last = head.count(head.config, stored.kept, "last layer")
+    if last.hidden != target.hidden:
+        head.require_width("hidden_size", last.hidden)
+    step = ModelShape(
+        name=f"{last.name} MTP",
+        layers=1,
+        hidden=target.hidden,
+        heads=target.heads,
+        vocabulary=target.vocabulary,
+        weights=(
+            *stored_weights(last.weights, stored),
+            head.weights("feed-forward", 2 * target.hidden * target.hidden),
+            head.weights("other", 3 * target.hidden),
+            *borrowed_head(target),
+        ),
+        caches=last.caches,
+        activations=stored.activations,
+    )
+    return DraftShape(
+        "MTP",
+        step,
+        False,
+        None,
+        layers * step.weight_bytes,
+        stated_gamma=stated_gamma(head.config),
+        multiple=layers,
+    )
+
+
+KIND = HeadKind("MTP", tried=8, recognises=_recognises, shape=mtp, speculators="mtp")

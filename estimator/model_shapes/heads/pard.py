@@ -1,0 +1,23 @@
+"""PARD: a draft model that drafts all tokens of a block in one pass, at masks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from estimator.model_shapes.head_kind import Head, HeadKind
+from estimator.model_shapes.shape import shape_of
+from simulator.cost.draft_shape import DraftShape
+
+
+def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
+    return "pard_token" in config
+
+
+def pard(head: Head) -> DraftShape:
+    """Returns a parallel draft model (An et al. 2025): its own embedding and output matrix."""
+    shape = shape_of(head.config, dtype=head.dtype, activations=head.activations, count=head.count)
+    return DraftShape("PARD", shape, True, None, shape.weight_bytes)
+
+
+KIND = HeadKind("PARD", tried=9, recognises=_recognises, shape=pard)

@@ -1,0 +1,139 @@
+"""Counts of models that need not be made anew: well-known ones, and those in the user's cache."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from estimator.model_shapes.shape import Counted, Part, count, without_storage
+
+FILE = Path(__file__).with_name("known.json")
+# What a configuration may say without changing a size, in the families of known models.
+WITHOUT_SIZE = frozenset((
+    "architectures", "attention_dropout", "bos_token_id", "draft_vocab_size", "dtype",
+    "eos_token_id", "hidden_act", "initializer_range", "max_position_embeddings",
+    "max_window_layers", "norm_topk_prob", "output_router_logits", "pretraining_tp",
+    "rms_norm_eps", "rope_parameters", "rope_scaling", "rope_theta", "router_aux_loss_coef",
+    "torch_dtype", "transformers_version", "use_cache", "_name_or_path",
+))  # fmt: skip
+# What is the same said as unsaid.
+_BOTH = {"attention_bias": False, "tie_word_embeddings": False}
+_QWEN3 = {**_BOTH, "sliding_window": None, "use_sliding_window": False}
+DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
+    {
+        "llama": {**_BOTH, "mlp_bias": False},
+        "qwen3": _QWEN3,
+        "qwen3_moe": {**_QWEN3, "decoder_sparse_step": 1, "mlp_only_layers": []},
+    }
+)
+
+
+class Known(msgspec.Struct, frozen=True):
+    """A configuration's sizes, as `sizes` gives them, and what was counted of them."""
+
+    sizes: dict[str, Any]
+    counted: Counted
+
+
+def sizes(config: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Returns what a configuration says of sizes, or None of a family that is not known."""
+    family = config.get("model_type")
+    defaults = DEFAULTS.get(family) if isinstance(family, str) else None
+    if defaults is None:
+        return None
+    found = {name: value for name, value in config.items() if name not in WITHOUT_SIZE}
+    heads, hidden = found.get("num_attention_heads"), found.get("hidden_size")
+    if family == "llama" and isinstance(heads, int) and isinstance(hidden, int) and heads > 0:
+        # A head has its share of the width unless the configuration says otherwise.
+        found["head_dim"] = found.get("head_dim") or hidden // heads
+    return {**defaults, **found}
+
+
+def known_count(config: Mapping[str, Any]) -> Counted | None:
+    """Returns what was counted of a well-known model, or None of another."""
+    found = sizes(config)
+    if found is None:
+        return None
+    return next((each.counted for each in read_known() if each.sizes == found), None)
+
+
+@lru_cache(maxsize=1)
+def read_known() -> tuple[Known, ...]:
+    """Returns the counts that come with the package (scripts/count_known.py writes them)."""
+    return msgspec.json.decode(FILE.read_bytes(), type=tuple[Known, ...])
+
+
+class _Kept(msgspec.Struct, frozen=True):
+    """What was counted, and of what."""
+
+    key: str
+    counted: Counted
+
+
+def count_once(
+    config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole"
+) -> Counted:
+    """Returns what `count` does, without counting where that was done before.
+
+    A count is looked up by the configuration's content, and the versions of transformers and of our
+    code that counts. A file that cannot be read or written is as if it were not there. Arguments
+    and errors as in estimator.model_shapes.counted.count.
+    """
+    plain = without_storage(config)
+    known = known_count(plain) if part == "whole" and not kept else None
+    if known is not None:
+        return known
+    from hashlib import sha256
+
+    from reference.atomic import whole_file
+
+    asked = json.dumps([plain, kept, part], default=dict, sort_keys=True)
+    key = "\n".join((asked, _transformers(), _code()))
+    name = f"{sha256(key.encode()).hexdigest()}.json"
+    try:
+        found = msgspec.json.decode((folder() / name).read_bytes(), type=_Kept)
+        if found.key == key:
+            return found.counted
+    except (OSError, RuntimeError, msgspec.MsgspecError):
+        pass
+    counted = count(config, kept, part)
+    try:
+        folder().mkdir(parents=True, exist_ok=True)
+        with whole_file(folder() / name) as partial:
+            partial.write_bytes(msgspec.json.encode(_Kept(key, counted)))
+    except (OSError, RuntimeError):
+        pass
+    return counted
+
+
+def folder() -> Path:
+    """Returns the folder of kept counts: specplan/shapes in XDG_CACHE_HOME or ~/.cache.
+
+    Raises:
+      RuntimeError: if the user has no home.
+    """
+    named = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    # A relative one is to be ignored (XDG Base Directory Specification 0.8).
+    base = named if named.is_absolute() else Path.home() / ".cache"
+    return base / "specplan" / "shapes"
+
+
+def _transformers() -> str:
+    from importlib.metadata import version
+
+    return version("transformers")
+
+
+def _code() -> str:
+    """Returns a hash of the code that counts: all files beside this one."""
+    from hashlib import sha256
+
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return sha256(b"\n".join(each.read_bytes() for each in files)).hexdigest()

@@ -1,0 +1,189 @@
+"""The shape of a model by its config.json: what is counted of it, in its storage formats."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from estimator.model_shapes.meta_pass import architecture
+from estimator.model_shapes.storage import Storage, storage
+from simulator.cost.model_shape import CacheLayers, ModelShape, WeightKind, Weights
+from simulator.cost.number_formats import NumberFormat
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+    from estimator.model_shapes.meta_pass import MetaPass
+
+
+Part = Literal["whole", "last layer"]
+_LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
+
+
+@dataclass(frozen=True, slots=True)
+class CountedWeights:
+    """Weights of one kind that are stored alike, whatever the format.
+
+    kind, values, experts, active, held: as in simulator.cost.model_shape.Weights.
+    quantised: whether a format that quantises linear layers alone stores them in it.
+    """
+
+    kind: WeightKind
+    values: int
+    quantised: bool
+    experts: int
+    active: int
+    held: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """A model's sizes, weights and caches; sizes and name as in ModelShape.
+
+    caches: with keys and values of 2 bytes.
+    """
+
+    name: str
+    layers: int
+    hidden: int
+    heads: int
+    vocabulary: int
+    weights: tuple[CountedWeights, ...]
+    caches: tuple[CacheLayers, ...]
+
+    def caches_of(self, bytes_per_value: int) -> tuple[CacheLayers, ...]:
+        """Returns the caches with keys and values of that many bytes."""
+        return tuple(
+            replace(each, bytes_per_token=each.bytes_per_token * bytes_per_value / 2)
+            for each in self.caches
+        )
+
+
+# A configuration, the patterns of the modules that stay plain, and the part that is counted.
+Count = Callable[[Mapping[str, Any], tuple[str, ...], Part], Counted]
+
+
+def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole") -> Counted:
+    """Returns what is counted of the model that transformers builds on torch's meta device.
+
+    Args:
+      kept: regular expressions of the names of modules that quantisation leaves plain.
+      part: "whole", or the weights and caches of the last decoder layer.
+
+    Raises:
+      ValueError: if the configuration cannot be built or counted; the message names it.
+    """
+    from estimator.model_shapes.caches import count_caches, layer_caches
+    from estimator.model_shapes.weights import count_weights, last_layer
+
+    # How weights are stored changes no module.
+    text, model, passed = _built(json.dumps(without_storage(config), default=dict))
+    if part == "whole":
+        caches = count_caches(passed.cache, text)
+        weights = count_weights(model, text, kept, uses=passed.uses)
+    else:
+        caches = layer_caches(passed.cache, text)[-1]
+        weights = count_weights(model, text, kept, within=last_layer(model))
+    return Counted(
+        name=type(model).__name__,
+        layers=_size(text, _LAYERS),
+        hidden=_size(text, ("hidden_size", "n_embd", "d_model")),
+        # What varies over the layers is asked of the last of them.
+        heads=_size(
+            text.per_layer_config[-1], ("num_attention_heads", "n_head", "n_heads"), default=1
+        ),
+        vocabulary=_size(text, ("vocab_size",)),
+        weights=weights,
+        caches=caches,
+    )
+
+
+def without_storage(config: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the configuration without what says how weights are quantised."""
+    return {name: value for name, value in config.items() if name != "quantization_config"}
+
+
+@lru_cache(maxsize=8)
+def _built(config: str) -> tuple[Any, PreTrainedModel, MetaPass]:
+    """Returns the text's configuration, its model and a pass of it; the JSON is of a file."""
+    from estimator.model_shapes.meta_pass import build, decoder_config, meta_pass
+
+    parsed = json.loads(config)
+    decoder = decoder_config(parsed)
+    model = build(decoder, kind=parsed["model_type"])
+    # Of a family whose class takes the whole configuration, the text's sizes.
+    text = decoder.get_text_config(decoder=True)
+    _size(text, _LAYERS)  # a pass of a model without layers fails in other words
+    return text, model, meta_pass(model)
+
+
+def _size(config: Any, names: tuple[str, ...], *, default: int | None = None) -> int:
+    for name in names:
+        value = getattr(config, name, None)
+        if isinstance(value, int) and value > 0:
+            return value
+    if default is not None:
+        return default
+    raise ValueError(f"{config.model_type} must have a {names[0]}, got none")
+
+
+def shape_of(
+    config: Mapping[str, Any],
+    *,
+    dtype: str | None = None,
+    activations: str | None = None,
+    count: Count = count,
+) -> ModelShape:
+    """Returns the shape of the causal language model that a configuration describes.
+
+    transformers' own class is built on torch's meta device, which takes seconds and no memory, so
+    what is counted is what would be loaded; its caches are those of one pass there.
+
+    Args:
+      config: the parsed config.json; of a model of more than text, the text part counts.
+      dtype: number format of the weights (a name of simulator.cost.number_formats.FORMATS);
+        without it, the configuration's own, its quantization_config included.
+      activations: number format of activations; without it, 16 bits or the configuration's.
+      count: counts anew, or looks up what was counted (estimator.model_shapes.kept_counts).
+
+    Raises:
+      ValueError: if the configuration cannot be built or counted; the message names it.
+    """
+    architecture(config)
+    stored = storage(config, dtype=dtype, activations=activations)
+    counted = count(config, stored.kept, "whole")
+    return ModelShape(
+        name=counted.name,
+        layers=counted.layers,
+        hidden=counted.hidden,
+        heads=counted.heads,
+        vocabulary=counted.vocabulary,
+        weights=stored_weights(counted.weights, stored),
+        caches=counted.caches_of(4 if stored.plain.name == "float32" else 2),
+        activations=stored.activations,
+    )
+
+
+def stored_weights(counted: tuple[CountedWeights, ...], stored: Storage) -> tuple[Weights, ...]:
+    """Returns the weights in the formats that they are stored in, those stored alike together."""
+    totals: dict[tuple[WeightKind, NumberFormat, int, int, bool], int] = {}
+    for each in counted:
+        quantised = each.quantised or stored.quantised.everywhere
+        form = stored.quantised if quantised else stored.plain
+        key = (each.kind, form, each.experts, each.active, each.held)
+        totals[key] = totals.get(key, 0) + each.values
+    return tuple(
+        Weights(
+            kind=kind,
+            values=values,
+            stored_bytes=values * form.bytes_per_value,
+            computed_in=form.product_format(stored.activations),
+            experts=experts,
+            active=active,
+            held=held,
+        )
+        for (kind, form, experts, active, held), values in totals.items()
+    )

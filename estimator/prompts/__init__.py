@@ -1,0 +1,1 @@
+"""Prompts and texts as users give them: files, named data sets, logs of outputs."""

@@ -1,0 +1,199 @@
+"""Logs of texts, a prompt and an output on each line: read in parts, encoded as ids."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from estimator.prompts.files import require_characters
+
+# What a process takes at once.
+PART_BYTES = 1 << 19
+PART_ROWS = 500
+PARQUET = ".parquet"
+
+
+class Line(msgspec.Struct):
+    """A text as its line has it; other fields are passed over.
+
+    prompt, output: text, or ids of the tokenizer.
+    """
+
+    prompt: str | list[int]
+    output: str | list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Some lines of a log.
+
+    number: of the first, from 1.
+    lines: JSON, blank ones among them, or what a table's rows hold.
+    """
+
+    number: int
+    lines: Sequence[bytes] | Sequence[dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """A line that cannot be used: its number, and why."""
+
+    number: int
+    reason: str
+
+
+_DECODER = msgspec.json.Decoder(Line)
+
+
+def parts(path: Path) -> Iterator[Part]:
+    """Yields the parts of a log, in its order; they do not depend on who reads them.
+
+    Raises:
+      OSError: if it cannot be read.
+      ModuleNotFoundError: if it is Parquet and pyarrow is missing.
+    """
+    yield from _of_table(path) if path.suffix == PARQUET else _of_lines(path)
+
+
+def read(part: Part) -> Iterator[tuple[int, Line | Bad]]:
+    """Yields the lines of a part with their numbers; blank ones are passed over."""
+    for number, line in enumerate(part.lines, start=part.number):
+        if isinstance(line, bytes) and not line.strip():
+            continue
+        try:
+            found = (
+                _DECODER.decode(line) if isinstance(line, bytes) else msgspec.convert(line, Line)
+            )
+            for name in ("prompt", "output"):
+                value = getattr(found, name)
+                if isinstance(value, str):
+                    require_characters(value, name)
+        except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+            yield number, Bad(number, f"must be a JSON object with prompt and output, got: {error}")
+        except ValueError as error:
+            yield number, Bad(number, str(error))
+        else:
+            empty = len(found.output) == 0
+            yield number, Bad(number, "output must not be empty, got none") if empty else found
+
+
+def _of_lines(path: Path) -> Iterator[Part]:
+    number = 1
+    with path.open("rb") as file:
+        while block := file.read(PART_BYTES):
+            if not block.endswith(b"\n"):
+                block += file.readline()
+            lines = block.split(b"\n")
+            if not lines[-1]:
+                lines.pop()
+            yield Part(number, lines)
+            number += len(lines)
+
+
+def _of_table(path: Path) -> Iterator[Part]:
+    from pyarrow import ArrowException
+    from pyarrow.parquet import ParquetFile
+
+    number = 1
+    try:
+        with ParquetFile(path) as table:
+            names = [name for name in ("prompt", "output") if name in table.schema_arrow.names]
+            for batch in table.iter_batches(batch_size=PART_ROWS, columns=names):
+                yield Part(number, batch.to_pylist())
+                number += batch.num_rows
+    except ArrowException as error:
+        raise ValueError(f"texts must be a Parquet file, got {path}: {error}") from None
+
+
+Pair = tuple[Sequence[int], Sequence[int]]
+
+
+def encoded(part: Part, tokenizer: Any) -> tuple[list[Pair], list[Bad]]:
+    """Returns the ids of the prompts and outputs of a part, and its bad lines, in their order.
+
+    Args:
+      tokenizer: of its text; None: it has ids, which are not checked against any.
+    """
+    good: list[tuple[int, Line]] = []
+    bad: list[Bad] = []
+    for number, line in read(part):
+        if isinstance(line, Bad):
+            bad.append(line)
+        else:
+            good.append((number, line))
+    pairs: list[Pair] = []
+    for (number, _), pair in zip(good, _ids([line for _, line in good], tokenizer), strict=True):
+        reason = _refusal(pair, tokenizer)
+        if reason is None:
+            pairs.append(pair)
+        else:
+            bad.append(Bad(number, reason))
+    return pairs, sorted(bad, key=lambda each: each.number)
+
+
+def _ids(lines: Sequence[Line], tokenizer: Any) -> list[tuple[Any, Any]]:
+    """Returns the ids of prompts and outputs; text where nothing encodes it."""
+    prompts: list[Any] = [line.prompt for line in lines]
+    outputs: list[Any] = [line.output for line in lines]
+    for values, special in ((prompts, True), (outputs, False)):
+        rows = [row for row, value in enumerate(values) if isinstance(value, str)]
+        if rows and tokenizer is not None:
+            texts = [values[row] for row in rows]
+            ids = tokenizer(texts, add_special_tokens=special, verbose=False)["input_ids"]
+            for row, of_row in zip(rows, ids, strict=True):
+                values[row] = of_row
+    return list(zip(prompts, outputs, strict=True))
+
+
+def _refusal(pair: tuple[Any, Any], tokenizer: Any) -> str | None:
+    for name, ids in zip(("prompt", "output"), pair, strict=True):
+        if isinstance(ids, str):
+            return f"{name} is text, which needs --tokenizer"
+        if not ids:
+            if name == "output":
+                return "output must not be empty, got no token"
+            continue
+        low, high = min(ids), max(ids)
+        if low < 0:
+            return f"{name} must be ids of at least 0, got {low}"
+        if tokenizer is not None and high >= len(tokenizer):
+            return f"{name} must be ids of the tokenizer, below {len(tokenizer)}, got {high}"
+        if high >= 1 << 31:
+            return f"{name} must be ids of a tokenizer, got {high}"
+    return None
+
+
+# As many tokens are kept, however long the log is.
+MOST_TOKENS = 1 << 18
+
+
+def earlier_outputs(path: Path, tokenizer: Any) -> list[Sequence[int]]:
+    """Returns the last outputs of a log, in its order, of at most MOST_TOKENS tokens together.
+
+    Args:
+      tokenizer: of its text; None: it has ids.
+
+    Raises:
+      OSError: if it cannot be read.
+      ValueError: at the first line that cannot be used, or if there is none.
+    """
+    outputs: deque[Sequence[int]] = deque()
+    tokens = 0
+    for part in parts(path):
+        pairs, bad = encoded(part, tokenizer)
+        if bad:
+            raise ValueError(f"{path} line {bad[0].number}: {bad[0].reason}")
+        for _, output in pairs:
+            outputs.append(output[-MOST_TOKENS:])
+            tokens += len(outputs[-1])
+            while tokens > MOST_TOKENS:
+                tokens -= len(outputs.popleft())
+    if not outputs:
+        raise ValueError(f"draft suffix:FILE must hold an output, got none in {path}")
+    return list(outputs)

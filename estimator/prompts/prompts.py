@@ -1,0 +1,149 @@
+"""From settings to prompts: the user's own, a data set's, or the library's."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from estimator.progress import notice
+from estimator.prompts.datasets import read_dataset
+from estimator.prompts.files import Prompt, read_prompts, require_characters
+from estimator.settings import EMBEDDED_PROMPT_TOKENS, PromptSource
+from reference.models.embedded import library_files
+from reference.models.huggingface import encode_chat
+
+
+def given_prompt(prompt: str) -> Prompt:
+    """Returns the prompt of the command line.
+
+    Raises:
+      ValueError: if it holds what no text does.
+    """
+    require_characters(prompt, "prompt")
+    return Prompt(prompt)
+
+
+def wanted_prompts(settings: PromptSource) -> list[Prompt] | None:
+    """Returns as many of a user's prompts as are wanted; None stands for library sources.
+
+    Raises:
+      OSError: if a file cannot be read.
+      ValueError: if settings contradict each other, or there is no prompt.
+    """
+    if settings.dataset is not None:
+        if settings.prompts is not None:
+            raise ValueError("prompts and dataset cannot both be given")
+        return read_dataset(
+            settings.dataset,
+            configuration=settings.dataset_config,
+            split=settings.dataset_split,
+            count=settings.count,
+        )
+    for name, value in (
+        ("dataset-config", settings.dataset_config), ("dataset-split", settings.dataset_split)
+    ):  # fmt: skip
+        if value is not None:
+            raise ValueError(f"{name} must come with a dataset, got {value} without")
+    if settings.prompts is not None:
+        files = read_prompts(settings.prompts)
+        if files.left_out:
+            first, others = files.left_out[0], len(files.left_out) - 1
+            notice(f"left out as no text: {first}" + (f" and {others} more" if others else ""))
+        return list(files.prompts[: settings.count])
+    if settings.chat:
+        raise ValueError("chat needs a prompt of your own, got none")
+    return None
+
+
+def encoded_prompts(
+    prompts: Sequence[Prompt] | None, tokenizer: Any, settings: PromptSource, target_name: str
+) -> list[list[int]]:
+    """Returns the ids of prompts, by the chat template if the settings say so.
+
+    Raises:
+      ValueError: if one is empty, or settings contradict each other.
+    """
+    if prompts is None:
+        return _library_prompts(tokenizer, settings)
+    texts = [prompt.text for prompt in prompts]
+    if not settings.chat:
+        return encode_prompts(texts, tokenizer, prompt_tokens=settings.prompt_tokens)
+    if settings.prompt_tokens is not None:
+        raise ValueError("prompt_tokens cannot be given with chat: it would cut the template")
+    return [encode_chat(tokenizer, text, name=target_name) for text in texts]
+
+
+def prompt_ids(settings: PromptSource, tokenizer: Any, target_name: str) -> list[list[int]]:
+    """Returns the ids of the prompts that settings name.
+
+    Raises:
+      ValueError: if there are none, or one is empty.
+    """
+    return encoded_prompts(wanted_prompts(settings), tokenizer, settings, target_name)
+
+
+def _library_prompts(tokenizer: Any, settings: PromptSource) -> list[list[int]]:
+    tokens = settings.prompt_tokens
+    tokens = EMBEDDED_PROMPT_TOKENS if tokens is None else tokens
+    prompts = embedded_prompts(tokenizer, count=settings.count, prompt_tokens=tokens)
+    if not prompts:
+        raise ValueError(
+            f"prompts must be given: this Python's library has no held-out source of {tokens} "
+            "tokens, got none"
+        )
+    if len(prompts) < settings.count:
+        notice(f"the library has {len(prompts)} held-out sources of {tokens} tokens, no more")
+    return prompts
+
+
+DEFINITION = re.compile(r"^(?:def|class) ", re.MULTILINE)
+
+
+def encode_prompts(
+    texts: Sequence[str], tokenizer: Any, *, prompt_tokens: int | None
+) -> list[list[int]]:
+    """Returns the ids of prompts, each cut to its first prompt_tokens.
+
+    Raises:
+      ValueError: if a prompt has no tokens.
+    """
+    prompts = [tokenizer(text)["input_ids"][:prompt_tokens] for text in texts]
+    for number, prompt in enumerate(prompts, start=1):
+        if not prompt:
+            raise ValueError(f"a prompt must have at least one token, got none in prompt {number}")
+    return prompts
+
+
+def embedded_prompts(tokenizer: Any, *, count: int, prompt_tokens: int) -> list[list[int]]:
+    """Returns prompts from library files that the embedded pair never saw, one for each file.
+
+    A prompt begins at the middle one of a file's top-level definitions. The files come in the
+    order of their paths' hashes; those too short are passed over.
+
+    Returns:
+      at most `count` lists of prompt_tokens ids.
+    """
+    files = sorted(
+        library_files(held=True), key=lambda path: hashlib.sha256(path.name.encode()).digest()
+    )
+    prompts: list[list[int]] = []
+    for path in files:
+        source = path.read_text(encoding="utf-8", errors="replace")
+        definitions = [match.start() for match in DEFINITION.finditer(source)]
+        if len(prompts) == count:
+            break
+        if definitions:
+            # Far more characters than tokens are needed: a token is at least a byte.
+            start = definitions[len(definitions) // 2]
+            ids = tokenizer(source[start : start + 16 * prompt_tokens])["input_ids"]
+            if len(ids) >= prompt_tokens:
+                prompts.append(ids[:prompt_tokens])
+    return prompts
+
+
+def prompts_hash(prompts: Sequence[Sequence[int]]) -> str:
+    """Returns a hash of the prompts' ids, to tell whether two runs had the same."""
+    return hashlib.sha256(json.dumps([list(ids) for ids in prompts]).encode()).hexdigest()[:16]

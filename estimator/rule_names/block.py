@@ -1,0 +1,23 @@
+"""`block`: a draft as a whole, of which more stands (Sun et al. 2024)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from estimator.rule_names.kind import RuleKind
+
+if TYPE_CHECKING:
+    from reference.rules.strict import Rule
+
+
+class WholeBlock(RuleKind):
+    """Algorithm 2."""
+
+    word = "block"
+    judges = "as a whole (Sun et al. 2024), of which more stands"
+
+    @staticmethod
+    def rule(lenience: float) -> Rule:
+        from reference.rules.block_verification import BlockVerification
+
+        return BlockVerification()

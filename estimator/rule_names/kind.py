@@ -1,0 +1,63 @@
+"""Kinds of acceptance rules: what one says of itself, and all that there are."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
+
+from estimator.kinds import kinds_in
+
+if TYPE_CHECKING:
+    from reference.rules.strict import Rule
+
+
+class RuleKind(ABC):
+    """A way to judge drafts, in a file of its own.
+
+    lenient: whether it takes a lenience other than 1.
+    """
+
+    word: ClassVar[str]
+    judges: ClassVar[str]
+    lenient: ClassVar[bool] = False
+
+    @staticmethod
+    @abstractmethod
+    def rule(lenience: float) -> Rule:
+        """Returns the rule.
+
+        Args:
+          lenience: 1 unless the kind is lenient.
+
+        Raises:
+          ValueError: if lenience is out of range.
+        """
+
+
+# How drafts are judged unless it is said.
+VERIFICATION = "token"
+
+
+@cache
+def rule_kinds() -> Mapping[str, type[RuleKind]]:
+    """Returns all kinds by their words, the default first."""
+    kinds = kinds_in(["estimator.rule_names"], RuleKind)  # type: ignore[type-abstract]
+    return {kind.word: kind for kind in sorted(kinds, key=lambda kind: kind.word != VERIFICATION)}
+
+
+def acceptance_rule(verification: str = VERIFICATION, lenience: float | None = None) -> Rule:
+    """Returns the rule that settings name.
+
+    Args:
+      lenience: in (0, 1]; None: 1.
+
+    Raises:
+      ValueError: if lenience is out of range, or not 1 where the kind takes none.
+    """
+    kind = rule_kinds()[verification]
+    lenience = 1.0 if lenience is None else lenience
+    if lenience != 1 and not kind.lenient:
+        raise ValueError(f"lenience must be 1 under {kind.word} verification, got {lenience}")
+    return kind.rule(lenience)

@@ -1,0 +1,25 @@
+"""`token`: each token by itself, strictly or leniently (Leviathan et al. 2023)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from estimator.rule_names.kind import RuleKind
+
+if TYPE_CHECKING:
+    from reference.rules.strict import Rule
+
+
+class TokenByToken(RuleKind):
+    """Algorithm 1, or appendix A.5 where lenience is not 1."""
+
+    word = "token"
+    judges = "token by token"
+    lenient = True
+
+    @staticmethod
+    def rule(lenience: float) -> Rule:
+        from reference.rules.lenience import Lenient
+        from reference.rules.strict import STRICT
+
+        return STRICT if lenience == 1 else Lenient(lenience)

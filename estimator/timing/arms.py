@@ -1,0 +1,175 @@
+"""The runs of a validation, in turns: baseline, baseline again, cost probes, and each policy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+
+from estimator.seeding import seeded
+from estimator.timing.speeds import at_one_speed
+from estimator.timing.turns import InTurns, decode_in_turns, processor_clock, turn_tokens
+from estimator.timing.twins import twins
+from reference.generation import Begun, begun, begun_speculatively
+from reference.policies.policy import Fixed, Policy
+from reference.records import Generation
+from reference.speculative import Subject
+from reference.stopping import Stopping
+
+if TYPE_CHECKING:
+    from estimator.timing.precision import Until
+
+# Of fewer there is no interval.
+LEAST_PROMPTS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """How runs are timed.
+
+    repeats: of each run, the most, at least 1.
+    seed: of texts and order.
+    progress: called after each generation.
+    until: asked before each prompt, once the least of them ran, whether the time is up, and after
+      each repeat of all prompts whether that was enough; None: every repeat runs.
+    """
+
+    repeats: int = 1
+    seed: int = 0
+    progress: Callable[[], object] = lambda: None
+    until: Until | None = None
+
+
+BASELINE, AGAIN, PROBE = "baseline", "again", "probe "
+WARM_UP_TOKENS = 8
+
+
+Runs = dict[str, list[list[Generation]]]  # arm -> prompt -> repeat
+
+Decoder = Callable[[Subject, Sequence[int], torch.Generator], Begun]
+"""A way to decode: with which pair, of a prompt's ids, and where chance comes from. Equal decoders
+decode alike."""
+
+
+def run_arms(
+    subject: Subject,
+    prompts: Sequence[Sequence[int]],
+    speculative: Mapping[str, Decoder],
+    timing: Timing,
+    *,
+    least: int = LEAST_PROMPTS,
+) -> Runs:
+    """Returns the generations of every arm and of the target alone, by prompt and repeat.
+
+    For each repeat and prompt all arms take turns of a few blocks, in random order in each round,
+    each with caches of its own; then the speed of each round is divided out of its blocks. Fewer
+    take turns where memory is short; where a model can only be had once, each arm's turn is a whole
+    text. An arm's text depends on seed, arm and prompt, not on the repeat: repeats differ in time
+    alone.
+
+    Args:
+      subject: the pair and its settings.
+      prompts: ids.
+      speculative: by name, not "baseline" or "again"; see `probing` and `Speculative`.
+      timing: how often and how long; prompts that were not reached are left out.
+      least: prompts that run however long they take.
+    """
+    decoders = {BASELINE: alone, AGAIN: alone, **speculative}
+    arms = list(decoders)
+
+    def begin(own: Subject, arm: str, prompt: int) -> Begun:
+        generator = seeded(own.target.device, timing.seed, prompt, arms.index(arm))
+        return decoders[arm](own, prompts[prompt], generator)
+
+    longest = max(range(len(prompts)), key=lambda prompt: len(prompts[prompt]))
+    warm_up = Stopping(min(WARM_UP_TOKENS, subject.stopping.max_new_tokens))
+    brief = replace(subject, stopping=warm_up)
+    # Arms of one way to decode need no warm-up each.
+    ways = {decoder: arm for arm, decoder in decoders.items()}
+    baseline, *_ = [begin(brief, arm, longest).finished() for arm in ways.values()]
+    subjects = _twins(subject, len(arms), decoded=len(prompts[longest]) + len(baseline.tokens))
+    # A lone arm's turn is its whole text, and a round is a text of each arm.
+    lone = len(subjects) == 1
+    tokens = subject.stopping.max_new_tokens if lone else turn_tokens(baseline)
+    clock = processor_clock(subject.target.device)
+    order, until = np.random.default_rng(timing.seed), timing.until
+    ran: list[tuple[str, int, InTurns]] = []
+    rounds = 0
+    for done in range(timing.repeats * len(prompts)):
+        if until is not None and done >= least and until.late():
+            break
+        prompt = done % len(prompts)
+        first = rounds
+        shuffled = [arms[number] for number in order.permutation(len(arms))]
+        for at in range(0, len(arms), len(subjects)):
+            together = list(zip(shuffled[at:], subjects, strict=False))
+            texts = decode_in_turns(
+                [partial(begin, own, arm, prompt) for arm, own in together],
+                tokens=tokens,
+                order=order,
+                clock=clock,
+                first_round=first if lone else rounds,
+                progress=timing.progress,
+            )
+            ran += [(arm, prompt, text) for (arm, _), text in zip(together, texts, strict=True)]
+            rounds = 1 + max(max(text.rounds, default=first) for text in texts)
+        whole = prompt == len(prompts) - 1
+        if until is not None and whole and until.precise(_at_one_speed(arms, ran)):
+            break
+    return _at_one_speed(arms, ran)
+
+
+def _twins(subject: Subject, count: int, *, decoded: int) -> list[Subject]:
+    """Returns subjects with caches of their own, after a text of so many tokens."""
+    longer = (decoded + subject.stopping.max_new_tokens) / decoded
+    pairs = twins((subject.target, subject.drafter), count, longer=longer)
+    return [replace(subject, target=target, drafter=drafter) for target, drafter in pairs]
+
+
+def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, InTurns]]) -> Runs:
+    """Returns what ran, of the prompts that were reached, the speeds of rounds divided out."""
+    reached = 1 + max(prompt for _, prompt, _ in ran)
+    runs: Runs = {arm: [[] for _ in range(reached)] for arm in arms}
+    texts = at_one_speed([(arm, text) for arm, _, text in ran])
+    for (arm, prompt, _), text in zip(ran, texts, strict=True):
+        runs[arm][prompt].append(text)
+    return runs
+
+
+def alone(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Begun:
+    """Returns a text of the target alone, begun."""
+    return begun(
+        subject.target,
+        prompt,
+        sampling=subject.sampling,
+        stopping=subject.stopping,
+        generator=generator,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Speculative:
+    """Speculative decoding under a policy."""
+
+    policy: Policy
+
+    def __call__(
+        self, subject: Subject, prompt: Sequence[int], generator: torch.Generator
+    ) -> Begun:
+        """Returns a text, begun."""
+        return begun_speculatively(subject, prompt, self.policy, generator)
+
+
+def probing(gammas: Sequence[int]) -> dict[str, Decoder]:
+    """Returns the arms that measure costs, by name: texts of one draft length each."""
+    return {f"{PROBE}{gamma}": Speculative(Fixed(gamma)) for gamma in probed(gammas)}
+
+
+def probed(gammas: Sequence[int]) -> list[int]:
+    """Returns the draft lengths that price these: 0 joins a lone one, to tell what a step adds."""
+    distinct = sorted(set(gammas))
+    return distinct if len(distinct) > 1 else sorted({0, *distinct})

@@ -1,0 +1,174 @@
+"""What interleaved runs took: repeats of a text made one, the cost they give, speed and noise."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from statistics import median as middle
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimator.costs.blocks import fit_costs
+from estimator.intervals import (
+    Interval,
+    jackknife_interval,
+    left_out,
+    ratio,
+    ratio_interval,
+    student,
+)
+from estimator.timing.arms import AGAIN, BASELINE, PROBE, Runs
+from estimator.timing.shrinking import shrinking_steps
+from reference.records import Generation
+from simulator.cost.curves import CostModel
+
+Timed = dict[str, list[Generation]]  # arm -> prompt
+
+
+def median(repeats: Sequence[Generation]) -> Generation:
+    """Returns the first repeat with the medians of each block's times.
+
+    Repeats are the same work, id for id, and the speed of the machine was divided out of them. What
+    is left of their differences is accident, which a median passes over. The fastest would not do:
+    where speed changes it is the luckiest moment, and short blocks have more of these.
+
+    Args:
+      repeats: of one text, at least 1. One that took another way (a device may round differently
+        from run to run and flip a tie) is left out: its blocks are not the first one's.
+    """
+    first = repeats[0]
+    alike = [run for run in repeats if _way(run) == _way(first)]
+    return replace(
+        first,
+        blocks=tuple(
+            replace(
+                blocks[0],
+                draft_seconds=middle(block.draft_seconds for block in blocks),
+                verify_seconds=middle(block.verify_seconds for block in blocks),
+                other_seconds=middle(block.other_seconds for block in blocks),
+            )
+            for blocks in zip(*(run.blocks for run in alike), strict=True)
+        ),
+        prefill_seconds=middle(run.prefill_seconds for run in alike),
+    )
+
+
+def timed(runs: Runs) -> Timed:
+    """Returns each arm's texts, one for each prompt."""
+    return {arm: [median(repeats) for repeats in rows] for arm, rows in runs.items()}
+
+
+def probes(texts: Mapping[str, Sequence[Generation]]) -> list[Generation]:
+    """Returns every probing text, by draft length and prompt."""
+    return [text for arm, rows in texts.items() if arm.startswith(PROBE) for text in rows]
+
+
+def priced(texts: Timed) -> CostModel:
+    """Returns the cost model of the baseline's and the probes' texts."""
+    return fit_costs(texts[AGAIN], probes(texts))
+
+
+def step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
+    """Returns the interval over prompts of what a block takes at one draft length over another."""
+
+    def value(some: Timed) -> float:
+        cost = priced(some)
+        return float(cost.block_seconds(longer) / cost.block_seconds(shorter))
+
+    prompts = range(len(texts[AGAIN]))
+    if len(prompts) < 2:
+        return None, None
+    left_out = [value(without(texts, prompt)) for prompt in prompts]
+    return jackknife_interval(value(texts), left_out, scale=ratio)
+
+
+def shrinking(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
+    """Returns a sentence for each of these γ whose step is out of order; see `shrinking_steps`."""
+    cost = priced(texts)
+    seconds = {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}
+    return shrinking_steps(seconds, partial(step_ratio, texts))
+
+
+def without(texts: Timed, prompt: int) -> Timed:
+    """Returns the texts of all prompts but one."""
+    return {arm: rows[:prompt] + rows[prompt + 1 :] for arm, rows in texts.items()}
+
+
+def of_prompts(texts: Timed, prompts: Sequence[int]) -> Timed:
+    """Returns the texts of some of the prompts, by their indices."""
+    return {arm: [rows[prompt] for prompt in prompts] for arm, rows in texts.items()}
+
+
+def _way(run: Generation) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
+    return [(block.drafted, block.tokens) for block in run.blocks]
+
+
+Seconds = NDArray[np.float64]
+
+# Per cent by which the baseline's speed may differ from itself on a machine called quiet.
+QUIET_PERCENT = 10.0
+
+
+def decode_rate(texts: Sequence[Generation]) -> Seconds:
+    """Returns each text's seconds per token; shape (prompts,)."""
+    return np.array([text.decode_seconds / len(text.tokens) for text in texts])
+
+
+def measured_interval(texts: Timed, arm: str) -> Interval:
+    """Returns the interval of an arm's measured speed-up, over prompts."""
+    baseline, own = _seconds(texts, arm)
+    return ratio_interval(baseline.tolist(), own.tolist())
+
+
+def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
+    """Returns an arm's measured speed-up without each prompt in turn; nothing of a single one."""
+    baseline, own = _seconds(texts, arm)
+    if len(own) < 2:
+        return ()
+    return tuple((left_out(baseline) / left_out(own)).tolist())
+
+
+def _seconds(texts: Timed, arm: str) -> tuple[Seconds, Seconds]:
+    """Returns each prompt's seconds of the baseline, had it an arm's text, and of that arm."""
+    tokens = np.array([len(text.tokens) for text in texts[arm]])
+    return decode_rate(texts[BASELINE]) * tokens, decode_rate(texts[arm]) * tokens
+
+
+@dataclass(frozen=True, slots=True)
+class Noise:
+    """The baseline's speed measured twice: equal work, so what differs is the clock's.
+
+    logarithm: of the first over the second.
+    error: its standard deviation, from how far prompts differ, each about 0.
+    prompts: how many those are, and with them its degrees of freedom.
+    """
+
+    logarithm: float
+    error: float
+    prompts: int
+
+    @property
+    def percent(self) -> float:
+        """How far the two differ."""
+        return 100 * abs(self.logarithm)
+
+    @property
+    def within_percent(self) -> float:
+        """How far 95 % of such differences reach."""
+        return 100 * float(np.expm1(student(self.prompts) * self.error))
+
+    @property
+    def quiet(self) -> bool:
+        """Whether neither is more than QUIET_PERCENT."""
+        return max(self.percent, self.within_percent) <= QUIET_PERCENT
+
+
+def noise(texts: Timed) -> Noise:
+    """Returns how far the baseline's speed differs from itself."""
+    baseline, again = (decode_rate(texts[arm]) for arm in (BASELINE, AGAIN))
+    differences = 2 * (baseline - again) / (baseline + again).sum()
+    return Noise(
+        logarithm=float(np.log(baseline.sum() / again.sum())),
+        error=float(np.sqrt((differences**2).sum())),
+        prompts=len(baseline),
+    )

@@ -1,0 +1,162 @@
+"""What blocks of several sequences at once cost: passes over batches, caches of a given length.
+
+A block is played as a server would run it: γ draft steps of a token for each sequence, then one
+target pass over γ + 1 tokens for each, and both caches are cut back to where they were. Blocks of
+one γ follow one another, as in a run of that γ; the γ take turns, whose speeds are divided out.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from transformers import DynamicCache
+
+from estimator.timing.levels import polish
+from estimator.timing.turns import processor_clock
+from reference.models.cached_model import CachedModel
+from reference.models.model import Model
+from reference.models.recurrent_model import RecurrentModel
+
+# Blocks of each γ in a turn, the first of which is not counted: it meets the last γ's memory.
+BLOCKS_A_TURN = 4
+
+
+@dataclass(frozen=True, slots=True)
+class LoadTimes:
+    """Seconds of passes over a batch, each at the median speed of the turns (`runs.levels`).
+
+    target: t_p(n) by n, of n tokens in each sequence.
+    drafting: t_d(γ) by γ.
+    spread: the largest share by which the middle half of a pass's times lies around its median, the
+      speeds of turns divided out.
+    """
+
+    batch: int
+    context: int
+    target: dict[int, float]
+    drafting: dict[int, float]
+    spread: float
+
+
+class Batch:
+    """A model with a batch of sequences in its cache."""
+
+    def __init__(self, model: CachedModel, batch: int, context: int) -> None:
+        clock = processor_clock(model.device)
+        self._clock = time.perf_counter if clock is None else clock
+        self.module = model.module
+        self.device = model.device
+        self.batch = batch
+        self.cache = DynamicCache(config=model.module.config)
+        # Which ids makes no difference to a pass of attention and dense layers.
+        ids = torch.arange(batch * context, device=self.device) % model.vocabulary
+        self._forward(ids.reshape(batch, context))
+
+    def _forward(self, ids: Tensor) -> Any:
+        return self.module(input_ids=ids, past_key_values=self.cache, use_cache=True)
+
+    def seconds(self, passes: int, tokens: int) -> float:
+        """Returns the time of so many passes over so many tokens; the cache stays as it was."""
+        ids = torch.zeros(self.batch, tokens, dtype=torch.int64, device=self.device)
+        self._wait()
+        began = self._clock()
+        for _ in range(passes):
+            self._forward(ids)
+        self._wait()
+        spent = self._clock() - began
+        if passes:
+            self.cache.crop(-passes * tokens)
+        return spent
+
+    def _wait(self) -> None:
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+
+@torch.inference_mode()
+def load_times(
+    target: CachedModel,
+    draft: CachedModel,
+    *,
+    batch: int,
+    context: int,
+    gammas: Sequence[int],
+    repeats: int,
+    progress: Callable[[], object],
+) -> LoadTimes:
+    """Returns what passes over a batch take.
+
+    Args:
+      target, draft: decoder-only models.
+      batch: sequences, at least 1.
+      context: tokens in each one's cache, at least 1.
+      gammas: draft lengths to time, at least 1 each.
+      repeats: turns of each γ, at least 1.
+      progress: called after each turn of all γ.
+    """
+    both = Batch(target, batch, context), Batch(draft, batch, context)
+    order = np.random.default_rng(0)
+    lengths = [0, *gammas]
+    # Verifying and drafting, by length, turn and block.
+    seconds = np.zeros((2, len(lengths), repeats, BLOCKS_A_TURN))
+    for turn in range(repeats):
+        for number in order.permutation(len(lengths)).tolist():
+            for block in range(BLOCKS_A_TURN):
+                drafted = both[1].seconds(lengths[number], 1)
+                verified = both[0].seconds(1, lengths[number] + 1)
+                seconds[:, number, turn, block] = verified, drafted
+        progress()
+    counted = seconds[..., 1:]
+    # Drafting nothing takes no time.
+    times = np.concatenate([counted[0], counted[1, 1:]])
+    found, speeds = polish(np.median(times, axis=-1))
+    low, middle, high = np.quantile(times / speeds[:, None], (0.25, 0.5, 0.75), axis=(1, 2))
+    return LoadTimes(
+        batch,
+        context,
+        {n + 1: float(each) for n, each in zip(lengths, found, strict=False)},
+        {n: float(each) for n, each in zip(gammas, found[len(lengths) :], strict=True)},
+        float(((high - low) / 2 / middle).max()),
+    )
+
+
+def require_load(
+    target: CachedModel,
+    draft: Model | None,
+    *,
+    batches: Sequence[int],
+    context: int,
+    max_gamma: int,
+    draft_name: str,
+) -> CachedModel:
+    """Returns the draft model, and refuses what cannot be timed, before any pass.
+
+    Raises:
+      ValueError: naming what must be.
+    """
+    if not isinstance(draft, CachedModel) or target.kind != "decoder-only":
+        decoder = target.kind == "decoder-only"
+        got = f"draft {draft_name}" if decoder else f"{target.name} ({target.kind})"
+        raise ValueError(f"batch must be of a decoder-only target and a draft model, got {got}")
+    for batch in batches:
+        if batch < 1:
+            raise ValueError(f"batch must be at least 1, got {batch}")
+    for model in (target, draft):
+        if isinstance(model, RecurrentModel):
+            raise ValueError(
+                "batch must be of models without recurrent layers, whose second readings are not "
+                f"timed over a batch, got {model.name}"
+            )
+        limit, needed = model.max_length, context + max_gamma + 1
+        if limit is not None and needed > limit:
+            raise ValueError(
+                f"context must leave room for {max_gamma + 1} tokens in the {limit} positions of "
+                f"{model.name}, got {context}"
+            )
+    return draft

@@ -1,0 +1,191 @@
+"""Heads trained on text: what every such training is asked, and EAGLE-3 heads."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from estimator.draft_names.kind import EMBEDDED
+from estimator.loading.corpora import read_corpus
+from estimator.loading.origins import target_source
+from estimator.progress import SILENT, Progress
+from ngram.rows.vocabulary import vocabulary_of
+from reference.models.cached_model import CachedModel
+from reference.models.huggingface import load_model, load_tokenizer, resolve_device
+from reference.state_heads.eagle3 import Eagle3, shape_for
+from reference.state_heads.eagle3_folder import save_eagle3
+from reference.training.loop import Training
+from reference.training.schedule import Schedule
+from reference.training.unrolling import (
+    acceptance_ahead,
+    train_unrolled,
+    windows_along,
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HeadTraining:
+    """Heads to be trained on text.
+
+    sources: files and folders of text, of which `tokens` are read.
+    output: the folder to write, which must not exist.
+    target: the decoder-only model that is to verify.
+    hidden: units; None: the kind's own number of times the model's width.
+    steps, rate, positions: of training; positions are those of a step.
+    device: auto, cpu or cuda.
+    """
+
+    sources: tuple[str, ...]
+    output: Path
+    target: str = EMBEDDED
+    hidden: int | None = None
+    steps: int = 2000
+    rate: float = 3e-3
+    positions: int = 512
+    window: int = 256
+    tokens: int = 300_000
+    device: str = "auto"
+    seed: int = 0
+
+    @property
+    def source(self) -> str:
+        """Where the target is loaded from."""
+        return target_source(self.target)
+
+    @property
+    def work(self) -> Path:
+        """The folder beside the output that an interrupted run goes on from."""
+        return self.output.with_name(f"{self.output.name}.training")
+
+    @property
+    def schedule(self) -> Schedule:
+        """Steps and rates, of which a twentieth warms up."""
+        return Schedule(self.steps, self.rate, warmup=max(self.steps // 20, 1))
+
+    def require(self) -> None:
+        """Refuses what can be refused before anything is read.
+
+        Raises:
+          ValueError: if steps or rate are out of range, or the output exists.
+        """
+        if self.output.exists():
+            raise ValueError(f"output must not exist yet, got {self.output}")
+        _ = self.schedule
+
+    def stream(self, tokenizer: Any, progress: Progress) -> Tensor:
+        """Returns the ids of the text, an end of text between two files, shape (tokens,)."""
+        corpus = read_corpus(self.sources, None, tokenizer, progress=progress)
+        stream = torch.from_numpy(corpus.sentences[: self.tokens].astype("int64"))
+        stream[stream < 0] = vocabulary_of(tokenizer).end
+        return stream
+
+    def model(self, window: int) -> CachedModel:
+        """Returns the target, which must be decoder-only and have positions for a window.
+
+        Raises:
+          ValueError: if it is or has not.
+        """
+        model = load_model(self.source, device=resolve_device(self.device), dtype="float32")
+        if model.kind != "decoder-only":
+            raise ValueError(
+                f"heads are trained for decoder-only models, got {self.target} ({model.kind})"
+            )
+        if model.max_length is not None and window > model.max_length:
+            raise ValueError(
+                f"window must fit the {model.max_length} positions of {self.target}, got {window}"
+            )
+        return model
+
+    def training(self, name: str, learnt: Tensor, settings: Mapping[str, object]) -> Training:
+        """Returns the training on windows of ids, told from others by settings of its kind."""
+        self.work.mkdir(exist_ok=True)
+        return Training(
+            name=name,
+            schedule=self.schedule,
+            checkpoint=self.work / "checkpoint.safetensors",
+            seed=self.seed,
+            settings={
+                "target": self.target,
+                **settings,
+                "positions": self.positions,
+                "rate": self.rate,
+                "window": learnt.shape[1],
+                "tokens": learnt.numel(),
+            },
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainEagle3(HeadTraining):
+    """An EAGLE-3 head to be trained on text, its target frozen.
+
+    hidden: of the feed-forward layer; None: four times the model's width.
+    unrolled: tokens drafted from each position in training, at least 1.
+    """
+
+    unrolled: int = 4
+
+
+def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str, Any]:
+    """Returns what was trained and its acceptance by position on text kept apart; it is written.
+
+    Args:
+      request: what is asked.
+      progress: counts files of text.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    request.require()
+    ids = _windows(request, load_tokenizer(request.source), progress)
+    model = request.model(ids.shape[1])
+    torch.manual_seed(request.seed)
+    head = Eagle3(shape_for(model.module, hidden=request.hidden), model.module)
+    head.to(model.device)
+    model.module.requires_grad_(False)
+    along = windows_along(model.module, ids, head.taps, name=request.target)
+    held = max(len(ids) // 20, 1)
+    learnt, kept = along.part(slice(-held)), along.part(slice(-held, None))
+    hidden = head.shape.body.intermediate_size
+    settings = {"hidden": hidden, "unrolled": request.unrolled}
+    training = request.training("eagle3", learnt.ids, settings)
+    embedding = model.module.get_output_embeddings()
+    done = train_unrolled(
+        head,
+        embedding,
+        training,
+        [learnt],
+        steps=request.unrolled,
+        positions=request.positions,
+    )
+    ahead = acceptance_ahead(head, embedding, kept, steps=request.unrolled)
+    save_eagle3(request.output, head)
+    shutil.rmtree(request.work)
+    return {
+        "output": str(request.output),
+        "model": request.target,
+        "steps": request.steps,
+        "training_tokens": learnt.ids.numel(),
+        "held_out_acceptance": ahead,
+        "hidden": hidden,
+        "resumed_at_step": done.resumed,
+        "seconds": done.seconds,
+        "loss": done.loss,
+    }
+
+
+def _windows(request: TrainEagle3, tokenizer: Any, progress: Progress) -> Tensor:
+    stream = request.stream(tokenizer, progress)
+    length = min(request.window, len(stream) // 2)
+    if length < request.unrolled + 2:
+        raise ValueError(
+            f"two windows of the training text must hold {request.unrolled + 2} tokens each, "
+            f"got {length}"
+        )
+    return stream[: len(stream) // length * length].view(-1, length)

@@ -1,0 +1,178 @@
+"""N-gram models of a user's text: trained and scored, as they ask for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from estimator.draft_names.kind import EMBEDDED
+from estimator.loading.corpora import load_named_tokenizer, read_corpus
+from estimator.progress import SILENT, Progress, notice
+from ngram.formats.cache import load_model
+from ngram.formats.description import (
+    Description,
+    Smoothing,
+    description_path,
+    read_description,
+    require_tokenizer,
+)
+from ngram.rows.perplexity import Score, score_kenlm, score_rows
+from ngram.rows.rows import Rows
+from ngram.rows.vocabulary import vocabulary_of
+from ngram.rows.words import check_order
+from ngram.training.estimate import prune_thresholds
+from ngram.training.lmplz import find_lmplz
+from ngram.training.train import train
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainNgram:
+    """An n-gram model to be trained.
+
+    tokenizer_name: of the target: embedded, a Hugging Face name or a folder.
+    order: words in the longest n-grams.
+    prune: counts at which n-grams are dropped, one an order.
+    estimator: auto, lmplz or own.
+    smoothing: kneser-ney or katz.
+    lmplz: KenLM's program; None: the one on PATH.
+    """
+
+    sources: tuple[str, ...]
+    tokenizer_name: str
+    output: Path
+    pattern: str | None = None
+    order: int = 3
+    prune: str = "0"
+    estimator: str = "auto"
+    smoothing: Smoothing = "kneser-ney"
+    lmplz: str | None = None
+
+    @property
+    def counts(self) -> list[int]:
+        """The counts of `prune`.
+
+        Raises:
+          ValueError: if one is no integer.
+        """
+        try:
+            return [int(part) for part in self.prune.split(",")]
+        except ValueError as error:
+            raise ValueError(
+                f"prune must be counts separated by commas, got {self.prune!r}"
+            ) from error
+
+    @property
+    def program(self) -> str | None:
+        """The program that estimates; None: this project.
+
+        Raises:
+          ValueError: if one is named that cannot be used, or that another setting excludes.
+        """
+        named = self.estimator == "lmplz" or self.lmplz is not None
+        if self.smoothing == "katz" and named:
+            raise ValueError("smoothing must be kneser-ney with lmplz, got katz")
+        own = self.estimator == "own" or self.smoothing == "katz"
+        program = None if own else find_lmplz(self.lmplz)
+        if self.estimator == "own" and self.lmplz is not None:
+            raise ValueError("lmplz cannot be given with --estimator own")
+        if self.estimator == "lmplz" and program is None:
+            raise ValueError("lmplz must be on PATH or given by --lmplz, got neither")
+        return program
+
+
+def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description:
+    """Returns the description of the model that is written.
+
+    Args:
+      request: what is asked.
+      progress: counts files of text.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    check_order(request.order)
+    prune_thresholds(request.counts, request.order)
+    program = request.program
+    tokenizer = load_named_tokenizer(request.tokenizer_name)
+    corpus = read_corpus(request.sources, request.pattern, tokenizer, progress=progress)
+    description = train(
+        corpus,
+        request.output,
+        order=request.order,
+        prune=request.counts,
+        smoothing=request.smoothing,
+        tokenizer=tokenizer,
+        tokenizer_name=_everywhere(request.tokenizer_name),
+        lmplz=program,
+    )
+    fallback = "none are used" if request.smoothing == "katz" else "0.5, 1 and 1.5 are used"
+    for thin in description.fallback_orders:
+        notice(
+            f"the corpus is too small or too regular to estimate discounts of {thin}-grams; "
+            f"{fallback}"
+        )
+    return description
+
+
+def _everywhere(name: str) -> str:
+    """Returns a tokenizer's name as it holds elsewhere too: of a folder, its absolute path."""
+    path = Path(name)
+    return str(path.resolve()) if name != EMBEDDED and path.is_dir() else name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreNgram:
+    """A text whose perplexity under an n-gram model is asked for.
+
+    tokenizer_name: as for training; None: the one that the model was trained with.
+    binary: KenLM's own form of the model, for KenLM to read; None: the ARPA file.
+    force: take the model though its tokenizer differs.
+    """
+
+    model: Path
+    sources: tuple[str, ...]
+    pattern: str | None = None
+    tokenizer_name: str | None = None
+    binary: Path | None = None
+    force: bool = False
+
+
+def score_ngram(
+    request: ScoreNgram, read: Progress = SILENT, scored: Progress = SILENT
+) -> tuple[Score, Score | None]:
+    """Returns the perplexity by our rows and by KenLM, which refuses models of order 1: None.
+
+    Args:
+      request: what is asked.
+      read: counts files of text.
+      scored: counts tokens.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    name, tokenizer = _tokenizer(request)
+    if not request.force:
+        require_tokenizer(request.model, tokenizer, name=name)
+    rows = Rows(load_model(request.model), vocabulary_of(tokenizer))
+    corpus = read_corpus(request.sources, request.pattern, tokenizer, progress=read)
+    scored.expect(len(corpus.sentences))
+    ours = score_rows(rows, corpus.sentences, scored.step)
+    if rows.model.order == 1:
+        return ours, None
+    file = request.model if request.binary is None else request.binary
+    return ours, score_kenlm(file, corpus.sentences)
+
+
+def _tokenizer(request: ScoreNgram) -> tuple[str, Any]:
+    """Returns the tokenizer to read the text with, after its name."""
+    if request.tokenizer_name is not None:
+        return request.tokenizer_name, load_named_tokenizer(request.tokenizer_name)
+    description = read_description(request.model)
+    if description is None:
+        raise ValueError(f"tokenizer must be given for {request.model}, which has no description")
+    try:
+        return description.tokenizer, load_named_tokenizer(description.tokenizer)
+    except ValueError as error:
+        beside = description_path(request.model)
+        raise ValueError(f"{error} (named by {beside}; --tokenizer overrides it)") from error

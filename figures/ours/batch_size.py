@@ -1,0 +1,191 @@
+"""Ours: the best γ and the speed-up against batch size, by the roofline cost model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from estimator.model_shapes.drafts import draft_of
+from estimator.model_shapes.kept_counts import count_once
+from estimator.model_shapes.shape import shape_of
+from figures.drawing import style
+from figures.drawing.load import Load
+from figures.drawing.table import Rows
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import best_gamma, speed_up
+from simulator.cost.catalogue import find_hardware
+from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
+from simulator.cost.roofline import Conditions
+from simulator.cost.roofline_cost import Deployment, fits, roofline_cost
+
+# The config.json of Llama 3.1 8B and Llama 3.2 1B (Meta, 2024).
+TARGET: Mapping[str, Any] = MappingProxyType(
+    {
+        "model_type": "llama", "num_hidden_layers": 32, "hidden_size": 4096,
+        "intermediate_size": 14336, "num_attention_heads": 32, "num_key_value_heads": 8,
+        "vocab_size": 128256, "tie_word_embeddings": False, "dtype": "bfloat16",
+    }
+)  # fmt: skip
+DRAFT: Mapping[str, Any] = MappingProxyType(
+    {
+        **TARGET, "num_hidden_layers": 16, "hidden_size": 2048, "intermediate_size": 8192,
+        "head_dim": 64, "tie_word_embeddings": True,
+    }
+)  # fmt: skip
+GPU = "h100-sxm"
+FIXED_GAMMAS = (2, 4, 8)
+MAX_GAMMA = 16
+MAX_BATCH = 512
+# Those drawn: all the small ones, then in steps of 6 %.
+BATCHES = tuple(sorted({round(2 ** (i / 12)) for i in range(109)}))
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One batch size: the best γ, its speed-up, and the speed-ups of the fixed γ."""
+
+    batch: int
+    best_gamma: int
+    best_speedup: float
+    speedup_gamma_2: float
+    speedup_gamma_4: float
+    speedup_gamma_8: float
+
+
+@dataclass(frozen=True, slots=True)
+class BatchSize(Rows[Point]):
+    """The batch sizes drawn, and by fixed γ the last of all sizes at which it still gains.
+
+    first_gaining: likewise the first; None where it never gains.
+    largest: of the batch sizes up to MAX_BATCH, the last that fits into memory.
+    """
+
+    load: Load
+    last_gaining: dict[int, int | None]
+    first_gaining: dict[int, int | None]
+    largest: int = MAX_BATCH
+
+
+def default_load() -> Load:
+    """Returns an 8B model drafted by a 1B one on an H100, as `specplan plan` prices it."""
+    conditions = Conditions(
+        efficiency=DEFAULT_EFFICIENCY, layer_overhead_seconds=DEFAULT_LAYER_SECONDS
+    )
+    target = shape_of(TARGET, count=count_once)
+    draft = draft_of(DRAFT, target=TARGET, target_shape=target, count=count_once)
+    return Load(
+        deployment=Deployment(target, draft, find_hardware(GPU), conditions),
+        caption=f"Llama 3.1 8B drafted by Llama 3.2 1B on one {GPU}",
+    )
+
+
+def compute(load: Load | None = None) -> BatchSize:
+    """Returns the plans for one to 512 sequences; without a load, for that of default_load.
+
+    Batch sizes that do not fit into memory are left out.
+
+    Raises:
+      ValueError: if not even one sequence fits, or the draft is of fewer tokens than are drawn.
+    """
+    given = default_load() if load is None else load
+    longest = given.deployment.draft.longest
+    if longest is not None and longest < FIXED_GAMMAS[-1]:
+        raise ValueError(f"the draft must reach gamma {FIXED_GAMMAS[-1]}, got {longest} at most")
+    cap = MAX_GAMMA if longest is None else min(MAX_GAMMA, longest)
+    largest = _largest(given)
+    costs = {
+        batch: roofline_cost(given.deployment, context=given.context, batch=batch, max_gamma=cap)
+        for batch in range(1, largest + 1)
+    }
+    acceptance = Iid(given.alpha)
+    points = []
+    for batch in sorted(batch for batch in {*BATCHES, largest} if batch <= largest):
+        best = best_gamma(acceptance, costs[batch], max_gamma=cap)
+        factors = speed_up(acceptance, costs[batch], (best, *FIXED_GAMMAS))
+        points.append(Point(batch, best, *factors.tolist()))
+    gains = {batch: speed_up(acceptance, cost, FIXED_GAMMAS) for batch, cost in costs.items()}
+    gaining = {
+        gamma: [batch for batch, factors in gains.items() if factors[place] > 1]
+        for place, gamma in enumerate(FIXED_GAMMAS)
+    }
+    return BatchSize(
+        load=given,
+        rows=tuple(points),
+        last_gaining={gamma: max(batches, default=None) for gamma, batches in gaining.items()},
+        first_gaining={gamma: min(batches, default=None) for gamma, batches in gaining.items()},
+        largest=largest,
+    )
+
+
+def _largest(load: Load) -> int:
+    fitting = [
+        batch
+        for batch in range(1, MAX_BATCH + 1)
+        if fits(load.deployment, context=load.context, batch=batch)
+    ]
+    if not fitting:
+        raise ValueError(
+            f"one sequence of context {load.context} must fit into the memory of "
+            f"{load.deployment.hardware.name}, and does not"
+        )
+    return fitting[-1]
+
+
+def title(data: BatchSize) -> str:
+    """Returns the finding: between which batch sizes fixed drafts gain."""
+    ends = {gamma: data.last_gaining[gamma] for gamma in (4, 8)}
+    early = all(data.first_gaining[gamma] == 1 for gamma in ends)
+    if early and all(last is not None and last < data.largest for last in ends.values()):
+        return (
+            f"Under load long drafts slow a server down: beyond {ends[4]} sequences "
+            f"at γ = 4, beyond {ends[8]} at γ = 8"
+        )
+    return "; ".join(f"γ = {gamma} {_gains(data, gamma)}" for gamma in ends)
+
+
+def _gains(data: BatchSize, gamma: int) -> str:
+    first, last = data.first_gaining[gamma], data.last_gaining[gamma]
+    if first is None or last is None:
+        return "never gains"
+    if first > 1:
+        return f"gains from {first} to {last} sequences only"
+    if last == data.largest:
+        return f"still gains with {last} sequences"
+    return f"loses beyond {last} sequences"
+
+
+def draw(data: BatchSize) -> style.Figure:
+    """Returns the drawing: speed-up on top, the best γ below, against the batch size."""
+    figure, (top, bottom) = style.canvas(
+        title(data),
+        source=f"Ours: roofline of {data.load.caption}, "
+        f"{data.load.context} tokens of context, α = {data.load.alpha:g}",
+        rows=2,
+        height=6.2,
+        sharex=True,
+    )
+    batches = [point.batch for point in data.rows]
+    lines = [("best γ", [point.best_speedup for point in data.rows])]
+    for gamma in FIXED_GAMMAS:
+        own = [getattr(point, f"speedup_gamma_{gamma}") for point in data.rows]
+        lines.append((f"γ = {gamma}", own))
+    labels = style.plot_lines(top, batches, lines)
+    top.axhline(1, color=style.INK, linewidth=1)
+    highest = max(point.best_speedup for point in data.rows)
+    lowest = min(min(y) for _, y in lines)
+    top.set_ylim(min(0.25, 0.9 * lowest), max(1.95, 1.1 * highest))
+    top.set_xlim(1, batches[-1])
+    style.label_right(top, labels)
+    style.name_axes(top, x="", y="speed-up", panel="speed-up over no speculation")
+    style.plot_lines(bottom, batches, [("", [point.best_gamma for point in data.rows])])
+    bottom.set_ylim(0, None)
+    style.count_on_y(bottom)
+    style.octaves_on_x(bottom, [2**i for i in range(10) if 2**i <= batches[-1]])
+    bottom.minorticks_off()
+    x = "batch size (sequences decoded together, log scale)"
+    x += "" if data.largest == MAX_BATCH else f"; no more than {data.largest} fit into memory"
+    panel = "best γ; 0: do not speculate"
+    style.name_axes(bottom, x=x, y="drafted tokens per block", panel=panel)
+    return figure

@@ -1,0 +1,158 @@
+"""Ours: what requests meet at a server against their rate, with speculation and without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from figures.drawing import style
+from figures.drawing.table import Rows
+from figures.ours.batch_size import MAX_BATCH, default_load
+from simulator.acceptance.iid import Iid
+from simulator.cost.machine import LoadPoint, Remembered
+from simulator.cost.posterior import infer
+from simulator.cost.pricing import Pricing
+from simulator.cost.published_prior import DRAFT_OF_KIND, Traits, published_prior
+from simulator.cost.roofline_cost import prompt_seconds, roofline_cost
+from simulator.cost.served import Served
+from simulator.traffic.blocks import Blocks
+from simulator.traffic.demand import Demand
+from simulator.traffic.pair import Pair
+from simulator.traffic.server import Prompts, Server, by_batch
+
+DEMAND = Demand(512, 256)
+GAMMA = 4
+CHUNK = 2048
+_BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, MAX_BATCH)
+# Rates drawn, as shares of the most that the server bears in either way.
+_SHARES = np.concatenate([np.linspace(0.01, 0.9, 90), np.linspace(0.905, 0.995, 19)])
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One rate: milliseconds a token and to the first token, infinite where it is not borne."""
+
+    rate: float
+    gamma: int
+    tpot_ms: float
+    tpot_ms_without: float
+    ttft_ms: float
+    ttft_ms_without: float
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficCurve(Rows[Point]):
+    """The rates drawn, and what the server bears.
+
+    break_even: the rate above which requests take longer with speculation; None: never.
+    """
+
+    demand: Demand
+    most: float
+    most_without: float
+    break_even: float | None
+    caption: str
+
+
+def default_pair() -> Pair:
+    """Returns an 8B model drafted by a 1B one with γ = 4 on an H100, as published rows have it."""
+    load, gammas = default_load(), np.arange(1, GAMMA + 1)
+    deployment, acceptance, times = load.deployment, Iid(load.alpha), []
+    posterior = infer(
+        Remembered(Served(deployment)),
+        published_prior(Traits(None, DRAFT_OF_KIND[deployment.draft.kind])),
+        (),
+    )
+    context = round(DEMAND.context)
+    for batch in _BATCHES:
+        price = Pricing(
+            roofline_cost(deployment, context=context, batch=batch, max_gamma=GAMMA),
+            prompt_seconds=partial(prompt_seconds, deployment),
+        ).in_doubt(posterior, LoadPoint(context, batch))
+        times.append([price.cost.baseline_seconds, *price.cost.block_seconds(gammas)])
+    assert price.prompt_seconds is not None
+    reading = {n: price.prompt_seconds(n) for n in (1, 64, 128, 256, 512)}
+    alone, both = (Prompts({n: each[way] for n, each in reading.items()}, CHUNK) for way in (0, 1))
+    blocks = Blocks.of(acceptance, GAMMA)
+    server = Server(by_batch(_BATCHES, times, MAX_BATCH), blocks, both)
+    return Pair(server, server.without(alone), DEMAND, (GAMMA,))
+
+
+def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
+    """Returns what requests meet; without a pair, at that of default_pair."""
+    if pair is None:
+        pair = default_pair()
+        load = default_load()
+        caption = f"{load.caption} by public measurements, γ = {GAMMA}, α = {load.alpha:g}"
+    most, without = float(pair.most), float(pair.most_without)
+    rates = _SHARES * max(most, without)
+    alone, gammas = pair.without(rates), pair.best(rates).tolist()
+    points = []
+    for place, (rate, gamma) in enumerate(zip(rates.tolist(), gammas, strict=True)):
+        state = pair.under(gamma, rate)
+        times = (state.token_seconds, alone.token_seconds[place:])
+        firsts = (state.first_seconds, alone.first_seconds[place:])
+        values = [1e3 * float(each[0]) for each in (*times, *firsts)]
+        points.append(Point(rate, gamma, *values))
+    crossing = float(pair.break_even())
+    break_even = None if np.isinf(crossing) else crossing
+    return TrafficCurve(tuple(points), pair.demand, most, without, break_even, caption)
+
+
+def title(data: TrafficCurve) -> str:
+    """Returns the finding: where speculation ceases to pay."""
+    if data.break_even is None:
+        return f"Speculation shortens requests up to all {data.most:.3g} a second that are borne"
+    if data.break_even == 0:
+        return "Speculation lengthens requests at every rate"
+    return (
+        f"Speculation shortens requests up to {data.break_even:.3g} a second; "
+        f"the server bears {data.most:.3g} with it, {data.most_without:.3g} without"
+    )
+
+
+def draw(data: TrafficCurve) -> style.Figure:
+    """Returns the drawing: time per token on top, to the first token below, against the rate."""
+    demand = data.demand
+    figure, (top, bottom) = style.canvas(
+        title(data),
+        source=f"Ours: steady state, {demand.prompt_tokens:g} prompt and "
+        f"{demand.output_tokens:g} output tokens" + (f"; {data.caption}" if data.caption else ""),
+        rows=2,
+        height=6.2,
+        sharex=True,
+    )
+    _panel(top, data, "tpot_ms")
+    style.name_axes(top, x="", y="ms, log scale", panel="time per output token")
+    _panel(bottom, data, "ttft_ms")
+    style.name_axes(bottom, x="requests a second", y="ms, log scale", panel="time to first token")
+    return figure
+
+
+def _panel(axes: style.Axes, data: TrafficCurve, name: str) -> None:
+    from matplotlib.ticker import LogFormatter
+
+    rates = np.array([point.rate for point in data.rows])
+    axes.set_yscale("log")
+    for field, colour, label, most in (
+        (name, style.BLUE, "with speculation", data.most),
+        (f"{name}_without", style.VERMILION, "without", data.most_without),
+    ):
+        values = np.array([getattr(point, field) for point in data.rows])
+        borne = np.isfinite(values)
+        axes.plot(rates[borne], values[borne], color=colour, linewidth=2, label=label)
+        axes.axvline(most, color=colour, linewidth=1, linestyle=":")
+    right = 1.03 * max(data.most, data.most_without)
+    if data.break_even:
+        axes.axvline(data.break_even, color=style.INK, linewidth=1)
+        early = data.break_even < right / 2
+        style.note(
+            axes, "break-even", (data.break_even, 0.04), within=("data", "axes fraction"),
+            offset=(4 if early else -4, 0), align=f"{'left' if early else 'right'} bottom",
+        )  # fmt: skip
+    for ticks in (axes.yaxis.set_major_formatter, axes.yaxis.set_minor_formatter):
+        ticks(LogFormatter(labelOnlyBase=False, minor_thresholds=(1.5, 0.5)))
+    axes.set_xlim(0, right)
+    style.key(axes, anchor=(0.3, 0.72))

@@ -1,0 +1,101 @@
+"""An analysis of what blockwise heads draft, as a user asks for it (Kim et al. 2024)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from estimator.draft_names.kind import EMBEDDED, Beside, ModelKind, Needs
+from estimator.draft_names.ngram import Ngram
+from estimator.draft_names.registry import parse_drafter
+from estimator.loading.pairs import Loaded, load
+from estimator.progress import SILENT, Progress, notice
+from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
+from reference.models.tree_mask import require_branching
+from studies.blockwise.analysis import Rescorers, analyse
+from studies.blockwise.draft_names.heads import Heads, lattice_k
+from studies.blockwise.drafter import HeadsDrafter
+from studies.blockwise.lattice.automaton import Automaton
+from studies.blockwise.lattice.best_paths import require_arcs
+from studies.blockwise.records import Analysis
+from studies.blockwise.texts import BlockText, block_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnalyseHeads:
+    """Drafts of heads on greedy texts of their target, before and after rescoring.
+
+    ngrams: files of n-grams that rescore; none: the embedded one, beside the embedded target.
+    neural: a small model that rescores; None: the embedded one, beside the embedded target.
+    tuning_share: of the prompts on which the rescorers' weights are chosen, in (0, 1).
+    """
+
+    models: ModelSettings = field(default_factory=ModelSettings)
+    text: PromptSettings = field(default_factory=PromptSettings)
+    sampling: SamplingSettings = field(default_factory=SamplingSettings)
+    ngrams: tuple[str, ...] = ()
+    neural: str | None = None
+    tuning_share: float = 0.3
+
+
+def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysis:
+    """Returns repetition, entropy by head, and block efficiency of each way to draft.
+
+    Raises:
+      ValueError: with the setting's name, rule and value.
+    """
+    drafts = request.models.drafts or (Heads.word,)
+    heads = parse_drafter(drafts[0])
+    if len(drafts) > 1 or not isinstance(heads, Heads):
+        raise ValueError(f"draft must be heads or heads:FOLDER, got {' '.join(drafts)}")
+    if not heads.alone:
+        raise ValueError(f"draft must be heads or heads:FOLDER without rescorer, got {drafts[0]}")
+    k = lattice_k(request.models.lattice_k)
+    # The heads' own drafts have no lattice; what rescores them here has.
+    loaded = load(replace(request.models, drafts=drafts, lattice_k=None), request.text)
+    drafter = loaded.drafters[drafts[0]](request.sampling.at(0.0))
+    assert isinstance(drafter, HeadsDrafter)  # of heads alone
+    require_arcs(k, loaded.target.vocabulary)
+    rescorers = _rescorers(request, loaded)
+    if len(loaded.prompts) < 2:
+        raise ValueError("an analysis needs at least 2 prompts, one of them to tune on, got 1")
+    progress.expect(len(loaded.prompts))
+    texts = []
+    for prompt in loaded.prompts:
+        texts.append(block_text(loaded.target, drafter, prompt, stopping=loaded.stopping, k=k))
+        progress.step()
+    kept = _kept(texts)
+    count = min(max(round(request.tuning_share * len(kept)), 1), len(kept) - 1)
+    return analyse(kept[:count], kept[count:], rescorers, k=k, step=progress.step)
+
+
+def _rescorers(request: AnalyseHeads, loaded: Loaded) -> Rescorers:
+    """Returns what rescores."""
+    embedded = request.models.target in (None, EMBEDDED)
+    beside = Beside(loaded.target, loaded.tokenizer, request.models)
+    needs = Needs(loaded.target.name, loaded.tokenizer, request.models)
+    files: tuple[str | None, ...] = request.ngrams or ((None,) if embedded else ())
+    automata: dict[str, Automaton] = {}
+    for ngram in map(Ngram, files):
+        ngram.require(needs)
+        rows = ngram.rows(beside)
+        order = f"{rows.model.order}-gram"
+        automata[order if order not in automata else f"{order} {ngram.file}"] = Automaton(rows)
+    neural = EMBEDDED if request.neural is None and embedded else request.neural
+    if neural is None:
+        return Rescorers(automata, None)
+    rescorer = parse_drafter(neural)
+    if not isinstance(rescorer, ModelKind) or not rescorer.rescores:
+        raise ValueError(f"neural must name a model, got {neural}")
+    rescorer.require(needs)
+    model = rescorer.model(beside)
+    require_branching(model)
+    return Rescorers(automata, model)
+
+
+def _kept(texts: list[BlockText | None]) -> list[BlockText]:
+    kept = [text for text in texts if text is not None]
+    if len(kept) < 2:
+        raise ValueError("an analysis needs at least 2 texts of 2 tokens or more, got fewer")
+    if len(kept) < len(texts):
+        notice(f"{len(texts) - len(kept)} texts ended with their first token and tell nothing")
+    return kept

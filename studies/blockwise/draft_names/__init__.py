@@ -1,0 +1,1 @@
+"""How users name blockwise heads as a drafter."""

@@ -1,0 +1,165 @@
+"""`heads`, `heads:FOLDER`, `heads+RESCORER*P`: blockwise heads, and what rescores them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from estimator.draft_names.kind import (
+    EMBEDDED,
+    JOINED_BY_SIGNS,
+    Beside,
+    DrafterKind,
+    ModelKind,
+    Needs,
+    positive,
+    value_of,
+)
+from estimator.draft_names.ngram import Ngram
+from estimator.draft_names.registry import drafter_kinds, parse_drafter
+from estimator.progress import notice
+
+if TYPE_CHECKING:
+    from estimator.draft_names.kind import DrafterOf
+    from reference.laws.sampling import Sampling
+    from studies.blockwise.drafter import HeadsDrafter
+    from studies.blockwise.lattice.drafter import Rescoring
+
+# Tokens of each head in the lattice, and the weight of what rescores, where nothing else is said.
+LATTICE_K = 16
+RESCORING_WEIGHT = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Heads(DrafterKind):
+    """Blockwise heads of the target.
+
+    folder: theirs; None: the embedded ones.
+    rescorer: the n-gram or model that chooses from their lattice; None: the heads.
+    drafts: how many of the best are verified in parallel.
+    """
+
+    word = "heads"
+    forms = ("heads", "heads:FOLDER", "heads+RESCORER", "heads+ngram*P")
+    tried = JOINED_BY_SIGNS
+    own_states = True
+    uncompiled = "draft heads, which read the states that passes leave"
+    unspread = (
+        "draft heads, which are where the target's first layer is and read what the last one leaves"
+    )
+
+    folder: str | None = None
+    rescorer: DrafterKind | None = None
+    drafts: int = 1
+
+    @classmethod
+    def parse(cls, text: str) -> Heads | None:
+        whole, star, count = text.partition("*")
+        first, plus, second = whole.partition("+")
+        if first.partition(":")[0] != cls.word:
+            return None
+        drafts = positive(count, "heads*P", text) if star else 1
+        folder = value_of(first, cls)
+        rescorer = _rescorer(second, text) if plus else None
+        if drafts > 1 and rescorer is not None and not isinstance(rescorer, Ngram):
+            raise ValueError(
+                f"draft heads+RESCORER*P needs an n-gram to find the P best paths, got {text!r}"
+            )
+        return cls(folder, rescorer, drafts)
+
+    @property
+    def alone(self) -> bool:
+        """Whether the heads' own drafts are taken as they are."""
+        return self.rescorer is None and self.drafts == 1
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset() if self.alone else frozenset({"lattice_k", "rescoring_weight"})
+
+    @property
+    def branches(self) -> bool:
+        return self.drafts > 1
+
+    @property
+    def parts(self) -> tuple[DrafterKind, ...]:
+        return () if self.rescorer is None else (self.rescorer,)
+
+    @property
+    def own_files(self) -> tuple[Path, ...]:
+        from reference.models.embedded import weights_folder
+
+        return (weights_folder("heads") if self.folder is None else Path(self.folder),)
+
+    def require(self, needs: Needs) -> None:
+        if self.folder is None and needs.target != EMBEDDED:
+            raise ValueError(
+                f"draft heads needs the embedded target, got {needs.target}; train its own with: "
+                "specplan heads train"
+            )
+
+    def load(self, beside: Beside) -> DrafterOf:
+        from studies.blockwise.drafter import HeadsDrafter
+        from studies.blockwise.heads import load_heads
+        from studies.blockwise.lattice.best_paths import require_arcs
+        from studies.blockwise.lattice.drafter import LatticeDrafter
+
+        target = beside.target
+        [folder] = self.own_files
+        heads = load_heads(folder, target.module, name=target.name)
+        embedding = target.module.get_output_embeddings()
+        shown = self.word if self.folder is None else f"{self.word}:{self.folder}"
+
+        def plain(sampling: Sampling) -> HeadsDrafter:
+            return HeadsDrafter(target, heads, embedding, sampling, name=shown)
+
+        if self.alone:
+            return plain
+        k = lattice_k(beside.settings.lattice_k)
+        require_arcs(k, target.vocabulary)
+        rescoring = self._rescoring(beside)
+        self._require_paths(beside, k ** (heads.count - 1))
+        rescored = (
+            shown
+            + ("" if self.rescorer is None else f"+{self.rescorer}")
+            + ("" if self.drafts == 1 else f"*{self.drafts}")
+        )
+        return lambda sampling: LatticeDrafter(plain(sampling), rescoring, k=k, name=rescored)
+
+    def _rescoring(self, beside: Beside) -> Rescoring:
+        from studies.blockwise.lattice.automaton import Automaton
+        from studies.blockwise.lattice.drafter import GlobalRescoring, LocalRescoring
+
+        weight = beside.settings.rescoring_weight
+        weight = RESCORING_WEIGHT if weight is None else weight
+        if isinstance(self.rescorer, ModelKind):
+            model = self.rescorer.model(beside)
+            return LocalRescoring(model, beside.target.vocabulary, weight=weight)
+        rows = self.rescorer.rows(beside) if isinstance(self.rescorer, Ngram) else None
+        automaton = None if rows is None else Automaton(rows)
+        return GlobalRescoring(automaton, weight=weight, count=self.drafts)
+
+    def _require_paths(self, beside: Beside, paths: int) -> None:
+        """Refuses a target that cannot verify several drafts; tells where there are too few."""
+        from reference.models.tree_mask import require_branching
+
+        if self.drafts > 1:
+            require_branching(beside.target)
+            if self.drafts > paths:
+                notice(
+                    f"the lattice has {paths} paths, all of which are drafted: fewer than asked for"
+                )
+
+
+def lattice_k(stated: int | None) -> int:
+    """Returns how many tokens of each head a lattice holds."""
+    return LATTICE_K if stated is None else stated
+
+
+def _rescorer(named: str, text: str) -> DrafterKind:
+    """Returns what a name's rescorer is."""
+    rescorer = parse_drafter(named)
+    if not rescorer.rescores or named.partition(":")[0] != rescorer.word:
+        words = ", ".join(kind.word for kind in drafter_kinds() if kind.rescores)
+        raise ValueError(f"draft heads+RESCORER needs one of {words}, got {text!r}")
+    return rescorer

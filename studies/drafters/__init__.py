@@ -1,1 +1,0 @@
-"""The kinds of drafters that studies add, one file each."""

@@ -1,0 +1,116 @@
+"""Drafters as a user names them."""
+
+import re
+
+import pytest
+
+from estimator.draft_names.eagle3 import Eagle3
+from estimator.draft_names.early_exit import EarlyExit
+from estimator.draft_names.embedded import Embedded
+from estimator.draft_names.hf import HuggingFace
+from estimator.draft_names.hierarchy import Hierarchy
+from estimator.draft_names.kind import DrafterKind
+from estimator.draft_names.lookup import Lookup
+from estimator.draft_names.lookup_then_ngram import LookupOrNgram
+from estimator.draft_names.ngram import Ngram
+from estimator.draft_names.random import Random
+from estimator.draft_names.registry import drafter_forms, drafter_kinds, parse_drafter
+from estimator.draft_names.tree import Tree
+from studies.blockwise.draft_names.heads import Heads
+
+
+@pytest.mark.parametrize(
+    ("text", "drafter"),
+    [
+        ("embedded", Embedded()),
+        ("random", Random()),
+        ("ngram", Ngram()),
+        ("ngram:a/b.arpa", Ngram("a/b.arpa")),
+        ("ngram:C:x.arpa", Ngram("C:x.arpa")),
+        ("lookup", Lookup(3)),
+        ("lookup:2", Lookup(2)),
+        ("exit:4", EarlyExit(4)),
+        ("hf:embedded", HuggingFace("embedded")),
+        ("hf:Qwen/Qwen3-0.6B", HuggingFace("Qwen/Qwen3-0.6B")),
+        ("Qwen/Qwen3-0.6B", HuggingFace("Qwen/Qwen3-0.6B")),
+        ("./folder", HuggingFace("./folder")),
+        ("g++:folder", HuggingFace("g++:folder")),
+        ("lookup+ngram", LookupOrNgram(Lookup(), Ngram())),
+        ("lookup:2+ngram:a+b.arpa", LookupOrNgram(Lookup(2), Ngram("a+b.arpa"))),
+        ("heads", Heads()),
+        ("heads:a/b", Heads("a/b")),
+        ("heads*4", Heads(drafts=4)),
+        ("heads+ngram", Heads(rescorer=Ngram())),
+        ("heads:x+hf:N", Heads("x", HuggingFace("N"))),
+        ("heads+embedded", Heads(rescorer=Embedded())),
+        ("heads:x+ngram:4.arpa*16", Heads("x", Ngram("4.arpa"), 16)),
+        ("a via lookup", Hierarchy(HuggingFace("a"), Lookup())),
+        (
+            "exit:8 via:3 embedded  via lookup:2",
+            Hierarchy(EarlyExit(8), Hierarchy(Embedded(), Lookup(2)), 3),
+        ),
+        ("embedded via lookup+ngram", Hierarchy(Embedded(), LookupOrNgram(Lookup(), Ngram()))),
+        ("via", HuggingFace("via")),
+        ("embedded tree:-1,-1,0", Tree(Embedded(), (-1, -1, 0))),
+        ("eagle3:folder tree:-1", Tree(Eagle3("folder"), (-1,))),
+        ("a b  tree:-1", Tree(HuggingFace("a b"), (-1,))),
+        ("tree:-1", HuggingFace("tree:-1")),
+    ],
+)
+def test_names_are_read_as_written(text: str, drafter: DrafterKind) -> None:
+    assert parse_drafter(text) == drafter
+
+
+def test_help_lists_the_names_of_every_kind() -> None:
+    forms = drafter_forms()
+    assert forms.endswith(", or a Hugging Face name or folder")
+    assert all(form in forms for kind in drafter_kinds() for form in kind.forms)
+    assert all(kind.forms for kind in drafter_kinds())
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "must name a drafter, got an empty name"),
+        ("  ", "must name a drafter, got an empty name"),
+        ("embedded:x", "embedded takes no value, got 'embedded:x'"),
+        ("random:", "random takes no value"),
+        ("exit", "exit: needs a value after the colon, got 'exit'"),
+        ("exit:", "exit: needs a value"),
+        ("exit:0", "exit:N needs a positive integer N, got 'exit:0'"),
+        ("exit:-1", "positive integer"),
+        ("exit:1.5", "positive integer"),
+        ("lookup:", "lookup: needs a value"),
+        ("lookup:x", "lookup:N needs a positive integer N, got 'lookup:x'"),
+        ("lookup:400", "lookup:N needs an N of at most 64, got 'lookup:400'"),
+        ("ngram:", "ngram: needs a value"),
+        ("hf:", "hf: needs a value"),
+        ("lookup:0+ngram", "positive integer"),
+        ("lookup+ngram:", "ngram: needs a value"),
+        ("heads:", "heads: needs a value after the colon, got 'heads:'"),
+        ("heads*0", "heads*P needs a positive integer P, got 'heads*0'"),
+        ("heads*x", "heads*P needs a positive integer P"),
+        ("heads+", "must name a drafter, got an empty name"),
+        ("heads+lookup", "needs one of embedded, ngram, hf, got 'heads+lookup'"),
+        ("heads+hf:N*4", "needs an n-gram to find the P best paths, got 'heads+hf:N*4'"),
+        ("lookup via ngram", "A via B needs a model as A, got 'lookup'"),
+        ("embedded via ngram via lookup", "A via B needs a model as A, got 'ngram'"),
+        ("embedded via:0 lookup", "via:N needs a positive integer N, got 'embedded via:0 lookup'"),
+        ("embedded via: lookup", "via:N needs a positive integer N"),
+        ("embedded via heads", "takes no heads as B, the target's own, got 'embedded via heads'"),
+        ("heads via lookup", "A via B needs a model as A, got 'heads'"),
+        ("embedded via exit", "exit: needs a value after the colon, got 'exit'"),
+        ("lookup tree:-1", "A tree:PARENTS needs a model, or a head that drafts token after "),
+        ("embedded via ngram tree:-1", "token after token, as A, got 'ngram'"),
+        ("embedded via eagle3 tree:-1", "A via B takes no eagle3 as B, the target's own"),
+        ("embedded tree:-1 via ngram", "A via B needs a model as A, got 'embedded tree:-1'"),
+        ("embedded tree:", "tree:PARENTS needs integers as PARENTS, got ''"),
+        ("embedded tree:-1,x", "tree:PARENTS needs integers as PARENTS, got '-1,x'"),
+        ("embedded tree:-1,1", "parents must be earlier nodes or -1, got 1 for node 1"),
+        ("embedded tree:-2", "parents must be at least -1, got -2"),
+        ("embedded tree:" + ",".join(["-1"] * 257), "takes at most 256 of them, got 257"),
+    ],
+)
+def test_unusable_names_are_refused(text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        parse_drafter(text)

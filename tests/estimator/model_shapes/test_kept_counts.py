@@ -1,0 +1,215 @@
+"""Counts of models that are kept are those that counting anew gives, and only those."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from by_depth import count_by_depth
+from click.testing import CliRunner
+
+from estimator.model_shapes import kept_counts
+from estimator.model_shapes.kept_counts import (
+    DEFAULTS,
+    WITHOUT_SIZE,
+    Known,
+    count_once,
+    known_count,
+    read_known,
+    sizes,
+)
+from estimator.model_shapes.shape import Counted, count
+from specplan.main import main
+
+CONFIGS = Path(__file__).parents[3] / "docs" / "configs"
+SMALL: dict[str, Any] = {
+    "model_type": "llama", "num_hidden_layers": 2, "hidden_size": 64, "intermediate_size": 96,
+    "num_attention_heads": 4, "num_key_value_heads": 2, "vocab_size": 100,
+}  # fmt: skip
+FAMILIES = {
+    "llama": SMALL,
+    "qwen3": SMALL | {"model_type": "qwen3", "head_dim": 32},
+    "qwen3_moe": SMALL | {
+        "model_type": "qwen3_moe", "head_dim": 32, "moe_intermediate_size": 16, "num_experts": 4,
+        "num_experts_per_tok": 2,
+    },
+}  # fmt: skip
+# Other values than the defaults of what is said to change no size.
+CHANGED: dict[str, Any] = {
+    "architectures": ["Other"], "attention_dropout": 0.5, "bos_token_id": 7,
+    "draft_vocab_size": 50, "dtype": "float16", "eos_token_id": [8, 9], "hidden_act": "gelu",
+    "initializer_range": 0.5, "max_position_embeddings": 77, "max_window_layers": 1,
+    "norm_topk_prob": True, "output_router_logits": True, "pretraining_tp": 2,
+    "rms_norm_eps": 0.1, "rope_parameters": {"rope_type": "default", "rope_theta": 77.0},
+    "rope_scaling": {"rope_type": "linear", "factor": 2.0}, "rope_theta": 55.0,
+    "router_aux_loss_coef": 0.5, "torch_dtype": "float16", "transformers_version": "1.0",
+    "use_cache": False, "_name_or_path": "elsewhere",
+}  # fmt: skip
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path / "cache" / "specplan" / "shapes"
+
+
+@pytest.fixture
+def counts(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Configurations that were counted anew, in their order."""
+    made: list[Any] = []
+
+    def noted(config: Any, *asked: Any) -> Counted:
+        made.append(config)
+        return count(config, *asked)
+
+    monkeypatch.setattr(kept_counts, "count", noted)
+    return made
+
+
+@pytest.mark.parametrize("known", read_known(), ids=lambda each: each.sizes["hidden_size"])
+def test_what_is_known_is_what_counting_gives(known: Known) -> None:
+    """By depth; some are counted whole in test_published_sizes.py."""
+    assert count_by_depth(known.sizes) == known.counted
+    assert sizes(known.sizes) == known.sizes
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_is_said_to_have_no_size_has_none(family: str) -> None:
+    plain = FAMILIES[family]
+    assert set(CHANGED) == WITHOUT_SIZE
+    assert sizes(plain | CHANGED) == sizes(plain)
+    assert count(plain | CHANGED) == count(plain) == count(plain | DEFAULTS[family])
+
+
+@pytest.mark.parametrize("file", sorted(CONFIGS.glob("*.json")), ids=lambda file: file.stem)
+def test_the_shipped_configurations_are_known(file: Path) -> None:
+    config = json.loads(file.read_text(encoding="utf-8"))
+    if "draft_vocab_size" in config:  # what the layers of its kind of head are counted as
+        config["vocab_size"] = config["draft_vocab_size"]
+    assert known_count(config) is not None
+
+
+@pytest.mark.parametrize(
+    "other", [{"attention_bias": True}, {"head_dim": 64}, {"vocab_size": 128000}, {"new": 1}]
+)
+def test_what_may_differ_in_size_is_not_known(other: dict[str, Any]) -> None:
+    config = json.loads((CONFIGS / "llama-3.1-8b.json").read_text(encoding="utf-8"))
+    assert known_count(config | other) is None
+
+
+@pytest.mark.parametrize("config", FAMILIES.values(), ids=FAMILIES)
+def test_a_model_is_counted_once(config: Any, cache: Path, counts: list[Any]) -> None:
+    whole, last = count_once(config), count_once(config, ("mlp",), "last layer")
+    assert whole == count(config)
+    assert last == count(config, ("mlp",), "last layer") != whole
+    assert (count_once(config), count_once(config, ("mlp",), "last layer")) == (whole, last)
+    assert len(counts) == len(list(cache.iterdir())) == 2
+
+
+def test_another_configuration_is_counted_anew(cache: Path, counts: list[Any]) -> None:
+    assert count_once(SMALL) != count_once(SMALL | {"vocab_size": 200})
+    # Formats change no count.
+    count_once(SMALL | {"quantization_config": {"quant_method": "fp8"}})
+    assert len(counts) == 2
+
+
+@pytest.mark.parametrize("changed", ["_transformers", "_code"])
+def test_another_version_counts_anew(
+    changed: str, cache: Path, counts: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    count_once(SMALL)
+    monkeypatch.setattr(kept_counts, changed, lambda: "another")
+    count_once(SMALL)
+    assert len(counts) == 2
+
+
+@pytest.mark.parametrize("damage", [b"", b"\xff", b"[]", b'{"key": "of another"}', b"half"])
+def test_a_damaged_file_is_ignored_and_replaced(
+    damage: bytes, cache: Path, counts: list[Any]
+) -> None:
+    before = count_once(SMALL)
+    file = next(cache.iterdir())
+    whole = file.read_bytes()
+    file.write_bytes(whole[: len(whole) // 2] if damage == b"half" else damage)
+    assert count_once(SMALL) == before
+    assert len(counts) == 2
+    assert file.read_bytes() == whole
+
+
+def test_a_count_of_another_model_under_the_name_is_ignored(cache: Path, counts: list[Any]) -> None:
+    count_once(SMALL)
+    first = next(cache.iterdir())
+    count_once(SMALL | {"vocab_size": 200})
+    second = next(file for file in cache.iterdir() if file != first)
+    first.write_bytes(second.read_bytes())
+    assert count_once(SMALL) == count(SMALL)
+
+
+def test_a_cache_that_cannot_be_written_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "file"))
+    assert count_once(SMALL) == count(SMALL)
+
+
+def test_a_relative_cache_folder_is_ignored(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", "here")
+    monkeypatch.setattr(Path, "home", lambda: tmp_path)
+    assert kept_counts.folder() == tmp_path / ".cache" / "specplan" / "shapes"
+
+
+def test_no_cache_neither_reads_nor_writes(tmp_path: Path, cache: Path, counts: list[Any]) -> None:
+    arguments = _plan(tmp_path, SMALL | {"dtype": "bfloat16"})
+    anew = CliRunner().invoke(main, [*arguments, "--no-cache"])
+    assert anew.exit_code == 0, anew.output
+    assert not cache.exists()
+    for _ in range(2):
+        assert CliRunner().invoke(main, arguments).stdout == anew.stdout
+    assert len(counts) == len(list(cache.iterdir())) == 2  # the target and the draft
+    for file in cache.iterdir():
+        file.unlink()
+    assert CliRunner().invoke(main, [*arguments, "--no-cache"]).stdout == anew.stdout
+    assert not list(cache.iterdir())
+
+
+def test_no_cache_needs_configurations() -> None:
+    refused = CliRunner().invoke(main, ["plan", "--alpha", "0.8", "--c", "0.1", "--no-cache"])
+    assert refused.exit_code == 2
+    assert "--c cannot be combined with --no-cache, which needs --target-config" in refused.stderr
+
+
+def test_known_and_kept_counts_need_no_torch(tmp_path: Path, cache: Path) -> None:
+    eagle = json.loads((CONFIGS / "llama-3.3-70b-eagle3.json").read_text(encoding="utf-8"))
+    target = json.loads((CONFIGS / "llama-3.3-70b.json").read_text(encoding="utf-8"))
+    known = _plan(tmp_path / "known", target, eagle)
+    kept = _plan(tmp_path / "kept", SMALL | {"dtype": "bfloat16"})
+    assert CliRunner().invoke(main, kept).exit_code == 0
+    unknown = _plan(tmp_path / "unknown", SMALL | {"dtype": "bfloat16", "vocab_size": 200})
+    # A program whose imports of torch fail plans from known and kept counts, and no other.
+    code = "import sys\nsys.modules['torch'] = None\nfrom specplan.main import main\n" + "".join(
+        f"main({arguments!r}, standalone_mode=False)\nprint('planned')\n"
+        for arguments in (known, kept, unknown)
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        capture_output=True, text=True, check=False,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])},
+    )  # fmt: skip
+    assert done.stdout.splitlines().count("planned") == 2
+    assert "torch" in done.stderr.splitlines()[-1]
+
+
+def _plan(folder: Path, target: Any, draft: Any = None) -> list[str]:
+    """Returns the arguments of a plan for these models; without a draft, the target's twin is."""
+    folder.mkdir(exist_ok=True)
+    files = {"target": target, "draft": {"name": "twin", **target} if draft is None else draft}
+    for name, config in files.items():
+        (folder / f"{name}.json").write_text(json.dumps(config), encoding="utf-8")
+    configs = [f"--{name}-config={folder / name}.json" for name in files]
+    return ["plan", *configs, "--gpu", "h100", "--alpha", "0.8"]

@@ -1,0 +1,121 @@
+"""Prompts as files have them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from estimator.prompts.files import Prompt, PromptFiles, read_prompts
+
+
+def texts(source: Path) -> list[str]:
+    return [prompt.text for prompt in read_prompts(str(source)).prompts]
+
+
+CHAT = {"role": "user", "content": "why?"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "prompts"),
+    [
+        ("a.txt", "one\n\ntwo three\r\n", ["one", "two three"]),
+        ("a.jsonl", '{"prompt": "x"}\n\n{"text": "y"}\n', ["x", "y"]),
+        ("a.ndjson", '{"prompt": "x"}\n"y"\n', ["x", "y"]),
+        ("a.jsonl", '{"turns": ["first", "second"]}\n', ["first"]),
+        ("a.json", '[{"prompt": "x"},\n {"turns": ["y", "z"]}, "w"]', ["x", "y", "w"]),
+        ("a.json", '{"prompt": "x"}', ["x"]),
+        ("a.jsonl", "\ufeff" + '{"prompt": "x"}', ["x"]),
+        # What `splitlines` would split at.
+        ("a.txt", "one\u2028two\x85three\x0cfour\n", ["one\u2028two\x85three\x0cfour"]),
+        ("a.jsonl", '{"prompt": "a\u2028b\x85c"}\n', ["a\u2028b\x85c"]),
+        ("a.jsonl", json.dumps({"messages": [{"role": "system", "content": "s"}, CHAT]}),
+         ["why?"]),
+        ("a.json", json.dumps([{"messages": [{"role": "user", "content": [
+            {"type": "text", "text": "what is"}, {"type": "image_url", "image_url": {}},
+            {"type": "text", "text": "this?"}]}]}]), ["what is\nthis?"]),
+        ("a.json", json.dumps([{"id": "1", "conversations": [
+            {"from": "system", "value": "s"}, {"from": "human", "value": "hi"},
+            {"from": "gpt", "value": "hello"}]}]), ["hi"]),
+    ],
+)  # fmt: skip
+def test_prompts_of_a_file(tmp_path: Path, name: str, content: str, prompts: list[str]) -> None:
+    (tmp_path / name).write_bytes(content.encode())
+    assert texts(tmp_path / name) == prompts
+
+
+def test_a_category_is_kept(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"turns": ["first"], "category": "qa"}\n{"prompt": "x", "category": null}')
+    assert read_prompts(str(path)) == PromptFiles((Prompt("first", "qa"), Prompt("x")))
+
+
+def test_a_folder_and_a_glob_give_one_prompt_a_file(tmp_path: Path) -> None:
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "b.py").write_text("b\nb")
+    (tmp_path / "sub" / "a.py").write_text("a")
+    assert texts(tmp_path) == ["b\nb", "a"]
+    assert texts(tmp_path / "*.py") == ["b\nb"]
+
+
+@pytest.mark.parametrize("pattern", ["", "**/*"])
+def test_what_is_no_text_is_left_out_and_told(tmp_path: Path, pattern: str) -> None:
+    for folder in (".git", "__pycache__"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / ".git" / "HEAD").write_text("ref")
+    (tmp_path / "a.py").write_text("a")
+    (tmp_path / "__pycache__" / "a.pyc").write_bytes(b"\xcb\r\r\n\0")
+    (tmp_path / "__init__.py").write_text("\n")
+    (tmp_path / "zeros").write_bytes(b"a\0b")
+    files = read_prompts(str(tmp_path / pattern) if pattern else str(tmp_path))
+    assert files.prompts == (Prompt("a"),)
+    left_out = {path.relative_to(tmp_path).as_posix() for path in files.left_out}
+    assert left_out == {"__init__.py", "__pycache__/a.pyc", "zeros"}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.txt", "", "at least one prompt, got none"),
+        ("a.txt", "\n \n", "at least one prompt, got none"),
+        ("a.json", "[]", "at least one prompt, got none"),
+        ("a.jsonl", "{", "line 1 must be JSON"),
+        ("a.ndjson", "\n{", "line 2 must be JSON"),
+        ("a.json", "{", "a.json must be JSON"),
+        ("a.json", "[" * 100_000, "a.json must be JSON"),
+        ("a.json", "[3]", "item 1 must be text or a record, got int"),
+        ("a.jsonl", '{"question": "x"}', "must have a field prompt, text, turns, messages, conver"),
+        ("a.jsonl", '{"prompt": 3}', "field prompt must be text, got int"),
+        ("a.jsonl", '{"prompt": "x"}\n{"prompt": " "}', "must not be empty.*a.jsonl line 2"),
+        ("a.jsonl", '{"turns": []}', "field turns must be text, got list"),
+        ("a.jsonl", '{"prompt": "x", "category": 3}', "field category must be text, got int"),
+        ("a.jsonl", '{"messages": "x"}', "field messages must be a list, got str"),
+        ("a.jsonl", '{"messages": [{"role": "system", "content": "x"}]}',
+         "must have a message whose role is user or human, got none"),
+        ("a.jsonl", '{"messages": [{"role": "user"}]}', "field messages must be text, got NoneTyp"),
+        ("a.jsonl", '{"prompt": "ab\\ud83d"}', "line 1: a prompt must be whole Unicode characters, "
+         r"got the lone surrogate U\+D83D at character 3"),
+    ],
+)  # fmt: skip
+def test_unusable_prompts_are_refused(
+    tmp_path: Path, name: str, content: str, message: str
+) -> None:
+    (tmp_path / name).write_text(content)
+    with pytest.raises(ValueError, match=message):
+        read_prompts(str(tmp_path / name))
+
+
+def test_a_missing_file_is_refused() -> None:
+    with pytest.raises(ValueError, match="existing file, folder or glob, got nowhere"):
+        read_prompts("nowhere")
+
+
+def test_a_folder_without_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"\0")
+    with pytest.raises(ValueError, match="at least one prompt, got none in"):
+        read_prompts(str(tmp_path))
+
+
+def test_bytes_that_are_not_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_bytes(b"\xff\xfe\xfa")
+    with pytest.raises(ValueError, match="readable UTF-8"):
+        read_prompts(str(tmp_path / "a.txt"))

@@ -1,0 +1,154 @@
+"""The order in which a validation's arms run."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+import torch
+from pairs import PROMPTS, tiny_pair
+
+import estimator.timing.arms
+from estimator.timing.arms import (
+    BASELINE,
+    WARM_UP_TOKENS,
+    Decoder,
+    Runs,
+    Speculative,
+    Timing,
+    probed,
+    probing,
+    run_arms,
+)
+from estimator.timing.rates import probes, timed, without
+from reference.generation import Begun
+from reference.laws.sampling import Sampling
+from reference.policies.policy import Fixed
+from reference.speculative import Subject
+from reference.stopping import Stopping
+
+
+# Bytes: of all arms at once, of three, of one at a time.
+@pytest.mark.parametrize("free", [1e12, 3e6, 0.0])
+def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
+    free: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What drifts between two prompts, or settles at the start, meets all arms alike."""
+    prompts = PROMPTS[1:3]
+    sampling = Sampling(0.0)
+    target, drafter = tiny_pair(sampling)
+    subject = Subject(target, drafter, sampling, Stopping(14))
+    begun: list[tuple[str, int, tuple[int, ...]]] = []
+
+    def seen(name: str, decoder: Decoder) -> Decoder:
+        def begin(own: Subject, prompt: Sequence[int], generator: torch.Generator) -> Begun:
+            begun.append((name, own.stopping.max_new_tokens, tuple(prompt)))
+            return decoder(own, prompt, generator)
+
+        return begin
+
+    monkeypatch.setattr("estimator.timing.twins.free_bytes", lambda _: free)
+    arms = probing([1, 2]) | {f"gamma {g}": Speculative(Fixed(g)) for g in (2, 5)}
+    ended = []
+    runs = run_arms(
+        subject,
+        prompts,
+        {name: seen(name, decoder) for name, decoder in arms.items()},
+        Timing(repeats=2, progress=lambda: ended.append(None)),
+    )
+    longest = tuple(max(prompts, key=len))
+    assert begun[: len(arms)] == [(name, WARM_UP_TOKENS, longest) for name in arms]
+    rows = [begun[at : at + len(arms)] for at in range(len(arms), len(begun), len(arms))]
+    assert [row[0][2] for row in rows] == [tuple(prompt) for prompt in prompts] * 2
+    for row in rows:
+        assert sorted(name for name, _, _ in row) == sorted(arms)
+        assert {(tokens, prompt) for _, tokens, prompt in row} == {(14, row[0][2])}
+    assert len({tuple(name for name, _, _ in row) for row in rows}) > 1
+    assert len(ended) == 2 * len(prompts) * (2 + len(arms))
+    texts = {text.tokens for row in runs.values() for text in row[0]}
+    assert len(texts) == 1  # greedy: the target's own, whoever decodes
+
+
+def test_every_probing_text_keeps_one_draft_length() -> None:
+    """So each of its blocks but the last, which the end cuts, follows one of its own shape."""
+    sampling = Sampling(0.0)
+    target, drafter = tiny_pair(sampling)
+    subject = Subject(target, drafter, sampling, Stopping(14))
+    runs = run_arms(
+        subject,
+        PROMPTS,
+        probing([1, 3]) | {"gamma 2": Speculative(Fixed(2))},
+        Timing(repeats=2),
+    )
+    texts = timed(runs)
+    probed_texts = probes(texts)
+    assert len(probed_texts) == 2 * len(PROMPTS)
+    for row, text in enumerate(probed_texts):
+        gamma = 1 if row < len(PROMPTS) else 3
+        assert {block.gamma for block in text.blocks[:-2]} == {gamma}
+        assert all(block.gamma <= gamma for block in text.blocks)
+    count = len(PROMPTS)
+    assert probes(without(texts, 0)) == [*probed_texts[1:count], *probed_texts[count + 1 :]]
+
+
+class Impatient:
+    """Is late before some prompt, or has enough after some repeat."""
+
+    def __init__(self, *, prompts: int = 99, repeats: int = 99) -> None:
+        self.prompts = prompts
+        self.repeats = repeats
+
+    def late(self) -> bool:
+        self.prompts -= 1
+        return self.prompts < 0
+
+    def precise(self, runs: Runs) -> bool:
+        return len(runs[BASELINE][-1]) == self.repeats
+
+
+@pytest.mark.parametrize(
+    ("until", "repeats"),
+    [
+        (Impatient(repeats=1), [1, 1, 1]),
+        (Impatient(repeats=2), [2, 2, 2]),
+        (Impatient(repeats=9), [3, 3, 3]),
+        # Asked from the third prompt on: two of them there are always.
+        (Impatient(prompts=0), [1, 1]),
+        (Impatient(prompts=1), [1, 1, 1]),
+        (Impatient(prompts=3), [2, 2, 1]),
+    ],
+)
+def test_runs_end_when_they_are_enough_or_late(until: Impatient, repeats: list[int]) -> None:
+    sampling = Sampling(0.0)
+    target, drafter = tiny_pair(sampling)
+    subject = Subject(target, drafter, sampling, Stopping(2))
+    runs = run_arms(subject, PROMPTS[:3], probing([1]), Timing(repeats=3, until=until))
+    for rows in runs.values():
+        assert [len(row) for row in rows] == repeats
+
+
+def test_a_lone_draft_length_is_probed_beside_none() -> None:
+    assert probed([4]) == [0, 4]
+    assert probed([0]) == [0]
+    assert probed([8, 2, 8]) == [2, 8]
+
+
+def test_each_way_to_decode_is_warmed_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    began: list[int | None] = []
+
+    def counted(begin: Callable[..., Begun]) -> Callable[..., Begun]:
+        def start(*given: Any, **settings: Any) -> Begun:
+            began.append(next((each.value for each in given if isinstance(each, Fixed)), None))
+            return begin(*given, **settings)
+
+        return start
+
+    for name in ("begun", "begun_speculatively"):
+        begin = getattr(estimator.timing.arms, name)
+        monkeypatch.setattr(estimator.timing.arms, name, counted(begin))
+    sampling = Sampling(0.0)
+    target, drafter = tiny_pair(sampling)
+    arms = probing([2]) | {"gamma 2": Speculative(Fixed(2))}
+    run_arms(Subject(target, drafter, sampling, Stopping(2)), PROMPTS[:1], arms, Timing())
+    warmed, ran = began[:3], began[3:]
+    assert warmed == [None, 0, 2]
+    assert sorted(ran, key=str) == [0, 2, 2, None, None]

@@ -1,0 +1,176 @@
+"""Long-RoPE models: a text keeps to one side of the length at which their factors change."""
+
+import pytest
+import torch
+from transformers import Phi3Config, Phi3ForCausalLM
+
+from estimator.timing.batched import decode_batch
+from estimator.timing.room import require_room
+from reference.drafters.model_drafter import ModelDrafter
+from reference.generation import begun_speculatively, decode
+from reference.laws.sampling import Sampling
+from reference.laws.scoring import Asked
+from reference.models.causal_model import CausalModel
+from reference.models.families import turning_length
+from reference.models.model import text_limit
+from reference.policies.policy import Fixed
+from reference.scoring import score_text
+from reference.speculative import Subject
+from reference.stopping import Stopping
+
+TURN = 16
+GREEDY = Sampling(0.0)
+SHORT, LONG = [3, 7, 11, 2], [3, 7, 11, 2, 9] * 4  # 20 ids, beyond the turn
+
+
+def tiny(name: str = "phi", noise: float = 0.0) -> CausalModel:
+    """Returns a model whose factors turn after 16 positions, of 64."""
+    config = Phi3Config(
+        vocab_size=40,
+        hidden_size=16,
+        intermediate_size=24,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        num_key_value_heads=2,
+        max_position_embeddings=64,
+        original_max_position_embeddings=TURN,
+        rope_parameters={
+            "rope_type": "longrope",
+            "rope_theta": 10000.0,
+            "short_factor": [1.0] * 4,
+            "long_factor": [6.0] * 4,
+            "original_max_position_embeddings": TURN,
+        },
+        pad_token_id=0,
+        bos_token_id=None,
+        eos_token_id=None,
+        tie_word_embeddings=False,
+    )
+    torch.manual_seed(0)
+    module = Phi3ForCausalLM(config)
+    with torch.no_grad():
+        for parameter in module.parameters():
+            if parameter.dim() > 1:
+                parameter.copy_(0.5 * torch.randn_like(parameter))
+                parameter.add_(noise * torch.randn_like(parameter))
+    return CausalModel(module, name)
+
+
+def greedy(target: CausalModel, prompt: list[int], tokens: int) -> tuple[int, ...]:
+    """Returns what transformers generates."""
+    ids = torch.tensor([prompt])
+    output = target.module.generate(
+        ids, attention_mask=torch.ones_like(ids), do_sample=False, max_new_tokens=tokens
+    )
+    return tuple(output[0, len(prompt) :].tolist())
+
+
+@pytest.mark.parametrize(("prompt", "tokens"), [(SHORT, TURN - len(SHORT)), (LONG, 30)])
+def test_a_text_on_one_side_is_that_of_generate(prompt: list[int], tokens: int) -> None:
+    target = tiny()
+    expected = greedy(target, prompt, tokens)
+    assert len(set(expected)) > 3
+    drafter = ModelDrafter(tiny("draft", 0.05), GREEDY, target.vocabulary)
+    subject = Subject(target, drafter, GREEDY, Stopping(tokens))
+    generation = begun_speculatively(subject, prompt, Fixed(3), torch.Generator()).finished()
+    assert generation.tokens == expected
+    assert 0 < generation.accepted < generation.drafted
+
+
+def test_passes_that_cross_differ_from_steps() -> None:
+    """Why such texts are refused: the same tokens, in one pass and in two."""
+    target = tiny()
+    tokens = torch.tensor([5, 9, 4, 8])
+    target.start(LONG[: TURN - 1])
+    whole = target.extend(tokens).softmax(dim=-1)
+    target.rollback(TURN - 2)
+    steps = torch.cat([target.extend(token) for token in tokens.split(1)]).softmax(dim=-1)
+    assert (whole - steps).abs().sum(dim=-1).max() > 0.1
+
+
+@pytest.mark.parametrize("prompt", [SHORT, LONG[: TURN + 1]])
+def test_a_text_that_would_cross_is_refused_before_any_pass(prompt: list[int]) -> None:
+    target = tiny()
+    new = TURN - len(SHORT) + 1
+    with pytest.raises(
+        ValueError,
+        match=rf"the 16 positions up to which phi keeps its short rotary factors, or begin beyond "
+        rf"them, got {len(prompt)} \+ {new} tokens",
+    ):
+        decode(target, prompt, sampling=GREEDY, stopping=Stopping(new), generator=torch.Generator())
+    assert target.forward_seconds == 0
+
+
+def test_the_first_text_beyond_needs_one_id_more_than_the_turn_fed_at_once() -> None:
+    limits = {given: text_limit(tiny(), given) for given in (1, TURN, TURN + 1, TURN + 2)}
+    assert limits == {1: TURN, TURN: TURN, TURN + 1: TURN, TURN + 2: 64}
+
+
+@pytest.mark.parametrize("crosses", ["target", "draft"])
+def test_a_text_to_score_that_crosses_is_refused(crosses: str) -> None:
+    pair = {role: tiny(role) for role in ("target", "draft")}
+    for role in pair.keys() - {crosses}:
+        pair[role].turning_length = None
+    with pytest.raises(
+        ValueError, match=f"a text to score must fit the 16 positions up to which {crosses} "
+    ):
+        score_text(
+            pair["target"],
+            ModelDrafter(pair["draft"], GREEDY, 40),
+            SHORT,
+            [5] * TURN,
+            Asked([GREEDY], (), 2),
+            sampling=GREEDY,
+        )
+
+
+def test_a_draft_stops_drafting_at_its_turn() -> None:
+    drafter = ModelDrafter(tiny("draft"), GREEDY, 40)
+    drafter.start(SHORT, SHORT)
+    text = [*SHORT, *[5] * 10]
+    assert drafter.room(text) == TURN - len(text) + 1
+    drafter.start(LONG, LONG)
+    assert drafter.room(LONG) == 64 - len(LONG) + 1
+
+
+def test_each_prompt_is_asked_whether_it_crosses() -> None:
+    target = tiny()
+    subject = Subject(target, ModelDrafter(tiny("draft"), GREEDY, 40), GREEDY, Stopping(20))
+    require_room(subject, [LONG])
+    with pytest.raises(ValueError, match=r"phi keeps its short rotary factors.*got 4 \+ 20 tokens"):
+        require_room(subject, [LONG, SHORT])
+
+
+def test_a_draft_that_crosses_is_refused_by_its_role() -> None:
+    target, draft = tiny("target"), tiny("small")
+    target.turning_length = None
+    subject = Subject(target, ModelDrafter(draft, GREEDY, 40), GREEDY, Stopping(20))
+    with pytest.raises(ValueError, match=r"up to which the draft small keeps its short"):
+        require_room(subject, [LONG, SHORT])
+
+
+def test_a_batch_of_texts_on_both_sides_is_refused() -> None:
+    def together(prompts: list[list[int]]) -> list[tuple[int, ...]]:
+        return decode_batch(
+            tiny(),
+            prompts,
+            sampling=GREEDY,
+            stopping=Stopping(8),
+            generators=[torch.Generator() for _ in prompts],
+        )
+
+    assert together([LONG, [4, *LONG]]) == [greedy(tiny(), text, 8) for text in (LONG, [4, *LONG])]
+    with pytest.raises(ValueError, match="must all begin before or all beyond the 16 positions"):
+        together([SHORT, LONG])
+
+
+def test_factors_by_layer_type_turn_at_the_first_of_them() -> None:
+    config = tiny().module.config
+    rope = dict(config.rope_parameters)
+    config.rope_parameters = {
+        "full_attention": rope | {"original_max_position_embeddings": 40},
+        "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+    }
+    assert turning_length(config) == 40
+    config.rope_parameters = {"rope_type": "default", "rope_theta": 1e4}
+    assert turning_length(config) is None

@@ -1,0 +1,122 @@
+"""How precisely a clock tells speed-ups, and when that is enough."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from estimator.progress import Progress
+from estimator.settings import TimedPair, TimingSettings
+from estimator.timing.precision import Until, precision_percent, timings
+from reference.records import Block, Generation
+
+BLOCK = Block(0, (), (1,), 0, 0.0, 0.010, 0.0, None)
+PROMPTS, BLOCKS, TRIALS = 6, 8, 400
+
+
+def text(seconds: np.ndarray, drafted: int = 0) -> Generation:
+    block = replace(BLOCK, gamma=drafted, drafted=(1,) * drafted)
+    return Generation((0,), tuple(replace(block, verify_seconds=s) for s in seconds), 0.0)
+
+
+def drawn(source: np.random.Generator, spread: float) -> dict[str, list[Generation]]:
+    """Returns texts on a clock whose every reading is off by a share of its own, and a prompt's."""
+
+    def rows(seconds: float, blocks: int, drafted: int) -> list[Generation]:
+        return [
+            text(seconds * np.exp(source.normal(0, spread) + source.normal(0, spread, blocks)),
+                 drafted)
+            for _ in range(PROMPTS)
+        ]  # fmt: skip
+
+    return {"baseline": rows(0.01, 2 * BLOCKS, 0), "gamma 2": rows(0.014, BLOCKS, 2)}
+
+
+def test_speed_ups_are_off_by_more_than_the_precision_in_one_of_twenty_runs() -> None:
+    source = np.random.default_rng(0)
+    beyond = 0
+    for _ in range(TRIALS):
+        texts = drawn(source, 0.05)
+        seconds = [sum(run.decode_seconds for run in texts[arm]) for arm in texts]
+        found = seconds[0] / seconds[1] / (2 * 0.01 / 0.014)
+        reach = precision_percent(texts)
+        assert reach is not None
+        beyond += abs(np.log(found)) > np.log1p(reach / 100)
+    # Of 5 % of 400, 20: 2 to 38 but for one time in 30,000 (four deviations of 4.36).
+    assert 2 <= beyond <= 38
+
+
+def test_what_prompts_differ_in_is_no_fault_of_the_clock() -> None:
+    """Texts of all lengths and mixtures of blocks, on a clock that is exact."""
+    lengths = ((0, 4), (4, 4), (9, 1))
+    mixed = [
+        Generation((0,), text(np.full(a, 0.02), 2).blocks + text(np.full(b, 0.01)).blocks, 0.0)
+        for a, b in lengths
+    ]
+    texts = {"baseline": [text(np.full(n, 0.01)) for n in (5, 9, 30)], "lookup": mixed}
+    assert precision_percent(texts) == pytest.approx(0, abs=1e-9)
+
+
+def test_of_a_single_prompt_nothing_is_known() -> None:
+    texts = {arm: rows[:1] for arm, rows in drawn(np.random.default_rng(1), 0.1).items()}
+    assert precision_percent(texts) is None
+    assert not Until(percent=1e9).precise({arm: [rows] for arm, rows in texts.items()})
+
+
+def test_runs_are_precise_enough_as_asked_and_say_so() -> None:
+    texts = drawn(np.random.default_rng(2), 0.01)
+    reached = precision_percent(texts)
+    assert reached is not None
+    runs = {arm: [[text] for text in rows] for arm, rows in texts.items()}
+    told: list[str] = []
+    assert Until(percent=1.01 * reached, tell=told.append).precise(runs)
+    assert not Until(percent=0.99 * reached).precise(runs)
+    assert told == [f"precise to {reached:.1f} %"]
+
+
+def test_it_is_late_when_the_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [50.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    until = Until(seconds=3)
+    assert not until.late()
+    now[0] = 53.0
+    assert until.late()
+    assert not Until().late()
+
+
+def test_each_pair_may_take_its_share_of_the_time_that_is_left(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of 60 seconds for three pairs the first may take 20; it takes 10, so the next may take 25."""
+    now = 100.0
+    monkeypatch.setattr("time.monotonic", lambda: now)
+
+    class Total(Progress):
+        steps = expected = 0
+
+        def expect(self, steps: int) -> None:
+            self.expected += steps
+
+        def step(self, count: int = 1) -> None:
+            self.steps += count
+
+    def late_after(seconds: float) -> bool:
+        nonlocal now
+        began, now = now, now + seconds
+        assert timing.until is not None
+        late, now = timing.until.late(), began
+        return late
+
+    total = Total()
+    total.expect(3 * 7)
+    request = TimedPair(timing=TimingSettings(repeats=4, time_limit=60.0), seed=5)
+    shares = iter([20.0, 25.0, 45.0])
+    for timing in timings(request, count=3, planned=7, progress=total):
+        share = next(shares)
+        assert (timing.repeats, timing.seed) == (4, 5)
+        assert not late_after(share - 0.1)
+        assert late_after(share + 0.1)
+        for _ in range(2):
+            timing.progress()
+        now += 10 if share == 20 else 5
+    assert total.steps == total.expected == 6

@@ -1,0 +1,71 @@
+"""Repeats of one text, and the noise of the baseline against itself."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+from estimator.timing.rates import Noise, median, noise
+from reference.records import Block, Generation
+
+BLOCK = Block(2, (5, 6), (5, 7), 1, 0.1, 0.2, 0.05, None)
+OTHER = replace(BLOCK, drafted=(8, 9), tokens=(1,), accepted=0)
+
+
+def run(*scales: float, prefill: float = 1.0) -> Generation:
+    """Returns two kinds of blocks in turn, whose times are those multiples."""
+    blocks = [
+        replace(
+            kind,
+            draft_seconds=scale * kind.draft_seconds,
+            verify_seconds=scale * kind.verify_seconds,
+            other_seconds=scale * kind.other_seconds,
+        )
+        for kind, scale in zip([BLOCK, OTHER] * len(scales), scales, strict=False)
+    ]
+    return Generation((0,), tuple(blocks), prefill)
+
+
+def test_each_block_counts_by_the_median_of_its_repeats() -> None:
+    slow = [run(1, 3, 1, prefill=2.0), run(2, 2, 2, prefill=1.5), run(5, 4, 0.5, prefill=3.0)]
+    assert median(slow) == run(2, 3, 1, prefill=2.0)
+    assert median([slow[1]]) == slow[1]
+
+
+def test_a_repeat_that_took_another_way_is_left_out() -> None:
+    first = run(2, 2)
+    longer = run(1, 1, 1)
+    other = replace(first, blocks=(replace(BLOCK, tokens=(5, 9)), run(1, 1).blocks[1]))
+    assert median([first, longer, other, run(3, 1), run(7, 1)]) == run(3, 1)
+
+
+def decoded(seconds: float, tokens: int) -> Generation:
+    block = replace(
+        BLOCK, tokens=(1,), draft_seconds=0.0, verify_seconds=seconds, other_seconds=0.0
+    )
+    return Generation((0,), (block,) * tokens, 0.0)
+
+
+def test_the_noise_is_how_far_prompts_differ_from_no_difference() -> None:
+    """Prompts weigh alike, whatever the length of their texts."""
+    texts = {
+        "baseline": [decoded(s, n) for s, n in ((1.1, 3), (1.0, 5), (0.9, 4))],
+        "again": [decoded(s, n) for s, n in ((1.0, 7), (1.0, 2), (1.0, 4))],
+    }
+    clock = noise(texts)
+    assert clock.logarithm == pytest.approx(0, abs=1e-15)
+    assert clock.error == pytest.approx(math.sqrt(0.1**2 + 0.1**2) / 3)
+    assert clock.prompts == 3
+    # Both a tenth slower: no scatter about the mean, but about 0.
+    texts["baseline"] = [decoded(1.1, 4)] * 3
+    clock = noise(texts)
+    assert clock.percent == pytest.approx(100 * math.log(1.1))
+    assert clock.error == pytest.approx(math.sqrt(3) * 0.1 / 3.15)
+
+
+def test_a_quiet_machine_differs_from_itself_by_little() -> None:
+    # Student's t of 3 degrees of freedom reaches 3.182446 standard errors.
+    assert Noise(0.0, 0.01, 3).within_percent == pytest.approx(100 * math.expm1(0.03182446))
+    assert Noise(0.0, 0.029, 3).quiet
+    assert not Noise(0.0, 0.031, 3).quiet
+    assert not Noise(-0.11, 0.001, 3).quiet

@@ -1,0 +1,190 @@
+"""Figures of ours, as numbers."""
+
+import json
+from dataclasses import replace
+from itertools import pairwise
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from figures.drawing.load import ALPHA, load_of
+from figures.ours import (
+    batch_size,
+    block_verification,
+    draft_hierarchy,
+    speedup_map,
+    tree_size,
+    verification_cost,
+)
+from simulator.acceptance.iid import Iid
+from simulator.choice.gain import speed_up
+from simulator.choice.walltime import lower_bound, operations_factor
+from simulator.cost.pricing import DEFAULT_CONTEXT
+from simulator.cost.roofline_cost import fits, roofline_cost
+from specplan.main import main
+
+
+def test_the_map_speculates_exactly_where_alpha_exceeds_c() -> None:
+    data = speedup_map.compute()
+    alphas, costs = np.array(data.alphas), np.array(data.costs)[:, np.newaxis]
+    gamma, speedup = np.array(data.gamma), np.array(data.speedup)
+    assert ((gamma > 0) == (alphas > costs)).all()
+    assert gamma.max() < speedup_map.MAX_GAMMA
+    assert (speedup[gamma == 0] == 1).all()
+    assert (speedup >= lower_bound(alphas, costs) - 1e-12).all()
+    assert (np.diff(speedup, axis=1) >= -1e-12).all()  # rises with α
+    assert (np.diff(speedup, axis=0) <= 1e-12).all()  # falls with c
+
+
+def test_block_verification_gains_beyond_one_drafted_token_and_more_in_longer_drafts() -> None:
+    points = block_verification.compute().rows
+    for point in points:
+        margin = 500 * point.error / point.by_token  # odds of a false alarm: 3e-7 a side
+        assert point.gain_percent > -margin
+        if point.gamma == 1:
+            assert abs(point.gain_percent) < margin
+    for alpha in {point.alpha for point in points}:
+        line = {point.gamma: point for point in points if point.alpha == alpha}
+        assert line[16].gain_percent > line[2].gain_percent > 0
+
+
+def test_the_best_tree_is_never_below_another_shape_and_goes_on_gaining() -> None:
+    sizes = tree_size.compute().rows
+    for size in sizes:
+        assert size.best >= max(size.sequences, size.binary, size.single) - 1e-12
+    best, single = [size.best for size in sizes], [size.single for size in sizes]
+    assert all(later > earlier + 0.02 for earlier, later in pairwise(best))
+    # A chain's tokens end at 1 / (1 - a_1), however long it is.
+    assert single[-1] == pytest.approx(1 / (1 - tree_size.RATES[0]))
+    assert best[-1] > 1.5 * single[-1]
+
+
+def test_a_hierarchy_gains_the_more_the_better_its_cheap_drafter() -> None:
+    points = draft_hierarchy.compute().rows
+    rates = (0.0, *draft_hierarchy.INNER_ALPHAS)
+    lines = [[point.speedup for point in points if point.inner_alpha == rate] for rate in rates]
+    assert (np.diff(lines, axis=0) > 0).all()
+    assert (np.diff(lines, axis=1) < 0).all()  # falls with c
+
+
+def test_dearer_verification_asks_for_shorter_drafts_than_theorem_8() -> None:
+    data = verification_cost.compute()
+    gamma, best, naive = map(np.array, (data.gamma, data.speedup, data.naive))
+    assert (np.diff(gamma, axis=0) <= 0).all()
+    assert gamma.max() < verification_cost.MAX_GAMMA
+    assert data.slopes[0] == 0
+    assert data.naive[0] == data.speedup[0]  # free verification is Theorem 8
+    assert (best >= naive).all()
+    assert (best >= 1).all()
+    assert ((best > 1.02) & (naive < 1)).any()
+
+
+@pytest.fixture(scope="module")
+def load() -> batch_size.BatchSize:
+    return batch_size.compute()
+
+
+def test_best_gamma_shrinks_with_the_batch(load: batch_size.BatchSize) -> None:
+    points = load.rows
+    assert points[0].best_gamma > points[-1].best_gamma
+    assert all(a.best_gamma >= b.best_gamma for a, b in pairwise(points))
+    assert all(
+        point.best_speedup >= max(point.speedup_gamma_2, point.speedup_gamma_4, 1.0) - 1e-12
+        for point in points
+    )
+
+
+def test_longer_fixed_drafts_lose_at_smaller_batches(load: batch_size.BatchSize) -> None:
+    last = [load.last_gaining[gamma] or 0 for gamma in batch_size.FIXED_GAMMAS]
+    assert last == sorted(last, reverse=True)
+    assert last[0] == load.largest > last[1] > last[2] == 0
+    for gamma, batch in zip(batch_size.FIXED_GAMMAS, last, strict=True):
+        for point in load.rows:
+            assert (getattr(point, f"speedup_gamma_{gamma}") > 1) == (point.batch <= batch)
+
+
+def test_the_next_batch_size_after_the_last_gaining_one_loses(load: batch_size.BatchSize) -> None:
+    last = load.last_gaining[4]
+    assert last is not None
+    costs = [
+        roofline_cost(load.load.deployment, context=DEFAULT_CONTEXT, batch=batch, max_gamma=4)
+        for batch in (last, last + 1)
+    ]
+    assert [speed_up(Iid(ALPHA), cost, 4) > 1 for cost in costs] == [True, False]
+
+
+def test_the_slow_down_under_load_stays_below_the_wasted_operations(
+    load: batch_size.BatchSize,
+) -> None:
+    last = load.rows[-1]
+    for gamma in (4, 8):
+        slowdown = 1 / getattr(last, f"speedup_gamma_{gamma}")
+        wasted = float(operations_factor(ALPHA, gamma, 0.25))
+        assert 1.05 < slowdown < wasted
+
+
+def test_the_largest_batch_is_the_last_that_fits(load: batch_size.BatchSize) -> None:
+    deployment = load.load.deployment
+    assert fits(deployment, context=DEFAULT_CONTEXT, batch=load.largest)
+    assert not fits(deployment, context=DEFAULT_CONTEXT, batch=load.largest + 1)
+
+
+def test_the_figure_gives_the_answer_of_the_plan(load: batch_size.BatchSize) -> None:
+    configs = Path(__file__).parents[3] / "docs" / "configs"
+    asked = [
+        *("plan", "--json", "--gpu", "h100", "--alpha", str(ALPHA), "--batch", "1,8,32,64,128,256"),
+        *("--target-config", str(configs / "llama-3.1-8b.json")),
+        *("--draft-config", str(configs / "llama-3.2-1b.json")),
+    ]
+    rows = json.loads(CliRunner().invoke(main, asked).stdout)["rows"]
+    drawn = {point.batch: point for point in load.rows}
+    for row in rows:
+        point = drawn[row["batch"]]
+        assert point.best_gamma == row["optimal_gamma"]
+        assert point.best_speedup == pytest.approx(row["improvement_factor"], rel=1e-3)
+
+
+def test_a_title_says_where_each_draft_length_ends(load: batch_size.BatchSize) -> None:
+    assert batch_size.title(load) == "γ = 4 loses beyond 197 sequences; γ = 8 never gains"
+    other = replace(
+        load, last_gaining={2: None, 4: 366, 8: None}, first_gaining={2: None, 4: 1, 8: None}
+    )
+    assert batch_size.title(other) == "γ = 4 still gains with 366 sequences; γ = 8 never gains"
+    late = replace(other, last_gaining={4: 80, 8: 80}, first_gaining={4: 8, 8: 1})
+    assert batch_size.title(late) == (
+        "γ = 4 gains from 8 to 80 sequences only; γ = 8 loses beyond 80 sequences"
+    )
+
+
+def test_batch_sizes_that_do_not_fit_are_left_out() -> None:
+    given = batch_size.default_load()
+    small = replace(
+        given.deployment, hardware=replace(given.deployment.hardware, memory_bytes=30e9)
+    )
+    load = load_of(small, context=2048, alpha=0.8)
+    data = batch_size.compute(load)
+    last = data.rows[-1].batch
+    assert data.largest == last < batch_size.MAX_BATCH
+    assert fits(small, context=2048, batch=last)
+    assert not fits(small, context=2048, batch=last + 1)
+    assert str(last) in batch_size.draw(data).axes[1].get_xlabel()
+    assert load.caption.startswith("LlamaForCausalLM (8.0B) drafted by 1.24B, on 1 × h100-sxm")
+
+
+@pytest.mark.parametrize(
+    ("memory_bytes", "longest", "message"),
+    [
+        (1e9, None, "one sequence of context 1024 must fit into the memory"),
+        (80e9, 5, "the draft must reach gamma 8, got 5 at most"),
+    ],
+)
+def test_a_deployment_that_cannot_be_drawn_is_refused(
+    memory_bytes: float, longest: int | None, message: str
+) -> None:
+    given = batch_size.default_load().deployment
+    hardware = replace(given.hardware, memory_bytes=memory_bytes)
+    draft = replace(given.draft, longest=longest)
+    with pytest.raises(ValueError, match=message):
+        batch_size.compute(load_of(replace(given, hardware=hardware, draft=draft)))
