@@ -7,7 +7,7 @@ from itertools import accumulate
 from engines.observing.observation import Observation
 from simulator.acceptance.from_lengths import FromLengths, length_law
 from simulator.cost.machine import Drafting, LoadPoint
-from simulator.cost.runs import Run
+from simulator.cost.runs import USUAL_ERROR, Run
 
 
 def observed_run(observation: Observation, *, context: int) -> Run | None:
@@ -24,7 +24,8 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
         return None
     load = LoadPoint(context, 1 if timed.batch is None else timed.batch)
     drafting = Drafting(observation.gamma)
-    return Run(load, timed.seconds_per_token, drafting, observation.block_efficiency)
+    length = observation.block_efficiency
+    return Run(load, timed.seconds_per_token, drafting, length, USUAL_ERROR)
 
 
 def observed_acceptance(observation: Observation) -> FromLengths:

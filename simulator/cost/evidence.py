@@ -47,6 +47,7 @@ class Evidence:
     paired: whether the runs have the plain time of the same load, shape (n,).
     drafted: whether the run speculated, shape (n,).
     measured: the logarithms, shape (n,).
+    noise: their standard deviations by the runs' own errors, shape (n,).
     """
 
     own: Works
@@ -54,6 +55,7 @@ class Evidence:
     paired: NDArray[np.bool_]
     drafted: NDArray[np.bool_]
     measured: NDArray[np.float64]
+    noise: NDArray[np.float64]
 
     @classmethod
     def of(cls, machine: Machine, runs: Sequence[Run]) -> Evidence:
@@ -65,6 +67,7 @@ class Evidence:
         for run in runs:
             if run.drafting is None:
                 alone.setdefault(run.load, []).append(float(np.log(run.seconds_per_token)))
+        plain_error = {run.load: run.error for run in runs if run.drafting is None}
         paired = [run.drafting is not None and run.load in alone for run in runs]
         measured = [
             np.mean(alone[run.load]) - np.log(run.seconds_per_token)
@@ -78,12 +81,19 @@ class Evidence:
             np.array(paired, dtype=np.bool_),
             np.array([run.drafting is not None for run in runs], dtype=np.bool_),
             np.array(measured, dtype=np.float64),
+            np.array(
+                [
+                    np.hypot(run.error, plain_error[run.load] if compared else 0.0)
+                    for run, compared in zip(runs, paired, strict=True)
+                ],
+                dtype=np.float64,
+            ),
         )
 
     def errors(self, level_error: float, ratio_error: float) -> NDArray[np.float64]:
         """Returns standard deviations: of a ratio, of a time, of a time of drafted blocks."""
         alone = np.hypot(level_error, ratio_error * self.drafted)
-        return np.asarray(np.where(self.paired, ratio_error, alone))
+        return np.asarray(np.hypot(np.where(self.paired, ratio_error, alone), self.noise))
 
     def misfit(self, logs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Returns modelled less measured logarithms, shape (n,)."""

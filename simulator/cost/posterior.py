@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from simulator.cost.evidence import Evidence, Works
 from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.parameters import PARAMETERS
-from simulator.cost.runs import Run, require_consistent
+from simulator.cost.runs import Run, pooled, require_consistent
 
 # Variance of the logarithm of what a user states.
 SURE = 1e-8
@@ -131,7 +131,7 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     """Returns the posterior of a deployment's parameters.
 
     A run with speculation counts by its speed-up over the runs without it of the same load, where
-    there are any, and else by its time.
+    there are any, and else by its time. Several runs of one setting count as their mean.
 
     Args:
       machine: the deployment.
@@ -144,7 +144,7 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
     require_consistent(runs)
     logs, covariance = prior.logs, prior.covariance
     if runs:
-        logs, covariance = conclude(prior, Evidence.of(machine, runs))
+        logs, covariance = conclude(prior, Evidence.of(machine, pooled(runs)))
     return Posterior(machine, prior, logs, covariance, tuple(runs))
 
 

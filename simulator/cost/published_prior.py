@@ -117,7 +117,8 @@ def vague_prior(step_seconds: Sequence[float]) -> Prior:
     for name, share, deviation in (("roof", 0.9, 0.5), ("block", 0.2, 1.1), ("draft", 0.1, 1.1)):
         index = PARAMETERS.index(name)
         logs[index], deviations[index] = np.log(share * least), deviation
-    return Prior(logs, np.diag(deviations**2), level_error=0.02, ratio_error=0.03)
+    # Runs carry their own errors (simulator.cost.runs); here is the error of the model's form.
+    return Prior(logs, np.diag(deviations**2), level_error=0.005, ratio_error=0.01)
 
 
 @cache

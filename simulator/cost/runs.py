@@ -1,10 +1,12 @@
-"""Runs: what people know of their own servers, and the physics that runs have to keep to."""
+"""Runs: measurements of a server, and the physics that they have to obey."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean, stdev
 
 from simulator.cost.machine import Drafting, LoadPoint
 
@@ -13,6 +15,8 @@ SLOWEST_SECONDS = 2.0
 FASTEST_SECONDS = 2e-5
 # Kernels change with the number of tokens: a published block of 8 took 20 % less than one of 7.
 STEP_NOISE = 0.3
+# Relative standard deviation of a token's time between two starts of one server.
+USUAL_ERROR = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +24,16 @@ class Run:
     """One measurement of a deployment.
 
     seconds_per_token: between two tokens of one sequence, on average.
-    drafting: of its blocks; None: without speculation.
+    drafting: shape of its blocks; None: without speculation.
     length: tokens a block, the target's own included, 1 to γ + 1; 1 without speculation.
+    error: relative standard deviation of seconds_per_token, at least 0.
     """
 
     load: LoadPoint
     seconds_per_token: float
     drafting: Drafting | None = None
     length: float = 1.0
+    error: float = 0.0
 
     def __post_init__(self) -> None:
         seconds = self.seconds_per_token
@@ -38,6 +44,8 @@ class Run:
                 f"tpot must lie in [{1e3 * FASTEST_SECONDS:g}, {1e3 * SLOWEST_SECONDS:g}] "
                 f"milliseconds a token (is its unit right?), got {1e3 * seconds:g}"
             )
+        if not 0 <= self.error < 1:
+            raise ValueError(f"error must lie in [0, 100) %, got {100 * self.error:g}")
         longest = self.gamma + 1
         if not 1 <= self.length <= longest:
             raise ValueError(
@@ -54,6 +62,25 @@ class Run:
     def step_seconds(self) -> float:
         """Time of one block, or of one step of the target alone."""
         return self.seconds_per_token * self.length
+
+
+def pooled(runs: Sequence[Run]) -> tuple[Run, ...]:
+    """Returns one run for each load and γ: the geometric mean of several, with its error.
+
+    The mean's error is a single run's error over the root of their number. Where runs differ by
+    more than their errors, their standard deviation replaces the single run's error.
+    """
+    settings = defaultdict(list)
+    for run in runs:
+        settings[run.load, run.drafting].append(run)
+    return tuple(_mean(each) if len(each) > 1 else each[0] for each in settings.values())
+
+
+def _mean(runs: Sequence[Run]) -> Run:
+    logs = [math.log(run.seconds_per_token) for run in runs]
+    error = max(stdev(logs), fmean(run.error for run in runs)) / math.sqrt(len(runs))
+    length = fmean(run.length for run in runs)
+    return replace(runs[0], seconds_per_token=math.exp(fmean(logs)), length=length, error=error)
 
 
 def require_consistent(runs: Sequence[Run]) -> None:

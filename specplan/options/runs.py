@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SPEEDS = ("tpot", "tps", "total_tps")
 _ACCEPTED = ("length", "rates", "accepted")
 _ALIASES = {"K": "gamma", "k": "gamma"}
-_KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context")
+_KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context", "error")
 
 
 @callback
@@ -37,28 +37,32 @@ def parse_run(text: str) -> Run:
 
     gamma, or K; one of tpot (ms a token), tps (tokens/s of one sequence) and total_tps (of all);
     beyond gamma 0 one of length, rates (R/R/..., counting all drafts) and accepted (a share, or
-    A/B of drafted tokens); batch (default 1) and context. In place of time and length, file: what
-    `specplan observe` reads; gamma and batch, too, where it tells them.
+    A/B of drafted tokens); batch (default 1) and context; error of the time in per cent (default
+    2). In place of time and length, file: what `specplan observe` reads; gamma and batch, too,
+    where it tells them.
 
     Raises:
       OSError: if its file cannot be read.
       ValueError: if a key is unknown, missing or given twice, or a value cannot be.
     """
     from simulator.cost.machine import Drafting, LoadPoint
-    from simulator.cost.runs import Run
+    from simulator.cost.runs import USUAL_ERROR, Run
 
     stated = _pairs(text)
     if "file" in stated:
         stated = _with_file(stated)
     gamma = _integer(stated, "gamma", None)
     load = LoadPoint(_integer(stated, "context", DEFAULT_CONTEXT), _integer(stated, "batch", 1))
+    error = USUAL_ERROR
+    if "error" in stated:
+        error = _number(stated["error"].removesuffix("%")) / 100
     if gamma == 0:
         extra = [key for key in _ACCEPTED if key in stated]
         if extra:
             raise ValueError(f"{extra[0]} must not be given at gamma 0, in {text!r}")
-        return Run(load, _seconds(stated, load, text))
+        return Run(load, _seconds(stated, load, text), error=error)
     length = _length(stated, gamma, text)
-    return Run(load, _seconds(stated, load, text), Drafting(gamma), length)
+    return Run(load, _seconds(stated, load, text), Drafting(gamma), length, error)
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -161,5 +165,6 @@ class Runs:
         metavar="KEY=VALUE,...",
         help="What your server did, repeatable: gamma (0: no speculation), tpot (ms a token), tps "
         "or total_tps with batch, and length (mean acceptance length), rates (R/R/...) or "
-        "accepted; or file, its bench's JSON, with what that does not tell.",
+        "accepted; error of the time in % (2); or file, its bench's JSON, with what that does not "
+        "tell.",
     )

@@ -13,7 +13,7 @@ from simulator.cost.parameters import COUNT, PARAMETERS
 from simulator.cost.parametric_cost import ParametricCost
 from simulator.cost.posterior import Prior, infer
 from simulator.cost.published_prior import Traits, published_prior, vague_prior
-from simulator.cost.runs import Run, require_consistent
+from simulator.cost.runs import Run, pooled, require_consistent
 
 MACHINE, PRIOR = SERVED, published_prior(Traits("vllm", "EAGLE"))
 LOAD = LoadPoint(1000)
@@ -106,6 +106,42 @@ def test_each_run_narrows_the_interval() -> None:
     assert widths[3] < 0.5 * widths[0]
 
 
+def speed_up_deviation(*runs: Run) -> float:
+    """Returns the doubt of the speed-up at γ 3, without configurations."""
+    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in runs]), runs)
+    return float(posterior.speed_ups(LOAD, [Drafting(3)], [2.85]).deviation[0])
+
+
+def test_runs_that_agree_narrow_the_interval_and_runs_that_do_not_widen_it() -> None:
+    plain, drafted = replace(run(0, 7.1), error=0.02), replace(run(3, 4.1, 2.85), error=0.02)
+    once = speed_up_deviation(plain, drafted)
+    assert speed_up_deviation(plain, drafted, drafted) < once
+    off = replace(run(3, 4.5, 2.85), error=0.02)
+    assert speed_up_deviation(plain, drafted, off) > 1.3 * once
+
+
+def test_the_error_of_a_run_is_the_doubt_of_its_speed_up() -> None:
+    """Two errors of 4 % are 5.7 % of a ratio; errors of 0.1 % leave the model's own."""
+    rough, fine = (
+        speed_up_deviation(
+            replace(run(0, 7.1), error=error), replace(run(3, 4.1, 2.85), error=error)
+        )
+        for error in (0.04, 0.001)
+    )
+    assert rough == pytest.approx(np.hypot(0.057, 0.014), rel=0.1)
+    assert fine < 0.02
+
+
+def test_several_runs_of_a_setting_count_as_their_mean() -> None:
+    (one,) = pooled([replace(run(3, 4.0, 2.8), error=0.02), replace(run(3, 4.41, 3.0), error=0.02)])
+    assert one.seconds_per_token == pytest.approx(0.0042)
+    assert one.length == pytest.approx(2.9)
+    # Their logarithms differ by 0.0976: a standard deviation of 0.069, of the mean 0.0488.
+    assert one.error == pytest.approx(np.log(4.41 / 4.0) / 2)
+    (same,) = pooled([replace(run(3, 4.0, 2.8), error=0.02)] * 4)
+    assert same.error == pytest.approx(0.01)
+
+
 def test_a_run_without_baseline_counts_by_its_time() -> None:
     alone = infer(MACHINE, PRIOR, [run(3, 4.1, 2.85)])
     times = alone.seconds_per_token(LOAD, [Drafting(3)], [2.85])
@@ -157,6 +193,12 @@ def test_runs_that_cannot_be_are_refused(
 ) -> None:
     with pytest.raises(ValueError, match=message):
         run(gamma, milliseconds, length)
+
+
+@pytest.mark.parametrize(("error", "shown"), [(1.0, "100"), (-0.01, "-1"), (float("nan"), "nan")])
+def test_an_error_that_cannot_be_is_refused(error: float, shown: str) -> None:
+    with pytest.raises(ValueError, match=rf"error must lie in \[0, 100\) %, got {shown}"):
+        replace(run(0, 7.1), error=error)
 
 
 def test_runs_that_contradict_each_other_are_refused() -> None:

@@ -99,6 +99,30 @@ def test_runs_are_read_in_every_form(text: str, seconds: float, length: float) -
     assert parsed.length == pytest.approx(length)
 
 
+@pytest.mark.parametrize(
+    ("stated", "error"), [("", 0.02), (",error=0.5%", 0.005), (",error=0.5", 0.005)]
+)
+def test_the_error_of_a_run_is_in_per_cent(stated: str, error: float) -> None:
+    assert parse_run(f"gamma=0,tpot=7.1{stated}").error == pytest.approx(error)
+
+
+def test_an_error_of_a_run_that_cannot_be_is_refused() -> None:
+    refused = run("--run gamma=0,tpot=7.1,error=100")
+    assert refused.exit_code == 2
+    assert "error must lie in [0, 100) %, got 100" in refused.stderr
+
+
+def test_runs_of_one_setting_that_disagree_widen_its_interval() -> None:
+    def width(*runs: str) -> float:
+        point = planned(" ".join(f"--run {each}" for each in runs))["curve"][2]  # type: ignore[index]
+        return float(point["improvement_factor_high"] / point["improvement_factor_low"])
+
+    plain, first = "gamma=0,tpot=7.1", "gamma=3,tpot=4.1,length=2.85"
+    once = width(plain, first)
+    assert width(plain, first, "gamma=3,tpot=4.5,length=2.85") > 1.05 * once
+    assert width(plain, first, first) < once
+
+
 FILES = {
     "vllm.json": BENCH,
     "off.json": BENCH.replace("spec_decode", "decode"),
