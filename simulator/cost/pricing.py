@@ -32,6 +32,8 @@ class Load:
     memory_gb: of each GPU; None: not known.
     speeds: measured over predicted tokens per second of one sequence, the 10th and the 90th
       percentile of published measurements; None: not known.
+    cost_model: "public" or "roofline", how the costs were modelled; None: they were measured.
+    notes: what a reader must know of the costs.
     """
 
     origin: str
@@ -45,6 +47,8 @@ class Load:
     modelled: bool
     draft_overhead: float | None = None
     speeds: tuple[float, float] | None = None
+    cost_model: str | None = None
+    notes: tuple[str, ...] = ()
     memory_gb: float | None = None
 
 
@@ -91,13 +95,13 @@ class Pricing:
     def in_doubt(self, posterior: Posterior, point: LoadPoint) -> Pricing:
         """Returns this pricing with a cost in doubt in place of its own."""
         doubtful = Pricing.of_doubt(posterior, point)
-        # Passes of a draft over several tokens were priced in the replaced cost.
         return replace(
             self,
             cost=doubtful.cost,
             posterior=posterior,
             point=point,
-            draft_passes=None,
+            draft_passes=self.draft_passes
+            and partial(_passes_in_doubt, self.draft_passes, posterior, point),
             prompt_seconds=self.prompt_seconds and partial(self._prompts_in_doubt, posterior),
         )
 
@@ -130,3 +134,22 @@ class Pricing:
         if self.draft_passes is None:
             return {1: self.cost.c * self.cost.step_seconds}
         return self.draft_passes(widest)
+
+
+def _passes_in_doubt(
+    passes: Callable[[int], Mapping[int, float]],
+    posterior: Posterior,
+    point: LoadPoint,
+    widest: int,
+) -> Mapping[int, float]:
+    """Returns the times of the draft passes that `passes` has, priced by a posterior.
+
+    Raises:
+      ValueError: if the draft drafts in parallel.
+    """
+    from simulator.cost.machine import Drafting
+
+    return {
+        n: posterior.machine.drafting_work(point, Drafting(1, n)).seconds(posterior.logs)
+        for n in passes(widest)
+    }

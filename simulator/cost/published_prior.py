@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,8 @@ DRAFT_OF_KIND: Mapping[str, str] = {
     "Gemma assistant": "MTP",
     "PARD": "block",
 }
+# Servers of data-centre GPUs: which one runs is one of these, where it is not stated.
+ANY_ENGINE = ("vllm", "sglang")
 # Few sources tell of the means: their own doubt, over the covariance about them. An engine or a
 # draft that no row has is in more doubt, and so are the model's errors for it.
 FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
@@ -46,8 +48,8 @@ FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
 class Traits:
     """What tells kinds of deployments apart.
 
-    engine: its family, as the fitted data names it; None: not known. One that no row has is in more
-      doubt.
+    engine: its family, as the fitted data names it; None: any of several. An engine that no row
+      has is in more doubt.
     draft: a name of DRAFTS.
     weights: "plain" (16 bits), "fp8", "fp4", "int4" or "gguf": how the target's are stored.
     mixture: whether the target is a mixture of experts.
@@ -87,6 +89,13 @@ def published_prior(traits: Traits, *, effects: Mapping[str, Any] | None = None)
     """
     if traits.draft not in DRAFTS:
         raise ValueError(f"draft must be one of {', '.join(DRAFTS)}, got {traits.draft}")
+    if traits.engine is None:
+        return _mixture(
+            [
+                published_prior(replace(traits, engine=engine), effects=effects)
+                for engine in (("llama.cpp",) if traits.weights == "gguf" else ANY_ENGINE)
+            ]
+        )
     fitted = _published() if effects is None else effects
     logs = np.array(fitted["mean"])
     doubt = FEW_SOURCES
@@ -101,6 +110,18 @@ def published_prior(traits: Traits, *, effects: Mapping[str, Any] | None = None)
         level, ratio = (UNKNOWN_ERROR * error for error in fitted["errors"]["all"])
     wider = fitted["doubts"].get(traits.draft, 1.0) ** 2
     return Prior(logs, doubt * wider * np.array(fitted["covariance"]), level, ratio)
+
+
+def _mixture(priors: Sequence[Prior]) -> Prior:
+    """Returns the normal prior that has the mean and covariance of a mixture in equal shares."""
+    logs = np.array([each.logs for each in priors])
+    within = np.mean([each.covariance for each in priors], axis=0)
+    level, ratio = (
+        float(np.sqrt(np.mean(np.square(errors))))
+        for errors in zip(*((each.level_error, each.ratio_error) for each in priors), strict=True)
+    )
+    off = logs - logs.mean(axis=0)
+    return Prior(logs.mean(axis=0), within + off.T @ off / len(priors), level, ratio)
 
 
 def vague_prior(step_seconds: Sequence[float]) -> Prior:

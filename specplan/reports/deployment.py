@@ -36,7 +36,7 @@ def load_notes(row: Row) -> list[str]:
     ]
     if load.modelled and load.fits and row.doubt is None:
         notes.append(_published(row))
-    return [*notes, *_overhead_notes(load)]
+    return [*notes, *load.notes, *_overhead_notes(load)]
 
 
 def rows_notes(price: Pricing) -> list[str]:
@@ -46,8 +46,8 @@ def rows_notes(price: Pricing) -> list[str]:
         return []
     draft = "" if load.draft_kind == "model" else f", drafted by {load.draft_kind}"
     sure = not load.modelled or price.posterior is not None
-    doubt = "" if sure else "; what a server spends beside the models is left out (--engine)"
-    return [f"Costs {load.origin}{draft}{doubt}.", *_overhead_notes(load)]
+    doubt = "" if sure else "; what a server spends beside the models is left out"
+    return [f"Costs {load.origin}{draft}{doubt}.", *load.notes, *_overhead_notes(load)]
 
 
 def _published(row: Row) -> str:
@@ -58,7 +58,7 @@ def _published(row: Row) -> str:
     return (
         f"Eight of ten published speeds lie between {low:.0f} and {high:.0f} tokens per second "
         f"where this says {row.plan.tokens_per_second:.0f}. What a server spends beside the models "
-        "is left out: --engine adds it, and speed-ups fall."
+        "is left out: --cost-model public adds it, and speed-ups fall."
     )
 
 

@@ -81,6 +81,7 @@ def doubt_json(row: Row) -> dict[str, Any]:
         "cost": {
             "kind": "runs" if row.price.load is None else "roofline",
             "evidence": doubt.evidence,
+            "model": None if row.price.load is None else row.price.load.cost_model,
         },
         "baseline_ms_per_token": float(doubt.baseline_milliseconds.middle[0]),
     }

@@ -1,14 +1,16 @@
-"""Costs by the roofline of a GPU and the shapes of two models, for each batch size and context."""
+"""Costs on a GPU from the shapes of two models, for each batch size and context."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
 import click
 
+from engines.registry import engine_kinds
 from simulator.cost.pricing import DEFAULT_CONTEXT, Load, Pricing
+from specplan.options.declared import option
 from specplan.options.deployment import (
     INSTEAD,
     NEEDS,
@@ -17,20 +19,42 @@ from specplan.options.deployment import (
     deployment_of,
 )
 from specplan.options.kinds import Background, CostKind
+from specplan.options.runs import Runs
 
 if TYPE_CHECKING:
+    from simulator.cost.posterior import Posterior
     from simulator.cost.roofline_cost import Deployment
 
 MOST_CELLS = 10_000
+PUBLIC, DATA_SHEET = "public", "roofline"
+NAME_THE_ENGINE = (
+    "No server is named: the intervals cover several. --engine (vllm, sglang, ...) narrows them."
+)
+_FORMATS = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4",
+            "q8_0": "gguf", "q4_0": "gguf"}  # fmt: skip
 
 
 @dataclass(frozen=True)
-class Roofline(Deployed, Loads, CostKind):
-    """Models, machine and loads."""
+class Roofline(Deployed, Loads, Runs, CostKind):
+    """Models, machine, loads, the engine, its runs, and what prices them."""
 
     order = 4
     needs = NEEDS
     instead = INSTEAD
+
+    engine_family: str | None = option(
+        "--engine",
+        type=click.Choice(tuple(engine_kinds())),
+        help="With --target-config: the server, whose times outside the models are taken from "
+        "public measurements.  [default: any, with wider intervals]",
+    )
+    cost_model: str | None = option(
+        "--cost-model",
+        type=click.Choice((PUBLIC, DATA_SHEET)),
+        advanced=True,
+        help="With --target-config: public (the roofline corrected by public measurements, with "
+        "intervals) or roofline (the GPU's data sheet, no server).  [default: public]",
+    )
 
     def price(self, background: Background) -> tuple[Pricing, ...]:
         deployment = deployment_of(self)
@@ -39,10 +63,62 @@ class Roofline(Deployed, Loads, CostKind):
         cells = len(batches) * len(contexts)
         if cells > MOST_CELLS:
             raise click.UsageError(f"a grid must have at most {MOST_CELLS} cells, got {cells}")
-        return tuple(
+        found = tuple(
             _priced(deployment, self.dtype, batch, context, background.max_gamma)
             for context, batch in product(contexts, batches)
         )
+        if self.cost_model != DATA_SHEET:
+            return self._in_doubt(deployment, found)
+        for name, value in (("--engine", self.engine_family), ("--run", self.runs)):
+            if value is not None:
+                raise click.UsageError(f"{name} cannot be combined with --cost-model roofline")
+        return found
+
+    def _in_doubt(self, deployment: Deployment, priced: tuple[Pricing, ...]) -> tuple[Pricing, ...]:
+        """Returns the pricings with what public measurements and the runs tell."""
+        from simulator.cost.machine import LoadPoint
+
+        posterior = _posterior(self, deployment)
+        runs = len(posterior.runs)
+        known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
+        notes = () if self.engine_family is not None or runs else (NAME_THE_ENGINE,)
+        doubtful = []
+        for each in priced:
+            assert each.load is not None
+            load = replace(
+                each.load,
+                origin=f"{each.load.origin}, {known}",
+                speeds=None,
+                cost_model=PUBLIC,
+                notes=notes,
+            )
+            point = LoadPoint(load.context, each.batch)
+            doubtful.append(replace(each, load=load).in_doubt(posterior, point))
+        return tuple(doubtful)
+
+
+def _posterior(settings: Roofline, deployment: Deployment) -> Posterior:
+    from simulator.cost.machine import Remembered
+    from simulator.cost.posterior import infer
+    from simulator.cost.published_prior import DRAFT_OF_KIND, Traits, published_prior
+    from simulator.cost.served import Served
+
+    target = deployment.target
+    formats = {each.computed_in for each in target.weights}
+    stored = next((name for name in ("fp4", "fp8") if name in formats), "plain")
+    traits = Traits(
+        settings.engine_family,
+        DRAFT_OF_KIND[deployment.draft.kind],
+        _FORMATS.get(settings.dtype or "", stored),
+        mixture=any(each.experts for each in target.weights),
+    )
+    machine = Remembered(Served(deployment))
+    known = {}
+    if settings.efficiency is not None:
+        known["roof"] = 1 / settings.efficiency
+    if settings.layer_overhead_us is not None:
+        known["layer"] = settings.layer_overhead_us / 1e6
+    return infer(machine, published_prior(traits).fixed(**known), settings.runs or ())
 
 
 def _priced(
@@ -77,6 +153,7 @@ def _priced(
             draft_overhead=draft_overhead_share(deployment, context=context, batch=batch),
             speeds=(MEASURED_LOW, MEASURED_HIGH),
             memory_gb=deployment.hardware.memory_bytes / 1e9,
+            cost_model=DATA_SHEET,
         ),
         max_gamma=deployment.draft.longest,
         multiple=deployment.draft.multiple,

@@ -23,6 +23,12 @@ def gpu(pair: str) -> str:
     return f"{pair} --gpu h100"
 
 
+@pytest.fixture
+def sheet(gpu: str) -> str:
+    """Returns the options of `gpu`, priced by the data sheet."""
+    return f"{gpu} --cost-model roofline"
+
+
 def draft(folder: Path, config: dict[str, Any]) -> None:
     """Writes the draft's configuration."""
     (folder / "draft.json").write_text(json.dumps(config), encoding="utf-8")
@@ -32,15 +38,15 @@ def words(arguments: str) -> str:
     return " ".join(run(arguments).stdout.split())
 
 
-def test_roofline_gives_one_row_per_batch_size(gpu: str) -> None:
-    rows = run_json(f"{gpu} --batch 1,8,512")["rows"]
+def test_roofline_gives_one_row_per_batch_size(sheet: str) -> None:
+    rows = run_json(f"{sheet} --batch 1,8,512")["rows"]
     assert [row["batch"] for row in rows] == [1, 8, 512]
     factors = [row["improvement_factor"] for row in rows]
     assert factors[0] > 1.5
     assert factors[2] < min(factors[:2])
     assert rows[1]["baseline_tokens_per_second"] > 4 * rows[0]["baseline_tokens_per_second"]
     assert rows[0]["c_hat"] != rows[0]["c"]
-    text = run(f"{gpu} --batch 1,8").stdout
+    text = run(f"{sheet} --batch 1,8").stdout
     assert "roofline of h100" in text
     assert "batch" in text
 
@@ -54,13 +60,13 @@ def test_roofline_of_one_batch_is_a_full_plan(gpu: str) -> None:
 
 
 def test_what_does_not_fit_is_marked_where_its_number_would_stand(pair: str) -> None:
-    big = f"{pair} --gpu l4 --context 4096 --batch"
+    big = f"{pair} --gpu l4 --cost-model roofline --context 4096 --batch"
     assert "Does NOT fit: batch 64 at context 4096 needs" in run(f"{big} 64").stdout
     assert "Draft" not in run(f"{big} 64").stdout
     assert run_json(f"{big} 64")["fits"] is False
     table = run(f"{big} 1,64").stdout
-    assert "does not fit: " in table.splitlines()[5]
-    assert table.splitlines()[5].split()[3:9] == ["-"] * 6
+    row = next(line for line in table.splitlines() if "does not fit: " in line)
+    assert row.split()[3:9] == ["-"] * 6
     assert "Speculation still pays at batch 1, the largest planned that fits." in table
 
 
@@ -70,8 +76,8 @@ def test_flags_end_before_what_does_not_fit(pair: str) -> None:
     assert "do not fit" not in run(f"{big} 1,2").stderr
 
 
-def test_a_grid_has_a_schedule_for_each_context(gpu: str) -> None:
-    grid = run_json(f"{gpu} --batch 1:513:256 --context 128,2048")
+def test_a_grid_has_a_schedule_for_each_context(sheet: str) -> None:
+    grid = run_json(f"{sheet} --batch 1:513:256 --context 128,2048")
     assert [(row["context"], row["batch"]) for row in grid["rows"]] == [
         (128, 1), (128, 257), (128, 513), (2048, 1), (2048, 257), (2048, 513),
     ]  # fmt: skip
@@ -139,11 +145,11 @@ def test_medusa_drafts_no_more_than_it_has_heads(gpu: str, tmp_path: Path) -> No
     assert len(run_json(gpu.replace("0.7", "0.9"))["curve"]) == 3
 
 
-def test_only_single_sequences_have_a_range_of_published_speeds(gpu: str) -> None:
-    one, eight = (run_json(f"{gpu} --batch {batch}") for batch in (1, 8))
+def test_only_single_sequences_have_a_range_of_published_speeds(sheet: str) -> None:
+    one, eight = (run_json(f"{sheet} --batch {batch}") for batch in (1, 8))
     assert one["tokens_per_second_low"] < one["tokens_per_second"]
     assert eight["tokens_per_second_low"] is eight["tokens_per_second_high"] is None
-    assert "Few speeds of several" in words(f"{gpu} --batch 8")
+    assert "Few speeds of several" in words(f"{sheet} --batch 8")
 
 
 @pytest.mark.parametrize("batch", ["1", "1,8"])
@@ -161,8 +167,8 @@ def test_a_c_that_depends_on_the_overhead_of_layers_is_told(gpu: str, batch: str
         ("tensorrt-llm", "draft_len_schedule: {"),
     ],
 )
-def test_a_schedule_is_exported(gpu: str, server: str, printed: str) -> None:
-    result = run(f"{gpu} --batch 1,64,512 --context 64 --export {server}")
+def test_a_schedule_is_exported(sheet: str, server: str, printed: str) -> None:
+    result = run(f"{sheet} --batch 1,64,512 --context 64 --export {server}")
     assert result.exit_code == 0, result.output
     assert printed in result.stdout
 
@@ -176,8 +182,8 @@ def test_acceptance_falls_with_the_context_as_runs_say(gpu: str) -> None:
     assert tokens[0] > tokens[1] > tokens[2] == pytest.approx(2.2, abs=0.05)
 
 
-def test_each_context_has_its_schedule_in_an_export(gpu: str) -> None:
-    result = run(f"{gpu} --batch 1,64 --context 64,512 --export vllm")
+def test_each_context_has_its_schedule_in_an_export(sheet: str) -> None:
+    result = run(f"{sheet} --batch 1,64 --context 64,512 --export vllm")
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
     assert lines[0] == "# servers choose by batch, not by context: take what fits your prompts"
@@ -187,9 +193,9 @@ def test_each_context_has_its_schedule_in_an_export(gpu: str) -> None:
     assert sum("num_speculative_tokens_per_batch_size" in line for line in lines) == 2
 
 
-def test_an_engine_gives_every_gamma_its_interval(gpu: str) -> None:
-    plan, alone = run_json(f"{gpu} --engine vllm"), run_json(gpu)
-    assert plan["cost"] == {"kind": "roofline", "evidence": 0}
+def test_an_engine_gives_every_gamma_its_interval(gpu: str, sheet: str) -> None:
+    plan, alone = run_json(f"{gpu} --engine vllm"), run_json(sheet)
+    assert plan["cost"] == {"kind": "roofline", "evidence": 0, "model": "public"}
     for point, passes in zip(plan["curve"][:8], alone["curve"][:8], strict=True):
         low, high = point["improvement_factor_low"], point["improvement_factor_high"]
         assert low < point["improvement_factor"] < high
@@ -199,11 +205,31 @@ def test_an_engine_gives_every_gamma_its_interval(gpu: str) -> None:
     assert "90 %" in words(f"{gpu} --engine vllm")
 
 
+def _widths(plan: dict[str, Any]) -> list[float]:
+    return [p["improvement_factor_high"] / p["improvement_factor_low"] for p in plan["curve"]]
+
+
+def test_public_measurements_count_by_default_and_a_named_engine_narrows_them(gpu: str) -> None:
+    default, named = run_json(gpu), run_json(f"{gpu} --engine sglang")
+    assert default["cost"]["model"] == "public"
+    assert all(a > b for a, b in zip(_widths(default), _widths(named), strict=True))
+    assert "--engine (vllm, sglang, ...) narrows them" in words(gpu)
+    assert "narrows them" not in words(f"{gpu} --engine vllm")
+    assert "narrows them" not in words(f"{gpu} --run gamma=0,tpot=7.5")
+
+
+@pytest.mark.parametrize("more", ["--engine vllm", "--run gamma=0,tpot=7.5"])
+def test_the_data_sheet_knows_no_server_and_no_runs(sheet: str, more: str) -> None:
+    refused = run(f"{sheet} {more}")
+    assert refused.exit_code == 2
+    assert f"{more.split()[0]} cannot be combined with --cost-model roofline" in refused.stderr
+
+
 def test_runs_of_one_load_narrow_the_plan_of_another(gpu: str) -> None:
     runs = "--run gamma=0,tpot=7.5 --run gamma=3,tpot=5.2,length=2.6"
     before = run_json(f"{gpu} --engine vllm --batch 8")
     after = run_json(f"{gpu} --engine vllm --batch 8 {runs}")
-    assert after["cost"] == {"kind": "roofline", "evidence": 2}
+    assert after["cost"] == {"kind": "roofline", "evidence": 2, "model": "public"}
 
     def width(plan: dict[str, Any]) -> float:
         return float(plan["curve"][4]["improvement_factor_high"]) / float(

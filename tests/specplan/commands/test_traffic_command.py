@@ -27,8 +27,14 @@ def gpu(tmp_path: Path) -> str:
     return f"--target-config {target} --draft-config {draft} --gpu h100 --alpha 0.7"
 
 
-def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(gpu: str) -> None:
-    found = run_json(f"--rate 1,20 {LENGTHS} {gpu}", "traffic")
+@pytest.fixture
+def sheet(gpu: str) -> str:
+    """Returns the options of `gpu`, priced by the data sheet."""
+    return f"{gpu} --cost-model roofline"
+
+
+def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(sheet: str) -> None:
+    found = run_json(f"--rate 1,20 {LENGTHS} {sheet}", "traffic")
     rows = found["rows"]
     assert [(row["rate"], row["speculation"]) for row in rows] == [
         (1, False), (1, True), (20, False), (20, True),
@@ -42,24 +48,24 @@ def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(gpu: str) -> None:
         assert row["tpot_ms_low"] is None
     assert found["schedule"][0]["first_batch"] == 1
     assert found["schedule"][-1]["last_batch"] == found["most_sequences"] == 256
-    text = run(f"--rate 1,20 {LENGTHS} {gpu}", "traffic").stdout
+    text = run(f"--rate 1,20 {LENGTHS} {sheet}", "traffic").stdout
     assert "requests/s  gamma  batch  ms/token  TTFT ms  tokens/s" in text
     assert f"The server bears {found['most_requests_per_second']:.4g} requests/s" in text
 
 
-def test_a_draft_too_long_for_the_load_loses_above_the_break_even_rate(gpu: str) -> None:
-    found = run_json(f"--rate 1 {LENGTHS} {gpu} --gamma 8", "traffic")
+def test_a_draft_too_long_for_the_load_loses_above_the_break_even_rate(sheet: str) -> None:
+    found = run_json(f"--rate 1 {LENGTHS} {sheet} --gamma 8", "traffic")
     edge = found["break_even_rate"]
     assert 0 < edge < found["most_requests_per_second_without"]
     below, above = (
-        run_json(f"--rate {share * edge} {LENGTHS} {gpu} --gamma 8", "traffic")["rows"]
+        run_json(f"--rate {share * edge} {LENGTHS} {sheet} --gamma 8", "traffic")["rows"]
         for share in (0.98, 1.02)
     )
     assert below[1]["request_ms"] < below[0]["request_ms"]
     assert not above[1]["stable"] or above[1]["request_ms"] > above[0]["request_ms"]
     assert (
         f"Above {edge:.3g} requests/s speculation lengthens"
-        in run(f"--rate 1 {LENGTHS} {gpu} --gamma 8", "traffic").stdout
+        in run(f"--rate 1 {LENGTHS} {sheet} --gamma 8", "traffic").stdout
     )
 
 

@@ -146,7 +146,7 @@ def test_a_load_has_a_row_for_each_batch_size(tmp_path: Path) -> None:
     _configs(tmp_path)
     asked = (
         f"{RANKS} --target-config {tmp_path}/target.json --draft-config {tmp_path}/draft.json "
-        "--gpu h100 --batch 1,64,256 --max-nodes 12"
+        "--gpu h100 --cost-model roofline --batch 1,64,256 --max-nodes 12"
     )
     rows = run_json(asked, "tree")["rows"]
     assert [row["batch"] for row in rows] == [1, 64, 256]
