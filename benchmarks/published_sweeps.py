@@ -58,7 +58,7 @@ def unaided(sweep: dict[int, Row], effects: dict[str, Any]) -> tuple[Choice, Cho
         [row.run.drafting for row in rows if row.run.drafting is not None],
         [row.run.length for row in rows],
     )
-    advice = advise(np.array(list(sweep)), law.mean, law.covariance, error=law.error)
+    advice = advise(np.array(list(sweep)), law)
     return Choice(sweep, advice.best), Choice(sweep, advice.gamma)
 
 
@@ -84,7 +84,7 @@ def session(sweep: dict[int, Row], effects: dict[str, Any]) -> Choice:
         times = _posterior(rows[0], rows, effects).speed_ups(
             rows[0].run.load, [each for each in draftings if each is not None], np.exp(lengths)
         )
-        advice = advise(gammas, times.mean, times.covariance + doubt, tried=tried)
+        advice = advise(gammas, times.blurred(doubt), tried={0, *tried})
         following = advice.next_run
         if following is None:
             break

@@ -1,29 +1,50 @@
-"""Which γ to run and which to try next, of speed-ups in doubt."""
+"""Chooses a draft length when speed-ups are uncertain, and the run that would help most."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
 
-# What a smaller γ may lose, besides not being significantly worse.
+from simulator.cost.posterior import Forecast
+
+# What a smaller γ may lose, in logarithms.
 NEAR = 0.01
-# One-sided: a doubt of 5 % that the other is better.
-SIGNIFICANT = 1.6449
+# Speculation is advised from this probability of a gain on. By theory it is one half: below, a loss
+# is likelier than a gain. `benchmarks/published_speculation.py` prints what other values lose.
+THRESHOLD = 0.5
+# Between these probabilities a kind of draft whose probabilities are not calibrated is undecided.
+UNDECIDED = (0.4, 0.9)
+# A measured γ is replaced by one that is faster by BEATEN with the probability of this quantile.
+BEATEN, SURE = 0.01, 1.2816
 # A run has to promise this share of speed to be worth its while.
 WORTH = 0.002
 # What two runs of one setting differ by, in logarithms.
 REPEAT = 0.01
+# Deviations below are rounding.
+_NOTHING = 1e-12
+NONE_MEASURED: Mapping[int, tuple[float, float]] = MappingProxyType({})
+
+
+def certainty(probability: float) -> str:
+    """Returns a probability of a gain in words, the same in every answer."""
+    if probability >= 0.95:
+        return "almost certain"
+    if probability >= 0.75:
+        return "likely"
+    return "undecided" if probability >= 0.4 else "a loss is likelier"
 
 
 @dataclass(frozen=True, slots=True)
 class NextRun:
-    """The run that would decide.
+    """The measurement with the largest expected benefit.
 
-    gain: the share of speed that knowing its outcome is expected to bring.
-    rival: the γ that it is tried against: the best one by now, or the second best.
+    gamma: draft length to run; 0: the baseline.
+    gain: expected share of speed that its outcome brings.
+    rival: the γ that the run decides about; 0: no speculation.
     """
 
     gamma: int
@@ -33,96 +54,152 @@ class NextRun:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What doubtful speed-ups lead to.
+    """The decision among candidate draft lengths.
 
-    gamma: what to draft if at all: the smallest γ that is not significantly worse than the best; 0
-      where a loss is as likely as a gain. Which γ is best is surer than whether any gains: the
-      doubts of all are shared.
-    best: the γ of the largest mean, if only by a hair; 0 if that is below 1.
-    certain: whether the 90 % interval of the best one's speed-up lies above 1.
-    next_run: None where no run is worth its while.
+    gamma: advised draft length. 0 means: do not speculate, or not before `test_gamma` was measured.
+    named: the γ that is best to draft with if at all; 0 where there is no candidate.
+    best: the γ of the largest mean logarithm; 0 if that is no gain.
+    gain_probability: probability in [0, 1] that `named` is faster than no speculation. None where
+      nothing is in doubt.
+    certain: whether the 90 % interval of the speed-up of `named` lies above 1.
+    undecided: whether its kind of draft is not calibrated, and the probability not extreme.
+    measured: whether `named` is kept because its own runs gained.
+    next_run: None if no run is worth its time.
+
+    Errors in the level of all speed-ups are shared, so the ranking of draft lengths is known
+    better than the gain itself.
+
+    Example:
+      >>> law = Forecast(np.log([1.4, 1.7, 1.75]), 0.01 * np.ones((3, 3)), 0.0)
+      >>> advise(np.array([1, 2, 3]), law).gamma
+      3
     """
 
     gamma: int
+    named: int
     best: int
+    gain_probability: float | None
     certain: bool
-    next_run: NextRun | None
+    undecided: bool = False
+    measured: bool = False
+    next_run: NextRun | None = None
+
+    @property
+    def test_gamma(self) -> int | None:
+        """The γ to measure before a decision; None where there is one."""
+        return self.named if self.undecided else None
 
 
 def advise(
     gammas: NDArray[np.int64],
-    mean: NDArray[np.float64],
-    covariance: NDArray[np.float64],
+    law: Forecast,
     *,
-    error: float = 0.0,
-    tried: Collection[int] = (),
+    near: float = NEAR,
+    calibrated: bool = True,
+    tried: Collection[int] | None = None,
+    measured: Mapping[int, tuple[float, float]] = NONE_MEASURED,
 ) -> Advice:
-    """Returns the advice for speed-ups whose logarithms are normal.
+    """Returns the decision that loses least speed.
+
+    Candidates are ranked by the mean logarithm of the speed-up, which for a normal law is its
+    median: the mean of the speed-up itself rewards doubt.
 
     Args:
       gammas: candidates, each at least 1, rising, shape (n,).
-      mean: of the logarithms of their speed-ups over γ = 0, shape (n,).
-      covariance: of them, shape (n, n), what is common to all included.
-      error: standard deviation of a further error that all of them share.
+      law: of the logarithms of their speed-ups over no speculation.
+      near: what a smaller γ may lose against the best one, in logarithms.
+      calibrated: whether a stated probability comes true as often as it says.
+      tried: every γ that was run, 0 for the baseline. None: no runs can be had, since all numbers
+        are stated.
+      measured: by γ, the logarithm of the gain in its own runs, and its standard deviation.
 
     Raises:
       ValueError: if the shapes do not agree.
     """
     count = len(gammas)
-    if mean.shape != (count,) or covariance.shape != (count, count):
+    if law.mean.shape != (count,) or law.covariance.shape != (count, count):
         raise ValueError(
             f"mean and covariance must be of {count} gammas, "
-            f"got shapes {mean.shape} and {covariance.shape}"
+            f"got shapes {law.mean.shape} and {law.covariance.shape}"
         )
-    top = int(mean.argmax())
-    deviation = float(np.sqrt(covariance[top, top] + error**2))
-    certain = bool(mean[top] - SIGNIFICANT * deviation > 0)
-    smallest = next(index for index in range(count) if _good(index, top, mean, covariance))
-    gains = bool(mean[top] > 0)
-    total = np.zeros((count + 1, count + 1))
-    total[1:, 1:] = covariance + error**2
-    every = np.concatenate([[0], gammas])
+    if count == 0:
+        return Advice(0, 0, 0, None, certain=False)
+    top = int(law.mean.argmax())
+    kept = _kept(gammas, law, measured, near)
+    at = int((law.mean >= law.mean[top] - near).argmax()) if kept is None else kept
+    odds = float(law.exceeds(1.0)[at])
+    undecided = not calibrated and kept is None and UNDECIDED[0] <= odds <= UNDECIDED[1]
+    gains = kept is not None or (odds >= THRESHOLD and float(law.mean[top]) > near)
+    advised = at + 1 if gains and not undecided else 0
     return Advice(
-        gamma=int(gammas[smallest]) if gains else 0,
-        best=int(gammas[top]) if gains else 0,
-        certain=certain,
-        next_run=_next_run(every, np.concatenate([[0.0], mean]), total, {0, *tried}),
+        gamma=int(gammas[at]) if advised else 0,
+        named=int(gammas[at]),
+        best=int(gammas[top]) if law.mean[top] > 0 else 0,
+        gain_probability=odds if float(law.deviation.max()) > _NOTHING else None,
+        certain=bool(law.quantile(0.05)[at] > 1),
+        undecided=undecided,
+        measured=kept is not None,
+        next_run=None if tried is None else _next_run(gammas, law, advised, at + 1, tried),
     )
 
 
-def _good(index: int, top: int, mean: NDArray[np.float64], covariance: NDArray[np.float64]) -> bool:
-    """Whether a γ is near the best one, and not significantly worse."""
-    behind = float(mean[top] - mean[index])
-    apart = covariance[top, top] + covariance[index, index] - 2 * covariance[top, index]
-    return behind <= min(NEAR, SIGNIFICANT * float(np.sqrt(max(apart, 0.0)))) or index == top
+def _kept(
+    gammas: NDArray[np.int64],
+    law: Forecast,
+    measured: Mapping[int, tuple[float, float]],
+    near: float,
+) -> int | None:
+    """Returns the index of a γ whose own runs gained more than their error.
+
+    None where there is none, or another γ is faster by BEATEN almost surely.
+    """
+    own = [(index, measured[g]) for index, g in enumerate(gammas.tolist()) if g in measured]
+    gained = {index: gain for index, (gain, error) in own if gain > error}
+    if not gained:
+        return None
+    at = min(index for index, gain in gained.items() if gain >= max(gained.values()) - near)
+    spread = np.diag(law.covariance) + law.covariance[at, at] - 2 * law.covariance[at]
+    ahead = law.mean - law.mean[at] - np.log1p(BEATEN)
+    return None if (ahead > SURE * np.sqrt(np.maximum(spread, 0.0))).any() else at
 
 
 def _next_run(
-    gammas: NDArray[np.int64],
-    mean: NDArray[np.float64],
-    covariance: NDArray[np.float64],
-    tried: Collection[int],
+    gammas: NDArray[np.int64], law: Forecast, advised: int, named: int, tried: Collection[int]
 ) -> NextRun | None:
-    """Returns the run of the best γ, and once it was run that of the largest knowledge gradient.
+    """Returns the run whose outcome is worth most against what is advised now.
 
-    Frazier, Powell and Dayanik 2009: a run is worth what its outcome adds to the best mean.
+    Knowledge gradient (Frazier, Powell and Dayanik 2009): after a run of γ' the means are m + s·Z,
+    Z a standard normal and s_γ = Cov(γ, γ') over the outcome's standard deviation. The gain is
+    E[max m + s·Z] less the mean of what is advised, by Gauss and Hermite. Without a baseline no
+    speed-up is known, so that is run first. A candidate lies near what was run.
 
-    After a run of γ' the means are m + s·Z, Z a standard normal and s_γ = Cov(γ, γ') over the
-    outcome's standard deviation; what is gained is E[max m + s·Z] - max m, by Gauss and Hermite.
+    Args:
+      advised, named: places among 0 and gammas.
     """
+    every = np.concatenate([[0], gammas])
+    mean = np.concatenate([[0.0], law.mean])
+    covariance = np.zeros((len(every), len(every)))
+    covariance[1:, 1:] = law.covariance + law.error**2
     points, weights = np.polynomial.hermite_e.hermegauss(40)
-    outcome = np.sqrt(np.diag(covariance) + REPEAT**2)
-    steps = covariance / outcome
+    weights = weights / weights.sum()
+    steps = covariance / np.sqrt(np.diag(covariance) + REPEAT**2)
     # Rows: candidates for the run; columns: the γ it tells of; depth: its outcome.
     after = mean[None, :, None] + steps.T[:, :, None] * points
-    gains = after.max(axis=1) @ (weights / weights.sum()) - mean.max()
-    new = np.array([gamma not in tried for gamma in gammas.tolist()])
-    if not new.any():
+    gains = after.max(axis=1) @ weights - mean[advised]
+    if 0 not in tried:
+        return NextRun(0, float(gains[named]), int(every[named]))
+    longest = max(tried)
+    reach = max(longest + 2, 2 * longest) if longest > 0 else int(every[-1])
+    new = np.array([g not in tried and g <= reach for g in every.tolist()])
+    worth = np.where(new, gains, -1.0)
+    # What is advised is run first, before others are compared with it.
+    chosen = named if worth[named] >= WORTH else int(worth.argmax())
+    if worth[chosen] < WORTH:
         return None
-    top = int(mean.argmax())
-    chosen = top if new[top] else int(np.where(new, gains, -1.0).argmax())
-    if chosen != top and gains[chosen] < WORTH:
-        return None
-    others = [index for index in range(len(mean)) if index != chosen]
-    rival = top if top != chosen else max(others, key=lambda index: float(mean[index]))
-    return NextRun(int(gammas[chosen]), float(gains[chosen]), int(gammas[rival]))
+    rival = advised
+    if chosen == advised:
+        # What would be run in its place, where the outcome is bad.
+        winners = np.bincount(after[chosen].argmax(axis=0), weights, minlength=len(every))
+        winners[chosen] = 0
+        rival = int(winners.argmax())
+    return NextRun(int(every[chosen]), float(gains[chosen]), int(every[rival]))

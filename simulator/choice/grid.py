@@ -56,9 +56,9 @@ class Row:
     @property
     def advised_gamma(self) -> int:
         """The γ to run; 0: not to speculate, as where no gain is certain."""
-        if self.gain_certain is False:
-            return 0
-        return self.plan.gamma_near if self.doubt is None else self.doubt.advice.gamma
+        if self.doubt is not None:
+            return self.doubt.advice.gamma
+        return 0 if self.gain_certain is False else self.plan.gamma_near
 
 
 def plans(request: PlanRequest) -> tuple[Row, ...]:

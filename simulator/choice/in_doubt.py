@@ -47,6 +47,7 @@ class DoubtfulPlan:
     gamma: 1 to the largest considered, shape (n,).
     lengths: tokens a block, shape (n,).
     speed_up: over the target alone.
+    gain_probability: that it is above 1, shape (n,).
     milliseconds: between two tokens of one sequence.
     baseline_milliseconds: the same of the target alone, one value each.
     advice: which γ to run, and which to try next.
@@ -56,6 +57,7 @@ class DoubtfulPlan:
     gamma: NDArray[np.int64]
     lengths: NDArray[np.float64]
     speed_up: Range
+    gain_probability: NDArray[np.float64]
     milliseconds: Range
     baseline_milliseconds: Range
     advice: Advice
@@ -86,25 +88,20 @@ def plan_in_doubt(
     logs, doubt = acceptance.log_lengths(gammas)
     lengths = np.exp(logs)
     draftings = [Drafting(gamma) for gamma in gammas.tolist()]
-    gains = _with(posterior.speed_ups(load, draftings, lengths.tolist()), doubt)
+    gains = posterior.speed_ups(load, draftings, lengths.tolist()).blurred(doubt)
     possible = draftable(gammas, multiple)
-    times = _with(posterior.seconds_per_token(load, draftings, lengths.tolist()), doubt)
+    times = posterior.seconds_per_token(load, draftings, lengths.tolist()).blurred(doubt)
     return DoubtfulPlan(
         gamma=gammas,
         lengths=lengths,
         speed_up=Range.of(gains),
+        gain_probability=gains.exceeds(1.0),
         milliseconds=Range.of(times, scale=1e3),
         baseline_milliseconds=Range.of(posterior.seconds_per_token(load, [None], [1.0]), scale=1e3),
         advice=advise(
             gammas[possible],
-            gains.mean[possible],
-            gains.covariance[np.ix_(possible, possible)],
-            error=gains.error,
+            gains.only(possible),
             tried=[run.gamma for run in posterior.runs if run.load == load],
         ),
         evidence=len(posterior.runs),
     )
-
-
-def _with(law: Forecast, doubt: NDArray[np.float64]) -> Forecast:
-    return Forecast(law.mean, law.covariance + doubt, law.error)

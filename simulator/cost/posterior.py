@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import erf, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from simulator.cost.runs import Run, pooled, require_consistent
 
 # Variance of the logarithm of what a user states.
 SURE = 1e-8
+# Deviations below are none: a probability is then 0 or 1.
+_NO_DOUBT = 1e-15
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,23 @@ class Forecast:
         from statistics import NormalDist
 
         return np.asarray(np.exp(self.mean + NormalDist().inv_cdf(share) * self.deviation))
+
+    def exceeds(self, level: float) -> NDArray[np.float64]:
+        """Returns the probability that each quantity itself is above a level, shape (n,).
+
+        Args:
+          level: above 0; 1 for a speed-up asks for the probability of a gain.
+        """
+        above = (self.mean - np.log(level)) / np.maximum(self.deviation, _NO_DOUBT)
+        return np.array([0.5 * (1 + erf(each / sqrt(2))) for each in above.tolist()])
+
+    def blurred(self, covariance: NDArray[np.float64]) -> Forecast:
+        """Returns the law with a further, independent doubt, of shape (n, n)."""
+        return Forecast(self.mean, self.covariance + covariance, self.error)
+
+    def only(self, which: NDArray[np.bool_]) -> Forecast:
+        """Returns the law of some of the quantities."""
+        return Forecast(self.mean[which], self.covariance[np.ix_(which, which)], self.error)
 
 
 @dataclass(frozen=True, slots=True)

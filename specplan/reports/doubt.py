@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from simulator.choice.advice import certainty
 from specplan.reports.table import MS, TOKENS, Column
 
 if TYPE_CHECKING:
@@ -34,20 +35,16 @@ def doubt_lines(doubt: DoubtfulPlan) -> list[str]:
             f"90 %: {gain.low[at]:.2f} to {gain.high[at]:.2f}."
         )
 
+    named = advice.named
+    tokens = "1 token" if named == 1 else f"{named} tokens"
+    odds = _odds(advice.gain_probability)
     if advice.gamma > 0:
-        tokens = "1 token" if advice.gamma == 1 else f"{advice.gamma} tokens"
-        if advice.certain:
-            lines.append(f"Draft {tokens} per block: {gains(advice.gamma)}")
-        else:
-            lines.append(
-                "Do not speculate yet: no gain is certain. If you try, draft "
-                f"{tokens} per block: {gains(advice.gamma)}"
-            )
-        if advice.best != advice.gamma:
-            lines.append(f"Gamma {advice.best} is best on average, and not significantly better.")
+        lines += [f"Draft {tokens} per block: {gains(named)}", odds]
+    elif advice.undecided:
+        lines += [f"Measure gamma 0 and gamma {named} first. {odds}"]
+        lines += [f"Gamma {named} gives {gains(named)}"]
     else:
-        top = int(gain.middle.argmax()) + 1
-        lines.append(f"On average no gamma gains: gamma {top} has {gains(top)}")
+        lines += [f"Do not speculate. {odds} Gamma {named} gives {gains(named)}"]
     if advice.next_run is not None:
         lines.append(
             f"Try gamma {advice.next_run.gamma} next, against gamma {advice.next_run.rival}, and "
@@ -58,6 +55,18 @@ def doubt_lines(doubt: DoubtfulPlan) -> list[str]:
         f"{alone.high[0]:.2f}. Runs: {doubt.evidence}."
     )
     return lines
+
+
+def _odds(probability: float | None) -> str:
+    """Returns the probability of a gain as a sentence."""
+    if probability is None:
+        return "Nothing is in doubt."
+    words = certainty(probability)
+    if words == "undecided":
+        return f"Undecided: the probability of a gain is {100 * probability:.0f} %."
+    if words in ("likely", "almost certain"):
+        return f"A gain is {words} ({100 * probability:.0f} %)."
+    return f"A loss is likelier ({100 - 100 * probability:.0f} %)."
 
 
 def doubt_json(row: Row) -> dict[str, Any]:
@@ -72,6 +81,8 @@ def doubt_json(row: Row) -> dict[str, Any]:
     return {
         "improvement_factor_low": low,
         "improvement_factor_high": high,
+        "gain_probability": advice.gain_probability,
+        "test_gamma": advice.test_gamma,
         "next_run": None
         if following is None
         else {
@@ -92,6 +103,7 @@ def doubt_points(doubt: DoubtfulPlan) -> dict[str, list[float]]:
     return {
         "improvement_factor_low": doubt.speed_up.low.tolist(),
         "improvement_factor_high": doubt.speed_up.high.tolist(),
+        "gain_probability": doubt.gain_probability.tolist(),
         "ms_per_token": doubt.milliseconds.middle.tolist(),
         "ms_per_token_low": doubt.milliseconds.low.tolist(),
         "ms_per_token_high": doubt.milliseconds.high.tolist(),

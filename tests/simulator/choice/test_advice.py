@@ -3,64 +3,142 @@
 import numpy as np
 import pytest
 
-from simulator.choice.advice import NEAR, WORTH, advise
+from simulator.choice.advice import NEAR, THRESHOLD, UNDECIDED, WORTH, Advice, advise, certainty
+from simulator.cost.posterior import Forecast
 
 GAMMAS = np.array([1, 3, 5])
 
 
-def diagonal(*deviations: float) -> np.ndarray:
-    return np.diag(np.square(deviations))
+def law(
+    *speed_ups: float, deviation: float | tuple[float, ...] = 0.0, shared: float = 0.0
+) -> Forecast:
+    """Returns the law of some speed-ups: independent doubts, and one that all share."""
+    own = np.diag(np.square(np.broadcast_to(deviation, len(speed_ups))))
+    return Forecast(np.log(speed_ups), own + shared**2, 0.0)
 
 
-def test_without_doubt_the_advice_is_the_best_gamma_and_no_run() -> None:
-    advice = advise(GAMMAS, np.log([1.2, 1.5, 1.4]), np.zeros((3, 3)), tried=[1, 3, 5])
-    assert (advice.gamma, advice.best, advice.certain, advice.next_run) == (3, 3, True, None)
+def odds(probability: float, *, calibrated: bool = True) -> Advice:
+    """Returns the advice where one γ gains with that probability."""
+    from scipy.special import ndtri
+
+    doubt = Forecast(np.array([0.2 * ndtri(probability)]), np.array([[0.04]]), 0.0)
+    return advise(np.array([3]), doubt, calibrated=calibrated, near=-1.0)
 
 
-def test_the_smallest_gamma_within_the_doubt_and_one_percent_is_advised() -> None:
-    mean = np.log([1.49, 1.5, 1.5001])
-    assert advise(GAMMAS, mean, diagonal(0.02, 0.02, 0.02)).gamma == 1
-    # Surely worse, by however little.
-    assert advise(GAMMAS, mean, diagonal(1e-6, 1e-6, 1e-6)).gamma == 5
-    # Perhaps as good, but on average further behind than what may be lost.
-    behind = np.log(1.5) - NEAR - 0.001
-    assert advise(GAMMAS, np.array([behind, np.log(1.5), 0.0]), diagonal(0.1, 0.1, 0.1)).gamma == 3
+def test_without_doubt_the_advice_is_the_best_gamma_and_no_probability() -> None:
+    advice = advise(GAMMAS, law(1.2, 1.5, 1.4), tried=[0, 1, 3, 5])
+    assert (advice.gamma, advice.named, advice.best, advice.certain) == (3, 3, 3, True)
+    assert (advice.gain_probability, advice.next_run, advice.test_gamma) == (None, None, None)
+    assert advise(GAMMAS, law(0.9, 0.8, 0.7)).gamma == 0
 
 
-def test_what_gammas_share_does_not_blur_their_order() -> None:
-    shared = 0.04 * np.ones((3, 3)) + diagonal(1e-6, 1e-6, 1e-6)
-    advice = advise(GAMMAS, np.log([1.9, 2.0, 1.95]), shared)
-    assert advice.gamma == 3
-    assert advice.certain
+def test_the_smallest_gamma_within_one_percent_of_the_largest_median_is_advised() -> None:
+    assert advise(GAMMAS, law(1.486, 1.5, 1.5001, deviation=0.2)).gamma == 1
+    assert advise(GAMMAS, law(1.484, 1.5, 1.5001, deviation=0.2)).gamma == 3
+    # A mean of the speed-up itself would reward the widest doubt.
+    assert advise(GAMMAS, law(1.5, 1.4, 1.3, deviation=(0.1, 0.1, 0.9))).gamma == 1
 
 
-def test_where_no_gain_is_certain_the_likely_one_is_advised_with_a_run() -> None:
-    advice = advise(GAMMAS, np.log([1.0, 1.1, 1.05]), diagonal(0.2, 0.2, 0.2))
-    assert (advice.gamma, advice.best, advice.certain) == (3, 3, False)
-    assert advice.next_run is not None
-    assert advice.next_run.gamma == 3
-    # The model's own error counts, too.
-    assert advise(GAMMAS, np.log([1.0, 1.1, 1.05]), diagonal(0.01, 0.01, 0.01)).certain
-    assert not advise(
-        GAMMAS, np.log([1.0, 1.1, 1.05]), diagonal(0.01, 0.01, 0.01), error=0.1
-    ).certain
+def test_a_gain_below_one_percent_is_not_worth_a_draft() -> None:
+    assert advise(GAMMAS, law(1.0, 1.008, 0.9)).gamma == 0
+    assert advise(GAMMAS, law(1.0, 1.008, 0.9), near=0.0).gamma == 3
 
 
-def test_where_a_loss_is_likelier_than_a_gain_nothing_is_advised() -> None:
-    advice = advise(GAMMAS, np.log([0.9, 0.99, 0.7]), diagonal(0.3, 0.3, 0.3))
-    assert (advice.gamma, advice.best, advice.certain) == (0, 0, False)
-    assert advice.next_run is not None
+def test_doubt_that_all_share_changes_neither_order_nor_advice() -> None:
+    for shared in (0.01, 0.2, 1.0, 3.0):
+        advice = advise(GAMMAS, law(1.9, 2.0, 1.95, shared=shared))
+        assert (advice.gamma, advice.best) == (3, 3)
+    assert not advice.certain
 
 
-def test_a_loss_that_is_certain_means_not_to_speculate() -> None:
-    advice = advise(GAMMAS, np.log([0.9, 0.8, 0.7]), diagonal(0.01, 0.01, 0.01), tried=[1])
-    assert (advice.gamma, advice.best, advice.next_run) == (0, 0, None)
+@pytest.mark.parametrize("shift", [-1e-6, 1e-6])
+def test_the_threshold_decides_between_a_draft_and_none(shift: float) -> None:
+    advice = odds(THRESHOLD + shift)
+    assert advice.gamma == (3 if shift > 0 else 0)
+    assert advice.gain_probability == pytest.approx(THRESHOLD + shift)
+    assert advice.named == 3
+
+
+@pytest.mark.parametrize(
+    ("probability", "gamma", "test"),
+    [
+        (UNDECIDED[0] - 1e-6, 0, None),
+        (UNDECIDED[0] + 1e-6, 0, 3),
+        (0.76, 0, 3),
+        (UNDECIDED[1] - 1e-6, 0, 3),
+        (UNDECIDED[1] + 1e-6, 3, None),
+    ],
+)
+def test_a_kind_that_is_not_calibrated_is_undecided_between_its_limits(
+    probability: float, gamma: int, test: int | None
+) -> None:
+    advice = odds(probability, calibrated=False)
+    assert (advice.gamma, advice.test_gamma) == (gamma, test)
+    assert odds(probability).test_gamma is None
+
+
+@pytest.mark.parametrize(
+    ("probability", "words"),
+    [(1.0, "almost certain"), (0.95, "almost certain"), (0.9499, "likely"), (0.75, "likely"),
+     (0.7499, "undecided"), (0.4, "undecided"), (0.3999, "a loss is likelier"),
+     (0.0, "a loss is likelier")],
+)  # fmt: skip
+def test_words_follow_the_probability(probability: float, words: str) -> None:
+    assert certainty(probability) == words
+
+
+def test_almost_certain_is_an_interval_above_one() -> None:
+    for speed_up in (1.05, 1.3, 1.38, 1.4, 1.6):
+        advice = advise(np.array([3]), law(speed_up, deviation=0.2))
+        assert advice.gain_probability is not None
+        assert (certainty(advice.gain_probability) == "almost certain") == advice.certain
+
+
+def test_a_measured_gain_stays() -> None:
+    """Runs of 9.5 and 8.9 ms a token; the fit doubts a gain of 3, and likes 1 somewhat more."""
+    doubtful = law(1.08, 0.99, 0.9, deviation=0.1)
+    gain = (float(np.log(9.5 / 8.9)), 0.028)
+    advice = advise(GAMMAS, doubtful, tried=[0, 3], measured={3: gain})
+    assert (advice.gamma, advice.measured) == (3, True)
+    assert advise(GAMMAS, doubtful, tried=[0, 3]).gamma == 1
+    # A gain within the error of its runs is none.
+    assert not advise(GAMMAS, doubtful, measured={3: (0.02, 0.028)}).measured
+    # It is not undecided, for any kind of draft.
+    assert advise(GAMMAS, doubtful, calibrated=False, measured={3: gain}).gamma == 3
+
+
+def test_a_measured_gain_gives_way_to_a_gamma_that_is_surely_faster() -> None:
+    measured = {1: (0.1, 0.02)}
+    assert advise(GAMMAS, law(1.1, 1.2, 1.0, deviation=0.02), measured=measured).gamma == 3
+    assert advise(GAMMAS, law(1.1, 1.2, 1.0, deviation=0.1), measured=measured).gamma == 1
+    # By less than one per cent none is.
+    assert advise(GAMMAS, law(1.1, 1.109, 1.0, deviation=1e-4), measured=measured).gamma == 1
+
+
+def test_of_several_measured_gains_the_best_stays() -> None:
+    measured = {1: (0.1, 0.02), 3: (0.3, 0.02), 5: (0.305, 0.02)}
+    assert advise(GAMMAS, law(1.1, 1.35, 1.36, deviation=0.02), measured=measured).gamma == 3
+
+
+def test_without_a_baseline_the_next_run_is_the_baseline() -> None:
+    for tried in ([], [3], [3, 5]):
+        following = advise(GAMMAS, law(1.2, 1.5, 1.4, deviation=0.2), tried=tried).next_run
+        assert following is not None
+        assert (following.gamma, following.rival) == (0, 3)
+
+
+def test_the_next_run_is_near_what_was_run() -> None:
+    gammas = np.arange(1, 33)
+    wide = Forecast(np.log(1.5 + gammas / 100), np.diag((0.02 * gammas) ** 2), 0.0)
+    for longest, most in ((1, 3), (3, 6), (5, 10)):
+        following = advise(gammas, wide, tried=[0, longest]).next_run
+        assert following is not None
+        assert following.gamma <= most
 
 
 def test_the_next_run_is_the_one_whose_outcome_would_decide() -> None:
     """γ 3 was run; γ 1 is surely worse, γ 5 may be better."""
-    mean, doubt = np.log([1.2, 1.5, 1.48]), diagonal(0.01, 0.01, 0.1)
-    advice = advise(GAMMAS, mean, doubt, tried=[3])
+    advice = advise(GAMMAS, law(1.2, 1.5, 1.48, deviation=(0.01, 0.01, 0.1)), tried=[0, 3])
     assert advice.next_run is not None
     assert (advice.next_run.gamma, advice.next_run.rival) == (5, 3)
     # E max(m + s·Z, best) - best, of a normal law (closed form).
@@ -74,11 +152,29 @@ def test_the_next_run_is_the_one_whose_outcome_would_decide() -> None:
     assert advice.next_run.gain > WORTH
 
 
-def test_nothing_is_tried_twice() -> None:
-    advice = advise(GAMMAS, np.log([1.2, 1.5, 1.5]), diagonal(0.1, 0.1, 0.1), tried=[1, 3, 5])
-    assert advice.next_run is None
+def test_a_run_that_decides_between_a_draft_and_none_names_none_as_the_rival() -> None:
+    following = advise(GAMMAS, law(0.6, 1.05, 0.7, deviation=0.2), tried=[0]).next_run
+    assert following is not None
+    assert (following.gamma, following.rival) == (3, 0)
+
+
+def test_a_run_that_is_expected_to_bring_nothing_is_not_proposed() -> None:
+    assert advise(GAMMAS, law(1.2, 1.5, 1.5, deviation=0.1), tried=[0, 1, 3, 5]).next_run is None
+    assert advise(GAMMAS, law(1.2, 1.8, 1.3, deviation=0.01), tried=[0, 1]).next_run is None
+    assert advise(GAMMAS, law(0.9, 0.8, 0.7, deviation=0.01), tried=[0, 1]).next_run is None
+    # Numbers that are stated leave nothing to run.
+    assert advise(GAMMAS, law(1.2, 1.5, 1.5, deviation=0.5)).next_run is None
+
+
+def test_no_candidate_means_no_draft() -> None:
+    none = Forecast(np.zeros(0), np.zeros((0, 0)), 0.0)
+    assert advise(np.zeros(0, dtype=np.int64), none).gamma == 0
 
 
 def test_shapes_that_differ_are_refused() -> None:
     with pytest.raises(ValueError, match="mean and covariance must be of 3 gammas"):
-        advise(GAMMAS, np.zeros(2), np.zeros((3, 3)))
+        advise(GAMMAS, Forecast(np.zeros(2), np.zeros((3, 3)), 0.0))
+
+
+def test_what_a_smaller_gamma_may_lose_is_one_percent() -> None:
+    assert NEAR == 0.01
