@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from engine_pairs import DRAFT, TARGET, embedded_ids, run_of
 
@@ -12,10 +13,11 @@ from engines.kind import EngineKind
 from engines.registry import engine_kinds
 from engines.scores.text_scores import acceptance
 from engines.servers.llama_cpp import LlamaCpp, LlamaCppServer
+from engines.servers.mlx import Mlx
 from engines.servers.transformers import Transformers
 from engines.serving.http import post_json
 from engines.sources import observe
-from engines.trials.runs import Run
+from engines.trials.runs import Run, run
 from engines.trials.scoring import LocalScorer
 from simulator.acceptance.replay import Replay
 
@@ -24,11 +26,12 @@ TOKENS, GAMMA, BEYOND = 16, 4, 32
 LOCAL = LocalScorer(TARGET, DRAFT)
 
 
-@pytest.fixture(scope="module", params=["llama.cpp", "transformers"])
+@pytest.fixture(scope="module", params=["llama.cpp", "mlx", "transformers"])
 def live(request: pytest.FixtureRequest, llama_cpp: LlamaCpp) -> SimpleNamespace:
     """Returns a kind of engine, and its greedy runs by gamma: a server is started once for each."""
     kind = engine_kinds()[request.param]
-    engine = llama_cpp if request.param == "llama.cpp" else Transformers(TARGET, DRAFT)
+    started = {"llama.cpp": llama_cpp, "mlx": Mlx(TARGET, DRAFT)}
+    engine = started.get(kind.name, Transformers(TARGET, DRAFT))
     greedy = {}
     for gamma in (0, GAMMA, BEYOND):
         with engine.serve(Setting(gamma, kind.draft_samplings[0])) as server:
@@ -65,6 +68,36 @@ def test_greedy_ids_and_steps_are_the_targets_own(live: SimpleNamespace, gamma: 
 def test_engines_write_the_ids_that_the_folder_finds_likeliest(live: SimpleNamespace) -> None:
     texts = zip(PROMPTS, tokens(live.greedy[0]), strict=True)
     assert all((target.ranks == 1).all() for target, _ in LOCAL(list(texts), 0.0))
+
+
+def test_mlx_accepts_a_drawn_token_only_where_the_target_draws_the_same() -> None:
+    with Mlx(TARGET, DRAFT).serve(Setting(1, "sampled")) as server:
+        own = run(
+            server,
+            PROMPTS * 4,
+            speculative=True,
+            max_new_tokens=TOKENS,
+            temperature=1.0,
+            concurrency=1,
+            seed=0,
+            progress=lambda: None,
+        )
+    texts = zip(PROMPTS * 4, tokens(own), strict=True)
+    scores = LOCAL(list(texts), 1.0)
+    both_draw = np.mean([np.exp(draft.logprobs).mean() for _, draft in scores])
+    either = np.mean(
+        [acceptance(*pair, draft_sampling="sampled", temperature=1.0).mean() for pair in scores]
+    )
+    accepted = own.total.accepted / own.total.drafts
+    deviation = np.sqrt(both_draw * (1 - both_draw) / own.total.drafts)
+    # 120 tokens: 4 deviations, one false alarm in ten thousand.
+    assert abs(accepted - both_draw) < 4 * deviation < either - accepted
+
+
+def test_mlx_decodes_one_text_at_a_time() -> None:
+    several = Mlx(TARGET, DRAFT).serve(Setting(1, "sampled", concurrency=2))
+    with pytest.raises(ValueError, match="concurrency must be 1 with mlx"), several:
+        pass
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,149 @@
+"""MLX: `mlx_lm` with a draft model, in this process, on Apple's GPUs or a processor."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from engines.counting import NOTHING, Counts
+from engines.engine import Completion, Setting
+from engines.kind import EngineSettings, Models
+from estimator.timing.threads import CHOSEN_BY
+
+
+class Mlx:
+    """MLX with a target and a draft model.
+
+    Models keep the numbers that they are stored in on a GPU. On a processor, where MLX computes
+    16-bit numbers slowly, floating-point weights become float32.
+    """
+
+    def __init__(self, target: str, draft: str) -> None:
+        """Args: names or folders of both models."""
+        self.target, self.draft = target, draft
+        self._loaded: dict[str, Any] = {}
+
+    @classmethod
+    def of_models(cls, models: Models, settings: EngineSettings) -> Mlx:
+        """Returns MLX with a pair."""
+        return cls(models.target, models.draft)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """How it is set, for the record."""
+        import mlx.core as mx
+
+        return (f"device={mx.default_device().type.name}",)
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[MlxServer]:
+        """Serves the pair in this process; see `engines.engine.Engine`."""
+        if setting.concurrency != 1:
+            raise ValueError(
+                "concurrency must be 1 with mlx, which decodes one text at a time with a draft, "
+                f"got {setting.concurrency}"
+            )
+        for source in (self.target, self.draft):
+            if source not in self._loaded:
+                self._loaded[source] = _load(source)
+        target, draft = (self._loaded[source] for source in (self.target, self.draft))
+        model = target if setting.model == "target" else draft
+        yield MlxServer(model, draft if setting.gamma > 0 else None, setting.gamma)
+
+
+class MlxServer:
+    """A pair in this process; it keeps the counters that a server would."""
+
+    model = None
+
+    def __init__(self, model: Any, draft: Any | None, gamma: int) -> None:
+        self.version = f"mlx_lm {version('mlx-lm')}"
+        self._model, self._draft, self._gamma = model, draft, gamma
+        self._counts = NOTHING
+        self._clock = _clock()
+
+    def complete(
+        self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
+    ) -> Completion:
+        """Returns a text of ids; see `engines.engine.Server`.
+
+        The pass over the prompt's last token verifies the first draft already.
+        """
+        import mlx.core as mx
+
+        mx.random.seed(seed)
+        tokens: list[int] = []
+        lengths, times, length = [], [], 0
+        for token, drafted in self._tokens(mx.array(list(prompt)), max_new_tokens, temperature):
+            tokens.append(token)
+            length += 1
+            if not drafted or len(tokens) == max_new_tokens:
+                lengths.append(length)
+                times.append(self._clock())
+                length = 0
+        self._count(lengths, max_new_tokens)
+        return Completion(tuple(tokens), lengths[0], times[-1] - times[0])
+
+    def counts(self) -> Counts:
+        """Returns the counters; see `engines.engine.Server`."""
+        if self._draft is None:
+            raise ValueError("counters must be of a pair that speculates, got the target alone")
+        return self._counts
+
+    def _tokens(self, prompt: Any, room: int, temperature: float) -> Iterator[tuple[int, bool]]:
+        """Yields ids, and whether each was drafted."""
+        from mlx_lm.generate import generate_step, speculative_generate_step
+        from mlx_lm.sample_utils import make_sampler
+
+        sampler = make_sampler(temp=temperature)
+        if self._draft is None:
+            for token, _ in generate_step(prompt, self._model, max_tokens=room, sampler=sampler):
+                yield int(token), False
+            return
+        for token, _, drafted in speculative_generate_step(
+            prompt,
+            self._model,
+            self._draft,
+            num_draft_tokens=self._gamma,
+            max_tokens=room,
+            sampler=sampler,
+        ):
+            yield int(token), bool(drafted)
+
+    def _count(self, lengths: Sequence[int], room: int) -> None:
+        """Adds a text's blocks. MLX may draft a text's last token; it counts as the target's."""
+        for length in lengths if self._draft is not None else ():
+            drafted = min(self._gamma, room - 1)
+            if drafted > 0:
+                accepted = (1,) * (length - 1) + (0,) * (self._gamma - length + 1)
+                self._counts += Counts.of(1, drafted, accepted)
+            room -= length
+
+
+def _load(source: str) -> Any:
+    import mlx.core as mx
+    from huggingface_hub import snapshot_download
+    from mlx_lm.utils import load_model
+
+    folder = Path(source)
+    model = load_model(folder if folder.is_dir() else Path(snapshot_download(source)))[0]
+    if mx.default_device() == mx.Device(mx.cpu):
+        # Quantised weights are integers, which stay as they are; their scales become float32.
+        model.set_dtype(mx.float32)
+    return model
+
+
+def _clock() -> Callable[[], float]:
+    """Returns the processor time of this program where one thread computes, else the wall's.
+
+    MLX computes in a thread of its own, so the time of this thread says nothing.
+    """
+    import mlx.core as mx
+
+    one = mx.default_device() == mx.Device(mx.cpu) and os.environ.get(CHOSEN_BY) == "1"
+    return time.process_time if one else time.perf_counter
