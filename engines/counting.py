@@ -1,4 +1,4 @@
-"""What an engine counts of its drafts, the metrics page that says so, and rates with intervals."""
+"""Counters of drafts and acceptances, the metrics page that has them, and rates with intervals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from itertools import zip_longest
 from operator import add, sub
 from typing import Self
 
-# Of the normal law, for 95 %.
+# Standard deviations of the normal law that hold 95 %.
 DEVIATIONS = 1.959963984540054
 
 
@@ -51,7 +51,7 @@ class Counts:
     drafts, drafted, accepted: such blocks, tokens drafted in them, those that were accepted; 0 of
       a run without speculation.
     by_position: blocks of which positions 1, 2, … were accepted, unconditional, as far as they are
-      listed; empty: not told.
+      listed; empty: not known.
     """
 
     drafts: int = 0
@@ -61,7 +61,7 @@ class Counts:
 
     @classmethod
     def of(cls, drafts: int, drafted: int, by_position: Sequence[int]) -> Counts:
-        """Returns counters whose accepted tokens are those of their positions."""
+        """Returns counters whose accepted tokens are the sum over positions."""
         return Counts(drafts, drafted, sum(by_position), tuple(by_position))
 
     def up_to(self, gamma: int) -> tuple[int, ...]:
@@ -76,7 +76,7 @@ class Counts:
         """Returns what was counted after `earlier`; positions if both tell them.
 
         Raises:
-          ValueError: if a counter fell, as they do where a server starts anew.
+          ValueError: if a counter fell, as after a restart of the server.
         """
         if any(now < before for now, before in self._beside(earlier)):
             raise restarted(earlier, self)

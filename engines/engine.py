@@ -1,4 +1,4 @@
-"""What every engine offers: it serves a pair at one γ, and the server decodes ids and counts."""
+"""The protocols of an engine: it serves a pair at one γ, and its server decodes ids and counts."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from estimator.traces.traces import DraftSampling
 class Setting:
     """How a server is to decode.
 
-    gamma: drafted tokens per block; 0: the target alone.
+    gamma: drafted tokens per block; 0: no speculation.
     draft_sampling: whether drafts are drawn from the draft's law or are its argmax.
     concurrency: requests that run at once, at most.
-    model: which of the pair is served; a draft is served alone, to score texts.
-    synthetic: unconditional acceptance rates by position that the verifier is to feign, one for
-      each drafted token; None: it verifies.
+    model: which model of the pair is served; a draft without its target, to score texts.
+    synthetic: acceptance rates by position, unconditional, one for each drafted token, that the
+      server simulates in place of verifying; None: it verifies.
     """
 
     gamma: int
@@ -37,7 +37,7 @@ class Completion:
 
     tokens: its ids, as the engine sent them.
     first: how many of them the pass over the prompt gave, at least 1; what follows is decoding.
-    seconds: of the decoding, from the first tokens to the last.
+    seconds: decoding time, from the first tokens to the last.
     """
 
     tokens: tuple[int, ...]
@@ -50,11 +50,11 @@ class Server(Protocol):
 
     @property
     def version(self) -> str:
-        """Of the engine."""
+        """The engine's version."""
 
     @property
     def model(self) -> str | None:
-        """What it calls the model that it serves; None: it does not say."""
+        """The served model's name at the server; None: the server does not report it."""
 
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int

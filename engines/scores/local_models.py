@@ -26,8 +26,8 @@ def score(
 ) -> TextScores:
     """Returns how likely a model finds a text at a temperature.
 
-    Of ids equally likely the least ranks first, as argmax has it. At 0 the log-probabilities are of
-    1.
+    Among equally likely ids the least ranks first, as argmax has it. At temperature 0 the
+    log-probabilities are those at temperature 1.
 
     Raises:
       ValueError: if a log-probability is NaN.

@@ -25,8 +25,8 @@ from estimator.traces.traces import DraftSampling
 class TextScores:
     """A model's view of the N tokens of a text.
 
-    logprobs: of each token, shape (N,).
-    ranks: of each token in its law, 1 for the likeliest, shape (N,).
+    logprobs: each token's log-probability, shape (N,).
+    ranks: each token's rank in its law, 1 for the likeliest, shape (N,).
     """
 
     logprobs: NDArray[np.float64]
@@ -72,7 +72,7 @@ def acceptance(
 Text = tuple[Sequence[int], TextScores]
 
 FALSE_ALARM = 1e-4
-# Of logits; those of half a hundred are two steps apart in bfloat16, so that rounding may tip them.
+# Difference of logits: around 50 it is two steps of bfloat16, so that rounding may tip it.
 NEAR_TIE = 0.5
 
 

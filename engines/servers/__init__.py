@@ -1,1 +1,1 @@
-"""Engines as they are started, or reached where they run, asked and read: one of each kind."""
+"""Engines: how each kind is started or reached, decodes and counts. One file a kind."""

@@ -1,4 +1,4 @@
-"""llama.cpp: its server from the wheel `xllamacpp`, asked for ids by its own HTTP interface."""
+"""llama.cpp: its server from the wheel `xllamacpp`; prompts and texts are ids."""
 
 from __future__ import annotations
 
@@ -93,8 +93,8 @@ class LlamaCpp:
 class LlamaCppServer:
     """A llama.cpp server that is up, started here or elsewhere with `--metrics`.
 
-    process: of this machine, whose one thread computes one request at a time, and then counts by
-      its own time, which stands still while another program has the processor; None: by the wall's.
+    process: id of a local server with one thread and one request at a time: its processor time is
+      the clock, which does not advance while another program runs. None: wall time.
     """
 
     model = None
@@ -105,7 +105,7 @@ class LlamaCppServer:
 
     @property
     def version(self) -> str:
-        """Of the wheel."""
+        """The wheel's version."""
         try:
             return f"xllamacpp {version('xllamacpp')}"
         except PackageNotFoundError:
@@ -114,7 +114,7 @@ class LlamaCppServer:
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of ids, drawn by temperature alone; see `engines.engine.Server`."""
+        """Returns a text of ids, with no sampler but temperature; see `engines.engine.Server`."""
         before = thread_seconds(self._process)
         answer = post_json(
             f"{self.url}/completion",

@@ -15,10 +15,9 @@ class RunningPair:
     """Servers of one kind of engine and one pair, by URL.
 
     connect: reaches one; see `engines.kind.EngineKind`.
-    target: a server of the target alone.
-    server: of the target with its draft; γ and the way of drafting are its own. None: there is
-      none.
-    draft: of the draft alone. None: there is none.
+    target: a server of the target without speculation.
+    server: a server of the target with its draft, at its own γ; None: not given.
+    draft: a server of the draft; None: not given.
     """
 
     connect: Callable[[str], Server]

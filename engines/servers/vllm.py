@@ -1,4 +1,4 @@
-"""vLLM: the user's own installation, started as its OpenAI server and asked for ids."""
+"""vLLM: the user's own installation, started as its OpenAI server; prompts and texts are ids."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 START_SECONDS = 600.0
 METHOD = {"sampled": "probabilistic", "argmax": "greedy"}
-# Entries of a scored id besides its own: two, of which equal log-probabilities tell a tie.
+# Further entries of a scored id: two, whose equal log-probabilities show a tie.
 LIKELIEST = 2
 
 
@@ -204,7 +204,7 @@ def _require_same_ids(sent: Sequence[int], decoded: Sequence[int]) -> None:
 
 def _rank(row: Mapping[str, Mapping[str, float]], token: int) -> int:
     """Returns the rank of an id in its law, 1 for vLLM's argmax: of a tie the least id."""
-    # vLLM's own counts the ids that are at least as likely, so that of a tie none is the first
+    # vLLM's rank counts the ids that are at least as likely, so in a tie no id is the first
     # (`vllm/v1/sample/ops/logprobs.py`), but is overwritten for those listed as the likeliest.
     _, first = min((-entry["logprob"], int(name)) for name, entry in row.items())
     return 1 if token == first else max(2, int(row[str(token)]["rank"]))

@@ -1,4 +1,4 @@
-"""A server as a child process: on a free port, waited for, and gone whatever happens.
+"""A server as a child process: on a free port, waited for, and stopped in every case.
 
 The child leads a process group of its own, so that its workers end with it. What ends this program
 runs the same clean-up: leaving the context, an exception, Ctrl-C, SIGTERM, the interpreter's exit.
@@ -44,10 +44,10 @@ def serving(
 
     Args:
       command: program and arguments.
-      url: of the server; its `/health` is asked.
-      name: of the engine, for messages.
+      url: the server's; its page `/health` is read.
+      name: the engine's, for messages.
       start_seconds: how long it may take to start.
-      environment: variables beside this program's own.
+      environment: variables added to this program's own.
 
     Raises:
       ValueError: if there is no such program, or it ends or is silent before it is healthy, with
@@ -184,7 +184,7 @@ def _terminating() -> Iterator[None]:
 
     try:
         before = {n: signal.signal(n, unwind) for n in (signal.SIGTERM, signal.SIGHUP)}
-    except ValueError:  # Not the main thread, which alone may do so.
+    except ValueError:  # Not the main thread: only that one may do so.
         before = {}
     try:
         yield

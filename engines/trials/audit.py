@@ -22,9 +22,9 @@ from engines.counting import DEVIATIONS, Counts, Rate, rate_interval
 DRAWS = 19_999
 # False alarms, of rates.
 FALSE_ALARM = 2 / (DRAWS + 1)
-# Runs through each text, at least; draws combine those of different texts.
+# Least number of runs through each text; draws combine runs of different texts.
 REPLICATES = 1000
-# What a near tie that rounding tips may move: one block and, until they meet again, a few after it.
+# Blocks that a near tie may move where rounding tips it: its own, and a few until both texts meet.
 TIPPED_BLOCKS = 4
 
 
@@ -42,7 +42,7 @@ class Predicted:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """Predicted beside counted acceptance, by position.
+    """Predicted and counted acceptance, by position.
 
     explained: whether the laws explain the counts, and the texts are the target's.
     sentence: where they do not, what is wrong; else empty.
@@ -102,8 +102,8 @@ def predict(
     )
 
 
-def feigned(rates: Sequence[float], *, drafts: int) -> Predicted:
-    """Returns what a verifier that feigns these unconditional rates would count of its drafts."""
+def simulated(rates: Sequence[float], *, drafts: int) -> Predicted:
+    """Returns the counts expected of a server that simulates these unconditional rates."""
     from scipy.stats import binom
 
     spread = [math.sqrt(rate * (1 - rate) / drafts) for rate in rates]

@@ -1,4 +1,4 @@
-"""From the runs of an engine to a row: what its models' laws and prices say beside what it did."""
+"""From the runs of an engine to a row: predicted from its models' laws and prices, and measured."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from engines.counting import NOTHING
 from engines.scores.text_scores import acceptance, greedy_text_gap, text_gap
-from engines.trials.audit import Predicted, audit, feigned, predict
+from engines.trials.audit import Predicted, audit, predict, simulated
 from engines.trials.row import EngineRow
 from engines.trials.runs import Run
 from engines.trials.scoring import Pair
@@ -53,12 +53,12 @@ def judge(
     temperature, concurrency = case
     own, alone = measured.rows[gamma, case], measured.rows[0, case]
     gap = None if trial.synthetic is not None else _gap(measured, scores, gamma, case)
-    # Where the engine's texts are not the target's, acceptance is that of the target's own.
+    # Where the engine's texts are not the target's, acceptance is taken along the target's texts.
     replays = gap is None and trial.synthetic is None
     texts = along(trial, measured, scores, gamma if replays else 0, case)
     counts = sum((one.total for one in own), NOTHING)
     if trial.synthetic is not None:
-        allowed = feigned(trial.synthetic[:gamma], drafts=counts.drafts)
+        allowed = simulated(trial.synthetic[:gamma], drafts=counts.drafts)
     else:
         allowed = _allowed(trial, texts, gamma, resample=not replays)
     found = audit(allowed, counts, text_gap=gap)

@@ -16,7 +16,7 @@ from engines.trials.trial import Trial
 from estimator.loading.folders import folder_pair
 from estimator.timing.processes import require_one_process
 
-# Of positions, beyond the longest prompt with its text and a draft.
+# Positions beyond the longest prompt with its text and a draft.
 SPARE_POSITIONS = 8
 
 
@@ -33,7 +33,7 @@ def prepared(
 ) -> Iterator[tuple[Engine, Scorer, Trial]]:
     """Gives the engine that a request names, what scores its texts, and the trial of its pair.
 
-    What is written for it is gone afterwards.
+    Files written for the engine are removed afterwards.
 
     Args:
       request: which engine, models and prompts.

@@ -1,4 +1,4 @@
-"""What a user asks of an engine: every setting that is read, by the name of its option."""
+"""Requests for runs on an engine: every setting that is read, by the name of its option."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from estimator.traces.traces import DraftSampling
 
 @dataclass(frozen=True, kw_only=True)
 class OnEngine:
-    """What every run on an engine reads.
+    """The settings that every run on an engine reads.
 
     text: the prompts; as many again are priced.
     target: embedded, a name or a folder; None: the embedded one.
-    drafts: one of the same; none: the embedded one, beside the embedded target.
+    drafts: one name or folder; none: the embedded draft of the embedded target.
     """
 
     engine: EngineSettings
@@ -63,7 +63,7 @@ class OnEngine:
 
     @property
     def draft_sampling(self) -> DraftSampling:
-        """How the engine drafts: as asked, else as it does by itself."""
+        """How the engine drafts: as the request says, else by the engine's default."""
         asked = self.engine.draft_sampling
         return self.kind.draft_samplings[0] if asked is None else asked
 
@@ -89,8 +89,8 @@ class OnEngine:
 class ValidateEngine(OnEngine):
     """Predicted against measured decoding on an engine.
 
-    gammas, temperatures: of the rows, each combination at each concurrency.
-    synthetic: unconditional acceptance rates by position that the engine is to feign; None: it
+    gammas, temperatures: a row for each combination at each concurrency.
+    synthetic: acceptance rates by position, unconditional, that the engine simulates; None: it
       verifies.
     server: a running server of the pair, by URL; None: one is started for each γ.
     """

@@ -9,7 +9,7 @@ from estimator.validation.row import ValidationRow
 
 
 class EngineRow(ValidationRow, frozen=True, kw_only=True):
-    """What was predicted of an engine, and what came of it; speed-ups are of decoding.
+    """One prediction for an engine and its measurement; speed-ups are of decoding.
 
     draft_temperature: 0 where drafts are argmax, else the target's.
     alpha: the mean of a_t along the texts that stand for the target's own.
@@ -17,9 +17,9 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
     acceptance_predicted, acceptance_counted: unconditional, by position.
     acceptance_explained: whether the models' laws explain the counts; audit: where not, a sentence.
     predicted_from: `replay` of the run's own texts, or `counts` where acceptance is unexplained
-      or feigned.
+      or simulated.
     predicted_theorem8: the speed-up if verifying were free and acceptances i.i.d.
-    predicted_seconds_per_token: of one stream.
+    predicted_seconds_per_token: in one stream.
     predicted_target_calls: by replay; None where it would be of other texts. target_calls: counted,
       those over the prompts not.
     """
@@ -58,7 +58,7 @@ class EngineRow(ValidationRow, frozen=True, kw_only=True):
 
     @property
     def seconds_per_token(self) -> float:
-        """Of one stream, as measured."""
+        """Measured seconds a token in one stream."""
         return self.ms_per_token / 1e3
 
     @property

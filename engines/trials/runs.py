@@ -15,7 +15,7 @@ Prompts = Sequence[tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a server made of some prompts.
+    """The texts that a server wrote for some prompts.
 
     counts: of each prompt, where they ran one at a time; else of all together, in one. Of the
       target alone, nothing.
@@ -78,7 +78,7 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        """Of decoding, summed over requests, those that ran at once included."""
+        """Decoding time summed over requests, including concurrent ones."""
         return sum(text.seconds for text in self.completions)
 
 
@@ -99,7 +99,7 @@ def run(
       server: up and otherwise idle, since its counters are read before and after.
       speculative: whether it drafts and therefore counts.
       concurrency: requests in flight, at least 1; a new one begins as one ends.
-      seed: of the first prompt's text; the next ones follow.
+      seed: for the first prompt's text; the next prompts take the next seeds.
 
     Raises:
       ValueError: if the server refuses a request, or was restarted meanwhile.

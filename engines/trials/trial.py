@@ -1,4 +1,4 @@
-"""What a validation on an engine runs, and the runs that come of it."""
+"""The plan of a validation on an engine, and its runs."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ WARM_UP_PROMPTS = 2
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What to run.
+    """The runs of a validation.
 
     prompts: what is predicted; other_prompts: what prices are taken from.
-    gammas: of the rows, at least 1 each, besides the target alone.
-    priced_gammas: those that prices are taken at.
+    gammas: a row for each, at least 1.
+    priced_gammas: the γ that prices are measured at.
     repeats: at most.
     precision_percent: that is enough, of `Timed.precision_percent`.
     seconds: after which no more turns begin.
-    synthetic: acceptance rates by position to feign, for the largest gamma.
+    synthetic: acceptance rates by position to simulate, for the largest gamma.
     together: whether the servers of all γ run at once, all but one of them idle, or in turn.
     """
 
@@ -149,7 +149,7 @@ class Trial:
 
 @dataclass(slots=True)
 class Measured:
-    """What was run, by γ and case (temperature, concurrency), a run for each repeat."""
+    """Runs by γ and case (temperature, concurrency), one for each repeat."""
 
     version: str = ""
     rows: dict[tuple[int, Case], list[Run]] = field(default_factory=dict)

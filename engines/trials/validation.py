@@ -32,7 +32,7 @@ class Summary:
 
 @dataclass(frozen=True, slots=True)
 class EngineValidation:
-    """What a validation on an engine found.
+    """The result of a validation on an engine.
 
     rows: at least one; steps: what they were priced with, by case.
     precision_percent: how far the clock lets speed-ups be off; None: not known.
@@ -60,7 +60,7 @@ class EngineValidation:
 
 
 def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineValidation:
-    """Returns predicted beside measured decoding on an engine, audited.
+    """Returns predicted and measured decoding on an engine, audited.
 
     Raises:
       ValueError: with the setting's name, rule and value; or if the engine does not start, or

@@ -88,7 +88,7 @@ tested_options = together(
         "--synthetic",
         callback=numbers,
         advanced=True,
-        help=f"Acceptance rates by position for {_taking('synthetic')} to feign, unconditional; "
+        help=f"Acceptance rates by position for {_taking('synthetic')} to simulate, unconditional; "
         "prices alone are then tested.",
     ),
     command_option(

@@ -5,7 +5,7 @@ import pytest
 
 from engines.counting import NOTHING, Counts
 from engines.scores.text_scores import TextScores, text_gap
-from engines.trials.audit import audit, feigned, predict
+from engines.trials.audit import audit, predict, simulated
 from simulator.acceptance.replay import Replay
 
 GAMMA = 3
@@ -134,8 +134,8 @@ def test_rare_acceptances_are_named_as_seldom_as_common_ones() -> None:
     assert not audit(predicted, Counts.of(drafts, 3 * drafts, (16, 0, 0))).explained
 
 
-def test_feigned_rates_are_binomial() -> None:
-    predicted = feigned([0.5, 0.1], drafts=100)
+def test_simulated_rates_are_binomial() -> None:
+    predicted = simulated([0.5, 0.1], drafts=100)
     assert predicted.rates[1].high == pytest.approx(0.1 + 1.96 * 0.03, abs=1e-4)
     # Of 100 drafts at 0.1, at most 23 and at least 1 are accepted in all but 1 of 10 000 cases.
     assert predicted.limits[1] == (0.01, 0.23)
@@ -156,5 +156,5 @@ def test_texts_of_another_law_are_told_by_the_targets_own_view() -> None:
     gap = text_gap(other, own)
     assert gap is not None
     assert "mean log-probability of -9." in gap
-    found = audit(feigned([0.5], drafts=100), Counts.of(100, 100, (50,)), text_gap=gap)
+    found = audit(simulated([0.5], drafts=100), Counts.of(100, 100, (50,)), text_gap=gap)
     assert found.sentence.startswith("its texts are not the target's: the target gives")
