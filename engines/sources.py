@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import chain
 from operator import add
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,11 @@ from engines.kind import EngineKind, Printed
 from engines.observing.observation import Observation
 from engines.registry import engine_kinds, listed
 from engines.serving.http import get_text
+from estimator.writing import MOST_BYTES, text_blocks
 
 SCRAPE_SECONDS = 30.0
+# As much of a log may come before its first line of drafts.
+HEAD_BYTES = 1_000_000_000
 
 
 def is_live(source: str) -> bool:
@@ -24,22 +28,27 @@ def is_live(source: str) -> bool:
     return source.startswith(("http://", "https://"))
 
 
-def observe(sources: Sequence[str], *, gamma: int | None) -> Observation:
+def observe(
+    sources: Sequence[str], *, gamma: int | None, timeout_seconds: float = SCRAPE_SECONDS
+) -> Observation:
     """Returns what all sources count together.
 
     Args:
       sources: URLs and files, at least one, of one kind of engine at one γ.
       gamma: where the user says it.
+      timeout_seconds: how long a server's whole answer may take.
 
     Raises:
       ValueError, OSError: with the source's name.
     """
-    return total(readings(sources, gamma=gamma))
+    return total(readings(sources, gamma=gamma, timeout_seconds=timeout_seconds))
 
 
-def readings(sources: Sequence[str], *, gamma: int | None) -> tuple[Observation, ...]:
+def readings(
+    sources: Sequence[str], *, gamma: int | None, timeout_seconds: float = SCRAPE_SECONDS
+) -> tuple[Observation, ...]:
     """Returns what each of these sources counts."""
-    return tuple(_read(source, gamma) for source in sources)
+    return tuple(_read(source, gamma, timeout_seconds) for source in sources)
 
 
 def total(observations: Sequence[Observation]) -> Observation:
@@ -70,44 +79,60 @@ def between(
     return total(differences)
 
 
-def _read(source: str, gamma: int | None) -> Observation:
+def _read(source: str, gamma: int | None, timeout_seconds: float) -> Observation:
     try:
         if is_live(source):
-            return _scrape(source, gamma)
-        return _file(Path(source).read_text(encoding="utf-8", errors="replace"), gamma)
+            return _scrape(source, gamma, timeout_seconds)
+        return _file(text_blocks(Path(source)), gamma)
     except ValueError as error:
         raise ValueError(f"{source}: {error}") from error
 
 
-def _scrape(source: str, gamma: int | None) -> Observation:
+def _scrape(source: str, gamma: int | None, timeout_seconds: float) -> Observation:
     parts = urlsplit(source)
     base = f"{parts.scheme}://{parts.netloc}"
     url = source if parts.path.strip("/") else f"{base}/metrics"
-    page = get_text(url, timeout_seconds=SCRAPE_SECONDS)
+    page = get_text(url, timeout_seconds=timeout_seconds)
     for kind, metrics in _printing("metrics"):
         if _is_page(page, metrics):
-            return replace(metrics.read(page, gamma), version=_version(base, kind))
+            return replace(metrics.read(page, gamma), version=_version(base, kind, timeout_seconds))
     titles = listed([f"{kind.title}'s" for kind, _ in _printing("metrics")])
     raise ValueError(f"a metrics page must be {titles}, got none of their metrics")
 
 
-def _version(base: str, kind: EngineKind) -> str | None:
+def _version(base: str, kind: EngineKind, timeout_seconds: float) -> str | None:
     """Returns what a server says of its version; proxies of its metrics say nothing."""
     if kind.version_page is None:
         return None
     try:
-        answer = json.loads(get_text(base + kind.version_page, timeout_seconds=SCRAPE_SECONDS))
+        answer = json.loads(get_text(base + kind.version_page, timeout_seconds=timeout_seconds))
     except (ValueError, OSError):
         return None
     version = answer.get("version") if isinstance(answer, dict) else None
     return version if isinstance(version, str) else None
 
 
-def _file(text: str, gamma: int | None) -> Observation:
+def _file(blocks: Iterator[str], gamma: int | None) -> Observation:
     # Logs first: their lines may begin with a process in brackets, as JSON does.
-    for _, log in _printing("log"):
-        if any(mark in text for mark in log.marks):
-            return log.read(text, gamma)
+    head: list[str] = []
+    size = 0
+    for block in blocks:
+        for _, log in _printing("log"):
+            if any(mark in block for mark in log.marks):
+                return log.read(chain(head, [block], blocks), gamma)
+        size += len(block)
+        if size > HEAD_BYTES:
+            break
+        if size <= MOST_BYTES:
+            head.append(block)
+        else:  # too long for anything but a log, whose first lines state the version
+            del head[1:]
+    if size > MOST_BYTES:
+        raise ValueError(
+            f"a file of more than {MOST_BYTES / 1e6:g} MB must be a log whose first "
+            f"{HEAD_BYTES / 1e6:g} MB have a line of drafts, got none"
+        )
+    text = "".join(head)
     if text.lstrip()[:1] in ("{", "["):
         return total([_answer(value, gamma) for value in _objects(text)])
     for _, metrics in _printing("metrics"):

@@ -14,6 +14,7 @@ from estimator.profiles.profile import SCHEMA, Profile
 from estimator.profiles.profile_file import read_profile
 from estimator.validation.file import Validated, parse_validation
 from estimator.validation.row import ValidationRow
+from reference.reading import read_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +77,7 @@ def read_measured(path: Path) -> Profile | Validated:
       OSError: if the file cannot be read.
       ValueError: if it is neither, or one of its fields does not fit.
     """
-    try:
-        document = msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} must be JSON, got: {error}") from None
+    document = read_json(path, msgspec.json.decode)
     if isinstance(document, dict) and document.get("schema") == SCHEMA:
         return read_profile(path)
     if isinstance(document, dict) and "rows" in document:

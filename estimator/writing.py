@@ -1,4 +1,7 @@
-"""Records as JSON has them, and bytes written to a file that appears only when complete."""
+"""Records as JSON has them, and bytes written to a file that appears only when complete.
+
+Packages above read files by the names that this module takes from `reference.reading`.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +9,18 @@ from typing import Any
 import msgspec
 
 from reference.atomic import whole_file
+from reference.reading import MOST_BYTES, limited, read_json, text_blocks
+
+__all__ = [
+    "MOST_BYTES",
+    "builtins",
+    "json_text",
+    "limited",
+    "read_json",
+    "text_blocks",
+    "write_json",
+    "write_whole",
+]
 
 
 def builtins(value: Any) -> Any:

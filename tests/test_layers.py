@@ -22,8 +22,8 @@ ALLOWED: dict[str, set[str]] = {
 ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "monte_carlo", "schemes", "traffic"],
     "reference": [
-        "atomic", "laws", "models", "records", "stopping", "policies", "drafter", "clock",
-        "draft_loop", "rules", "verifier", "branches", "speculative",
+        "atomic", "reading", "laws", "models", "records", "stopping", "policies", "drafter",
+        "clock", "draft_loop", "rules", "verifier", "branches", "speculative",
         "generation", "beams", "speculative_beams", "state_heads", "drafters", "scoring",
         "training",
     ],

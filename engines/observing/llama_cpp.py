@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from engines.observing.observation import Observation, whole_number
 from engines.observing.pages import observed_page
-from engines.observing.timing import Timed, number, timed_page
+from engines.observing.timing import Timed, added, number, timed_page
 
 TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 
@@ -90,18 +90,26 @@ LINE = re.compile(
 _TOKENS = re.compile(r"(?<!prompt )eval time =\s*([\d.]+) ms /\s*(\d+) tokens")
 
 
-def read_log(text: str, gamma: int | None) -> Observation:
+def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     """Returns what the last line of each way of drafting counts, all ways together.
 
     Tokens accepted and drafted are exact. Rates are printed with three digits, so that counts by
     position are right to one in two thousand drafts. A draft that was never judged, as where a text
     ended, counts as drafted alone.
 
+    Args:
+      blocks: the log in blocks of whole lines.
+
     Raises:
       ValueError: if no line tells of drafts.
     """
-    last = {found["way"]: found for found in LINE.finditer(text)}
+    last: dict[str, re.Match[str]] = {}
+    timed: Timed | None = None
     total: Observation | None = None
+    for block in blocks:
+        last |= {found["way"]: found for found in LINE.finditer(block)}
+        answers = _timed_answers(block)
+        timed = added(timed, answers) or timed or answers
     for found in last.values():
         drafts = int(found["judged"])
         if drafts == 0:
@@ -117,7 +125,7 @@ def read_log(text: str, gamma: int | None) -> Observation:
             accepted=int(found["accepted"]),
             by_position=tuple(round(rate * drafts) for rate in rates),
             draft_seconds=None if found["ms"] is None else float(found["ms"]) / 1e3,
-            timed=_timed_answers(text),
+            timed=timed,
         )
         total = one if total is None else total + one
     if total is None:

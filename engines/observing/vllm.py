@@ -1,11 +1,13 @@
-"""What vLLM prints of its drafts: its metrics page, its log, a result of `vllm bench serve`."""
+"""Reads what vLLM prints about drafts: metrics page, log, result of `vllm bench serve`."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from engines.observing.observation import Observation, whole_number
 from engines.observing.pages import observed_page
@@ -14,7 +16,7 @@ from engines.observing.timing import Timed, timed_bench, timed_page
 TURNS_ON = "--speculative-config"
 MARK = "SpecDecoding metrics:"
 LINE = re.compile(
-    r"SpecDecoding metrics:.*?\bAccepted: (\d+) tokens, Drafted: (\d+) tokens, "
+    r"SpecDecoding metrics: (?:[^,\n]*, )*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
     r"Per-position acceptance rate: (\d\.\d{2,}(?:, \d\.\d{2,})*), Avg"
 )
 # Sums of histograms, the second in older versions. They count a step once however many tokens it
@@ -45,7 +47,7 @@ def _timed(totals: Mapping[str, float]) -> Timed | None:
     return timed_page(seconds, totals[_EMITTED] - totals[_FIRST])
 
 
-def read_log(text: str, _gamma: int | None) -> Observation:
+def read_log(blocks: Iterable[str], _gamma: int | None) -> Observation:
     """Returns what a log's lines count together.
 
     Tokens accepted and drafted are exact. Rates are printed with three digits, of some versions
@@ -53,59 +55,88 @@ def read_log(text: str, _gamma: int | None) -> Observation:
     hundred), and drafts, where blocks were not all of γ tokens, to a share of 0.0005 γ (0.005 γ)
     over the sum of the rates.
 
+    Args:
+      blocks: the log in blocks of whole lines.
+
     Raises:
       ValueError: if a line cannot be read, or lines are of several γ, or there is none.
     """
-    total: Observation | None = None
-    for number, line in enumerate(text.splitlines(), start=1):
-        if MARK not in line:
+    version: re.Match[str] | None = None
+    before = 0
+    # Drafts, drafted tokens, accepted ones, and those by position.
+    total: NDArray[np.int64] | None = None
+    for block in blocks:
+        version = version or VERSION.search(block)
+        found = LINE.findall(block)
+        if block.count(MARK) != len(found):
+            raise _unread(block, before)
+        before += block.count("\n")
+        drafting = [line for line in found if int(line[1]) > 0]
+        if not drafting:
             continue
-        found = LINE.search(line)
-        if found is None:
-            raise ValueError(
-                "a line of vLLM's log must tell accepted and drafted tokens and rates by position "
-                f"to its end, got line {number} ending in {line[line.index(MARK) :][-80:]!r}: "
-                "where it was cut short or wrapped, leave it out or save the log anew (rates "
-                "alone: 'specplan plan --acceptance-by-position')"
-            )
-        accepted, drafted = int(found[1]), int(found[2])
-        printed = found[3].split(", ")
-        unit = 10 ** max(len(rate) - len("0.") for rate in printed)
-        rates = [round(unit * float(rate)) for rate in printed]
-        drafts = _drafts(accepted, drafted, rates, unit)
-        if drafts == 0:
-            continue
-        one = Observation(
-            kind="vllm",
-            origin="log",
-            stated_gamma=len(rates),
-            drafts=drafts,
-            drafted=drafted,
-            accepted=accepted,
-            by_position=tuple(round(rate * drafts / unit) for rate in rates),
-        )
-        total = one if total is None else total + one
+        counted = _counted(drafting)
+        if total is not None and len(counted) != len(total):
+            raise _several(len(total) - 3, len(counted) - 3)
+        total = counted if total is None else total + counted
     if total is None:
         raise ValueError(f"a log of vLLM must have lines '{MARK} …' with drafts, got none")
-    version = VERSION.search(text)
-    if version is None:
-        return total
-    return replace(total, version=version[1] or version[2])
+    drafts, drafted, accepted, *hits = total.tolist()
+    return Observation(
+        kind="vllm",
+        origin="log",
+        version=None if version is None else version[1] or version[2],
+        stated_gamma=len(hits),
+        drafts=drafts,
+        drafted=drafted,
+        accepted=accepted,
+        by_position=tuple(hits),
+    )
 
 
-def _drafts(accepted: int, drafted: int, rates: Sequence[int], unit: int) -> int:
-    """Returns the drafts of a line: accepted over the sum of its rates, as exact as they allow.
+def _counted(lines: Sequence[tuple[str, str, str]]) -> NDArray[np.int64]:
+    """Returns drafts, drafted tokens, accepted ones, and those by position, summed over lines.
+
+    Drafts of a line are accepted over the sum of its rates, as exact as those allow.
 
     Args:
-      rates: by position, as they are printed, times `unit`.
+      lines: accepted tokens, drafted tokens and rates of each, as they are printed.
     """
+    positions = [printed.count(",") + 1 for *_, printed in lines]
+    gamma = positions[0]
+    if len(set(positions)) > 1:
+        raise _several(gamma, next(each for each in positions if each != gamma))
+    accepted, drafted = np.array([line[:2] for line in lines], np.int64).T
+    # "0.820, 0.610": of each rate the digits after its point, by the length of the line.
+    lengths = np.array([len(printed) for *_, printed in lines])
+    unit = 10 ** (-(-(lengths - 2 * (gamma - 1)) // gamma) - 2)
+    printed_rates = ", ".join(printed for *_, printed in lines).split(", ")
+    parsed = np.array(printed_rates, np.float64).reshape(-1, gamma)
+    rates = np.rint(parsed * unit[:, None]).astype(np.int64)
+    summed = rates.sum(axis=1)
     # Where every block may have drafted γ tokens, drafts are drafted over γ; by lookup often fewer.
-    gamma, total = len(rates), sum(rates)
     fewest = -(-drafted // gamma)
-    if 2 * abs(fewest * total - unit * accepted) <= fewest * gamma:
-        return fewest
+    full = 2 * np.abs(fewest * summed - unit * accepted) <= fewest * gamma
     # Rates that all were rounded to 0 were less than half a unit.
-    return min(drafted, max(fewest, round(unit * accepted / max(total, gamma / 2))))
+    inferred = np.rint(unit * accepted / np.maximum(summed, gamma / 2)).astype(np.int64)
+    drafts = np.where(full, fewest, np.clip(inferred, fewest, drafted))
+    hits = np.rint(rates * drafts[:, None] / unit[:, None]).sum(axis=0)
+    return np.array([drafts.sum(), drafted.sum(), accepted.sum(), *hits], np.int64)
+
+
+def _several(first: int, other: int) -> ValueError:
+    return ValueError(f"sources must be of one gamma, got {first} and {other}")
+
+
+def _unread(block: str, before: int) -> ValueError:
+    """Returns the error of the first line of a block that has a mark and cannot be read."""
+    lines = enumerate(block.split("\n"), start=before + 1)
+    number, line = next(each for each in lines if each[1].count(MARK) != len(LINE.findall(each[1])))
+    return ValueError(
+        "a line of vLLM's log must tell accepted and drafted tokens and rates by position "
+        f"to its end, got line {number} ending in {line[line.index(MARK) :][-80:]!r}: "
+        "where it was cut short or wrapped, leave it out or save the log anew (rates "
+        "alone: 'specplan plan --acceptance-by-position')"
+    )
 
 
 def read_bench(result: Mapping[str, Any], gamma: int | None) -> Observation:

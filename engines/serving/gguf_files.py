@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
+
+from estimator.writing import read_json
 
 ARCHITECTURE = "LlamaForCausalLM"
 
@@ -98,7 +99,7 @@ def _require_byte_level(tokenizer: dict[str, Any], folder: Path) -> None:
 
 
 def _json(path: Path) -> dict[str, Any]:
-    loaded = json.loads(path.read_text(encoding="utf-8"))
+    loaded = read_json(path)
     if not isinstance(loaded, dict):
         raise ValueError(f"{path} must hold a JSON object, got {type(loaded).__name__}")
     return loaded

@@ -1,12 +1,17 @@
-"""Requests to a server, and their failures in one line."""
+"""Requests to a server: limited in time and size as a whole, their failures in one line."""
 
 from __future__ import annotations
 
 import json
+import threading
 import urllib.error
 import urllib.request
+from concurrent.futures import Future
 from typing import Any
 
+from estimator.writing import limited
+
+# How long an answer to a prompt may take.
 TIMEOUT_SECONDS = 600.0
 
 
@@ -15,11 +20,11 @@ def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
 
     Args:
       url: http or https.
-      timeout_seconds: how long the server may be silent.
+      timeout_seconds: how long the request may take until its answer has ended.
 
     Raises:
-      ValueError: if the server refuses it.
-      OSError: if nothing answers.
+      ValueError: if the server refuses it, or the answer is larger than a file may be.
+      OSError: if nothing answers, or the answer does not end in time.
     """
     return _answer(urllib.request.Request(url), timeout_seconds)
 
@@ -28,8 +33,8 @@ def post_json(url: str, body: dict[str, Any]) -> dict[str, Any]:
     """Returns the JSON object that a server answers to one.
 
     Raises:
-      ValueError: if the server refuses it, with its reason.
-      OSError: if nothing answers.
+      ValueError: if the server refuses it, with its reason, or the answer is too large.
+      OSError: if nothing answers, or the answer does not end in time.
     """
     request = urllib.request.Request(
         url, json.dumps(body).encode(), {"Content-Type": "application/json"}
@@ -43,13 +48,34 @@ def post_json(url: str, body: dict[str, Any]) -> dict[str, Any]:
 def _answer(request: urllib.request.Request, timeout_seconds: float) -> str:
     if not request.full_url.startswith(("http://", "https://")):
         raise ValueError(f"a server must be an http:// or https:// URL, got {request.full_url}")
+    found: Future[str] = Future()
+
+    def ask() -> None:
+        try:
+            found.set_result(_asked(request, timeout_seconds))
+        except Exception as error:
+            found.set_exception(error)
+
+    # Every byte restarts a socket's own timeout, so another thread waits for the answer.
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        return found.result(timeout_seconds)
+    except TimeoutError:
+        raise TimeoutError(
+            f"the answer of {request.full_url} must end within {timeout_seconds:g} seconds, got "
+            "no end"
+        ) from None
+
+
+def _asked(request: urllib.request.Request, timeout_seconds: float) -> str:
+    name = request.full_url
     try:
         with urllib.request.urlopen(request, timeout=timeout_seconds) as answer:
-            return str(answer.read().decode())
+            return limited(answer.read, f"the answer of {name}").decode(errors="replace")
     except urllib.error.HTTPError as error:
-        reason = error.read().decode(errors="replace")[:500]
-        raise ValueError(
-            f"{request.full_url} must answer, got status {error.code}: {reason}"
-        ) from error
+        reason = error.read(500).decode(errors="replace")
+        raise ValueError(f"{name} must answer, got status {error.code}: {reason}") from error
     except urllib.error.URLError as error:
-        raise ConnectionError(f"nothing answers at {request.full_url}: {error.reason}") from error
+        if isinstance(error.reason, TimeoutError):
+            raise error.reason from None
+        raise ConnectionError(f"no server answers at {name}: {error.reason}") from error

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from reference.reading import read_whole
+
 _LLAMA_BENCH = {"n_prompt", "n_gen", "avg_ns"}
 _BATCHED_BENCH = {"pl", "tg", "t_tg"}
 _VLLM_SIZES = ("input_len", "output_len", "batch_size")
@@ -58,7 +60,7 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
 
 
 def _records(path: Path) -> list[Mapping[str, Any]]:
-    text = path.read_text(encoding="utf-8")
+    text = read_whole(path).decode()
     try:
         loaded = json.loads(text)
     except json.JSONDecodeError:

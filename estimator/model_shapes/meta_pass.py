@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from reference.reading import read_json
 
 if TYPE_CHECKING:
     from torch import nn
@@ -22,10 +23,7 @@ def read_config(path: Path) -> dict[str, Any]:
       ValueError: if it is no JSON object.
     """
     file = path / "config.json" if path.is_dir() else path
-    try:
-        config: Any = json.loads(file.read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise ValueError(f"{file} must be JSON, got: {error}") from None
+    config: Any = read_json(file)
     if not isinstance(config, dict):
         raise ValueError(f"{file} must hold a JSON object, got a {type(config).__name__}")
     return config

@@ -8,6 +8,7 @@ import msgspec
 
 from estimator.profiles.profile import SCHEMA, VERSION, Profile
 from estimator.writing import write_json
+from reference.reading import read_json
 
 
 def read_profile(path: Path) -> Profile:
@@ -17,11 +18,7 @@ def read_profile(path: Path) -> Profile:
       OSError: if the file cannot be read.
       ValueError: if it is no profile, is of another schema version, or a number does not fit.
     """
-    text = path.read_bytes()
-    try:
-        head = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"profile {path} must be JSON, got: {error}") from None
+    head = read_json(path, msgspec.json.decode)
     if not isinstance(head, dict) or head.get("schema") != SCHEMA:
         raise ValueError(f"profile {path} must be written by 'specplan measure', got another JSON")
     if head.get("version") != VERSION:
@@ -29,7 +26,7 @@ def read_profile(path: Path) -> Profile:
             f"profile {path} must have version {VERSION}, got {head.get('version')}: measure anew"
         )
     try:
-        profile = msgspec.json.decode(text, type=Profile)
+        profile = msgspec.convert(head, type=Profile, strict=True, str_keys=True)
         for drafting in profile.draftings.values():
             _ = drafting.acceptance
             _ = drafting.under("block") if drafting.blocks_jointly else None

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from reference.reading import read_whole
+
+# Public collections of chats are some 700 MB.
+MOST_PROMPT_BYTES = 1_000_000_000
 JSON_LINES = (".jsonl", ".ndjson")
 # Each with what a message of it calls its author and its text, and the authors who are users.
 CHATS = {"messages": ("role", "content"), "conversations": ("from", "value")}
@@ -104,7 +108,7 @@ def _hidden(path: Path) -> bool:
 
 def _text_of(file: Path) -> str | None:
     """Returns a file's text; None where it is blank or none."""
-    content = file.read_bytes()
+    content = read_whole(file)
     if b"\0" in content:
         return None
     try:
@@ -116,7 +120,8 @@ def _text_of(file: Path) -> str | None:
 
 def _of_file(path: Path) -> list[Prompt]:
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_whole(path, most_bytes=MOST_PROMPT_BYTES).decode("utf-8-sig")
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
     except (OSError, UnicodeDecodeError) as error:
         raise ValueError(f"prompts must be readable UTF-8 text, got {path}: {error}") from error
     if path.suffix == ".json":

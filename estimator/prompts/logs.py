@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from estimator.prompts.files import require_characters
+from reference.reading import limited
 
 # What a process takes at once.
 PART_BYTES = 1 << 19
@@ -88,7 +89,7 @@ def _of_lines(path: Path) -> Iterator[Part]:
     with path.open("rb") as file:
         while block := file.read(PART_BYTES):
             if not block.endswith(b"\n"):
-                block += file.readline()
+                block += limited(file.readline, f"a line of {path}")
             lines = block.split(b"\n")
             if not lines[-1]:
                 lines.pop()

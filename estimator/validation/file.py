@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from estimator.validation.row import ValidationRow
+from reference.reading import read_json
 
 SPECULATIVE: Final = "speculative"
 BILD: Final = "bild"
@@ -50,11 +51,7 @@ def read_validation(path: Path) -> Validated:
       OSError: if it cannot be read.
       ValueError: if it is not such JSON, or a row lacks a field or has one that does not fit.
     """
-    try:
-        document = msgspec.json.decode(path.read_bytes())
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise ValueError(f"{path} must be JSON, got: {error}") from None
-    return parse_validation(document, name=path.name)
+    return parse_validation(read_json(path, msgspec.json.decode), name=path.name)
 
 
 def parse_validation(document: Any, *, name: str) -> Validated:

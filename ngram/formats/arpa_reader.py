@@ -9,6 +9,7 @@ import numpy as np
 
 from ngram.formats.arpa_lines import LineError, Lines, parse_lines
 from ngram.rows.words import MAX_ORDER, Grams
+from reference.reading import limited
 
 BYTES_AT_ONCE = 1 << 22
 COUNT = re.compile(rb"ngram ([0-9]+)\s*=\s*([0-9]+)")
@@ -51,7 +52,7 @@ class _Reader:
 
     def read_line(self, wanted: str) -> bytes:
         """Returns the next line, which must be there, without the white space at its ends."""
-        line = self.file.readline()
+        line = limited(self.file.readline, f"a line of {self.path}")
         self.line += 1
         if not line:
             raise self.wrong(f"the file ends where {wanted} should be")
@@ -135,7 +136,9 @@ class _Reader:
     def _pieces(self, count: int) -> Iterator[tuple[bytes, int]]:
         """Yields the next lines, at most `count`, in pieces, and how many each piece has."""
         while count > 0:
-            piece = self.file.read(BYTES_AT_ONCE) + self.file.readline()
+            piece = self.file.read(BYTES_AT_ONCE) + limited(
+                self.file.readline, f"a line of {self.path}"
+            )
             newlines = np.flatnonzero(np.frombuffer(piece, np.uint8) == ord("\n"))
             number = min(len(newlines), count)
             if number == 0:

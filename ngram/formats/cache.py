@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ngram.formats.arpa_reader import read_arpa
+from ngram.formats.arpa_reader import read_arpa, read_counts
 from ngram.formats.description import content_hash
 from ngram.formats.sealed_arrays import sealed, unsealed
 from ngram.rows.backoff import BackoffModel, build, pack, unpack
@@ -30,6 +30,7 @@ def load_model(path: Path) -> BackoffModel:
       ValueError: if the ARPA file is wrong; "PATH:LINE: reason".
       OSError: if it cannot be read.
     """
+    read_counts(path)  # what is no ARPA file may have no end
     key = f"{LAYOUT} {content_hash(path)}"
     model = _read(cache_path(path), key)
     if model is None:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reference.atomic import whole_file
+from reference.reading import read_json
 
 Smoothing = Literal["kneser-ney", "katz"]
 FORMAT = "specplan n-gram description 1"
@@ -81,7 +82,7 @@ def read_description(path: Path) -> Description | None:
     if not place.exists():
         return None
     try:
-        data = json.loads(place.read_text(encoding="utf-8"))
+        data = read_json(place)
         if data.pop("format") != FORMAT:
             raise ValueError(f"its format is not {FORMAT!r}")
         for name in ("prune", "fallback_orders", "ngrams"):

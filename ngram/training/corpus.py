@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from ngram.rows.vocabulary import vocabulary_of
 from ngram.rows.words import END
+from reference.reading import read_whole
 
 SUFFIXES = (".txt", ".py", ".jsonl", ".txt.gz", ".py.gz", ".jsonl.gz")
 JSON_FIELDS = ("text", "prompt", "turns")
@@ -106,7 +107,7 @@ def read_texts(files: Iterable[Path]) -> Iterator[Text]:
 
 def _bytes(path: Path) -> bytes:
     if path.suffix != ".gz":
-        return path.read_bytes()
+        return path.read_bytes() if path.is_file() else read_whole(path)
     try:
         with gzip.open(path) as file:
             return file.read()

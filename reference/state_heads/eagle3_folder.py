@@ -15,6 +15,7 @@ from torch import Tensor
 from transformers import LlamaConfig
 
 from reference.atomic import whole_file
+from reference.reading import read_json
 from reference.state_heads.eagle3 import Eagle3, Eagle3Shape
 from reference.state_heads.eagle3_tensors import WEIGHTS, midlayer_name, read_tensors
 
@@ -73,10 +74,7 @@ def _configuration(folder: Path) -> dict[str, Any]:
     path = folder / CONFIGURATION
     if not path.is_file():
         raise ValueError(f"eagle3 must be a folder with {CONFIGURATION}, got {folder} without it")
-    try:
-        config: Any = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} must be JSON, got: {error}") from error
+    config: Any = read_json(path)
     kind = config.get("speculators_model_type", "eagle3") if isinstance(config, dict) else None
     if kind != "eagle3":
         raise ValueError(f"{path} must describe an EAGLE-3 head, got {kind}")

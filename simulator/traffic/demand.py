@@ -1,19 +1,21 @@
-"""What is asked of a server: requests that arrive, each with a prompt and an output."""
+"""The load of a server: requests that arrive, each with a prompt and an output."""
 
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from array import array
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.numerics.arguments import integer, non_negative
 
-# What the columns of a trace may be called; the second names are those of Azure's public traces.
+MOST_REQUESTS = 10_000_000
+# Names of the columns of a trace; the second name of each is in Azure's public traces.
 _COLUMNS: Mapping[str, tuple[str, ...]] = {
     "time": ("time", "timestamp", "arrival_time"),
     "prompt_tokens": ("prompt_tokens", "contexttokens", "input_tokens"),
@@ -116,40 +118,53 @@ class Demand:
         return Requests(np.cumsum(gaps), prompts, outputs)
 
 
-def read_trace(path: Path) -> Requests:
+def read_trace(lines: Iterable[str], *, name: str) -> Requests:
     """Returns the requests of a CSV file with the columns time, prompt_tokens and output_tokens.
 
     Time is in seconds, or a date with a time of day. Azure's names (TIMESTAMP, ContextTokens,
     GeneratedTokens) are read, too.
 
+    Args:
+      lines: the file's lines, the header first.
+      name: the file's name, for messages.
+
     Raises:
-      OSError: if the file cannot be read.
-      ValueError: if a column is missing, a value is no number, or the requests cannot be.
+      ValueError: if a column is missing, a value is no number, there are more than MOST_REQUESTS,
+        or the requests cannot be.
     """
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.reader(file))
-    header = [name.strip().lower() for name in rows[0]] if rows else []
+    rows = _rows(lines, name)
+    header = [each.strip().lower() for each in next(rows, [])]
     places = {}
-    for name, known in _COLUMNS.items():
+    for column, known in _COLUMNS.items():
         found = [header.index(each) for each in known if each in header]
         if not found:
             raise ValueError(
-                f"trace {path} must have a header line with {', '.join(_COLUMNS)}, got no {name}"
+                f"trace {name} must have a header line with {', '.join(_COLUMNS)}, got no {column}"
             )
-        places[name] = found[0]
-    columns: dict[str, list[float]] = {name: [] for name in places}
-    for number, row in enumerate(rows[1:], start=2):
-        for name, place in places.items():
+        places[column] = found[0]
+    columns: dict[str, array[Any]] = {
+        column: array("d" if column == "time" else "q") for column in places
+    }
+    for number, row in enumerate(rows, start=2):
+        if number > MOST_REQUESTS + 1:
+            raise ValueError(f"trace {name} must have at most {MOST_REQUESTS} requests, got more")
+        for column, place in places.items():
             text = row[place].strip() if place < len(row) else "nothing"
             try:
-                columns[name].append(_seconds(text) if name == "time" else int(text))
-            except ValueError:
+                columns[column].append(_seconds(text) if column == "time" else int(text))
+            except (ValueError, OverflowError):
                 raise ValueError(
-                    f"{name} in line {number} of {path} must be a number, got {text!r}"
+                    f"{column} in line {number} of {name} must be a number, got {text!r}"
                 ) from None
-    values = {name: np.array(column) for name, column in columns.items()}
-    prompts, outputs = (values[f"{of}_tokens"].astype(np.int64) for of in ("prompt", "output"))
-    return Requests(values["time"], prompts, outputs)
+    values = {column: np.array(of_column) for column, of_column in columns.items()}
+    return Requests(values["time"], values["prompt_tokens"], values["output_tokens"])
+
+
+def _rows(lines: Iterable[str], name: str) -> Iterator[list[str]]:
+    try:
+        yield from csv.reader(lines)
+    except csv.Error as error:
+        raise ValueError(f"trace {name} must be CSV, got: {error}") from None
 
 
 def _seconds(text: str) -> float:

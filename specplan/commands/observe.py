@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from datetime import datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -130,10 +131,11 @@ def _observed(reading: Observed) -> Observation:
         earlier, later = next(_intervals(reading, reading.interval))
     elif reading.since:
         earlier, later = (
-            readings(each, gamma=reading.gamma) for each in (reading.since, reading.sources)
+            readings(each, gamma=reading.gamma, timeout_seconds=reading.timeout)
+            for each in (reading.since, reading.sources)
         )
     else:
-        return observe(reading.sources, gamma=reading.gamma)
+        return observe(reading.sources, gamma=reading.gamma, timeout_seconds=reading.timeout)
     return between(reading.sources, earlier, later)
 
 
@@ -151,11 +153,14 @@ def _intervals(
     saved = [source for source in reading.sources if not is_live(source)]
     if saved:
         raise click.UsageError(f"--interval and --follow need a server's URL, got {saved[0]}")
-    before = readings(reading.sources, gamma=reading.gamma)
+    scrape = partial(
+        readings, reading.sources, gamma=reading.gamma, timeout_seconds=reading.timeout
+    )
+    before = scrape()
     total(before)
     while True:
         time.sleep(seconds)
-        after = readings(reading.sources, gamma=reading.gamma)
+        after = scrape()
         yield before, after
         before = after
 

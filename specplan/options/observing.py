@@ -50,6 +50,14 @@ class Sources:
         metavar="S",
         help="Read twice, S seconds apart, and take what was counted between.",
     )
+    timeout: float = option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=30.0,
+        metavar="S",
+        advanced=True,
+        help="Refuse an answer of a server that takes longer than S seconds in all.",
+    )
 
 
 @dataclass(frozen=True)

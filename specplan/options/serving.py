@@ -61,6 +61,7 @@ def asked(ctx: click.Context) -> Asked:
       click.UsageError: if options are missing, or do not fit together.
       OSError, ValueError: if a file cannot be used, or a number is out of range.
     """
+    from reference.reading import text_lines
     from simulator.traffic.answer import TrafficRequest
     from simulator.traffic.demand import read_trace
     from simulator.traffic.doubt import doubt_of
@@ -74,7 +75,9 @@ def asked(ctx: click.Context) -> Asked:
     known = read(file.profile_path)
     if batching.alpha_spread is None and known is not None:
         batching = replace(batching, alpha_spread=_spread(known))
-    trace = None if load.trace is None else read_trace(load.trace)
+    trace = None
+    if load.trace is not None:
+        trace = read_trace(text_lines(load.trace), name=str(load.trace))
     demand = _demand(load, trace)
     background = Background(known, max_gamma=batching.max_gamma)
     stated = accepted.make(background)

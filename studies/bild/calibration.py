@@ -8,6 +8,7 @@ from estimator.prompts.prompts import prompts_hash
 from estimator.seeding import seeded
 from estimator.timing.arms import alone
 from estimator.writing import write_whole
+from reference.reading import read_json
 from reference.speculative import Subject
 from reference.training.lessons import Lesson
 
@@ -45,7 +46,7 @@ def large_texts(
     }
     texts: list[list[int]] = []
     if path.exists():
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = read_json(path)
         if kept["settings"] != asked:
             raise ValueError(
                 f"{path} must hold texts of these prompts and settings, got others; delete it to "

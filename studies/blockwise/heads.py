@@ -17,6 +17,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from reference.atomic import whole_file
+from reference.reading import read_json
 
 
 class Heads(nn.Module):
@@ -156,10 +157,7 @@ def _description(folder: Path) -> dict[str, Any]:
             f"heads must be a folder that specplan heads train wrote, got {folder} without "
             f"{DESCRIPTION}"
         )
-    try:
-        description: Any = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{path} must be JSON, got: {error}") from error
+    description: Any = read_json(path)
     sizes = ("heads", "width", "hidden")
     if (
         not isinstance(description, dict)

@@ -10,6 +10,7 @@ from estimator.comparison import read_measured
 from estimator.profiles.profile import Profile
 from estimator.validation.file import Validated
 from figures.drawing.style import short_name
+from reference.reading import read_whole
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -62,7 +63,7 @@ def read_traffic(path: Path) -> TrafficFile | None:
       OSError: if the file cannot be read.
     """
     try:
-        found = msgspec.json.decode(path.read_bytes(), type=TrafficFile)
+        found = msgspec.json.decode(read_whole(path), type=TrafficFile)
     except (msgspec.DecodeError, UnicodeDecodeError):
         return None
     return msgspec.structs.replace(found, name=path.name)

@@ -1,34 +1,32 @@
 """Traces as they are read, and refused."""
 
-from pathlib import Path
+import io
 
 import numpy as np
 import pytest
 
-from simulator.traffic.demand import Demand, read_trace
+from simulator.traffic.demand import Demand, Requests, read_trace
 
 
-def trace(folder: Path, text: str) -> Path:
-    path = folder / "trace.csv"
-    path.write_text(text, encoding="utf-8")
-    return path
+def trace(text: str) -> Requests:
+    return read_trace(io.StringIO(text), name="trace.csv")
 
 
-def test_a_trace_tells_its_rate_and_its_means(tmp_path: Path) -> None:
+def test_a_trace_tells_its_rate_and_its_means() -> None:
     text = "TIMESTAMP,ContextTokens,GeneratedTokens\n10,100,20\n11,300,20\n14,200,20\n"
-    found = read_trace(trace(tmp_path, text))
+    found = trace(text)
     assert found.rate == 0.5
     assert (found.demand.prompt_tokens, found.demand.output_tokens) == (200, 20)
     assert found.demand.output_spread == 0
     assert found.at(2.0).seconds.tolist() == [0.0, 0.25, 1.0]
 
 
-def test_times_may_be_dates(tmp_path: Path) -> None:
+def test_times_may_be_dates() -> None:
     text = (
         "TIMESTAMP,ContextTokens,GeneratedTokens\n2023-11-16 18:17:03.9799600,4808,10\n"
         "2023-11-16 18:17:04.2299600,3180,8\n"
     )
-    assert read_trace(trace(tmp_path, text)).rate == pytest.approx(4.0)
+    assert trace(text).rate == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize(
@@ -45,17 +43,17 @@ def test_times_may_be_dates(tmp_path: Path) -> None:
         ("0,5\n", "output_tokens in line 2 of .* must be a number, got 'nothing'"),
     ],
 )
-def test_what_is_no_trace_is_refused(rows: str, message: str, tmp_path: Path) -> None:
+def test_what_is_no_trace_is_refused(rows: str, message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        read_trace(trace(tmp_path, "time,prompt_tokens,output_tokens\n" + rows))
+        trace("time,prompt_tokens,output_tokens\n" + rows)
 
 
-def test_a_trace_without_its_columns_or_of_one_moment_is_refused(tmp_path: Path) -> None:
+def test_a_trace_without_its_columns_or_of_one_moment_is_refused() -> None:
     with pytest.raises(ValueError, match="got no output_tokens"):
-        read_trace(trace(tmp_path, "time,prompt_tokens\n0,1\n"))
+        trace("time,prompt_tokens\n0,1\n")
     with pytest.raises(ValueError, match="got no time"):
-        read_trace(trace(tmp_path, ""))
-    once = read_trace(trace(tmp_path, "time,prompt_tokens,output_tokens\n3,5,5\n"))
+        trace("")
+    once = trace("time,prompt_tokens,output_tokens\n3,5,5\n")
     with pytest.raises(ValueError, match="trace must last longer than 0 seconds"):
         assert once.rate
 

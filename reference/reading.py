@@ -1,0 +1,83 @@
+"""Reads files that may have no end: whole ones up to a limit of size, logs in blocks of lines."""
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import IO, Any
+
+# The largest JSON file, configuration, page or line of a log.
+MOST_BYTES = 64_000_000
+BLOCK_BYTES = 1 << 20
+_GZIP = b"\x1f\x8b"
+
+
+def read_whole(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
+    """Returns the content of a file, a device or a pipe.
+
+    Raises:
+      OSError: if it cannot be read.
+      ValueError: if it has more bytes than most_bytes.
+    """
+    with path.open("rb") as file:
+        return limited(file.read, str(path), most_bytes=most_bytes)
+
+
+def limited(read: Callable[[int], bytes], name: str, *, most_bytes: int = MOST_BYTES) -> bytes:
+    """Returns all that `read` gives for a number of bytes.
+
+    Raises:
+      ValueError: with the name, if that is more than most_bytes.
+    """
+    content = read(most_bytes + 1)
+    if len(content) > most_bytes:
+        raise ValueError(f"{name} must have at most {most_bytes / 1e6:g} MB, got more")
+    return content
+
+
+def read_json(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Any:
+    """Returns what the JSON of a file holds.
+
+    Raises:
+      OSError: if it cannot be read.
+      ValueError: if it is larger than MOST_BYTES, or is no JSON.
+    """
+    content = read_whole(path)
+    try:
+        return decode(content)
+    except RecursionError:
+        raise ValueError(f"{path} must be JSON, got lists or objects nested too deep") from None
+    except ValueError as error:
+        raise ValueError(f"{path} must be JSON, got: {error}") from None
+
+
+def text_blocks(path: Path) -> Iterator[str]:
+    """Yields a file in blocks of whole lines, each some BLOCK_BYTES long; gzip is unpacked.
+
+    Bytes that are no UTF-8 become replacement characters. The last block may lack a newline.
+
+    Raises:
+      OSError: if it cannot be read.
+      ValueError: if a line is longer than MOST_BYTES, or the gzip is damaged.
+    """
+    with path.open("rb") as file:
+        packed = file.peek(len(_GZIP)).startswith(_GZIP)
+        try:
+            yield from _blocks(gzip.GzipFile(fileobj=file) if packed else file, str(path))
+        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            raise ValueError(f"{path} must be whole gzip, got: {error}") from None
+
+
+def text_lines(path: Path) -> Iterator[str]:
+    """Yields the lines of a file with their ends, as `text_blocks` reads it."""
+    for block in text_blocks(path):
+        yield from io.StringIO(block)
+
+
+def _blocks(file: IO[bytes] | gzip.GzipFile, name: str) -> Iterator[str]:
+    while block := file.read(BLOCK_BYTES):
+        if not block.endswith(b"\n"):
+            block += limited(file.readline, f"a line of {name}")
+        yield block.decode("utf-8", errors="replace")
