@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engines.registry import exports_of
+from specplan.reports.possible import blocks_take_a_step, possible
 from specplan.reports.table import MS, TOKENS, Column, bounds, shown, table
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def tree_json(rates: Sequence[float], rows: Sequence[Row]) -> dict[str, Any]:
 def _row_json(row: Row) -> dict[str, Any]:
     choice = row.choice
     low, high = row.price.published_speeds(row.tokens_per_second) or (None, None)
-    return {
+    data = {
         "batch": row.price.batch,
         "best": _plan_json(choice.best),
         "chain": _plan_json(choice.chain),
@@ -57,6 +58,8 @@ def _row_json(row: Row) -> dict[str, Any]:
         "tokens_per_second_high": high,
         "by_nodes": [_plan_json(plan) for plan in choice.by_nodes.values()],
     }
+    most = max(len(plan.parents) for plan in choice.by_nodes.values())
+    return possible(data, bounded=blocks_take_a_step(row.price.cost, most))
 
 
 def _plan_json(plan: TreePlan) -> dict[str, Any]:
