@@ -9,7 +9,6 @@ from typing import Any
 from estimator.loading.pairs import Loaded, load, one_draft, require_rule
 from estimator.loading.policies import parse_policies
 from estimator.rule_names.kind import VERIFICATION, acceptance_rule
-from estimator.seeding import seeded
 from estimator.settings import (
     FIXED,
     MAX_GAMMA,
@@ -24,6 +23,7 @@ from estimator.timing.arms import Speculative, Timing
 from estimator.timing.planner import adaptive
 from estimator.timing.processes import require_one_process
 from reference.generation import Begun, beginning, begun
+from reference.laws.sampling import seeded
 from reference.rules.strict import STRICT, Rule
 from reference.speculative import Subject
 from reference.stopping import Stopping, StopStrings

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from estimator.seeding import seeded
+from estimator.timing.duplicate_arms import duplicates
 from estimator.timing.speeds import at_one_speed
 from estimator.timing.turns import InTurns, decode_in_turns, processor_clock, turn_tokens
-from estimator.timing.twins import twins
 from reference.generation import Begun, begun, begun_speculatively
+from reference.laws.sampling import seeded
 from reference.policies.policy import Fixed, Policy
 from reference.records import Generation
 from reference.speculative import Subject
@@ -126,7 +126,7 @@ def run_arms(
 def _twins(subject: Subject, count: int, *, decoded: int) -> list[Subject]:
     """Returns subjects with caches of their own, after a text of so many tokens."""
     longer = (decoded + subject.stopping.max_new_tokens) / decoded
-    pairs = twins((subject.target, subject.drafter), count, longer=longer)
+    pairs = duplicates((subject.target, subject.drafter), count, longer=longer)
     return [replace(subject, target=target, drafter=drafter) for target, drafter in pairs]
 
 

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from estimator.draft_model import transformers_module
 from reference.generation import beginning
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import forbidden_ids
 from reference.models.families import DISTANCES_ALONE
+from reference.models.fitted_model import transformers_module
 from reference.models.model import Model, peaks, require_finite, text_limit
 from reference.stopping import Stopping
 

@@ -8,15 +8,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from estimator.draft_model import draft_model, transformers_module
 from estimator.prompts.prompts import prompts_hash
-from estimator.seeding import seeded
 from estimator.timing.batched import decode_batch
 from estimator.timing.processes import ALONE, Processes
 from estimator.traces.scoring import sampled_setting, trace_pair
 from estimator.traces.trace_file import KeptTraces
 from estimator.traces.traces import TracePair
+from reference.drafters.hierarchical import draft_model
 from reference.generation import decode
+from reference.laws.sampling import seeded
+from reference.models.fitted_model import transformers_module
 from reference.speculative import Subject
 
 LIBRARIES = ("numpy", "torch", "transformers")

@@ -16,9 +16,9 @@ from estimator.settings import (
     draft_sampling,
     require_read_lengths,
 )
+from estimator.timing.position_limits import require_positions
 from estimator.timing.precision import timings
 from estimator.timing.processes import require_one_process
-from estimator.timing.room import require_room
 from estimator.timing.threads import computing
 from estimator.validation.validation import Validation, generations, validate
 from reference.drafters.trees import TreeDrafter
@@ -119,7 +119,7 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
     ]
     for subject in subjects:
         require_foretold(subject, list(policies.values()))
-        require_room(subject, prompts)
+        require_positions(subject, prompts)
     planned = generations(
         prompts, policies, max_gamma=request.longest, repeats=request.timing.repeats
     )

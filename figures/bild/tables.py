@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from figures.bild.measured import Row, Sweep, measured
-from figures.drawing.paper_table import Layout
+from figures.drawing.table import Layout
 from figures.published import published
 from studies.bild.swept import NO_LOSS
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from figures.blockwise.measured import analysis
-from figures.drawing.paper_table import Layout
+from figures.drawing.table import Layout
 from figures.published import published_grid
 from studies.blockwise.cost import cache_bytes_per_token, parameter_bytes_per_token
 

@@ -9,9 +9,9 @@ from scipy.special import softmax
 
 from figures.drawing import style
 from figures.drawing.table import Rows
+from figures.ours.simulated_blocks import simulate_block_verification
 from simulator.acceptance.divergence import alpha_of_laws
 from simulator.acceptance.tokens import expected_tokens
-from simulator.monte_carlo.blocks import simulate_block_verification
 
 GAMMAS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Standard deviations of the noise on the target's logits that makes the draft's.

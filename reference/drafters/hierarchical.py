@@ -14,6 +14,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Laws, concatenate
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import Asked, Scores, Stretch
+from reference.models.model import Model
 from reference.policies.policy import Fixed, Policy
 from reference.rules.strict import STRICT
 from reference.speculative import verify_draft
@@ -96,3 +97,10 @@ class HierarchicalDrafter:
 
     def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
         return self.model.score(stretch, asked)
+
+
+def draft_model(drafter: Drafter) -> Model | None:
+    """Returns the model that a drafter drafts with; None if it drafts by a table or a rule."""
+    if isinstance(drafter, HierarchicalDrafter):
+        return drafter.model.draft
+    return drafter.draft if isinstance(drafter, ModelDrafter) else None

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -107,3 +108,10 @@ class Sampling:
             logits < 0, logits * self.repetition_penalty, logits / self.repetition_penalty
         )
         return torch.where(seen, penalised, logits)
+
+
+def seeded(device: torch.device, *seed: int) -> torch.Generator:
+    """Returns a generator whose stream belongs to these numbers only."""
+    # The length comes first because SeedSequence ignores trailing zeros.
+    state = np.random.SeedSequence((len(seed), *seed)).generate_state(1, np.uint64)[0]
+    return torch.Generator(device).manual_seed(int(state) >> 1)

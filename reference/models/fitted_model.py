@@ -1,10 +1,12 @@
 """A model seen through another's vocabulary: models of one family may pad rows differently."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from reference.models.cached_model import CachedModel
 from reference.models.model import Model
 
 
@@ -72,3 +74,10 @@ class FittedModel:
 def fitted(model: Model, vocabulary: int) -> Model:
     """Returns the model with rows of width vocabulary: itself where they are."""
     return model if model.vocabulary == vocabulary else FittedModel(model, vocabulary)
+
+
+def transformers_module(model: Model | None) -> Any:
+    """Returns the `PreTrainedModel` that a model wraps; None where it wraps none."""
+    if isinstance(model, FittedModel):
+        return transformers_module(model.model)
+    return model.module if isinstance(model, CachedModel) else None

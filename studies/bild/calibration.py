@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from estimator.prompts.prompts import prompts_hash
-from estimator.seeding import seeded
 from estimator.timing.arms import alone
 from estimator.writing import write_whole
+from reference.laws.sampling import seeded
 from reference.reading import read_json
 from reference.speculative import Subject
 from reference.training.lessons import Lesson

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 
 from estimator.generation.text import GenerateAlone, Started, stopping_at
 from estimator.loading.pairs import one_draft
-from estimator.seeding import seeded
 from estimator.settings import ModelSettings, draft_sampling
+from reference.laws.sampling import seeded
 from reference.speculative import Subject
 from studies.bild.loop import begun_bild
 from studies.bild.settings import CERTAINTY, DISTANCE, ONE_FALLBACK, ONE_ROLLBACK

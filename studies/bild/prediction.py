@@ -8,10 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from estimator.seeding import seeded
 from reference.drafters.model_drafter import ModelDrafter, text_laws
 from reference.laws.laws import OneHot
-from reference.laws.sampling import Sampling
+from reference.laws.sampling import Sampling, seeded
 from reference.models.model import Model
 from simulator.cost.cost import Cost
 from studies.bild.cost import BildCalls, count_calls, relative_latency

@@ -46,7 +46,7 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
 
         return begin
 
-    monkeypatch.setattr("estimator.timing.twins.free_bytes", lambda _: free)
+    monkeypatch.setattr("estimator.timing.duplicate_arms.free_bytes", lambda _: free)
     arms = probing([1, 2]) | {f"gamma {g}": Speculative(Fixed(g)) for g in (2, 5)}
     ended = []
     runs = run_arms(

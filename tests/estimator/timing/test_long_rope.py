@@ -5,7 +5,7 @@ import torch
 from transformers import Phi3Config, Phi3ForCausalLM
 
 from estimator.timing.batched import decode_batch
-from estimator.timing.room import require_room
+from estimator.timing.position_limits import require_positions
 from reference.drafters.model_drafter import ModelDrafter
 from reference.generation import begun_speculatively, decode
 from reference.laws.sampling import Sampling
@@ -136,9 +136,9 @@ def test_a_draft_stops_drafting_at_its_turn() -> None:
 def test_each_prompt_is_asked_whether_it_crosses() -> None:
     target = tiny()
     subject = Subject(target, ModelDrafter(tiny("draft"), GREEDY, 40), GREEDY, Stopping(20))
-    require_room(subject, [LONG])
+    require_positions(subject, [LONG])
     with pytest.raises(ValueError, match=r"phi keeps its short rotary factors.*got 4 \+ 20 tokens"):
-        require_room(subject, [LONG, SHORT])
+        require_positions(subject, [LONG, SHORT])
 
 
 def test_a_draft_that_crosses_is_refused_by_its_role() -> None:
@@ -146,7 +146,7 @@ def test_a_draft_that_crosses_is_refused_by_its_role() -> None:
     target.turning_length = None
     subject = Subject(target, ModelDrafter(draft, GREEDY, 40), GREEDY, Stopping(20))
     with pytest.raises(ValueError, match=r"up to which the draft small keeps its short"):
-        require_room(subject, [LONG, SHORT])
+        require_positions(subject, [LONG, SHORT])
 
 
 def test_a_batch_of_texts_on_both_sides_is_refused() -> None:
