@@ -9,7 +9,7 @@ from torch import Tensor
 
 from reference.laws.laws import Laws, OneHot
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch
+from reference.laws.scoring import ScoreOptions, Scores, Stretch
 from reference.policies.policy import Policy
 
 
@@ -80,7 +80,7 @@ class Drafter(Protocol):
         A token once drawn is part of the draft.
         """
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: ScoreOptions) -> list[Scores]:
         """Returns how likely each token of a stretch would have been accepted, had it been drafted.
 
         Called after `start`, for consecutive stretches of one text, each of which a model scores

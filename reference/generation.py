@@ -28,7 +28,7 @@ def autoregressive_blocks(
     """Yields one block of one token for each target call.
 
     Args:
-      target: started on this text (`reference.generation.begin`).
+      target: started on this text (`reference.generation.start`).
       text: the ids to continue; not changed.
       sampling: makes the target's law of its logits.
       stopping: when the text ends.
@@ -51,7 +51,7 @@ def autoregressive_blocks(
         yield Block(0, (), tuple(emitted), 0, *clock.seconds(), ending=ending)
 
 
-def beginning(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
+def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
     """Returns the text to continue; computes nothing.
 
     Raises:
@@ -69,15 +69,15 @@ def beginning(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[
     return text
 
 
-def begin(
+def start(
     target: Model, drafter: Drafter | None, prompt: Sequence[int], stopping: Stopping
 ) -> tuple[list[int], float]:
     """Returns the text to continue and the seconds that the prompt's passes took.
 
     Raises:
-      ValueError: before any pass, as `beginning`, or if the drafter cannot draft for this prompt.
+      ValueError: before any pass, as from `opening_text`, or if the drafter cannot draft for it.
     """
-    text = beginning(target, prompt, stopping)
+    text = opening_text(target, prompt, stopping)
     began = time.perf_counter()
     # The target is known to take the prompt; the drafter may yet refuse it.
     if drafter is not None:
@@ -89,7 +89,7 @@ def begin(
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
+class Session:
     """A text whose prompt has been read and whose blocks are decoded as they are asked for.
 
     text: the ids to continue.
@@ -106,28 +106,28 @@ class Begun:
         return Generation(tuple(self.text), tuple(self.blocks), self.prefill_seconds)
 
 
-def begun(
+def plain_session(
     target: Model,
     prompt: Sequence[int],
     *,
     sampling: Sampling,
     stopping: Stopping,
     generator: torch.Generator,
-) -> Begun:
+) -> Session:
     """Returns the target's own continuation of prompt, begun."""
-    text, seconds = begin(target, None, prompt, stopping)
+    text, seconds = start(target, None, prompt, stopping)
     blocks = autoregressive_blocks(
         target, text, sampling=sampling, stopping=stopping, generator=generator
     )
-    return Begun(text, seconds, blocks)
+    return Session(text, seconds, blocks)
 
 
-def begun_speculatively(
+def speculative_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
-) -> Begun:
+) -> Session:
     """Returns a continuation with the target's law, several tokens for each target call, begun."""
-    text, seconds = begin(subject.target, subject.drafter, prompt, subject.stopping)
-    return Begun(text, seconds, speculative_blocks(subject, text, policy, generator))
+    text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
+    return Session(text, seconds, speculative_blocks(subject, text, policy, generator))
 
 
 def decode(
@@ -139,6 +139,6 @@ def decode(
     generator: torch.Generator,
 ) -> Generation:
     """Returns the target's own continuation of prompt, one token at a time."""
-    return begun(
+    return plain_session(
         target, prompt, sampling=sampling, stopping=stopping, generator=generator
     ).finished()

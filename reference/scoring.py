@@ -7,7 +7,7 @@ import torch
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import require_scorable, text_laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch
+from reference.laws.scoring import ScoreOptions, Scores, Stretch
 from reference.models.model import Model, text_limit
 
 # Numbers in a stretch's rows, a tensor of them 32 MB: beside the models' own memory a few such
@@ -21,7 +21,7 @@ def score_text(
     drafter: Drafter,
     prompt: Sequence[int],
     tokens: Sequence[int],
-    asked: Asked,
+    asked: ScoreOptions,
     *,
     sampling: Sampling,
 ) -> list[Scores]:

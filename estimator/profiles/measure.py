@@ -10,7 +10,7 @@ from functools import partial
 from estimator.costs.operations import c_hat
 from estimator.draft_names.registry import parse_drafter
 from estimator.loading.origins import own_hashes
-from estimator.loading.pairs import Loaded, load, one_draft
+from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.profiles.measured_costs import (
     load_costs,
     measure_costs,
@@ -49,7 +49,7 @@ Refusing = Callable[[Processes], AbstractContextManager[object]]
 class _Ready:
     """What is measured; draft_under_load: whose passes over batches are timed."""
 
-    loaded: Loaded
+    loaded: LoadedPair
     draft: str
     tracing: Tracing
     draft_under_load: CachedModel | None

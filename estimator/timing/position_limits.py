@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from reference.drafters.hierarchical import draft_model
-from reference.generation import begin, beginning
+from reference.generation import opening_text, start
 from reference.models.model import positions_of, text_limit
 from reference.speculative import Subject
 
@@ -23,8 +23,8 @@ def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> Non
       ValueError: naming the model, its positions and the tokens.
     """
     for prompt in prompts:
-        beginning(subject.target, prompt, subject.stopping)
-    begin(subject.target, subject.drafter, max(prompts, key=len), subject.stopping)
+        opening_text(subject.target, prompt, subject.stopping)
+    start(subject.target, subject.drafter, max(prompts, key=len), subject.stopping)
     draft = draft_model(subject.drafter)
     if draft is None:
         return

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from estimator.traces.traces import DraftSampling, Trace, TracePair, Verification
 from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores
+from reference.laws.scoring import ScoreOptions, Scores
 from reference.rules.block_verification import BlockVerification
 from reference.rules.lenience import Lenient
 from reference.rules.strict import Rule, Strict
@@ -76,7 +76,7 @@ def trace(
       ValueError: if the text exceeds a model's positions.
       FloatingPointError: if a model returns logits that are NaN or infinite.
     """
-    asked = Asked([_own_setting(subject)], leniences, max_gamma)
+    asked = ScoreOptions([_own_setting(subject)], leniences, max_gamma)
     [found] = _traces(subject, prompt, tokens, asked)
     return found
 
@@ -91,12 +91,12 @@ def trace_pair(
     sampled = sampled_setting(subject)
     # Without a temperature the two are one.
     samplings = list(dict.fromkeys([sampled, replace(sampled, temperature=0.0)]))
-    traces = _traces(subject, prompt, tokens, Asked(samplings, LENIENCES, max_gamma))
+    traces = _traces(subject, prompt, tokens, ScoreOptions(samplings, LENIENCES, max_gamma))
     return TracePair(traces[0], traces[-1])
 
 
 def _traces(
-    subject: Subject, prompt: Sequence[int], tokens: Sequence[int], asked: Asked
+    subject: Subject, prompt: Sequence[int], tokens: Sequence[int], asked: ScoreOptions
 ) -> list[Trace]:
     scores = score_text(
         subject.target, subject.drafter, prompt, tokens, asked, sampling=subject.sampling

@@ -43,7 +43,7 @@ def table_of(records: Sequence[Any]) -> Table:
 
 
 @dataclass(frozen=True, slots=True)
-class Rows(Generic[Record]):
+class FigureRows(Generic[Record]):
     """What a figure draws: records of one flat dataclass, each a row of its CSV file."""
 
     rows: tuple[Record, ...]
@@ -98,7 +98,7 @@ class Layout:
 
 
 @dataclass(frozen=True, slots=True)
-class PaperRows(Rows[Any]):
+class PaperRows(FigureRows[Any]):
     """The records of a table, laid out, with what stands above and below."""
 
     layout: Layout

@@ -9,7 +9,7 @@ from ngram.drafters.matches import LONGEST, MOST, Matches
 from reference.draft_loop import draft_from
 from reference.drafter import Draft
 from reference.laws.laws import OneHot
-from reference.laws.scoring import Asked, Scores, Stretch, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
 
@@ -71,7 +71,7 @@ class CopyingDrafter:
             self._matches.update([*self._before, *text])
             return self._matches.continuation(limit)
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: ScoreOptions) -> list[Scores]:
         tokens, max_gamma = stretch.tokens, asked.max_gamma
         whole = [*stretch.text, *tokens]
         copies: list[list[int]] = []

@@ -8,7 +8,7 @@ from ngram.drafters.copying import PromptLookupDrafter
 from ngram.drafters.ngram_drafter import NgramDrafter
 from reference.drafter import Draft
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch
+from reference.laws.scoring import ScoreOptions, Scores, Stretch
 from reference.policies.policy import Policy
 
 
@@ -46,7 +46,7 @@ class LookupThenNgram:
             return draft
         return self.ngram.propose(text, limit, policy, generator)
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: ScoreOptions) -> list[Scores]:
         copied = self.lookup.score(stretch, asked)
         drafted = copied[0].drafted
         assert drafted is not None

@@ -13,7 +13,7 @@ from reference.drafter import Draft, Drafter, no_draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Laws, concatenate
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch
+from reference.laws.scoring import ScoreOptions, Scores, Stretch
 from reference.models.model import Model
 from reference.policies.policy import Fixed, Policy
 from reference.rules.strict import STRICT
@@ -95,7 +95,7 @@ class HierarchicalDrafter:
             return no_draft(device)
         return Draft(torch.tensor(tokens, device=device), concatenate(q))
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: ScoreOptions) -> list[Scores]:
         return self.model.score(stretch, asked)
 
 

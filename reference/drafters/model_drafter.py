@@ -11,7 +11,7 @@ from reference.drafter import Draft
 from reference.drafters.branching import line
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
 from reference.models.fitted_model import fitted
 from reference.models.model import Model, peaks, positions_of, require_finite, text_limit
 from reference.models.tree_mask import require_branching
@@ -100,7 +100,7 @@ class ModelDrafter:
         self.draft.keep(len(text), [])
         return logits[[read.index(place) for place in places]]
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: ScoreOptions) -> list[Scores]:
         fed = len(stretch.text) + len(stretch.tokens) - 1
         require_scorable(self.draft, self._limit, fed)
         laws = text_laws(self.draft, stretch.text, stretch.tokens, asked.samplings)

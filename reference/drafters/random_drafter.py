@@ -8,7 +8,7 @@ from torch import Tensor
 from reference.draft_loop import draft_tokens
 from reference.drafter import Draft
 from reference.laws.laws import Dense
-from reference.laws.scoring import Asked, Scores, Stretch, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
 from reference.policies.policy import Policy
 
 
@@ -43,7 +43,7 @@ class RandomDrafter:
     ) -> Draft:
         return draft_tokens(lambda _: self._law, limit, policy, generator)
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: ScoreOptions) -> list[Scores]:
         everywhere = Dense(self._law.probabilities.expand(len(stretch.tokens), -1))
         scores = score_laws(stretch, everywhere, asked.leniences)
         return [scores for _ in asked.samplings]

@@ -15,7 +15,7 @@ from reference.drafter import Draft, no_draft
 from reference.drafters.branching import line
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch, nothing_drafted, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 from reference.models.cached_model import CachedModel
 from reference.models.model import peaks, require_finite
 from reference.models.stopwatch import Stopwatch
@@ -163,7 +163,7 @@ class StateHeadDrafter:
         return logits
 
     @torch.inference_mode()
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: ScoreOptions) -> list[Scores]:
         """Returns the scores of the blocks that reach into the stretch, by setting.
 
         The target's cache must hold all of the text but the stretch's last token, as it does once
@@ -197,13 +197,13 @@ class StateHeadDrafter:
         self._drop(begun - 2)
         return scores
 
-    def _unreached(self, positions: int, asked: Asked) -> Scores:
+    def _unreached(self, positions: int, asked: ScoreOptions) -> Scores:
         """Returns the scores of positions that no block reaches, where no token is a choice."""
         rank = torch.full((positions, asked.max_gamma), self.vocabulary)
         return replace(nothing_drafted(positions, asked), rank=rank)
 
     def _score_step(
-        self, stretch: Stretch, asked: Asked, scores: list[Scores], logits: Tensor, step: int
+        self, stretch: Stretch, asked: ScoreOptions, scores: list[Scores], logits: Tensor, step: int
     ) -> None:
         """Enters what a step of each block drafted, the last of them the stretch's last token."""
         first = len(stretch.tokens) - len(logits)

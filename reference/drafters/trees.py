@@ -14,7 +14,7 @@ from reference.drafter import Draft, no_draft
 from reference.drafters.branching import Branching, line
 from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch
+from reference.laws.scoring import ScoreOptions, Scores, Stretch
 from reference.models.model import peaks, require_finite
 from reference.policies.policy import Policy
 
@@ -148,7 +148,7 @@ class TreeDrafter:
             logits = self.model.deepen(text, tokens, parents, list(level.values()))
         return Draft(tokens, concatenate(laws), parents=tuple(parents))
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: ScoreOptions) -> list[Scores]:
         """Returns what trees of likeliest tokens accept: where the text is a path of one.
 
         beta is that of the text's own token: 1 where it is among the first choices of the tree.

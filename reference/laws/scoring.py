@@ -25,7 +25,7 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ScoreOptions:
     """What a drafter's acceptance is asked for.
 
     samplings: settings under which the draft might sample, its own or others: one pass serves all.
@@ -70,7 +70,7 @@ class Scores:
         return self.ratio.clamp(max=1.0)
 
 
-def nothing_drafted(positions: int, asked: Asked) -> Scores:
+def nothing_drafted(positions: int, asked: ScoreOptions) -> Scores:
     """Returns the scores of positions at which no block begins and that none reaches."""
     return Scores(
         beta=torch.zeros(positions, dtype=torch.float64),

@@ -15,9 +15,9 @@ from reference.models.families import (
     leaves_padding_out,
     position_limit,
     require_fit,
-    turning_length,
+    rope_switch_length,
 )
-from reference.models.states import Heard, States, Taps
+from reference.models.states import States, Taps, TargetStates
 from reference.models.stopwatch import Stopwatch
 
 Boundaries = tuple[int | None, ...]
@@ -44,7 +44,7 @@ class CachedModel(ABC):
         require_fit(module.config, name)
         self.max_length = position_limit(config, POSITIONS)
         self.max_prompt = self.max_length
-        self.turning_length = turning_length(config)
+        self.rope_switch_length = rope_switch_length(config)
         self._require_rollback()
         if "past_key_values" not in inspect.signature(module.forward).parameters:
             raise ValueError(
@@ -52,7 +52,7 @@ class CachedModel(ABC):
                 "decoding needs"
             )
         self._forbidden = forbidden_ids(module, self.device)
-        self._states = States(Heard(module))
+        self._states = States(TargetStates(module))
         self._tapped: dict[Boundaries, States] = {}
         self._stopwatch = Stopwatch(self.device)
         self._forget()

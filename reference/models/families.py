@@ -54,7 +54,7 @@ def position_limit(config: Any, names: tuple[str, ...]) -> int | None:
     return next((int(limit) for limit in found if limit is not None), None)
 
 
-def turning_length(config: Any) -> int | None:
+def rope_switch_length(config: Any) -> int | None:
     """Returns the length up to which a long-RoPE model turns by its short factors.
 
     The factors of a pass go by its last position, so that a text which crosses this length would

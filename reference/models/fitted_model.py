@@ -36,8 +36,8 @@ class FittedModel:
         return self.model.max_length
 
     @property
-    def turning_length(self) -> int | None:
-        return self.model.turning_length
+    def rope_switch_length(self) -> int | None:
+        return self.model.rope_switch_length
 
     @property
     def length(self) -> int:

@@ -32,7 +32,7 @@ class Model(Protocol):
         """The most positions a text may have; None: no limit."""
 
     @property
-    def turning_length(self) -> int | None:
+    def rope_switch_length(self) -> int | None:
         """A length that no text may grow across, as the model's positions turn otherwise beyond it.
 
         A text whose prompt is longer is fine; None: there is none.
@@ -97,7 +97,7 @@ def text_limit(model: Model, given: int) -> int | None:
     Args:
       given: ids that the text begins with; all but the last are fed in one pass.
     """
-    turn = model.turning_length
+    turn = model.rope_switch_length
     if turn is None or given - 1 > turn:
         return model.max_length
     return turn if model.max_length is None else min(turn, model.max_length)
@@ -105,7 +105,7 @@ def text_limit(model: Model, given: int) -> int | None:
 
 def positions_of(model: Model, limit: int, role: str = "") -> str:
     """Returns what a message calls the positions that a text does not fit."""
-    if limit == model.turning_length:
+    if limit == model.rope_switch_length:
         return (
             f"{limit} positions up to which {role}{model.name} keeps its short rotary factors, or "
             "begin beyond them"

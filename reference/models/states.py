@@ -15,7 +15,7 @@ class Listener(Protocol):
         """Returns what was heard since this was last asked, shape (1, positions, width)."""
 
 
-class Heard:
+class TargetStates:
     """What a model's output embedding last read: one for all that decode with the same weights."""
 
     def __init__(self, module: Any) -> None:

@@ -21,7 +21,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Along:
+class OutputLogits:
     """Logits along the outputs of several lessons, one row for each of their tokens.
 
     logits: shape (tokens, vocabulary), float32.
@@ -32,7 +32,7 @@ class Along:
     tokens: Tensor
 
 
-def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> Along:
+def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> OutputLogits:
     """Returns a model's logits for every token of the outputs, from one padded pass.
 
     Padding stands on the right, where what came before does not see it.
@@ -63,7 +63,7 @@ def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> Along:
     chosen = logits[
         torch.tensor(rows, device=model.device), torch.tensor(places, device=model.device)
     ]
-    return Along(chosen.float(), torch.tensor(tokens, device=model.device))
+    return OutputLogits(chosen.float(), torch.tensor(tokens, device=model.device))
 
 
 def _padded(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:

@@ -10,7 +10,7 @@ from typing import Any
 
 from estimator.draft_names.kind import ModelKind
 from estimator.draft_names.registry import parse_drafter
-from estimator.loading.pairs import Loaded, load, one_draft
+from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.progress import SILENT, Progress
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from reference.atomic import held
@@ -68,7 +68,7 @@ class Align:
 class _Pair:
     """What is trained, and with what it drafts."""
 
-    loaded: Loaded
+    loaded: LoadedPair
     subject: Subject
     name: str
     drafted_with: Model

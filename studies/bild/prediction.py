@@ -88,7 +88,7 @@ def bild_trace(
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class BildPrediction:
     """Of a run at given thresholds.
 
     speedup: seconds per token of the large model alone over BiLD's.
@@ -130,7 +130,7 @@ def predict(
     most: int,
     max_new_tokens: int,
     cost: Cost,
-) -> Predicted:
+) -> BildPrediction:
     """Returns what BiLD takes at any thresholds, from runs of the two models alone.
 
     Args:
@@ -156,7 +156,7 @@ def predict(
     )
     tokens = float(total.tokens)
     latency = float(relative_latency(total, cost))
-    return Predicted(
+    return BildPrediction(
         speedup=1 / latency,
         seconds=latency * cost.baseline_seconds,
         large_calls=float(total.large_calls) / tokens,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from estimator.loading.pairs import Loaded, load
+from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.files import whole_references
 from estimator.settings import TimedPair
@@ -94,7 +94,7 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
     return tuple(sweeps), len(loaded.prompts)
 
 
-def tell_of_size(loaded: Loaded, subject: Subject) -> None:
+def tell_of_size(loaded: LoadedPair, subject: Subject) -> None:
     """Tells of a small model with more weights than the large one."""
     small = draft_model(subject.drafter)
     module = None if small is None else transformers_module(small)

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from reference.draft_loop import draft_from
 from reference.drafter import Draft, no_draft
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch, nothing_drafted, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 from reference.models.model import Model, peaks, require_finite
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
@@ -71,7 +71,7 @@ class HeadsDrafter:
             return no_draft(self.target.device)
         return draft_from(self.sampling.laws(logits, text), len(logits), policy, generator)
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: ScoreOptions) -> list[Scores]:
         """Returns the scores of the blocks that reach into the stretch, by setting.
 
         The target's cache must hold all of the text but the stretch's last token, as it does once

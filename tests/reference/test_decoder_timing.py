@@ -31,7 +31,7 @@ class Clocked:
     vocabulary = VOCABULARY
     device = torch.device("cpu")
     max_length = None
-    turning_length = None
+    rope_switch_length = None
 
     def __init__(self, seed: int, seconds: float) -> None:
         self.name = f"clocked {seed}"

@@ -17,7 +17,7 @@ from reference.branches import branching
 from reference.draft_loop import draft_from
 from reference.drafter import Draft
 from reference.laws.laws import OneHot
-from reference.laws.scoring import Asked, Scores, Stretch, nothing_drafted, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 from reference.models.fitted_model import fitted
 from reference.models.model import Model
 from reference.models.stopwatch import Stopwatch
@@ -103,7 +103,7 @@ class LatticeDrafter:
         tokens = torch.tensor(drafts[0] if drafts else [], dtype=torch.int64, device=device)
         return draft_from(OneHot(tokens), len(tokens), policy, generator)
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, asked: ScoreOptions) -> list[Scores]:
         """Returns whether each token would be accepted: whether a draft goes with the text so far.
 
         As for `HeadsDrafter.score`, the target's cache holds the text.

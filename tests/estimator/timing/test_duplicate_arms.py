@@ -24,7 +24,7 @@ from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.drafters.trees import TreeDrafter, without_replacement
-from reference.generation import Begun, begun_speculatively
+from reference.generation import Session, speculative_session
 from reference.laws.sampling import Sampling, seeded
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel
@@ -86,9 +86,9 @@ def t5(*, layers: int) -> EncoderDecoderModel:
     return EncoderDecoderModel(T5ForConditionalGeneration(config), f"t5 of {layers}")
 
 
-def begin(pair: Pair, gamma: int, prompt: int = 2) -> Begun:
+def begin(pair: Pair, gamma: int, prompt: int = 2) -> Session:
     subject = Subject(*pair, SAMPLING, Stopping(14))
-    return begun_speculatively(subject, PROMPTS[prompt], Fixed(gamma), seeded(CPU, gamma))
+    return speculative_session(subject, PROMPTS[prompt], Fixed(gamma), seeded(CPU, gamma))
 
 
 def assert_alike_in_turns(pair: Pair) -> None:
