@@ -1,4 +1,4 @@
-"""Whole texts: the prompt's pass, then blocks until the text ends."""
+"""Decodes whole texts: the prompt's pass, then blocks until the text ends."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -28,11 +28,11 @@ def autoregressive_blocks(
     """Yields one block of one token for each target call.
 
     Args:
-      target: started on this text (`reference.generation.start`).
+      target: after `reference.generation.start` on this text.
       text: the ids to continue; not changed.
-      sampling: makes the target's law of its logits.
+      sampling: turns the target's logits into its distribution.
       stopping: when the text ends.
-      generator: on the target's device.
+      generator: random numbers, on the target's device.
 
     Raises:
       FloatingPointError: if the target returns logits that are NaN or infinite.
@@ -52,7 +52,7 @@ def autoregressive_blocks(
 
 
 def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
-    """Returns the text to continue; computes nothing.
+    """Returns the ids that decoding will continue. Runs no model.
 
     Raises:
       ValueError: if the prompt is empty, or it and the new tokens exceed the target's positions.
@@ -72,14 +72,15 @@ def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> li
 def start(
     target: Model, drafter: Drafter | None, prompt: Sequence[int], stopping: Stopping
 ) -> tuple[list[int], float]:
-    """Returns the text to continue and the seconds that the prompt's passes took.
+    """Reads the prompt; returns the ids to continue and the seconds of the prompt's passes.
 
     Raises:
-      ValueError: before any pass, as from `opening_text`, or if the drafter cannot draft for it.
+      ValueError: before any pass, if the prompt does not fit the target (`opening_text`) or the
+        drafter.
     """
     text = opening_text(target, prompt, stopping)
     began = time.perf_counter()
-    # The target is known to take the prompt; the drafter may yet refuse it.
+    # The target accepts the prompt; the drafter may still refuse it.
     if drafter is not None:
         drafter.start(prompt, text)
     target.start(prompt)
@@ -90,11 +91,11 @@ def start(
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """A text whose prompt has been read and whose blocks are decoded as they are asked for.
+    """A text whose prompt has been read; its blocks are decoded as they are iterated over.
 
     text: the ids to continue.
-    prefill_seconds: what the prompt's passes took.
-    blocks: can be iterated over once.
+    prefill_seconds: time of the prompt's passes.
+    blocks: an iterator, to be used once.
     """
 
     text: Sequence[int]
@@ -102,7 +103,7 @@ class Session:
     blocks: Iterator[Block]
 
     def finished(self) -> Generation:
-        """Returns the whole text."""
+        """Decodes the rest and returns the whole text."""
         return Generation(tuple(self.text), tuple(self.blocks), self.prefill_seconds)
 
 
@@ -114,7 +115,7 @@ def plain_session(
     stopping: Stopping,
     generator: torch.Generator,
 ) -> Session:
-    """Returns the target's own continuation of prompt, begun."""
+    """Returns a session in which the target decodes without a draft."""
     text, seconds = start(target, None, prompt, stopping)
     blocks = autoregressive_blocks(
         target, text, sampling=sampling, stopping=stopping, generator=generator
@@ -125,7 +126,7 @@ def plain_session(
 def speculative_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Session:
-    """Returns a continuation with the target's law, several tokens for each target call, begun."""
+    """Returns a session of speculative decoding, whose text has the target's distribution."""
     text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
     return Session(text, seconds, speculative_blocks(subject, text, policy, generator))
 

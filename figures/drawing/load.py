@@ -1,4 +1,4 @@
-"""What a figure under load draws: models on hardware, and the load."""
+"""The load of a figure: models on hardware, and how they are used."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ ALPHA = 0.7
 
 @dataclass(frozen=True, slots=True)
 class FigureLoad:
-    """What is drawn: models on hardware, the context of each sequence and the acceptance rate.
+    """Models on hardware, the context of each sequence and the acceptance rate.
 
     caption: the deployment in words.
     """

@@ -82,7 +82,7 @@ def default_load() -> FigureLoad:
 
 
 def compute(load: FigureLoad | None = None) -> BatchSize:
-    """Returns the plans for one to 512 sequences; without a load, for that of default_load.
+    """Returns the plans for one to 512 sequences; without a load, for default_load's.
 
     Batch sizes that do not fit into memory are left out.
 

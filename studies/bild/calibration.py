@@ -37,7 +37,7 @@ def large_texts(
     """
     if not prompts:
         raise ValueError("a calibration set must have at least one text, got none")
-    asked = {
+    settings = {
         "prompts": prompts_hash(prompts),
         "large": subject.target.name,
         "sampling": repr(subject.sampling),
@@ -47,7 +47,7 @@ def large_texts(
     texts: list[list[int]] = []
     if path.exists():
         kept = read_json(path)
-        if kept["settings"] != asked:
+        if kept["settings"] != settings:
             raise ValueError(
                 f"{path} must hold texts of these prompts and settings, got others; delete it to "
                 "begin anew"
@@ -60,6 +60,6 @@ def large_texts(
         run = alone(subject, prompts[number], generator).finished()
         texts.append(list(run.tokens))
         if len(texts) % KEPT_EVERY == 0 or len(texts) == len(prompts):
-            write_whole(path, json.dumps({"settings": asked, "texts": texts}).encode())
+            write_whole(path, json.dumps({"settings": settings, "texts": texts}).encode())
         progress()
     return [Lesson(tuple(prompt), tuple(text)) for prompt, text in zip(prompts, texts, strict=True)]

@@ -28,7 +28,7 @@ class BildBlock(Block):
     read: whether the large model ran; a text's last block may be a draft that stands unread.
     """
 
-    asked: int
+    computed: int
     read: bool
 
     @property
@@ -37,7 +37,7 @@ class BildBlock(Block):
 
     @property
     def draft_calls(self) -> int:
-        return self.asked
+        return self.computed
 
 
 def read_part(run: Generation) -> Generation:
@@ -113,7 +113,7 @@ def bild_blocks(
                 min(accepted, len(emitted)),
                 *clock.seconds(),
                 ending=ending,
-                asked=len(draft.tokens if draft.witness is None else draft.witness),
+                computed=len(draft.tokens if draft.witness is None else draft.witness),
                 read=read,
             )
         )

@@ -37,8 +37,8 @@ def test_a_heads_acceptance_in_training_is_that_of_its_drafts_and_grows(tmp_path
     drafter = StateHeadDrafter(target, head, Sampling(), name="head")
     betas = []
     for row in ids.tolist():
-        asked = ScoreOptions([Sampling()], [], STEPS)
-        [scores] = score_text(target, drafter, row[:2], row[2:18], asked, sampling=Sampling())
+        options = ScoreOptions([Sampling()], [], STEPS)
+        [scores] = score_text(target, drafter, row[:2], row[2:18], options, sampling=Sampling())
         betas.append(scores.beta)
     # float16 keeps the states to three digits.
     assert float(torch.stack(betas).mean()) == pytest.approx(trained[0], abs=2e-3)
