@@ -1,7 +1,8 @@
-"""Beam search over any model's log-probabilities, with the steps and scores of transformers.
+"""Beam search over any model's log-probabilities, step by step as transformers has it.
 
-This is a second decoding loop. A step chooses among all continuations of several texts by their
-sums of log-probabilities, so there is no single growing text and no distribution to verify.
+A second loop beside the one of sampling: a step chooses among all continuations of several texts at
+once by their sums of log-probabilities, so there is neither a single text that grows nor a law to
+verify.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +18,7 @@ Tokens = tuple[int, ...]
 class Beam:
     """A continuation of the prompt.
 
-    score: sum of the tokens' log-probabilities; once finished, divided by length**length_penalty.
+    score: the sum of their log-probabilities; of a finished beam over length**length_penalty.
     """
 
     tokens: Tokens
@@ -26,12 +27,12 @@ class Beam:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """The settings of a beam search, named as in transformers with `early_stopping=False`.
+    """How a beam search is done; transformers' names, `early_stopping=False`.
 
-    width: number of running beams (w), at least 1.
-    max_new_tokens: most tokens of a beam, at least 1.
-    end_ids: token ids that end a beam.
-    length_penalty: exponent of the length by which a finished beam's score is divided.
+    width: w, beams that run, at least 1.
+    max_new_tokens: at least 1.
+    end_ids: end a beam.
+    length_penalty: exponent of the length by which finished scores are divided.
 
     Raises:
       ValueError: if a number is out of range.
@@ -50,16 +51,16 @@ class Search:
 
     @property
     def candidates(self) -> int:
-        """Continuations that a step considers: enough to leave w running beams."""
+        """How many continuations a step looks at: enough that w of them go on."""
         return max(2, 1 + len(self.end_ids)) * self.width
 
 
 @dataclass(frozen=True, slots=True)
 class Beams:
-    """The state of a beam search after some steps.
+    """Where a beam search stands.
 
-    running: the w best unfinished beams, best first; initially only the empty beam.
-    finished: at most w finished beams, best first.
+    running: the w best beams that go on (one, the prompt's, at the beginning), the best first.
+    finished: the best beams that have ended, at most w, the best first.
     ended: whether the search is over.
     """
 
@@ -69,7 +70,7 @@ class Beams:
 
     @property
     def length(self) -> int:
-        """Tokens in each running beam."""
+        """Tokens of the running beams."""
         return len(self.running[0].tokens)
 
 
@@ -77,10 +78,10 @@ def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: Search) -> Be
     """Returns the beams after one more token.
 
     Args:
-      log_probs: by running beam, log-probabilities of the next token, float32, (vocabulary,).
+      log_probs: of what follows each running beam, float32, shape (vocabulary,).
 
     Raises:
-      ValueError: if there are fewer continuations than a step considers.
+      ValueError: if there are fewer continuations than a step looks at.
     """
     rows = torch.stack([log_probs[beam.tokens] for beam in beams.running])
     sums = torch.tensor([beam.score for beam in beams.running], device=rows.device)
@@ -89,7 +90,7 @@ def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: Search) -> Be
     last = length == search.max_new_tokens
     grown = [Beam((*beams.running[row].tokens, token), score) for row, token, score in best]
     ends = [last or beam.tokens[-1] in search.end_ids for beam in grown]
-    # Only beams that end among the w best count as finished.
+    # Only what ends among the w best counts as finished.
     ended = [
         Beam(beam.tokens, beam.score / length**search.length_penalty)
         for beam, end in zip(grown[: search.width], ends, strict=False)
@@ -114,11 +115,11 @@ def draft_step(
     width: int,
     end_ids: frozenset[int],
 ) -> tuple[Beam, ...]:
-    """Returns the u unfinished beams that a draft expects after one more token.
+    """Returns the u beams that a draft expects to run after one more token: none that has ended.
 
     Args:
-      log_probs: by running beam, log-probabilities of the next token, float32, (vocabulary,).
-      width: number of beams (u).
+      log_probs: of what follows each of them, float32, shape (vocabulary,).
+      width: u.
     """
     rows = torch.stack([log_probs[beam.tokens] for beam in running])
     if end_ids:
@@ -132,7 +133,7 @@ def draft_step(
 
 
 def _best(scores: Tensor, count: int) -> list[tuple[int, int, float]]:
-    """Returns row, column and value of the `count` largest entries, largest first."""
+    """Returns row, column and value of the largest entries, the largest first."""
     if scores.numel() < count:
         raise ValueError(
             f"beams must leave {count} continuations to choose among, got {scores.numel()} of "

@@ -1,4 +1,4 @@
-"""Decodes whole texts: the prompt's pass, then blocks until the text ends."""
+"""Whole texts: the prompt's pass, then blocks until the text ends."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -28,11 +28,11 @@ def autoregressive_blocks(
     """Yields one block of one token for each target call.
 
     Args:
-      target: after `reference.generation.start` on this text.
+      target: started on this text (`reference.generation.begin`).
       text: the ids to continue; not changed.
-      sampling: turns the target's logits into its distribution.
+      sampling: makes the target's law of its logits.
       stopping: when the text ends.
-      generator: random numbers, on the target's device.
+      generator: on the target's device.
 
     Raises:
       FloatingPointError: if the target returns logits that are NaN or infinite.
@@ -51,8 +51,8 @@ def autoregressive_blocks(
         yield Block(0, (), tuple(emitted), 0, *clock.seconds(), ending=ending)
 
 
-def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
-    """Returns the ids that decoding will continue. Runs no model.
+def beginning(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
+    """Returns the text to continue; computes nothing.
 
     Raises:
       ValueError: if the prompt is empty, or it and the new tokens exceed the target's positions.
@@ -69,18 +69,17 @@ def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> li
     return text
 
 
-def start(
+def begin(
     target: Model, drafter: Drafter | None, prompt: Sequence[int], stopping: Stopping
 ) -> tuple[list[int], float]:
-    """Reads the prompt; returns the ids to continue and the seconds of the prompt's passes.
+    """Returns the text to continue and the seconds that the prompt's passes took.
 
     Raises:
-      ValueError: before any pass, if the prompt does not fit the target (`opening_text`) or the
-        drafter.
+      ValueError: before any pass, as `beginning`, or if the drafter cannot draft for this prompt.
     """
-    text = opening_text(target, prompt, stopping)
+    text = beginning(target, prompt, stopping)
     began = time.perf_counter()
-    # The target accepts the prompt; the drafter may still refuse it.
+    # The target is known to take the prompt; the drafter may yet refuse it.
     if drafter is not None:
         drafter.start(prompt, text)
     target.start(prompt)
@@ -90,12 +89,12 @@ def start(
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
-    """A text whose prompt has been read; its blocks are decoded as they are iterated over.
+class Begun:
+    """A text whose prompt has been read and whose blocks are decoded as they are asked for.
 
     text: the ids to continue.
-    prefill_seconds: time of the prompt's passes.
-    blocks: an iterator, to be used once.
+    prefill_seconds: what the prompt's passes took.
+    blocks: can be iterated over once.
     """
 
     text: Sequence[int]
@@ -103,32 +102,32 @@ class Session:
     blocks: Iterator[Block]
 
     def finished(self) -> Generation:
-        """Decodes the rest and returns the whole text."""
+        """Returns the whole text."""
         return Generation(tuple(self.text), tuple(self.blocks), self.prefill_seconds)
 
 
-def plain_session(
+def begun(
     target: Model,
     prompt: Sequence[int],
     *,
     sampling: Sampling,
     stopping: Stopping,
     generator: torch.Generator,
-) -> Session:
-    """Returns a session in which the target decodes without a draft."""
-    text, seconds = start(target, None, prompt, stopping)
+) -> Begun:
+    """Returns the target's own continuation of prompt, begun."""
+    text, seconds = begin(target, None, prompt, stopping)
     blocks = autoregressive_blocks(
         target, text, sampling=sampling, stopping=stopping, generator=generator
     )
-    return Session(text, seconds, blocks)
+    return Begun(text, seconds, blocks)
 
 
-def speculative_session(
+def begun_speculatively(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
-) -> Session:
-    """Returns a session of speculative decoding, whose text has the target's distribution."""
-    text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
-    return Session(text, seconds, speculative_blocks(subject, text, policy, generator))
+) -> Begun:
+    """Returns a continuation with the target's law, several tokens for each target call, begun."""
+    text, seconds = begin(subject.target, subject.drafter, prompt, subject.stopping)
+    return Begun(text, seconds, speculative_blocks(subject, text, policy, generator))
 
 
 def decode(
@@ -140,6 +139,6 @@ def decode(
     generator: torch.Generator,
 ) -> Generation:
     """Returns the target's own continuation of prompt, one token at a time."""
-    return plain_session(
+    return begun(
         target, prompt, sampling=sampling, stopping=stopping, generator=generator
     ).finished()

@@ -1,4 +1,4 @@
-"""Speculative decoding: the one loop, into which every drafter, policy and rule fits."""
+"""Speculative decoding: the one loop that every drafter, policy and rule plugs into."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,14 +27,13 @@ def verify_draft(
     rule: Rule,
     generator: torch.Generator,
 ) -> Verified:
-    """Returns the result of verifying a draft in one target call.
+    """Returns what one target call makes of a draft: Leviathan et al. 2023, Algorithm 1.
 
-    Leviathan et al. 2023, Algorithm 1. Afterwards the target's cache holds the text and the
-    accepted tokens.
+    The target's cache then holds the text and the accepted tokens.
 
     Args:
-      target: its cache holds text without its last ids (at least one).
-      sampling: turns the target's logits into distributions; the drafter has its own settings.
+      target: started; its cache holds a proper beginning of text.
+      sampling: makes the target's law of its logits; the drafter has its own.
 
     Raises:
       ValueError: if the draft branches and the rule is not the strict one.
@@ -49,7 +48,7 @@ def verify_draft(
     p = sampling.laws(logits, text, [draft.tokens])
     count, own = verify(p, draft, rule=rule, generator=generator)
 
-    # The only wait for the device in a block; ids are exact in double precision.
+    # The block's one wait for the device; ids are exact in double precision.
     q_witness = draft.tokens[:0] if draft.witness is None else draft.witness
     results = torch.cat([draft.tokens, count, own, p.witness.double(), q_witness]).tolist()
     ids, witness = results[: len(draft.tokens) + 2], results[len(draft.tokens) + 2 :]
@@ -62,11 +61,11 @@ def verify_draft(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A pair of target and drafter, with the settings under which they decode a text.
+    """A target, what drafts for it, and how they decode a text.
 
-    sampling: turns the target's logits into distributions; the drafter has its own settings.
+    sampling: makes the target's law of its logits; the drafter has its own.
     stopping: when the text ends.
-    rule: decides which drafted tokens are accepted.
+    rule: which drafted tokens stand.
     """
 
     target: Model
@@ -80,15 +79,16 @@ class Subject:
 def speculative_blocks(
     subject: Subject, text: list[int], policy: Policy, generator: torch.Generator
 ) -> Iterator[Block]:
-    """Yields the blocks of a text, one target call each (Leviathan et al. 2023, Algorithm 1).
+    """Yields a text's blocks, a target call each: Algorithm 1 of Leviathan et al. 2023, repeated.
 
-    A block is yielded as soon as it is decoded. Batch size 1, as in the papers.
+    A block is yielded as soon as it is made, so to iterate is to stream. Batch size 1, as in the
+    papers.
 
     Args:
-      subject: the pair, after `reference.generation.start` on this text.
+      subject: its models started on this text (`reference.generation.begin`).
       text: the ids to continue; not changed.
-      policy: decides how many tokens each block drafts, and from which distributions.
-      generator: random numbers, on the target's device.
+      policy: how many tokens each block drafts, and from which laws.
+      generator: on the target's device.
 
     Raises:
       FloatingPointError: if a model returns logits that are NaN or infinite.
@@ -100,7 +100,7 @@ def speculative_blocks(
     ending = None
     while ending is None:
         clock = Clock(drafter, target)
-        # A block ends with the target's token, so one token less than the rest is drafted.
+        # The block's last token is the target's own: to draft the text's last is wasted.
         room = prefix + stopping.max_new_tokens - len(text) - 1
         gamma = min(policy.gamma(blocks), room)
         verified = verify_draft(

@@ -1,8 +1,8 @@
 """Speculative beam search (Leviathan et al. 2023, appendix A.4): beam search in fewer calls.
 
-A draft model searches with u >= w beams for gamma steps ahead. The target reads all of these beams
-in one call and takes steps as long as its own w beams are among the draft's u. Beams and scores are
-equal to beam search with the target only, because every step is the target's own.
+A draft model searches with u >= w beams for gamma steps ahead; the target reads all of these at
+once, and its own steps go on while its w beams are among the draft's u. The result is that of beam
+search with the target alone, scores included: every step is the target's own.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from reference.models.text_tree import TextTree
 
 @dataclass(frozen=True, slots=True)
 class BeamBlock:
-    """One target call of a beam search.
+    """One call of the target.
 
-    drafted: number of steps that the draft searched ahead.
-    steps: number of steps that the target then took, 1..drafted + 1.
-    fed: tokens that the target read: the ends of its beams and the drafted tokens.
+    drafted: steps that the draft searched ahead.
+    steps: that the target then took, 1..drafted + 1.
+    fed: tokens that the target read: the beams' ends and what was drafted.
     """
 
     drafted: int
@@ -31,9 +31,9 @@ class BeamBlock:
 
 @dataclass(frozen=True, slots=True)
 class BeamSearch:
-    """The result of a beam search.
+    """What a beam search found.
 
-    beams: finished beams, best first, with scores like transformers' `sequences_scores`.
+    beams: finished, the best first, their scores as transformers' `sequences_scores`.
     """
 
     beams: tuple[Beam, ...]
@@ -41,34 +41,34 @@ class BeamSearch:
 
     @property
     def target_calls(self) -> int:
-        """Number of target calls, without the prompt's pass."""
+        """Calls of the target, the prompt's own apart."""
         return len(self.blocks)
 
     @property
     def steps(self) -> int:
-        """Number of search steps: the calls that the target would need without a draft."""
+        """Steps of the search: the calls that the target alone would have taken."""
         return sum(block.steps for block in self.blocks)
 
     @property
     def judged(self) -> int:
-        """Number of drafted steps for which the target's beams could be compared with the draft's.
+        """Drafted steps of which it is known whether the target's beams were among them.
 
-        These are the covered steps and the steps that ended a block. The last block's last step is
-        not counted: it ends the search, after which no beams run.
+        Those that were, and the one at which a block broke off. The last block's last step ends
+        the search, after which no beams run.
         """
         return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
 
     @property
     def covered(self) -> int:
-        """Number of drafted steps that held the target's beams: top_w(M_p) within top_u(M_q)."""
+        """Those at which they were: top_w(M_p) a part of top_u(M_q)."""
         return sum(block.steps - 1 for block in self.blocks)
 
 
 def require_widths(width: int, drafted: int) -> None:
-    """Refuses a draft whose search is narrower than the target's.
+    """Refuses a draft narrower than the search.
 
     Raises:
-      ValueError: with both widths.
+      ValueError: naming both widths.
     """
     if drafted < width:
         raise ValueError(f"draft_beams must be at least beams, {width}, got {drafted}")
@@ -87,8 +87,8 @@ def beam_search(
     """Returns the best continuations of a prompt.
 
     Args:
-      draft: M_q, with the target's vocabulary; None: beam search without a draft.
-      draft_width: number of the draft's beams (u), at least the width of the search.
+      draft: M_q, of the target's vocabulary; None: the target alone.
+      draft_width: u, at least the search's width, where there is a draft.
 
     Raises:
       ValueError: if the draft is narrower than the search, or gamma is negative.
@@ -126,12 +126,12 @@ def _drafted(
     width: int,
     gamma: int,
 ) -> list[tuple[Beam, ...]]:
-    """Returns the beams that the draft expects after 1, 2, ... further steps."""
+    """Returns the beams that the draft expects to run after 1, 2, ... steps."""
     levels: list[tuple[Beam, ...]] = []
     if scout is None:
         return levels
     running = beams.running
-    # No beams run after the last step.
+    # After its last step no beam runs.
     for _ in range(min(gamma, search.max_new_tokens - beams.length - 1)):
         log_probs = scout.log_probs(shared, {beam.tokens for beam in running})
         running = draft_step(running, log_probs, width=width, end_ids=search.end_ids)
@@ -140,7 +140,7 @@ def _drafted(
 
 
 def common(paths: Sequence[Tokens]) -> Tokens:
-    """Returns the common prefix of several continuations."""
+    """Returns what all continuations begin with."""
     first, last = min(paths), max(paths)
     length = 0
     while length < min(len(first), len(last)) and first[length] == last[length]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from estimator.draft_names.kind import DrafterKind, LoadContext
+from estimator.draft_names.kind import Beside, DrafterKind
 
 if TYPE_CHECKING:
     from estimator.draft_names.kind import DrafterOf
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 class Random(DrafterKind):
     """A uniform draw from the vocabulary."""
 
-    prefix = "random"
-    names = ("random",)
+    word = "random"
+    forms = ("random",)
 
-    def load(self, context: LoadContext) -> DrafterOf:
+    def load(self, beside: Beside) -> DrafterOf:
         from reference.drafters.random_drafter import RandomDrafter
 
-        target = context.target
+        target = beside.target
         return lambda sampling: RandomDrafter(target.vocabulary, target.device)

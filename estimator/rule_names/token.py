@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class TokenByToken(RuleKind):
     """Algorithm 1, or appendix A.5 where lenience is not 1."""
 
-    name = "token"
+    word = "token"
     judges = "token by token"
     lenient = True
 

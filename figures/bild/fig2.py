@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from figures.bild.measured import SOURCE, measured
 from figures.bild.trade_off import METRICS
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Rows
 
 PUBLISHED_SHARE = 20
 """Per cent of tokens at which the small model "can retain the large model's quality" (3.1)."""
 
 
 @dataclass(frozen=True, slots=True)
-class SharePoint:
+class Point:
     """One way to decode.
 
     large_percent: tokens that the large model wrote, 0 for the small one alone, 100 for itself.
@@ -29,15 +29,15 @@ class SharePoint:
     quality: float
 
 
-def compute() -> FigureRows[SharePoint]:
+def compute() -> Rows[Point]:
     """Returns BiLD's rows and both models alone, of our unaligned pairs at temperature 0.
 
     The paper runs both models at every step and lets the large one replace unlikely tokens; here
     the large model writes one token at each of its calls, so its share is calls over tokens.
     """
-    return FigureRows(
+    return Rows(
         tuple(
-            SharePoint(
+            Point(
                 sweep.task, row.metric, row.decoder, row.rollback, row.fallback_percent, row.score
             )
             for sweep in measured()
@@ -48,7 +48,7 @@ def compute() -> FigureRows[SharePoint]:
     )
 
 
-def draw(data: FigureRows[SharePoint]) -> style.Figure:
+def draw(data: Rows[Point]) -> style.Figure:
     """Returns the drawing: a panel for each task."""
     tasks = list(dict.fromkeys(point.task for point in data.rows))
     figure, panels = style.canvas(

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from figures.blockwise.measured import PAPER, analysis, said
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Rows
 
 
 @dataclass(frozen=True, slots=True)
-class EntropyShare:
+class Share:
     """The share of positions at which a head's entropy lies in [entropy, entropy + bin) nats."""
 
     head: int
@@ -19,7 +19,7 @@ class EntropyShare:
 
 
 @dataclass(frozen=True, slots=True)
-class Histograms(FigureRows[EntropyShare]):
+class Histograms(Rows[Share]):
     """All heads' histograms, and each one's mean entropy in nats."""
 
     means: tuple[float, ...]
@@ -32,7 +32,7 @@ def compute() -> Histograms:
     width = result.entropy_bin
     return Histograms(
         rows=tuple(
-            EntropyShare(head.head, place * width, share)
+            Share(head.head, place * width, share)
             for head in result.entropy
             for place, share in enumerate(head.shares)
         ),

@@ -10,7 +10,7 @@ from itertools import cycle
 import numpy as np
 
 from figures.drawing import style
-from figures.drawing.table import FigureRows
+from figures.drawing.table import Rows
 
 SOURCE = (
     "Ours, benchmarks/published_speculation.py: accepted lengths given, each row predicted without "
@@ -29,7 +29,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class PublicMeasurements(FigureRows[Dot]):
+class PublicMeasurements(Rows[Dot]):
     """The measurements whose accepted length is known."""
 
     def errors(self, name: str) -> tuple[float, float]:

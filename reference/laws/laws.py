@@ -1,8 +1,7 @@
-"""Laws: next-token probability distributions at consecutive positions.
+"""Next-token laws of consecutive positions: dense rows, or one-hot rows held as ids alone.
 
-Dense laws are rows of probabilities. One-hot laws hold only token ids, not vocabulary-sized rows: a
-greedy choice is a one-hot law. Every sampling method is standard sampling from an adjusted
-distribution (Leviathan et al. 2023, section 2.2).
+Every sampling method is standard sampling from an adjusted law (Leviathan et al. 2023, section
+2.2). A greedy choice is the one-hot law, and a one-hot row needs no vocabulary-sized tensor.
 """
 
 from dataclasses import dataclass
@@ -12,14 +11,14 @@ from torch import Tensor
 
 
 def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
-    """Returns one token per row, drawn in proportion to the row's weights.
+    """Returns one token for each row, drawn in proportion to the row's weights.
 
-    Inverts the distribution function in double precision: the result is the first token whose
-    cumulative weight exceeds a uniform share of the total, so a token of weight 0 is never drawn.
-    `torch.multinomial` draws from the same distribution, but its checks wait for the device.
+    The inverse of the distribution function, summed in double precision: the token is the first
+    whose cumulative weight exceeds a uniform share of the total, so one without weight never is.
+    `torch.multinomial` draws from the same law after checks that wait for the device once a token.
 
     Args:
-      weights: shape (..., vocabulary), not negative, with a positive entry in each row.
+      weights: shape (..., vocabulary), non-negative, a positive one in each row.
 
     Returns:
       shape (...), int64.
@@ -28,15 +27,15 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
     total = cumulative[..., -1:]
     share = torch.rand(total.shape, generator=generator, dtype=torch.float64, device=weights.device)
     tokens = torch.searchsorted(cumulative, share.mul_(total), right=True).squeeze(-1)
-    # NaN weights are reported at the end of the block; until then the ids must be valid.
+    # Weights that are NaN, which the end of the block reports, must still give ids until then.
     return tokens.clamp_(max=weights.shape[-1] - 1)
 
 
 def likeliest(logits: Tensor) -> Tensor:
-    """Returns the id of each row's largest logit, ties to the smallest id, shape (positions,).
+    """Returns the id of each row's largest logit, the smallest of equals, shape (positions,).
 
-    On a CPU NumPy compares vectors of numbers where `torch.argmax` compares one by one. A few
-    thousand are compared faster than they are handed to NumPy.
+    On a CPU NumPy compares many numbers at once where `torch.argmax` takes one by one; a few
+    thousand are compared sooner than handed over.
     """
     on_cpu = logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64)
     if on_cpu and logits.numel() >= 8192:
@@ -45,13 +44,13 @@ def likeliest(logits: Tensor) -> Tensor:
 
 
 def precise(logits: Tensor) -> Tensor:
-    """Returns logits in at least single precision; half precision would round the distribution."""
+    """Returns logits in at least single precision; half would round the laws that are compared."""
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """Distributions held as probabilities.
+    """Laws held as probabilities.
 
     probabilities: shape (positions, vocabulary); rows sum to 1.
     """
@@ -60,27 +59,27 @@ class Dense:
 
     @property
     def device(self) -> torch.device:
-        """The device of the rows."""
+        """Where the rows lie."""
         return self.probabilities.device
 
     @property
     def witness(self) -> Tensor:
-        """One number per row, finite exactly where the row is a distribution; (positions,).
+        """A number of each row, finite where a law could be made of its logits, (positions,).
 
-        A softmax of logits with NaN or +inf, or of -inf only, is NaN throughout.
+        Of a row of NaN, +inf or nothing but -inf a softmax makes nothing but NaN.
         """
         return self.probabilities[:, 0]
 
     def of(self, tokens: Tensor) -> Tensor:
-        """Returns the probability of one token per position, shape (positions,)."""
+        """Returns each position's probability of its token, shape (positions,)."""
         return self.probabilities.gather(-1, tokens[:, None]).squeeze(-1)
 
     def first(self, positions: int) -> "Dense":
-        """Returns the distributions of the first positions."""
+        """Returns the laws of the first positions."""
         return Dense(self.probabilities[:positions])
 
     def at(self, positions: Tensor) -> "Dense":
-        """Returns the distributions of the positions with these indices, shape (n,), int64."""
+        """Returns the laws of the positions with these indices, shape (n,), int64."""
         return Dense(self.probabilities[positions])
 
     def draw(self, generator: torch.Generator) -> Tensor:
@@ -94,11 +93,11 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class OneHot:
-    """Distributions that put all probability on one token each.
+    """Laws that put all mass on one token each, held as those tokens.
 
     tokens: shape (positions,), int64.
-    logits: shape (positions, vocabulary); tokens are their argmax. None if no model computed them.
-      Only code that looks at the distribution before the argmax reads them.
+    logits: what each token is the largest of, shape (positions, vocabulary); None where no model
+      chose. Only what looks behind a greedy choice reads them.
     """
 
     tokens: Tensor
@@ -106,35 +105,35 @@ class OneHot:
 
     @property
     def device(self) -> torch.device:
-        """The device of the tokens."""
+        """Where the rows lie."""
         return self.tokens.device
 
     @property
     def witness(self) -> Tensor:
-        """One number per row, finite exactly where the logits were; shape (positions,).
+        """A number of each row, finite where a law could be made of its logits, (positions,).
 
-        The maximum of a row with NaN is NaN.
+        The largest of a row that has NaN is NaN.
         """
         if self.logits is None:
             return torch.zeros_like(self.tokens, dtype=torch.float32)
         return self.logits.gather(-1, self.tokens[:, None])[:, 0]
 
     def of(self, tokens: Tensor) -> Tensor:
-        """Returns 1 where a position's token is the given one, else 0; shape (positions,)."""
+        """Returns 1 where a position's token is its law's, else 0; shape (positions,)."""
         return (self.tokens == tokens).to(torch.float32)
 
     def first(self, positions: int) -> "OneHot":
-        """Returns the distributions of the first positions."""
+        """Returns the laws of the first positions."""
         logits = None if self.logits is None else self.logits[:positions]
         return OneHot(self.tokens[:positions], logits)
 
     def at(self, positions: Tensor) -> "OneHot":
-        """Returns the distributions of the positions with these indices, shape (n,), int64."""
+        """Returns the laws of the positions with these indices, shape (n,), int64."""
         logits = None if self.logits is None else self.logits[positions]
         return OneHot(self.tokens[positions], logits)
 
     def draw(self, generator: torch.Generator) -> Tensor:
-        """Returns the tokens themselves; the generator is not advanced."""
+        """Returns the laws' own tokens; the generator is not advanced."""
         return self.tokens
 
     def dense(self, vocabulary: int) -> Tensor:
@@ -143,7 +142,7 @@ class OneHot:
         return rows.scatter_(1, self.tokens[:, None], 1.0)
 
     def at_temperature_one(self) -> Dense | None:
-        """Returns softmax(logits), the distributions before the argmax; None without logits."""
+        """Returns the laws that the tokens are the likeliest of, or None if nothing tells."""
         return None if self.logits is None else Dense(precise(self.logits).softmax(dim=-1))
 
 
@@ -151,7 +150,7 @@ Laws = Dense | OneHot
 
 
 def concatenate(parts: list[Laws]) -> Laws:
-    """Returns the distributions of all parts in order; all parts are dense, or all one-hot."""
+    """Returns the laws of all parts in order, which are all dense or all one-hot."""
     one_hot = [part for part in parts if isinstance(part, OneHot)]
     if len(one_hot) == len(parts):
         logits = [part.logits for part in one_hot if part.logits is not None]

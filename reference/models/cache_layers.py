@@ -1,4 +1,4 @@
-"""Cache layers: growing ones with spare positions, and ones of a fixed size for compiled models."""
+"""A layer's keys and values with room ahead, or of the fixed size that programs need."""
 
 from typing import Any
 
@@ -6,18 +6,18 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicLayer, StaticLayer
 
-# A layer grows by this many positions at a time; each growth copies the whole layer.
+# Positions by which a layer grows, which all layers of a model then copy once.
 ROOM = 256
 
 
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
-    """The keys and values of one layer, in tensors with spare positions at the end.
+    """What a layer saw of a text, at the front of tensors that have room for more.
 
-    A rollback changes one number, and a step copies one token. transformers' own growing layers
-    copy all of their content at every pass; in small models that takes longer than the attention.
+    A rollback sets a number, and a step copies one token. transformers' own growing layers copy all
+    that they hold at every pass: in small models that is more than the attention itself.
 
-    keys, values: shape (batch, heads, capacity, width). Content from `length` on is unused, for
-      example after a rollback, and will be overwritten.
+    keys, values: shape (batch, heads, room, width). Positions from `length` on hold nothing: what
+      was rolled back is left there and overwritten.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -49,15 +49,15 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
         self.length = 0
 
     def crop(self, tokens_to_remove: int) -> None:
-        """Drops the last tokens; the argument is their number, negated."""
+        """Drops the last tokens; their number comes as a negative one."""
         self.length = max(self.length + tokens_to_remove, 0)
 
 
 def grown(held: Tensor, length: int) -> Tensor:
-    """Returns a layer's keys or values with capacity for a length; new positions are not filled.
+    """Returns a layer's keys or values with room for a length; what is new holds nothing.
 
     Args:
-      held: shape (..., capacity, width).
+      held: shape (..., room, width).
     """
     *rows, room, width = held.shape
     roomier = held.new_empty(*rows, -(-length // ROOM) * ROOM, width)
@@ -66,14 +66,14 @@ def grown(held: Tensor, length: int) -> Tensor:
 
 
 class FixedLayer(StaticLayer):  # type: ignore[misc]
-    """Keys and values in tensors that never move; the model says where each pass writes.
+    """Keys and values in tensors that never move; where a pass writes is the model's to say.
 
-    transformers' own fixed layers each count their tokens, so every pass and every rollback writes
-    a number into each layer. Attention reads the whole tensors under a mask.
+    transformers' own fixed layers each count their tokens, so that every pass and every rollback
+    writes a number into each of them. Attention reads the whole of them under a mask.
     """
 
     def __init__(self, capacity: int, length: Tensor) -> None:
-        """Makes an empty layer.
+        """Makes a layer that holds nothing yet.
 
         Args:
           length: tokens of the text before a pass, shape (), int64; one tensor for all layers.

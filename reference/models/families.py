@@ -1,34 +1,34 @@
-"""Peculiarities of transformers model families that matter for decoding, known before any pass."""
+"""What families of transformers models do otherwise than decoding needs, told before any pass."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-# By model type: why a pass over several tokens differs from single steps.
+# By model type: why a text decoded in passes of several tokens is not the family's own.
 UNFIT: Mapping[str, str] = MappingProxyType(
     {
-        "cpmant": "its attention counts a prompt of its own in addition to the cache",
-        "fsmt": "its decoder reads only the last token of a pass once it has a cache",
-        "moshi": "only its own cache, which cannot roll back, keeps its attention window",
+        "cpmant": "its attention counts a prompt of its own beside the cache",
+        "fsmt": "its decoder reads the last token of a pass alone once it has a cache",
+        "moshi": "its attention window is kept by its own cache alone, which cannot roll back",
         "prophetnet": "its decoder takes one token a pass once it has a cache",
     }
 )
-# Names of the setting for the most positions of a text; the decoder's first.
+# Names that configurations have for the most positions of a text, the decoder's first.
 POSITIONS = ("max_decoder_position_embeddings", "max_position_embeddings", "max_seq_len")
 ENCODER_POSITIONS = ("max_encoder_position_embeddings", *POSITIONS)
-# Their attention uses distances only, which padding on the left does not change.
+# Their attention sees distances alone, which padding on the left leaves as they are.
 DISTANCES_ALONE = frozenset({"bloom", "mpt"})
 
 
 def require_fit(config: Any, name: str) -> None:
-    """Refuses a family whose passes over several tokens differ from its single steps.
+    """Refuses a family whose passes over several tokens are not its steps.
 
     Args:
-      config: the model's configuration.
-      name: the model's name, for the message.
+      config: a model's configuration.
+      name: of the model, for the message.
 
     Raises:
-      ValueError: with the model, its type and the reason.
+      ValueError: naming the model, its type and the reason.
     """
     reason = UNFIT.get(config.model_type)
     if _drops_tokens(config):
@@ -41,23 +41,23 @@ def require_fit(config: Any, name: str) -> None:
 
 
 def _drops_tokens(config: Any) -> bool:
-    """Returns whether experts drop tokens when too many tokens of a pass choose them."""
+    """Returns whether experts turn tokens away when too many of a pass choose them."""
     if getattr(config, "expert_capacity", None) is None:
         return False
-    # NLLB-MoE's capacity is a share of the pass; at 1 no token is dropped.
+    # NLLB-MoE's capacity is a fraction of the pass, and at 1 there is room for all of it.
     return float(getattr(config, "moe_eval_capacity_token_fraction", 0.0)) < 1
 
 
 def position_limit(config: Any, names: tuple[str, ...]) -> int | None:
-    """Returns the first of the named settings that a configuration has; None: no limit."""
+    """Returns the first of a configuration's settings of these names; None: no limit."""
     found = (getattr(config, name, None) for name in names)
     return next((int(limit) for limit in found if limit is not None), None)
 
 
-def rope_switch_length(config: Any) -> int | None:
-    """Returns the text length up to which a long-RoPE model uses its short factors.
+def turning_length(config: Any) -> int | None:
+    """Returns the length up to which a long-RoPE model turns by its short factors.
 
-    A pass uses the factors for its last position, so a text that grows across this length would
+    The factors of a pass go by its last position, so that a text which crosses this length would
     mix both in one cache (Phi-3 and Phi-4 with 128k positions). None: the factors never change.
     """
     parameters = getattr(config, "rope_parameters", None) or {}
@@ -73,14 +73,14 @@ def rope_switch_length(config: Any) -> int | None:
 
 
 def leaves_padding_out(part: Any) -> bool:
-    """Returns whether part of a model skips padding ids when it counts positions."""
+    """Returns whether a part of a model counts positions by the ids that are no padding."""
     return hasattr(part, "create_position_ids_from_input_ids")
 
 
 def unapplied_settings(generation_config: Any) -> dict[str, object]:
-    """Returns the generation settings of a model that change its output, by name.
+    """Returns the settings of a model's own that change what it would write, by name.
 
-    The decoder here ignores them: its caller chooses the settings.
+    Decoding takes its settings from its caller alone.
     """
     found: dict[str, object] = {}
     for name, neutral in NEUTRAL.items():
@@ -90,7 +90,7 @@ def unapplied_settings(generation_config: Any) -> dict[str, object]:
     return found
 
 
-# By name, the values with which a setting has no effect.
+# By name, the values with which a setting does nothing.
 NEUTRAL: Mapping[str, tuple[object, ...]] = MappingProxyType(
     {
         "temperature": (1.0,),

@@ -1,4 +1,4 @@
-"""The model protocol: everything that decoding needs of a language model."""
+"""The model protocol: what decoding needs of a language model, and nothing else."""
 
 import math
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from torch import Tensor
 
 
 class Model(Protocol):
-    """An autoregressive model whose cache grows by tokens and rolls back to a length.
+    """An autoregressive model with a cache that grows by tokens and rolls back to a length.
 
-    The text of a decoder-only model begins with its prompt; the text of an encoder-decoder begins
-    with the decoder's start token, and its encoder reads the prompt. Decoding treats both alike.
+    A decoder-only model's text begins with its prompt; an encoder-decoder's with the decoder's
+    start token, the prompt going to the encoder. Decoding sees no difference.
     """
 
     @property
     def name(self) -> str:
-        """The model's name in error messages and reports."""
+        """What error messages and reports call this model."""
 
     @property
     def vocabulary(self) -> int:
@@ -25,39 +25,39 @@ class Model(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """The device of its input tokens and its logits."""
+        """Where tokens are expected and logits lie."""
 
     @property
     def max_length(self) -> int | None:
-        """Most positions of a text; None: no limit."""
+        """The most positions a text may have; None: no limit."""
 
     @property
-    def rope_switch_length(self) -> int | None:
-        """Text length at which the model switches RoPE scaling; None if it does not.
+    def turning_length(self) -> int | None:
+        """A length that no text may grow across, as the model's positions turn otherwise beyond it.
 
-        A text must not grow across this length. A prompt that is already longer is fine.
+        A text whose prompt is longer is fine; None: there is none.
         """
 
     @property
     def length(self) -> int:
-        """Number of tokens in the cache."""
+        """How many tokens of the text the cache holds."""
 
     @property
     def forward_seconds(self) -> float:
-        """Seconds inside the model's forward passes so far."""
+        """Seconds spent inside the model's forward passes so far."""
 
     def beginning(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the ids to continue after a prompt. Runs no pass.
+        """Returns the text to continue after a prompt; computes nothing.
 
         Raises:
           ValueError: if the prompt is empty or longer than the model's positions.
         """
 
     def start(self, prompt: Sequence[int]) -> list[int]:
-        """Reads the prompt and returns the ids to continue; the cache lacks only the last of them.
+        """Returns the text to continue; the cache then holds all of it but the last token.
 
         Raises:
-          ValueError: if the prompt is empty or longer than the model's positions.
+          ValueError: as `beginning`.
         """
 
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
@@ -65,49 +65,47 @@ class Model(Protocol):
 
         Args:
           tokens: shape (n,), int64, n >= 1.
-          parents: for each token, the index of the token that it follows; -1: the cache's last
-            token. None: each follows the previous one. After a pass that branches, `keep` must be
-            called next.
+          parents: which of tokens each one follows, an earlier one; -1: the cache's last. None:
+            each follows the one before it. After a pass that branches, `keep` must come next.
 
         Returns:
           shape (n, vocabulary).
         """
 
     def state(self, position: int) -> Tensor | None:
-        """Returns the input of the output embedding at a position of the text, shape (width,).
+        """Returns what the output embedding read at a position of the text, shape (width,).
 
-        Available for positions in the cache, except the prompt's before its last but one;
-        None elsewhere. Costs no further pass. Heads on the model draft from these states.
+        It is there for the positions of the cache, those of the prompt before its last but one
+        excepted, at no further pass: heads on the model draft from it. None elsewhere.
         """
 
     def keep(self, length: int, places: Sequence[int]) -> None:
-        """Keeps the first `length` tokens of the cache, and some of those after them.
+        """Keeps the first `length` tokens of the cache and, of the others, those at some places.
 
         Args:
-          length: at most the cache's length.
-          places: indices of tokens to keep, ascending, counted from `length`. Each of these tokens
-            must follow the one kept before it.
+          length: at most the cache's.
+          places: ascending, counted from length; each token must follow the one before it.
         """
 
     def rollback(self, length: int) -> None:
-        """Keeps only the first `length` tokens of the cache; a longer length is an error."""
+        """Drops all but the first `length` tokens from the cache; a longer length is an error."""
 
 
 def text_limit(model: Model, given: int) -> int | None:
-    """Returns the most positions of a text; None: no limit.
+    """Returns the most positions that a text may have; None: no limit.
 
     Args:
-      given: length of the text's beginning, which is read in one pass but for its last token.
+      given: ids that the text begins with; all but the last are fed in one pass.
     """
-    turn = model.rope_switch_length
+    turn = model.turning_length
     if turn is None or given - 1 > turn:
         return model.max_length
     return turn if model.max_length is None else min(turn, model.max_length)
 
 
 def positions_of(model: Model, limit: int, role: str = "") -> str:
-    """Returns the words for a limit of positions in a message."""
-    if limit == model.rope_switch_length:
+    """Returns what a message calls the positions that a text does not fit."""
+    if limit == model.turning_length:
         return (
             f"{limit} positions up to which {role}{model.name} keeps its short rotary factors, or "
             "begin beyond them"
@@ -118,21 +116,21 @@ def positions_of(model: Model, limit: int, role: str = "") -> str:
 def peaks(logits: Tensor) -> Tensor:
     """Returns each row's largest logit, shape (positions,).
 
-    It is finite exactly where the row gives a distribution: a row must not have NaN or +inf, nor
-    consist of -inf only. Single entries of -inf (impossible tokens) are fine.
+    A law can be made of a row exactly where it is finite: it is not if the row has NaN, +inf or
+    nothing but -inf; some -inf (impossible tokens) are fine.
     """
     return logits.amax(dim=-1)  # propagates NaN
 
 
 def require_finite(witness: Sequence[float], name: str, first_position: int) -> None:
-    """Stops a run whose model returns logits that give no distribution.
+    """Stops a run whose model returns logits that no law can be made of.
 
     Args:
-      witness: the `peaks` of consecutive positions, or other numbers finite at the same places.
+      witness: the `peaks` of consecutive positions, or what else is finite exactly where they are.
       first_position: index in the text of the token that the first row predicts.
 
     Raises:
-      FloatingPointError: with model and position.
+      FloatingPointError: naming model and position.
     """
     for offset, number in enumerate(witness):
         if not math.isfinite(number):

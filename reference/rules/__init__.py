@@ -1,1 +1,1 @@
-"""Acceptance rules: which drafted tokens are accepted, and what replaces a rejected one."""
+"""Which drafted tokens stand, and what replaces a rejected one."""

@@ -54,6 +54,4 @@ def dspark(head: Head) -> DraftShape:
     )
 
 
-KIND = HeadKind(
-    "DSpark", match_priority=1, recognises=_recognises, shape=dspark, speculators="dspark"
-)
+KIND = HeadKind("DSpark", tried=1, recognises=_recognises, shape=dspark, speculators="dspark")
