@@ -21,7 +21,7 @@ from embedded_pair import Pair, embedded_pair
 from estimator.intervals import ratio_interval
 from estimator.timing.levels import levels
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import begun_speculatively
+from reference.generation import speculative_session
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel
@@ -60,7 +60,7 @@ def ours(
     generator = torch.Generator().manual_seed(0)
 
     def way(prompt: list[int]) -> list[int]:
-        run = begun_speculatively(subject, prompt, Fixed(gamma), generator).finished()
+        run = speculative_session(subject, prompt, Fixed(gamma), generator).finished()
         kept.append(run)
         return list(run.tokens)
 

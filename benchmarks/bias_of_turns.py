@@ -18,12 +18,11 @@ import numpy as np
 import torch
 from embedded_pair import embedded_pair
 
-from estimator.seeding import seeded
 from estimator.timing.arms import BASELINE, Speculative, alone
+from estimator.timing.duplicate_arms import duplicates
 from estimator.timing.turns import decode_in_turns, processor_clock
-from estimator.timing.twins import twins
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws.sampling import Sampling, seeded
 from reference.policies.policy import Fixed
 from reference.speculative import Subject
 from reference.stopping import Stopping
@@ -52,7 +51,7 @@ def main() -> None:
     ways = {BASELINE: alone} | {f"gamma {gamma}": Speculative(Fixed(gamma)) for gamma in GAMMAS}
     subjects = [
         Subject(target, own, sampling, Stopping(whole))
-        for target, own in twins((pair.target, drafter), len(ways), longer=2.0)
+        for target, own in duplicates((pair.target, drafter), len(ways), longer=2.0)
     ]
     clock = processor_clock(pair.target.device)
     order = np.random.default_rng(given.seed)

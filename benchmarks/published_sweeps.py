@@ -11,7 +11,8 @@ from published_fit import runs_of
 from published_rows import Row
 from published_scores import Guess, guess
 
-from simulator.acceptance.from_lengths import length_law
+from simulator.acceptance.accepted import Accepted
+from simulator.acceptance.from_counts import from_counts
 from simulator.choice.advice import advise
 from simulator.cost.posterior import Posterior, infer
 from simulator.cost.published_prior import published_prior
@@ -78,7 +79,7 @@ def session(sweep: dict[int, Row], effects: dict[str, Any]) -> Choice:
     tried = [int(gammas[np.abs(gammas - FIRST_GAMMA).argmin()])]
     while len(tried) <= FURTHER_RUNS:
         rows = [sweep[gamma] for gamma in tried]
-        law = length_law({row.run.gamma: row.run.length for row in rows})
+        law = from_counts([Accepted(row.run.gamma, row.run.length) for row in rows])
         lengths, doubt = law.log_lengths(gammas)
         draftings = [sweep[gamma].run.drafting for gamma in gammas.tolist()]
         times = _posterior(rows[0], rows, effects).speed_ups(

@@ -17,13 +17,12 @@ from dataclasses import dataclass, replace
 from embedded_pair import CPU, Pair, embedded_pair
 
 from estimator.intervals import ratio_interval
-from estimator.seeding import seeded
 from estimator.timing.arms import Speculative, alone
 from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace, acceptance_by_rank, block_efficiency
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import TreeDrafter, likeliest, without_replacement
-from reference.laws.sampling import Sampling
+from reference.laws.sampling import Sampling, seeded
 from reference.policies.policy import Fixed
 from reference.rules.block_verification import BlockVerification
 from reference.speculative import Subject

@@ -22,7 +22,6 @@ import torch
 from embedded_pair import embedded_pair
 from numpy.typing import NDArray
 
-from estimator.seeding import seeded
 from estimator.timing.arms import (
     AGAIN,
     BASELINE,
@@ -40,7 +39,7 @@ from estimator.traces.ahead import replay_factor
 from estimator.traces.text_traces import TextTraces
 from reference.drafters.early_exit import early_exit
 from reference.drafters.model_drafter import ModelDrafter
-from reference.laws.sampling import Sampling
+from reference.laws.sampling import Sampling, seeded
 from reference.policies.policy import Fixed
 from reference.speculative import Subject
 from reference.stopping import Stopping

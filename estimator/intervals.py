@@ -6,7 +6,8 @@ text; and on the scale on which an estimate errs alike to both sides (a ratio's 
 log odds) it covers as often as it says, unless what is estimated depends on the length of a text.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -109,3 +110,26 @@ def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
       values: shape (prompts, ...).
     """
     return values if len(values) < 2 else values.sum(axis=0) - values
+
+
+def steps_out_of_order(
+    seconds: Mapping[int, float], ratio: Callable[[int, int], Interval]
+) -> dict[int, str]:
+    """Returns a sentence for each γ whose step is faster than that of a smaller γ, beyond chance.
+
+    Args:
+      seconds: time of a step, by γ.
+      ratio: returns the interval of the second γ's step time over the first γ's.
+    """
+    found: dict[int, str] = {}
+    for shorter, longer in pairwise(sorted(seconds)):
+        _, high = ratio(shorter, longer)
+        if high is None or high >= 1:
+            continue
+        sentence = (
+            f"a step takes {1e3 * seconds[longer]:.2f} ms at gamma {longer} and "
+            f"{1e3 * seconds[shorter]:.2f} at gamma {shorter}"
+        )
+        for gamma in (shorter, longer):
+            found.setdefault(gamma, sentence)
+    return found

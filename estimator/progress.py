@@ -19,7 +19,7 @@ class Progress:
 SILENT = Progress()
 
 
-class Counted:
+class CountedProgress:
     """Counts steps as it passes them on."""
 
     def __init__(self, progress: Progress) -> None:

@@ -14,7 +14,7 @@ from figures.registry import Entry
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from figures.drawing.load import Load
+    from figures.drawing.load import FigureLoad
 
 IMAGE_SUFFIXES = (".png", ".svg")
 FORMATS = ("png", "svg", "csv")
@@ -26,7 +26,7 @@ def write_figure(
     *,
     formats: Sequence[str] = FORMATS,
     results: Validated | None = None,
-    load: Load | None = None,
+    load: FigureLoad | None = None,
     dots_per_inch: int = 150,
 ) -> list[Path]:
     """Computes and draws one figure and returns the files written, named after it, of these

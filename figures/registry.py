@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from estimator.validation.file import Validated
-    from figures.drawing.load import Load
+    from figures.drawing.load import FigureLoad
     from figures.drawing.table import Table
 
 _LEVIATHAN = "Leviathan et al. 2023"
@@ -52,7 +52,9 @@ class Entry:
             room, figure = "ours", self.name.replace("-", "_")
         return importlib.import_module(f"figures.{room}.{figure}")
 
-    def compute(self, results: Validated | None = None, load: Load | None = None) -> FigureData:
+    def compute(
+        self, results: Validated | None = None, load: FigureLoad | None = None
+    ) -> FigureData:
         """Returns the figure's numbers; what it does not take is not passed on."""
         taken: list[Any] = [results] if self.takes_results else [load] if self.takes_load else []
         data: FigureData = self._made_by().compute(*taken)

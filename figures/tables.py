@@ -10,7 +10,7 @@ from figures.blockwise import traffic
 from figures.blockwise.grid import Cell, efficiencies, lay_grid, own, repetition, weights, wins
 from figures.blockwise.measured import PAPER, analysis, said
 from figures.blockwise.times import TimesTable, draw_by_paths, draw_by_size
-from figures.drawing.paper_table import PaperTable
+from figures.drawing.table import PaperTable
 from figures.leviathan.table1 import factors, lay_factors
 from studies.bild.swept import NO_LOSS
 

@@ -1,4 +1,4 @@
-"""Files that are whole or as they were: written at once, by one process, uninterrupted."""
+"""Atomic files: written completely or not at all, by one process at a time."""
 
 import os
 import re
@@ -17,15 +17,14 @@ STANDARD_STREAMS = (0, 1, 2)
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[Path]:
-    """Gives the name of a file to write, whose content then becomes that of path at once.
+    """Yields the name of a temporary file; its content then replaces path's content.
 
-    A symbolic link stays, and the file that it leads to is the one replaced. What is no regular
-    file (a device, a pipe, the program's own standard output) is never replaced: the content is
-    written into it. If the writing fails (a full disk, an interruption), path is as it was and
-    nothing is left beside it.
+    A symbolic link is kept, and the file that it points to is replaced. A device, a pipe or the
+    program's own standard output is never replaced: the content is written into it. If writing
+    fails (a full disk, an interruption), path is unchanged and no other file is left.
 
     Raises:
-      OSError: if it cannot be written, or a link leads nowhere.
+      OSError: if the file cannot be written, or a link points to nothing.
     """
     place = Path(os.path.realpath(path))
     if keeps_its_place(path):
@@ -46,10 +45,10 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def keeps_its_place(path: Path) -> bool:
-    """Returns whether a path leads to something that is written into, never replaced.
+    """Returns whether a path is written into and never replaced, such as a device or a pipe.
 
     Raises:
-      OSError: if links lead in a circle.
+      OSError: if symbolic links form a circle.
     """
     try:
         there = path.stat()
@@ -61,7 +60,7 @@ def keeps_its_place(path: Path) -> bool:
 
 
 def _standard_streams() -> list[os.stat_result]:
-    """Returns what the program's standard streams are, of those that are open."""
+    """Returns the status of those standard streams that are open."""
     found = []
     for number in STANDARD_STREAMS:
         try:
@@ -73,11 +72,11 @@ def _standard_streams() -> list[os.stat_result]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Holds a Ctrl-C back until the work inside is done, and then lets it happen.
+    """Delays a Ctrl-C until the work inside the block is done.
 
-    For libraries that turn an interrupt in their midst into an error of their own, as an archive
-    does that is closed while a file in it is being written. Only the main thread is interrupted
-    by signals; in another one nothing needs to be held back.
+    Some libraries turn an interrupt into an error of their own, for example an archive that is
+    closed while a file in it is being written. Python delivers interrupts only to the main thread,
+    so other threads are not changed.
     """
     before = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or before is None:
@@ -100,18 +99,18 @@ def uninterrupted() -> Iterator[None]:
 
 @contextmanager
 def held(output: Path) -> Iterator[None]:
-    """Holds an output: no other process may, and what dead ones left half-written is removed.
+    """Locks an output for this process, and removes what dead processes left half-written.
 
-    The lock is the kernel's, so that it ends with the process, however that ends; its file, which
-    a killed process leaves, is taken over and removed.
+    The kernel holds the lock, so it always ends with the process. If a killed process leaves its
+    lock file, the next process takes that file over and removes it.
 
     Args:
-      output: a file or folder to come, whose folder is there. What is written for it stands
-        beside it under names that begin with its own. A link stands for what it leads to.
+      output: a file or folder that does not exist yet, in a folder that does. Temporary files for
+        it are in that folder, under names that begin with the output's. A link is followed.
 
     Raises:
       OSError: if the folder cannot be written.
-      ValueError: if another process holds it.
+      ValueError: if another process holds the lock.
     """
     from filelock import FileLock, Timeout
 
@@ -130,13 +129,13 @@ def held(output: Path) -> Iterator[None]:
             _remove_left_behind(name)
         yield
     finally:
-        # While it is held: whoever opens the name next makes a new file.
+        # Removed while the lock is held: a process that opens the name next makes a new file.
         file.unlink(missing_ok=True)
         lock.release()
 
 
 def _remove_left_behind(output: Path) -> None:
-    """Removes what `whole_file` was writing for an output in processes that are no more."""
+    """Removes temporary files that `whole_file` made for an output in processes that have ended."""
     pattern = re.compile(rf"\.{re.escape(output.name)}(\..+)?\.(\d+)\.part")
     for path in output.parent.iterdir():
         found = pattern.fullmatch(path.name)
@@ -145,7 +144,7 @@ def _remove_left_behind(output: Path) -> None:
 
 
 def _runs(process: int) -> bool:
-    """Returns whether another process of this number is there."""
+    """Returns whether a process with this id is running, this process excepted."""
     if process == os.getpid():
         return False
     try:

@@ -1,8 +1,7 @@
-"""Beam search over any model's log-probabilities, step by step as transformers has it.
+"""Beam search over any model's log-probabilities, with the steps and scores of transformers.
 
-A second loop beside the one of sampling: a step chooses among all continuations of several texts at
-once by their sums of log-probabilities, so there is neither a single text that grows nor a law to
-verify.
+This is a second decoding loop. A step chooses among all continuations of several texts by their
+sums of log-probabilities, so there is no single growing text and no distribution to verify.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,7 +17,7 @@ Tokens = tuple[int, ...]
 class Beam:
     """A continuation of the prompt.
 
-    score: the sum of their log-probabilities; of a finished beam over length**length_penalty.
+    score: sum of the tokens' log-probabilities; once finished, divided by length**length_penalty.
     """
 
     tokens: Tokens
@@ -27,12 +26,12 @@ class Beam:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """How a beam search is done; transformers' names, `early_stopping=False`.
+    """The settings of a beam search, named as in transformers with `early_stopping=False`.
 
-    width: w, beams that run, at least 1.
-    max_new_tokens: at least 1.
-    end_ids: end a beam.
-    length_penalty: exponent of the length by which finished scores are divided.
+    width: number of running beams (w), at least 1.
+    max_new_tokens: most tokens of a beam, at least 1.
+    end_ids: token ids that end a beam.
+    length_penalty: exponent of the length by which a finished beam's score is divided.
 
     Raises:
       ValueError: if a number is out of range.
@@ -51,16 +50,16 @@ class Search:
 
     @property
     def candidates(self) -> int:
-        """How many continuations a step looks at: enough that w of them go on."""
+        """Continuations that a step considers: enough to leave w running beams."""
         return max(2, 1 + len(self.end_ids)) * self.width
 
 
 @dataclass(frozen=True, slots=True)
 class Beams:
-    """Where a beam search stands.
+    """The state of a beam search after some steps.
 
-    running: the w best beams that go on (one, the prompt's, at the beginning), the best first.
-    finished: the best beams that have ended, at most w, the best first.
+    running: the w best unfinished beams, best first; initially only the empty beam.
+    finished: at most w finished beams, best first.
     ended: whether the search is over.
     """
 
@@ -70,7 +69,7 @@ class Beams:
 
     @property
     def length(self) -> int:
-        """Tokens of the running beams."""
+        """Tokens in each running beam."""
         return len(self.running[0].tokens)
 
 
@@ -78,10 +77,10 @@ def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: Search) -> Be
     """Returns the beams after one more token.
 
     Args:
-      log_probs: of what follows each running beam, float32, shape (vocabulary,).
+      log_probs: by running beam, log-probabilities of the next token, float32, (vocabulary,).
 
     Raises:
-      ValueError: if there are fewer continuations than a step looks at.
+      ValueError: if there are fewer continuations than a step considers.
     """
     rows = torch.stack([log_probs[beam.tokens] for beam in beams.running])
     sums = torch.tensor([beam.score for beam in beams.running], device=rows.device)
@@ -90,7 +89,7 @@ def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: Search) -> Be
     last = length == search.max_new_tokens
     grown = [Beam((*beams.running[row].tokens, token), score) for row, token, score in best]
     ends = [last or beam.tokens[-1] in search.end_ids for beam in grown]
-    # Only what ends among the w best counts as finished.
+    # Only beams that end among the w best count as finished.
     ended = [
         Beam(beam.tokens, beam.score / length**search.length_penalty)
         for beam, end in zip(grown[: search.width], ends, strict=False)
@@ -115,11 +114,11 @@ def draft_step(
     width: int,
     end_ids: frozenset[int],
 ) -> tuple[Beam, ...]:
-    """Returns the u beams that a draft expects to run after one more token: none that has ended.
+    """Returns the u unfinished beams that a draft expects after one more token.
 
     Args:
-      log_probs: of what follows each of them, float32, shape (vocabulary,).
-      width: u.
+      log_probs: by running beam, log-probabilities of the next token, float32, (vocabulary,).
+      width: number of beams (u).
     """
     rows = torch.stack([log_probs[beam.tokens] for beam in running])
     if end_ids:
@@ -133,7 +132,7 @@ def draft_step(
 
 
 def _best(scores: Tensor, count: int) -> list[tuple[int, int, float]]:
-    """Returns row, column and value of the largest entries, the largest first."""
+    """Returns row, column and value of the `count` largest entries, largest first."""
     if scores.numel() < count:
         raise ValueError(
             f"beams must leave {count} continuations to choose among, got {scores.numel()} of "

@@ -1,18 +1,18 @@
-"""Drafts that branch: p of them in one target call, what they share read once.
+"""Verifies drafts that branch: several drafts in one target call, shared prefixes read once.
 
-Kim et al. 2024 (blockwise drafts), 7.2, verify p drafts as a batch; a tree (Spector and Re 2023,
-which their appendix B.1 points to) reads each shared beginning once.
+Kim et al. 2024 (blockwise drafts), 7.2, verify p drafts as a batch. A tree (Spector and Re 2023,
+cited in their appendix B.1) reads each shared prefix only once.
 
-Where such a draft is chosen without chance, the rule of Leviathan et al. 2023 for one-hot drafts
-holds at every token: x drawn from p is the child x, if there is one, else the block's last token.
-(The child c is accepted with probability p(c); else x has the law p without it.) Each token of
-the text is then a draw from p, whatever was drafted.
+If the draft was chosen without randomness, the rule of Leviathan et al. 2023 for one-hot drafts
+holds at every token: x is drawn from p; if x is one of the children, that child is accepted, else
+x ends the block. (Child c is accepted with probability p(c).) So each token of the text is a draw
+from p, whichever tokens were drafted.
 
-Where the children of a token were drawn, each from its law given those before it, they are judged
-one after the other (SpecInfer, Miao et al. 2023, Algorithm 2; without replacement, Sequoia, Chen et
-al. 2024, Algorithm 2): the first against p by the strict rule, each next one against what its
-elders' rejections leave of p, norm(max(0, p - q)); if none stands the own token is drawn from what
-is left.
+If the children of a token were drawn, each from its distribution given the earlier children, they
+are judged in that order (SpecInfer, Miao et al. 2023, Algorithm 2; without replacement, Sequoia,
+Chen et al. 2024, Algorithm 2). The strict rule compares the first child with p. After a rejection
+p becomes norm(max(0, p - q)), and the next child is compared with that. If all children are
+rejected, the target's token is drawn from the final p.
 """
 
 from collections.abc import Sequence
@@ -37,15 +37,15 @@ def walk(
     sampling: Sampling,
     generator: torch.Generator,
 ) -> Verified:
-    """Returns the longest path of the draft that the target's own tokens take, and what follows.
+    """Returns the longest path of a branching draft that the target accepts, and its own token.
 
     The target's cache then holds the text and that path.
 
     Args:
-      target: holds text but for `unseen`.
-      draft: that branches.
+      target: its cache holds text without its last ids, `unseen`.
+      draft: a draft that branches.
       text: the ids so far.
-      unseen: its last ids, at least 1.
+      unseen: the last ids of text, which the target has not read; at least 1.
       sampling: makes laws of the target's logits.
       generator: on the target's device.
 
@@ -65,7 +65,7 @@ def walk(
     laws: list[Laws] = []
     accepted: list[int] = []
     while True:
-        # Row 0 follows the text, row i + 1 the draft's token i.
+        # Row 0 is the distribution after the text; row i + 1 follows the draft's token i.
         row = 1 + accepted[-1] if accepted else 0
         path = [draft.tokens[place : place + 1] for place in accepted]
         laws.append(sampling.laws(logits[row : row + 1], text, path))
@@ -85,10 +85,10 @@ def walk(
 def judged(
     p: Laws, draft: Draft, children: Sequence[int], generator: torch.Generator
 ) -> tuple[int | None, int]:
-    """Returns which child of a token stands, None if none does, and the id that follows the token.
+    """Returns which child of a token is accepted (None: no child), and the id after the token.
 
     Args:
-      children: of the token, as places in the draft, the first drawn first.
+      children: indices of the token's children in the draft, in the order in which they were drawn.
     """
     if isinstance(draft.q, OneHot):
         own = int(p.draw(generator))
@@ -101,7 +101,7 @@ def judged(
         uniform = torch.rand(1, generator=generator, device=token.device)
         if STRICT.accepts(p, q, token, uniform):
             return place, int(token)
-        # A token rejected under a one-hot p is not p's, and p is left.
+        # A token that a one-hot p rejects is not p's own, so p stays unchanged.
         if isinstance(p, Dense):
             left = STRICT.replacement(p, q, token, first).probabilities
             p = Dense(left / left.sum(dim=-1, keepdim=True))
@@ -109,10 +109,10 @@ def judged(
 
 
 def branching(drafts: Sequence[Sequence[int]], device: torch.device) -> Draft:
-    """Returns drafts as one that branches, each beginning that some share held once.
+    """Returns several drafts as one branching draft, which holds each shared prefix once.
 
     Args:
-      drafts: ids, each of at least one token; the likeliest first, whose tokens come first.
+      drafts: ids, at least one token each; the likeliest draft first.
     """
     tokens: list[int] = []
     parents: list[int] = []

@@ -1,4 +1,4 @@
-"""Where the time of a block goes: the drafter's passes, the target's, all else."""
+"""Splits the time of a block into the drafter's passes, the target's passes and the rest."""
 
 import time
 
@@ -7,10 +7,10 @@ from reference.models.model import Model
 
 
 class Clock:
-    """Runs from when it is made."""
+    """A stopwatch for one block, which starts when it is made."""
 
     def __init__(self, drafter: Drafter | None, target: Model) -> None:
-        """Starts; without a drafter no time is its own."""
+        """Starts the clock. Without a drafter the drafting time is 0."""
         self._drafter = drafter
         self._target = target
         self._began = time.perf_counter()
@@ -21,6 +21,6 @@ class Clock:
         return drafting, self._target.forward_seconds
 
     def seconds(self) -> tuple[float, float, float]:
-        """Returns the seconds inside the drafter's and the target's passes, and all others."""
+        """Returns seconds in the drafter's passes, in the target's passes, and elsewhere."""
         draft, verify = (now - then for now, then in zip(self._passes(), self._before, strict=True))
         return draft, verify, time.perf_counter() - self._began - draft - verify

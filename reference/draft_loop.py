@@ -1,4 +1,4 @@
-"""Drafting token by token: the one loop of every drafter whose draft is a line of tokens."""
+"""The drafting loop that all drafters without branches share: token by token."""
 
 from collections.abc import Callable
 
@@ -16,13 +16,14 @@ def draft_tokens(
     policy: Policy,
     generator: torch.Generator,
 ) -> Draft:
-    """Returns tokens drawn one after the other, until the policy stops.
+    """Returns tokens drawn one by one until the policy stops, or `limit` is reached.
 
-    The policy sees each law before the draw, each token after it. A token once drawn is part of the
-    draft.
+    The policy sees each distribution before the draw and each token after it. Once drawn, a token
+    is part of the draft.
 
     Args:
-      law_after: the law of one position, given the tokens drafted before, each of shape (1,).
+      law_after: returns the distribution at one position, given the tokens drafted so far (each of
+        shape (1,)).
     """
     tokens: list[Tensor] = []
     laws: list[Laws] = []
@@ -41,11 +42,11 @@ def draft_tokens(
 
 
 def draft_from(laws: Laws, limit: int, policy: Policy, generator: torch.Generator) -> Draft:
-    """Returns tokens drawn from laws of consecutive positions, none of which depends on a draw.
+    """Returns tokens drawn from given distributions, none of which depends on an earlier draw.
 
     Args:
-      laws: of at least `limit` positions.
-      limit, policy, generator: as for `draft_tokens`.
+      laws: distributions of at least `limit` consecutive positions.
+      limit, policy, generator: see `draft_tokens`.
     """
     places = torch.arange(limit, device=laws.device).split(1)
     return draft_tokens(lambda tokens: laws.at(places[len(tokens)]), limit, policy, generator)

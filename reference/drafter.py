@@ -1,4 +1,4 @@
-"""The drafter protocol, and the draft: tokens with the laws they were drawn from."""
+"""The drafter protocol, and the draft: tokens with the distributions they were drawn from."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,23 +9,24 @@ from torch import Tensor
 
 from reference.laws.laws import Laws, OneHot
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch
+from reference.laws.scoring import ScoreOptions, Scores, Stretch
 from reference.policies.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """Proposed tokens and the laws that generated them.
+    """Proposed tokens and the distributions that generated them.
 
     tokens: shape (gamma,), int64, on the target's device; gamma may be 0.
-    q: row i is the law that tokens[i] was drawn from, over the target's vocabulary.
-    witness: of each law computed, finite where its logits were (`OneHot.witness`), shape (gamma,),
-      or (gamma + 1,) where the policy refused to draw from the last; None where no model computed
-      them. Read with the block's results, so that drafting need not wait.
-    parents: of a draft that branches, which token each one follows, an earlier one, or -1: the
-      text; None: each follows the one before it. In a draft that branches the children of one
-      token differ. Its laws are one-hot, where it is chosen without chance, or each child's is the
-      law that it was drawn from given the children before it.
+    q: row i is the distribution that tokens[i] was drawn from, over the target's vocabulary.
+    witness: one number per computed distribution, finite exactly where the model's logits were
+      (`OneHot.witness`). Shape (gamma,), or (gamma + 1,) if the policy refused to draw from the
+      last distribution. None if no model computed them. Checked with the block's results, so that
+      drafting does not wait for the device.
+    parents: for a draft that branches, the index of the token that each token follows, -1 for the
+      text. None: each token follows the previous one. The children of one token differ. The rows of
+      q are one-hot if the draft was chosen without randomness; else a child's row is the
+      distribution that it was drawn from, given the children before it.
     """
 
     tokens: Tensor
@@ -35,7 +36,7 @@ class Draft:
 
 
 def no_draft(device: torch.device) -> Draft:
-    """Returns a draft of no token."""
+    """Returns a draft without tokens."""
     none = torch.empty(0, dtype=torch.int64, device=device)
     return Draft(none, OneHot(none))
 
@@ -43,57 +44,73 @@ def no_draft(device: torch.device) -> Draft:
 class Drafter(Protocol):
     """Proposes continuations of a text.
 
-    At each call of `propose`, all of the text but its last token is a beginning of what the
-    previous call saw and proposed: accepted tokens, then one that is the target's own. So what a
-    drafter cached of the text before its last token is valid as far as it goes. (The text can
-    also have become shorter: where the drafter serves a draft some of whose tokens the target
-    rejected.)
+    From one call of `propose` to the next, the text keeps a prefix of the earlier text and draft
+    (the accepted tokens) and gains one token of the target. So a drafter's cache of the text
+    without its last token stays valid up to that prefix. (The text can also become shorter, if the
+    drafter serves another draft some of whose tokens were rejected.)
+
+    Example: a drafter that repeats the last token of the text.
+
+        class RepeatDrafter:
+            name, sampling, forward_seconds = "repeat", None, 0.0
+
+            def start(self, prompt, text):
+                pass
+
+            def propose(self, text, limit, policy, generator):
+                law = OneHot(torch.tensor(text[-1:]))
+                return draft_tokens(lambda drafted: law, limit, policy, generator)
+
+            def score(self, stretch, options):
+                before = [stretch.text[-1], *stretch.tokens[:-1]]
+                scores = score_laws(stretch, OneHot(torch.tensor(before)), options.leniences)
+                return [scores for _ in options.samplings]
     """
 
     @property
     def name(self) -> str:
-        """What reports call this drafter, as a user would name it."""
+        """The drafter's name in reports, as a user would write it."""
 
     @property
     def sampling(self) -> Sampling | None:
-        """Makes the laws that it draws from, as its user set it; None where nothing can be set."""
+        """The user's sampling settings of the draft; None if the drafter has none."""
 
     @property
     def forward_seconds(self) -> float:
-        """Seconds spent computing laws so far: a model's forward passes, a table's look-ups."""
+        """Seconds spent on distributions so far: forward passes of a model, look-ups in a table."""
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
         """Begins a new text.
 
         Args:
-          text: what the target made of them (the same for a decoder-only model).
+          text: the ids that decoding continues; the prompt itself for a decoder-only target.
 
         Raises:
-          ValueError: before any pass, if it cannot draft for this prompt.
+          ValueError: before any pass, if the drafter cannot draft for this prompt.
         """
 
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        """Returns up to `limit` tokens after text, fewer where the policy or the drafter stops.
+        """Returns up to `limit` tokens after text; the policy or the drafter may stop earlier.
 
-        A token once drawn is part of the draft.
+        A drawn token is never dropped: that would bias the output.
         """
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
-        """Returns how likely each token of a stretch would have been accepted, had it been drafted.
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
+        """Returns the probability that each token of a stretch would be accepted if drafted.
 
-        Called after `start`, for consecutive stretches of one text, each of which a model scores
-        in one parallel pass.
+        Called after `start`, for consecutive stretches of one text. A model scores each stretch in
+        one parallel pass.
 
         Returns:
-          one for each sampling; all alike where nothing can be set.
+          one result per sampling setting; equal results if the drafter has no settings.
         """
 
 
 @runtime_checkable
 class ReadsStates(Protocol):
-    """A drafter that reads states which the target's pass over the prompt leaves."""
+    """A drafter that reads hidden states of the target's pass over the prompt."""
 
     def read_prompt(self, text: Sequence[int]) -> None:
-        """Reads them: after `start`, once the target has read the text but its last token."""
+        """Reads the states. Called after `start`, when the target has read all but the last id."""

@@ -1,4 +1,4 @@
-"""Whole texts: the prompt's pass, then blocks until the text ends."""
+"""Decodes whole texts: the prompt's pass, then blocks until the text ends."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -28,11 +28,11 @@ def autoregressive_blocks(
     """Yields one block of one token for each target call.
 
     Args:
-      target: started on this text (`reference.generation.begin`).
+      target: after `reference.generation.start` on this text.
       text: the ids to continue; not changed.
-      sampling: makes the target's law of its logits.
+      sampling: turns the target's logits into its distribution.
       stopping: when the text ends.
-      generator: on the target's device.
+      generator: random numbers, on the target's device.
 
     Raises:
       FloatingPointError: if the target returns logits that are NaN or infinite.
@@ -51,8 +51,8 @@ def autoregressive_blocks(
         yield Block(0, (), tuple(emitted), 0, *clock.seconds(), ending=ending)
 
 
-def beginning(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
-    """Returns the text to continue; computes nothing.
+def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[int]:
+    """Returns the ids that decoding will continue. Runs no model.
 
     Raises:
       ValueError: if the prompt is empty, or it and the new tokens exceed the target's positions.
@@ -69,17 +69,18 @@ def beginning(target: Model, prompt: Sequence[int], stopping: Stopping) -> list[
     return text
 
 
-def begin(
+def start(
     target: Model, drafter: Drafter | None, prompt: Sequence[int], stopping: Stopping
 ) -> tuple[list[int], float]:
-    """Returns the text to continue and the seconds that the prompt's passes took.
+    """Reads the prompt; returns the ids to continue and the seconds of the prompt's passes.
 
     Raises:
-      ValueError: before any pass, as `beginning`, or if the drafter cannot draft for this prompt.
+      ValueError: before any pass, if the prompt does not fit the target (`opening_text`) or the
+        drafter.
     """
-    text = beginning(target, prompt, stopping)
+    text = opening_text(target, prompt, stopping)
     began = time.perf_counter()
-    # The target is known to take the prompt; the drafter may yet refuse it.
+    # The target accepts the prompt; the drafter may still refuse it.
     if drafter is not None:
         drafter.start(prompt, text)
     target.start(prompt)
@@ -89,12 +90,12 @@ def begin(
 
 
 @dataclass(frozen=True, slots=True)
-class Begun:
-    """A text whose prompt has been read and whose blocks are decoded as they are asked for.
+class Session:
+    """A text whose prompt has been read; its blocks are decoded as they are iterated over.
 
     text: the ids to continue.
-    prefill_seconds: what the prompt's passes took.
-    blocks: can be iterated over once.
+    prefill_seconds: time of the prompt's passes.
+    blocks: an iterator, to be used once.
     """
 
     text: Sequence[int]
@@ -102,32 +103,32 @@ class Begun:
     blocks: Iterator[Block]
 
     def finished(self) -> Generation:
-        """Returns the whole text."""
+        """Decodes the rest and returns the whole text."""
         return Generation(tuple(self.text), tuple(self.blocks), self.prefill_seconds)
 
 
-def begun(
+def plain_session(
     target: Model,
     prompt: Sequence[int],
     *,
     sampling: Sampling,
     stopping: Stopping,
     generator: torch.Generator,
-) -> Begun:
-    """Returns the target's own continuation of prompt, begun."""
-    text, seconds = begin(target, None, prompt, stopping)
+) -> Session:
+    """Returns a session in which the target decodes without a draft."""
+    text, seconds = start(target, None, prompt, stopping)
     blocks = autoregressive_blocks(
         target, text, sampling=sampling, stopping=stopping, generator=generator
     )
-    return Begun(text, seconds, blocks)
+    return Session(text, seconds, blocks)
 
 
-def begun_speculatively(
+def speculative_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
-) -> Begun:
-    """Returns a continuation with the target's law, several tokens for each target call, begun."""
-    text, seconds = begin(subject.target, subject.drafter, prompt, subject.stopping)
-    return Begun(text, seconds, speculative_blocks(subject, text, policy, generator))
+) -> Session:
+    """Returns a session of speculative decoding, whose text has the target's distribution."""
+    text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
+    return Session(text, seconds, speculative_blocks(subject, text, policy, generator))
 
 
 def decode(
@@ -139,6 +140,6 @@ def decode(
     generator: torch.Generator,
 ) -> Generation:
     """Returns the target's own continuation of prompt, one token at a time."""
-    return begun(
+    return plain_session(
         target, prompt, sampling=sampling, stopping=stopping, generator=generator
     ).finished()

@@ -1,20 +1,20 @@
-"""What decoding returns: raw counts, ids and times; ratios are properties."""
+"""The results of decoding: raw counts, ids and times. Ratios are properties."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One block: what was drafted, what it emitted, where the time went.
+    """One block: drafted tokens, emitted tokens and times.
 
-    gamma: the most tokens the policy let this block draft, cut to what could still be emitted.
-    tokens: the emitted ids, 1..gamma+1 of them: accepted ones, then the target's own unless an
-      accepted one ended the text.
-    accepted: how many of tokens were drafted.
+    gamma: most tokens that this block may draft: the policy's limit, cut to what can be emitted.
+    tokens: 1..gamma+1 emitted ids: accepted ones, then the target's own token, unless an accepted
+      token ended the text.
+    accepted: number of drafted ids among tokens.
     draft_seconds, verify_seconds: inside the drafter's and the target's forward passes.
     other_seconds: everything else.
-    ending: why the text ends with this block: "length", "end of text" or "stop string"; None if
-      it goes on.
+    ending: why the text ends with this block ("length", "end of text" or "stop string"); None if
+      it continues.
     """
 
     gamma: int
@@ -28,22 +28,22 @@ class Block:
 
     @property
     def target_calls(self) -> int:
-        """Calls of the target."""
+        """Number of target calls."""
         return 1
 
     @property
     def draft_calls(self) -> int:
-        """Laws that were asked of the drafter."""
+        """Number of distributions that the drafter computed."""
         return len(self.drafted)
 
     @property
     def replaced(self) -> bool:
-        """Whether the target's own token stands where a drafted one did not."""
+        """Whether the target's token replaced a drafted one."""
         return self.accepted < min(len(self.drafted), len(self.tokens))
 
     @property
     def seconds(self) -> float:
-        """The block's whole time."""
+        """Total time of the block."""
         return self.draft_seconds + self.verify_seconds + self.other_seconds
 
 
@@ -51,9 +51,9 @@ class Block:
 class Generation:
     """One decoded text.
 
-    text: the ids that decoding continued (the prompt, or a decoder's start token).
-    blocks: every target call, in order; the prompt's own pass is not one.
-    prefill_seconds: the prompt's passes through target and drafter.
+    text: ids that decoding continued (the prompt, or a decoder's start token).
+    blocks: all target calls in order, without the prompt's pass.
+    prefill_seconds: time of the prompt's passes in target and drafter.
     """
 
     text: tuple[int, ...]
@@ -72,37 +72,37 @@ class Generation:
 
     @property
     def target_calls(self) -> int:
-        """Target calls, prefill not counted."""
+        """Number of target calls, without the prompt's pass."""
         return sum(block.target_calls for block in self.blocks)
 
     @property
     def draft_calls(self) -> int:
-        """Laws that were asked of the drafter."""
+        """Number of distributions that the drafter computed."""
         return sum(block.draft_calls for block in self.blocks)
 
     @property
     def drafted(self) -> int:
-        """Proposed tokens."""
+        """Number of proposed tokens."""
         return sum(len(block.drafted) for block in self.blocks)
 
     @property
     def accepted(self) -> int:
-        """Emitted tokens that were drafted."""
+        """Number of emitted tokens that were drafted."""
         return sum(block.accepted for block in self.blocks)
 
     @property
     def rollbacks(self) -> int:
-        """Target calls that replaced a drafted token."""
+        """Number of target calls that replaced a drafted token."""
         return sum(block.replaced for block in self.blocks)
 
     @property
     def discarded(self) -> int:
-        """Drafted tokens that were not emitted."""
+        """Number of drafted tokens that were not emitted."""
         return self.drafted - self.accepted
 
     @property
     def block_efficiency(self) -> float:
-        """Emitted tokens per block, which is one target call."""
+        """Mean emitted tokens per block; a block is one target call."""
         return len(self.tokens) / len(self.blocks)
 
     @property
@@ -112,12 +112,12 @@ class Generation:
 
     @property
     def draft_seconds(self) -> float:
-        """Seconds in the drafter's forward passes, prefill apart."""
+        """Seconds in the drafter's forward passes, without the prompt's."""
         return sum(block.draft_seconds for block in self.blocks)
 
     @property
     def verify_seconds(self) -> float:
-        """Seconds in the target's forward passes, prefill apart."""
+        """Seconds in the target's forward passes, without the prompt's."""
         return sum(block.verify_seconds for block in self.blocks)
 
     @property
@@ -127,5 +127,5 @@ class Generation:
 
     @property
     def decode_seconds(self) -> float:
-        """Seconds of decoding, prefill apart."""
+        """Seconds of decoding, without the prompt's passes."""
         return sum(block.seconds for block in self.blocks)

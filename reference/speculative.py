@@ -1,4 +1,4 @@
-"""Speculative decoding: the one loop that every drafter, policy and rule plugs into."""
+"""Speculative decoding: the one loop, into which every drafter, policy and rule fits."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -27,13 +27,14 @@ def verify_draft(
     rule: Rule,
     generator: torch.Generator,
 ) -> Verified:
-    """Returns what one target call makes of a draft: Leviathan et al. 2023, Algorithm 1.
+    """Returns the result of verifying a draft in one target call.
 
-    The target's cache then holds the text and the accepted tokens.
+    Leviathan et al. 2023, Algorithm 1. Afterwards the target's cache holds the text and the
+    accepted tokens.
 
     Args:
-      target: started; its cache holds a proper beginning of text.
-      sampling: makes the target's law of its logits; the drafter has its own.
+      target: its cache holds text without its last ids (at least one).
+      sampling: turns the target's logits into distributions; the drafter has its own settings.
 
     Raises:
       ValueError: if the draft branches and the rule is not the strict one.
@@ -48,7 +49,7 @@ def verify_draft(
     p = sampling.laws(logits, text, [draft.tokens])
     count, own = verify(p, draft, rule=rule, generator=generator)
 
-    # The block's one wait for the device; ids are exact in double precision.
+    # The only wait for the device in a block; ids are exact in double precision.
     q_witness = draft.tokens[:0] if draft.witness is None else draft.witness
     results = torch.cat([draft.tokens, count, own, p.witness.double(), q_witness]).tolist()
     ids, witness = results[: len(draft.tokens) + 2], results[len(draft.tokens) + 2 :]
@@ -61,11 +62,11 @@ def verify_draft(
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A target, what drafts for it, and how they decode a text.
+    """A pair of target and drafter, with the settings under which they decode a text.
 
-    sampling: makes the target's law of its logits; the drafter has its own.
+    sampling: turns the target's logits into distributions; the drafter has its own settings.
     stopping: when the text ends.
-    rule: which drafted tokens stand.
+    rule: decides which drafted tokens are accepted.
     """
 
     target: Model
@@ -79,16 +80,15 @@ class Subject:
 def speculative_blocks(
     subject: Subject, text: list[int], policy: Policy, generator: torch.Generator
 ) -> Iterator[Block]:
-    """Yields a text's blocks, a target call each: Algorithm 1 of Leviathan et al. 2023, repeated.
+    """Yields the blocks of a text, one target call each (Leviathan et al. 2023, Algorithm 1).
 
-    A block is yielded as soon as it is made, so to iterate is to stream. Batch size 1, as in the
-    papers.
+    A block is yielded as soon as it is decoded. Batch size 1, as in the papers.
 
     Args:
-      subject: its models started on this text (`reference.generation.begin`).
+      subject: the pair, after `reference.generation.start` on this text.
       text: the ids to continue; not changed.
-      policy: how many tokens each block drafts, and from which laws.
-      generator: on the target's device.
+      policy: decides how many tokens each block drafts, and from which distributions.
+      generator: random numbers, on the target's device.
 
     Raises:
       FloatingPointError: if a model returns logits that are NaN or infinite.
@@ -100,7 +100,7 @@ def speculative_blocks(
     ending = None
     while ending is None:
         clock = Clock(drafter, target)
-        # The block's last token is the target's own: to draft the text's last is wasted.
+        # A block ends with the target's token, so one token less than the rest is drafted.
         room = prefix + stopping.max_new_tokens - len(text) - 1
         gamma = min(policy.gamma(blocks), room)
         verified = verify_draft(

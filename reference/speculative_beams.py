@@ -1,8 +1,8 @@
 """Speculative beam search (Leviathan et al. 2023, appendix A.4): beam search in fewer calls.
 
-A draft model searches with u >= w beams for gamma steps ahead; the target reads all of these at
-once, and its own steps go on while its w beams are among the draft's u. The result is that of beam
-search with the target alone, scores included: every step is the target's own.
+A draft model searches with u >= w beams for gamma steps ahead. The target reads all of these beams
+in one call and takes steps as long as its own w beams are among the draft's u. Beams and scores are
+equal to beam search with the target only, because every step is the target's own.
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from reference.models.text_tree import TextTree
 
 @dataclass(frozen=True, slots=True)
 class BeamBlock:
-    """One call of the target.
+    """One target call of a beam search.
 
-    drafted: steps that the draft searched ahead.
-    steps: that the target then took, 1..drafted + 1.
-    fed: tokens that the target read: the beams' ends and what was drafted.
+    drafted: number of steps that the draft searched ahead.
+    steps: number of steps that the target then took, 1..drafted + 1.
+    fed: tokens that the target read: the ends of its beams and the drafted tokens.
     """
 
     drafted: int
@@ -31,9 +31,9 @@ class BeamBlock:
 
 @dataclass(frozen=True, slots=True)
 class BeamSearch:
-    """What a beam search found.
+    """The result of a beam search.
 
-    beams: finished, the best first, their scores as transformers' `sequences_scores`.
+    beams: finished beams, best first, with scores like transformers' `sequences_scores`.
     """
 
     beams: tuple[Beam, ...]
@@ -41,34 +41,34 @@ class BeamSearch:
 
     @property
     def target_calls(self) -> int:
-        """Calls of the target, the prompt's own apart."""
+        """Number of target calls, without the prompt's pass."""
         return len(self.blocks)
 
     @property
     def steps(self) -> int:
-        """Steps of the search: the calls that the target alone would have taken."""
+        """Number of search steps: the calls that the target would need without a draft."""
         return sum(block.steps for block in self.blocks)
 
     @property
     def judged(self) -> int:
-        """Drafted steps of which it is known whether the target's beams were among them.
+        """Number of drafted steps for which the target's beams could be compared with the draft's.
 
-        Those that were, and the one at which a block broke off. The last block's last step ends
-        the search, after which no beams run.
+        These are the covered steps and the steps that ended a block. The last block's last step is
+        not counted: it ends the search, after which no beams run.
         """
         return self.covered + sum(block.steps <= block.drafted for block in self.blocks[:-1])
 
     @property
     def covered(self) -> int:
-        """Those at which they were: top_w(M_p) a part of top_u(M_q)."""
+        """Number of drafted steps that held the target's beams: top_w(M_p) within top_u(M_q)."""
         return sum(block.steps - 1 for block in self.blocks)
 
 
 def require_widths(width: int, drafted: int) -> None:
-    """Refuses a draft narrower than the search.
+    """Refuses a draft whose search is narrower than the target's.
 
     Raises:
-      ValueError: naming both widths.
+      ValueError: with both widths.
     """
     if drafted < width:
         raise ValueError(f"draft_beams must be at least beams, {width}, got {drafted}")
@@ -87,8 +87,8 @@ def beam_search(
     """Returns the best continuations of a prompt.
 
     Args:
-      draft: M_q, of the target's vocabulary; None: the target alone.
-      draft_width: u, at least the search's width, where there is a draft.
+      draft: M_q, with the target's vocabulary; None: beam search without a draft.
+      draft_width: number of the draft's beams (u), at least the width of the search.
 
     Raises:
       ValueError: if the draft is narrower than the search, or gamma is negative.
@@ -126,12 +126,12 @@ def _drafted(
     width: int,
     gamma: int,
 ) -> list[tuple[Beam, ...]]:
-    """Returns the beams that the draft expects to run after 1, 2, ... steps."""
+    """Returns the beams that the draft expects after 1, 2, ... further steps."""
     levels: list[tuple[Beam, ...]] = []
     if scout is None:
         return levels
     running = beams.running
-    # After its last step no beam runs.
+    # No beams run after the last step.
     for _ in range(min(gamma, search.max_new_tokens - beams.length - 1)):
         log_probs = scout.log_probs(shared, {beam.tokens for beam in running})
         running = draft_step(running, log_probs, width=width, end_ids=search.end_ids)
@@ -140,7 +140,7 @@ def _drafted(
 
 
 def common(paths: Sequence[Tokens]) -> Tokens:
-    """Returns what all continuations begin with."""
+    """Returns the common prefix of several continuations."""
     first, last = min(paths), max(paths)
     length = 0
     while length < min(len(first), len(last)) and first[length] == last[length]:

@@ -1,4 +1,4 @@
-"""When a text ends: end-of-text ids, stop strings and the most tokens to emit."""
+"""When a text ends: end-of-text ids, stop strings, and the limit of new tokens."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -8,12 +8,11 @@ from dataclasses import dataclass
 class StopStrings:
     """Strings that end a text as soon as a token completes one of them.
 
-    As transformers' `stop_strings`: the text keeps the string and all of the token that completed
-    it, whatever else that token holds; the string may begin in the prompt, but one that lies in
-    the prompt ends nothing.
+    Like transformers' `stop_strings`: the text includes the string and the whole token that
+    completed it. The string may begin in the prompt, but a string inside the prompt ends nothing.
 
     strings: at least one, none empty.
-    decode: the text of ids.
+    decode: returns the text of ids.
 
     Raises:
       ValueError: if there is no string, or an empty one.
@@ -29,9 +28,9 @@ class StopStrings:
             raise ValueError("a stop string must have at least one character, got ''")
 
     def completed(self, text: Sequence[int], tokens: Sequence[int]) -> int | None:
-        """Returns the index of the first of tokens, which follow text, that completes a string."""
+        """Returns the index of the first of `tokens` (they follow `text`) to complete a string."""
         # No token is shorter than a byte, so a string of n bytes began at most n - 1 tokens ago.
-        # One more shields it from what a decoder may do to the first of its tokens.
+        # One more token is decoded because a decoder may change the first one.
         window = max(len(string.encode()) for string in self.strings)
         ids = list(text[max(len(text) - window, 0) :])
         before = self.decode(ids)
@@ -50,9 +49,9 @@ class StopStrings:
 class Stopping:
     """The conditions that end a text.
 
-    max_new_tokens: at least 1; never overshot.
-    end_ids: end-of-text ids; the text ends with the first of them emitted.
-    stop_strings: None: no strings end it.
+    max_new_tokens: at least 1; never exceeded.
+    end_ids: end-of-text ids; the text ends with the first one emitted.
+    stop_strings: strings that end the text; None for none.
 
     Raises:
       ValueError: if max_new_tokens is below 1.
@@ -69,12 +68,12 @@ class Stopping:
     def cut(
         self, text: Sequence[int], tokens: Sequence[int], *, emitted: int
     ) -> tuple[list[int], str | None]:
-        """Returns what of `tokens` is emitted, and why the text ends there (None: it goes on).
+        """Returns the tokens to emit, and why the text ends there (None: it continues).
 
         Args:
-          text: the ids before these, the given ones included.
+          text: the ids before the tokens, the prompt's included.
           tokens: the block's candidates, at least 1.
-          emitted: how many ids of text were not given.
+          emitted: how many ids of text are new.
         """
         kept = list(tokens[: self.max_new_tokens - emitted])
         ending = "length" if emitted + len(kept) == self.max_new_tokens else None

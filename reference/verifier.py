@@ -1,4 +1,4 @@
-"""The one verifier: how many drafted tokens stand, and the target's own token after them."""
+"""The verifier: accepts a prefix of a draft and adds the target's own token."""
 
 from dataclasses import dataclass
 
@@ -12,13 +12,13 @@ from reference.rules.strict import Rule
 
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """What one target call makes of a draft.
+    """The result of verifying a draft in one target call.
 
-    drafted: the proposed ids; of a draft that branches, the accepted ones and how the likeliest
-      branch goes on from there.
-    accepted: how many of them stand.
-    own: the id after those, the target's.
-    p: the target's laws at the drafted positions and the one after.
+    drafted: the proposed ids. For a draft that branches: the accepted path, continued along the
+      likeliest branch.
+    accepted: number of accepted ids.
+    own: the target's id after the accepted ones.
+    p: the target's distributions at the drafted positions and at the next one.
     """
 
     drafted: tuple[int, ...]
@@ -28,7 +28,7 @@ class Verified:
 
     @property
     def tokens(self) -> tuple[int, ...]:
-        """The ids that go on from the text: accepted ones, then the target's own."""
+        """The ids to append to the text: the accepted ones, then the target's own."""
         return (*self.drafted[: self.accepted], self.own)
 
 
@@ -37,15 +37,15 @@ def verify(
 ) -> tuple[Tensor, Tensor]:
     """Returns the number of accepted tokens and the token that follows them.
 
-    Algorithm 1 of Leviathan et al. 2023, second half. Nothing here waits for the device.
+    Leviathan et al. 2023, Algorithm 1, second half. Nothing here waits for the device.
 
     Args:
-      p: the target's laws at the gamma drafted positions and the one after.
+      p: the target's distributions at the gamma drafted positions and at the next one.
 
     Returns:
       accepted: shape (1,), int64, in 0..gamma.
-      token: shape (1,), int64: the replacement of the first rejected token or, where none was,
-        a token of the target's law after the whole draft.
+      token: shape (1,), int64. It replaces the first rejected token; if all are accepted, it is
+        drawn from the target's distribution after the draft.
     """
     gamma = len(draft.tokens)
     if gamma == 0:
@@ -55,7 +55,7 @@ def verify(
     accepts = rule.accepts(p.first(gamma), draft.q, draft.tokens, uniform)
     accepted = accepts.cumprod(dim=0).sum(dim=0, keepdim=True)
     if isinstance(p, OneHot):
-        # A token rejected under a one-hot p is not p's, so max(0, p - q) is p's token alone.
+        # A token rejected under a one-hot p is not p's, so max(0, p - q) is p's token.
         return accepted, p.tokens.gather(0, accepted)
     place = accepted.clamp(max=gamma - 1)
     replacement = rule.replacement(p.first(gamma), draft.q, draft.tokens, place).probabilities

@@ -20,7 +20,7 @@ ALLOWED: dict[str, set[str]] = {
 }
 # Within a package a room, or a module beside the rooms, imports from those before it alone.
 ROOMS: dict[str, list[str]] = {
-    "simulator": ["numerics", "cost", "acceptance", "choice", "monte_carlo", "schemes", "traffic"],
+    "simulator": ["numerics", "cost", "acceptance", "choice", "schemes", "traffic"],
     "reference": [
         "atomic", "reading", "laws", "models", "records", "stopping", "policies", "drafter",
         "clock", "draft_loop", "rules", "verifier", "branches", "speculative",
@@ -29,9 +29,9 @@ ROOMS: dict[str, list[str]] = {
     ],
     "ngram": ["rows", "formats", "training", "drafters", "copies"],
     "estimator": [
-        "progress", "writing", "seeding", "intervals", "draft_model", "kinds", "settings",
-        "prompts", "draft_names", "rule_names", "loading", "training", "model_shapes", "costs",
-        "timing", "traces", "profiles", "texts", "validation", "generation", "comparison",
+        "progress", "writing", "intervals", "kinds", "settings", "prompts", "draft_names",
+        "rule_names", "loading", "training", "model_shapes", "costs", "timing", "traces",
+        "profiles", "texts", "validation", "generation", "comparison",
     ],
     "engines": [
         "counting", "scores", "engine", "serving", "observing", "kind", "servers",

@@ -45,11 +45,7 @@ def _config(gamma: int, draft: Drafted) -> dict[str, object]:
 
 
 def _fixed(
-    gamma: int,
-    draft: Drafted,
-    sampling: DraftSampling | None,
-    verification: Verification | None,
-    _p_min: float,
+    gamma: int, draft: Drafted, sampling: DraftSampling | None, verification: Verification | None
 ) -> str:
     config = _config(gamma, draft)
     if sampling is not None:

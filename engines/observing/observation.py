@@ -10,9 +10,9 @@ from typing import Any, Literal
 from engines.counting import Counts, Rate, rate_interval, restarted
 from engines.observing.alphas import alpha_of_positions, alpha_of_totals, iid_p_value
 from engines.observing.timing import Timed, added, subtracted
-from simulator.acceptance.acceptance import Acceptance
-from simulator.acceptance.by_position import CUT_SHORT, ByPosition
-from simulator.acceptance.iid import Iid
+from simulator.acceptance.accepted import Accepted
+from simulator.acceptance.by_position import CUT_SHORT
+from simulator.acceptance.from_counts import FromCounts, from_counts
 
 Origin = Literal["metrics", "log", "bench", "timings"]
 # Rates by position that differ by more than chance once in a hundred times are not i.i.d.
@@ -160,12 +160,16 @@ class Observation(Counts):
         return None if p_value is None else p_value >= IID_FALSE_ALARM
 
     @property
-    def acceptance(self) -> Acceptance:
-        """To plan with: rates by position where they are counted, else i.i.d."""
+    def counted(self) -> Accepted:
+        """The counts, by position where positions were counted."""
         if self.hits:
-            rates = [rate.value for rate in self.unconditional]
-            return ByPosition.of_unconditional(rates, cut_short=self.cut_short)
-        return Iid(self.alpha_iid.value, self.gamma)
+            rates = [hits / self.drafts for hits in self.hits]
+            return Accepted.of_rates(rates, drafts=self.drafts)
+        return Accepted(self.gamma, self.block_efficiency, drafts=self.drafts)
+
+    def acceptance(self, kind: str | None = None) -> FromCounts:
+        """Returns the acceptance to plan with, for a kind of draft (`rate_prior`)."""
+        return from_counts([self.counted], kind=kind, cut_short=self.cut_short)
 
     @property
     def cut_short(self) -> float:

@@ -1,11 +1,8 @@
-"""An observation as a run: what a deployment took for a token, and its accepted lengths."""
+"""An observation as a run: the time of a token, and accepted drafts."""
 
 from __future__ import annotations
 
-from itertools import accumulate
-
 from engines.observing.observation import Observation
-from simulator.acceptance.from_lengths import FromLengths, length_law
 from simulator.cost.machine import Drafting, LoadPoint
 from simulator.cost.runs import USUAL_ERROR, Run
 
@@ -23,17 +20,13 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
     if timed is None:
         return None
     load = LoadPoint(context, 1 if timed.batch is None else timed.batch)
-    drafting = Drafting(observation.gamma)
-    length = observation.block_efficiency
-    return Run(load, timed.seconds_per_token, drafting, length, USUAL_ERROR)
-
-
-def observed_acceptance(observation: Observation) -> FromLengths:
-    """Returns the acceptance of what stood, with its doubt at every γ.
-
-    Where positions are counted each of them tells the length of a shorter block.
-    """
-    lengths = {observation.gamma: observation.block_efficiency}
-    for gamma, accepted in enumerate(accumulate(observation.hits), start=1):
-        lengths[gamma] = 1 + accepted / observation.drafts
-    return length_law(lengths).acceptance()
+    counted = observation.counted
+    return Run(
+        load,
+        timed.seconds_per_token,
+        Drafting(observation.gamma),
+        counted.length,
+        USUAL_ERROR,
+        counted.rates,
+        counted.drafts,
+    )

@@ -20,9 +20,8 @@ from engines.kind import EngineKind
 from engines.trials.runs import Run
 from engines.trials.steps import Steps
 from engines.trials.trial import Case, Cell, Measured, Trial, Use
-from estimator.intervals import Interval, ratio, student
+from estimator.intervals import Interval, ratio, steps_out_of_order, student
 from estimator.timing.levels import SWEEPS, levels
-from estimator.timing.shrinking import shrinking_steps
 
 # By cell; each value is of one shape for all cells.
 Table = dict[Cell, NDArray[np.float64]]
@@ -58,10 +57,10 @@ class Timed:
         return resampled_interval(middle, quotients, units=self.drawn.shape[1])
 
     def shrinking(self, use: Use) -> dict[int, str]:
-        """Returns a sentence for each γ whose step is out of order; see `shrinking_steps`."""
+        """Returns a sentence for each γ whose step is out of order; see `steps_out_of_order`."""
         seconds = {gamma: found for (own, gamma), found in self.levels.items() if own == use}
         drafting = {gamma: found for gamma, found in seconds.items() if gamma > 0}
-        return shrinking_steps(drafting, partial(self.step_ratio, use))
+        return steps_out_of_order(drafting, partial(self.step_ratio, use))
 
     @property
     def precision_percent(self) -> float | None:

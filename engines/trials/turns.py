@@ -13,7 +13,7 @@ from engines.engine import Engine, Server
 from engines.trials.runs import Prompts, Run, run
 from engines.trials.timing import precision_percent
 from engines.trials.trial import WARM_UP_PROMPTS, Case, Measured, Trial
-from estimator.progress import Counted, Progress
+from estimator.progress import CountedProgress, Progress
 
 # Seeds of texts that warm a server up come before all others.
 WARM_UP = 0
@@ -35,7 +35,7 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> tuple[Tria
     gammas = trial.served_gammas
     groups = [gammas] if trial.together else [(gamma,) for gamma in gammas]
     order = np.random.default_rng(trial.seed)
-    counted = Counted(progress)
+    counted = CountedProgress(progress)
     planned = trial.texts
     progress.expect(planned)
     trial = replace(trial, seconds=trial.seconds / len(groups))
@@ -60,7 +60,7 @@ class _Turns:
     trial: Trial
     measured: Measured
     order: np.random.Generator
-    counted: Counted
+    counted: CountedProgress
 
     def warm_up(self) -> None:
         """Has each server write a few texts; refuses one of another γ."""

@@ -5,9 +5,10 @@ from typing import Any
 
 from torch import nn
 
-from estimator.draft_model import draft_model, transformers_module
 from reference.drafter import Drafter
+from reference.drafters.hierarchical import draft_model
 from reference.drafters.state_head import StateHeadDrafter
+from reference.models.fitted_model import transformers_module
 
 # Weights of all experts, or of one in a list of them.
 EXPERTS = re.compile(r"(.*\bexperts)\.(.*)")

@@ -6,34 +6,34 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from estimator.draft_names.kind import EMBEDDED, Beside, DrafterKind, Needs, value_of
+from estimator.draft_names.kind import EMBEDDED, DrafterKind, LoadContext, Needs, value_of
 
 if TYPE_CHECKING:
     from estimator.draft_names.kind import DrafterOf
 
 
 @dataclass(frozen=True, slots=True)
-class Eagle3(DrafterKind):
+class Eagle3Name(DrafterKind):
     """An EAGLE-3 head.
 
     folder: its; None: that of the embedded target.
     """
 
-    word = "eagle3"
-    forms = ("eagle3", "eagle3:FOLDER")
+    prefix = "eagle3"
+    names = ("eagle3", "eagle3:FOLDER")
     own_states = True
-    grows = True
+    supports_trees = True
     uncompiled = "draft eagle3, which reads the states that passes leave"
     unspread = "draft eagle3, which reads states of several of the target's layers"
 
     folder: str | None = None
 
     @classmethod
-    def parse(cls, text: str) -> Eagle3 | None:
-        return cls(value_of(text, cls)) if text.partition(":")[0] == cls.word else None
+    def parse(cls, text: str) -> Eagle3Name | None:
+        return cls(value_of(text, cls)) if text.partition(":")[0] == cls.prefix else None
 
     def __str__(self) -> str:
-        return self.word if self.folder is None else f"{self.word}:{self.folder}"
+        return self.prefix if self.folder is None else f"{self.prefix}:{self.folder}"
 
     @property
     def own_files(self) -> tuple[Path, ...]:
@@ -59,11 +59,11 @@ class Eagle3(DrafterKind):
                 draft_name=str(self),
             )
 
-    def load(self, beside: Beside) -> DrafterOf:
+    def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.state_head import StateHeadDrafter
         from reference.state_heads.eagle3_folder import load_eagle3
 
-        target = beside.target
+        target = context.target
         [folder] = self.own_files
         head = load_eagle3(folder, target.module, name=target.name)
         return lambda sampling: StateHeadDrafter(target, head, sampling, name=str(self))

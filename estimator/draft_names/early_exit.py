@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from estimator.draft_names.kind import Beside, ModelKind, needed_value, positive
+from estimator.draft_names.kind import LoadContext, ModelKind, needed_value, positive
 
 if TYPE_CHECKING:
     from reference.models.cached_model import CachedModel
@@ -18,19 +18,19 @@ class EarlyExit(ModelKind):
     layers: how many, at least 1.
     """
 
-    word = "exit"
-    forms = ("exit:L",)
+    prefix = "exit"
+    names = ("exit:L",)
     of_target = True
 
     layers: int
 
     @classmethod
     def parse(cls, text: str) -> EarlyExit | None:
-        if text.partition(":")[0] != cls.word:
+        if text.partition(":")[0] != cls.prefix:
             return None
         return cls(positive(needed_value(text, cls), "exit:N", text))
 
-    def model(self, beside: Beside) -> CachedModel:
+    def model(self, context: LoadContext) -> CachedModel:
         from reference.drafters.early_exit import early_exit
 
-        return early_exit(beside.target, self.layers)
+        return early_exit(context.target, self.layers)

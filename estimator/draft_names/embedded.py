@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from estimator.draft_names.hf import pretrained
-from estimator.draft_names.kind import EMBEDDED, Beside, ModelKind, Needs
+from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind, Needs
 
 if TYPE_CHECKING:
     from reference.models.cached_model import CachedModel
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 class Embedded(ModelKind):
     """The embedded draft."""
 
-    word = EMBEDDED
-    forms = (EMBEDDED,)
+    prefix = EMBEDDED
+    names = (EMBEDDED,)
     rescores = True
 
     def __str__(self) -> str:
@@ -37,7 +37,7 @@ class Embedded(ModelKind):
         if needs.target != EMBEDDED:
             raise ValueError(f"draft embedded needs the embedded target, got {needs.target}")
 
-    def model(self, beside: Beside) -> CachedModel:
-        draft = pretrained(self.served, beside)
+    def model(self, context: LoadContext) -> CachedModel:
+        draft = pretrained(self.served, context)
         draft.name = EMBEDDED
         return draft

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from estimator.draft_names.kind import ANY_NAME, Beside, ModelKind, Needs, needed_value
+from estimator.draft_names.kind import ANY_NAME, LoadContext, ModelKind, Needs, needed_value
 
 if TYPE_CHECKING:
     from reference.models.cached_model import CachedModel
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 class HuggingFace(ModelKind):
     """A model of its own."""
 
-    word = "hf"
-    forms = ("hf:NAME", "a Hugging Face name or folder")
-    tried = ANY_NAME
+    prefix = "hf"
+    names = ("hf:NAME", "a Hugging Face name or folder")
+    match_priority = ANY_NAME
     rescores = True
 
     name: str
 
     @classmethod
     def parse(cls, text: str) -> HuggingFace:
-        stated = text.partition(":")[0] == cls.word
+        stated = text.partition(":")[0] == cls.prefix
         return cls(needed_value(text, cls) if stated else text)
 
     def __str__(self) -> str:
@@ -49,11 +49,11 @@ class HuggingFace(ModelKind):
             draft_name=self.name,
         )
 
-    def model(self, beside: Beside) -> CachedModel:
-        return pretrained(self.name, beside)
+    def model(self, context: LoadContext) -> CachedModel:
+        return pretrained(self.name, context)
 
 
-def pretrained(name: str, beside: Beside) -> CachedModel:
+def pretrained(name: str, context: LoadContext) -> CachedModel:
     """Returns a transformers model of the target's kind.
 
     Raises:
@@ -63,9 +63,9 @@ def pretrained(name: str, beside: Beside) -> CachedModel:
 
     draft = load_model(
         name,
-        device=beside.target.device,
-        dtype=beside.settings.dtype,
-        trust_remote_code=beside.settings.trust_remote_code,
+        device=context.target.device,
+        dtype=context.settings.dtype,
+        trust_remote_code=context.settings.trust_remote_code,
     )
-    require_same_kind(beside.target, draft)
+    require_same_kind(context.target, draft)
     return draft

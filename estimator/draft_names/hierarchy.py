@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from estimator.draft_names.kind import (
     JOINED_BY_WORDS,
-    Beside,
     DrafterKind,
+    LoadContext,
     ModelKind,
     positive,
     walk,
@@ -31,8 +31,8 @@ class Hierarchy(DrafterKind):
     gamma: tokens that B drafts a block; `via:N`.
     """
 
-    forms = ("A via B (the model A, sped up by B)",)
-    tried = JOINED_BY_WORDS
+    names = ("A via B (the model A, sped up by B)",)
+    match_priority = JOINED_BY_WORDS
 
     outer: ModelKind
     inner: DrafterKind
@@ -49,7 +49,7 @@ class Hierarchy(DrafterKind):
             raise ValueError(f"draft A via B needs a model as A, got {before!r}")
         for part in (part for part in walk(inner) if part.own_states):
             raise ValueError(
-                f"draft A via B takes no {part.word} as B, the target's own, got {text!r}"
+                f"draft A via B takes no {part.prefix} as B, the target's own, got {text!r}"
             )
         gamma = stage.group(1)
         return cls(outer, inner, GAMMA if gamma is None else positive(gamma, "via:N", text))
@@ -58,11 +58,11 @@ class Hierarchy(DrafterKind):
     def parts(self) -> tuple[DrafterKind, ...]:
         return self.outer, self.inner
 
-    def load(self, beside: Beside) -> DrafterOf:
+    def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.hierarchical import HierarchicalDrafter
         from reference.drafters.model_drafter import ModelDrafter
 
-        draft, inner = beside.passes(self.outer.model(beside)), self.inner.load(beside)
+        draft, inner = context.passes(self.outer.model(context)), self.inner.load(context)
         return lambda sampling: HierarchicalDrafter(
-            ModelDrafter(draft, sampling, beside.target.vocabulary), inner(sampling), self.gamma
+            ModelDrafter(draft, sampling, context.target.vocabulary), inner(sampling), self.gamma
         )

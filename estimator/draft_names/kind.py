@@ -30,7 +30,7 @@ JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Beside:
+class LoadContext:
     """What a drafter is loaded beside.
 
     passes: gives a draft model the passes that it is to run with.
@@ -69,24 +69,24 @@ class SuffixTree:
 class DrafterKind(ABC):
     """A drafter as a user named it; the class, its kind.
 
-    word: what its names begin with; "" where they hold other names, or may be anything.
-    forms: its names, as help shows them.
-    tried: JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME or ANY_NAME.
+    prefix: how each of its names begins; "" where they hold other names, or may be anything.
+    names: as help shows them.
+    match_priority: JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME or ANY_NAME.
     reads: which of the settings that only some drafters read this one does.
     own_states: whether it reads states that only the target's own passes leave, and so cannot draft
       for another model.
     rescores: whether it can choose among what blockwise heads draft.
-    grows: whether its draft can be shaped as a tree (`reference.drafters.branching`).
+    supports_trees: whether its draft can be shaped as a tree (`reference.drafters.branching`).
     uncompiled, unspread, unmeasured: why models beside it cannot have compiled passes, the target
       not be on several devices, acceptance not be measured; None: they can.
     """
 
-    word: ClassVar[str] = ""
-    forms: ClassVar[tuple[str, ...]] = ()
-    tried: ClassVar[int] = OWN_NAME
+    prefix: ClassVar[str] = ""
+    names: ClassVar[tuple[str, ...]] = ()
+    match_priority: ClassVar[int] = OWN_NAME
     own_states: ClassVar[bool] = False
     rescores: ClassVar[bool] = False
-    grows: ClassVar[bool] = False
+    supports_trees: ClassVar[bool] = False
     uncompiled: ClassVar[str | None] = None
     unspread: ClassVar[str | None] = None
     unmeasured: ClassVar[str | None] = None
@@ -100,14 +100,14 @@ class DrafterKind(ABC):
         Raises:
           ValueError: if a value is missing, superfluous or out of range.
         """
-        if text.partition(":")[0] != cls.word:
+        if text.partition(":")[0] != cls.prefix:
             return None
         if ":" in text:
-            raise ValueError(f"draft {cls.word} takes no value, got {text!r}")
+            raise ValueError(f"draft {cls.prefix} takes no value, got {text!r}")
         return cls()
 
     @abstractmethod
-    def load(self, beside: Beside) -> DrafterOf:
+    def load(self, context: LoadContext) -> DrafterOf:
         """Returns what makes the drafter for given sampling settings.
 
         Raises:
@@ -133,7 +133,7 @@ class DrafterKind(ABC):
         """What it is, where it is suffix decoding and nothing else."""
         return None
 
-    def copies(self, tokenizer: Any) -> Copies | None:
+    def from_texts(self, tokenizer: Any) -> Copies | None:
         """Returns what tells its drafts from recorded texts; None: it needs more than these.
 
         Args:
@@ -176,18 +176,18 @@ class ModelKind(DrafterKind):
     of_target: whether it is a part of the target.
     """
 
-    grows = True
+    supports_trees = True
     of_target: ClassVar[bool] = False
 
     @abstractmethod
-    def model(self, beside: Beside) -> CachedModel:
+    def model(self, context: LoadContext) -> CachedModel:
         """Returns the model, its passes as they are loaded."""
 
-    def load(self, beside: Beside) -> DrafterOf:
+    def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.model_drafter import ModelDrafter
 
-        draft = beside.passes(self.model(beside))
-        return lambda sampling: ModelDrafter(draft, sampling, beside.target.vocabulary)
+        draft = context.passes(self.model(context))
+        return lambda sampling: ModelDrafter(draft, sampling, context.target.vocabulary)
 
 
 def walk(drafter: DrafterKind) -> Iterator[DrafterKind]:
@@ -205,7 +205,7 @@ def value_of(text: str, kind: type[DrafterKind]) -> str | None:
     """
     _, colon, value = text.partition(":")
     if colon and not value:
-        raise ValueError(f"draft {kind.word}: needs a value after the colon, got {text!r}")
+        raise ValueError(f"draft {kind.prefix}: needs a value after the colon, got {text!r}")
     return value or None
 
 
@@ -217,7 +217,7 @@ def needed_value(text: str, kind: type[DrafterKind]) -> str:
     """
     value = value_of(text, kind)
     if value is None:
-        raise ValueError(f"draft {kind.word}: needs a value after the colon, got {text!r}")
+        raise ValueError(f"draft {kind.prefix}: needs a value after the colon, got {text!r}")
     return value
 
 

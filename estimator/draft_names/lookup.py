@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimator.draft_names.kind import Beside, DrafterKind, positive, value_of
+from estimator.draft_names.kind import DrafterKind, LoadContext, positive, value_of
 from ngram.drafters.matches import LONGEST, MOST
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ class Lookup(DrafterKind):
     longest: tokens of a match, at most.
     """
 
-    word = "lookup"
-    forms = ("lookup", "lookup:N")
+    prefix = "lookup"
+    names = ("lookup", "lookup:N")
 
     longest: int = LONGEST
 
     @classmethod
     def parse(cls, text: str) -> Lookup | None:
-        if text.partition(":")[0] != cls.word:
+        if text.partition(":")[0] != cls.prefix:
             return None
         value = value_of(text, cls)
         if value is None:
@@ -41,16 +41,16 @@ class Lookup(DrafterKind):
     def lookup_length(self) -> int:
         return self.longest
 
-    def copies(self, tokenizer: Any) -> Copies:
+    def from_texts(self, tokenizer: Any) -> Copies:
         from ngram.copies.drafts import lookups
 
         return lambda texts, max_gamma: lookups(texts, longest=self.longest, max_gamma=max_gamma)
 
-    def drafter(self, beside: Beside) -> PromptLookupDrafter:
+    def drafter(self, context: LoadContext) -> PromptLookupDrafter:
         """Returns the drafter, which has no sampling of its own."""
         from ngram.drafters.copying import PromptLookupDrafter
 
-        return PromptLookupDrafter(device=beside.target.device, longest=self.longest)
+        return PromptLookupDrafter(device=context.target.device, longest=self.longest)
 
-    def load(self, beside: Beside) -> DrafterOf:
-        return lambda sampling: self.drafter(beside)
+    def load(self, context: LoadContext) -> DrafterOf:
+        return lambda sampling: self.drafter(context)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from estimator.draft_names.kind import JOINED_BY_SIGNS, Beside, DrafterKind
+from estimator.draft_names.kind import JOINED_BY_SIGNS, DrafterKind, LoadContext
 from estimator.draft_names.lookup import Lookup
 from estimator.draft_names.ngram import Ngram
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 class LookupOrNgram(DrafterKind):
     """A lookup, and what drafts the blocks for which it proposes nothing."""
 
-    forms = ("lookup+ngram",)
-    tried = JOINED_BY_SIGNS
+    names = ("lookup+ngram",)
+    match_priority = JOINED_BY_SIGNS
 
     lookup: Lookup
     ngram: Ngram
@@ -26,7 +26,7 @@ class LookupOrNgram(DrafterKind):
     @classmethod
     def parse(cls, text: str) -> LookupOrNgram | None:
         first, _, second = text.partition("+")
-        if second.partition(":")[0] != Ngram.word:
+        if second.partition(":")[0] != Ngram.prefix:
             return None
         lookup, ngram = Lookup.parse(first), Ngram.parse(second)
         return None if lookup is None or ngram is None else cls(lookup, ngram)
@@ -35,8 +35,8 @@ class LookupOrNgram(DrafterKind):
     def parts(self) -> tuple[DrafterKind, ...]:
         return self.lookup, self.ngram
 
-    def load(self, beside: Beside) -> DrafterOf:
+    def load(self, context: LoadContext) -> DrafterOf:
         from ngram.drafters.lookup_then_ngram import LookupThenNgram
 
-        otherwise = self.ngram.maker(beside)
-        return lambda sampling: LookupThenNgram(self.lookup.drafter(beside), otherwise(sampling))
+        otherwise = self.ngram.maker(context)
+        return lambda sampling: LookupThenNgram(self.lookup.drafter(context), otherwise(sampling))

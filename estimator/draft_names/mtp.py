@@ -6,30 +6,30 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from estimator.draft_names.kind import Beside, DrafterKind
+from estimator.draft_names.kind import DrafterKind, LoadContext
 
 if TYPE_CHECKING:
     from estimator.draft_names.kind import DrafterOf
 
 
 @dataclass(frozen=True, slots=True)
-class Mtp(DrafterKind):
+class MtpName(DrafterKind):
     """Multi-token prediction of DeepSeek-V3's kind."""
 
-    word = "mtp"
-    forms = ("mtp",)
+    prefix = "mtp"
+    names = ("mtp",)
     own_states = True
-    grows = True
+    supports_trees = True
     uncompiled = "draft mtp, which reads the states that passes leave"
     unspread = "draft mtp, which reads what the target's last layer leaves"
 
-    def load(self, beside: Beside) -> DrafterOf:
+    def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.state_head import StateHeadDrafter
         from reference.state_heads.mtp import load_mtp
 
-        target = beside.target
+        target = context.target
         folder = Path(str(target.module.config._name_or_path))
         if not folder.is_dir():
             raise ValueError(f"draft mtp needs the folder of its target, got {target.name}")
         head = load_mtp(folder, target.module, name=target.name)
-        return lambda sampling: StateHeadDrafter(target, head, sampling, name=self.word)
+        return lambda sampling: StateHeadDrafter(target, head, sampling, name=self.prefix)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from estimator.draft_names.kind import Beside, DrafterKind, Needs, value_of
+from estimator.draft_names.kind import DrafterKind, LoadContext, Needs, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,18 +24,18 @@ class Ngram(DrafterKind):
     file: in ARPA format; None: the embedded one.
     """
 
-    word = "ngram"
-    forms = ("ngram", "ngram:FILE.arpa")
+    prefix = "ngram"
+    names = ("ngram", "ngram:FILE.arpa")
     rescores = True
 
     file: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> Ngram | None:
-        return cls(value_of(text, cls)) if text.partition(":")[0] == cls.word else None
+        return cls(value_of(text, cls)) if text.partition(":")[0] == cls.prefix else None
 
     def __str__(self) -> str:
-        return self.word if self.file is None else f"{self.word}:{self.file}"
+        return self.prefix if self.file is None else f"{self.prefix}:{self.file}"
 
     @property
     def own_files(self) -> tuple[Path, ...]:
@@ -56,7 +56,7 @@ class Ngram(DrafterKind):
         if not needs.settings.force:
             require_tokenizer(path, needs.tokenizer, name=needs.target)
 
-    def rows(self, beside: Beside) -> Rows:
+    def rows(self, context: LoadContext) -> Rows:
         """Returns its rows, as wide as the target's."""
         from ngram.formats.cache import load_model
         from ngram.formats.embedded import embedded_model
@@ -64,9 +64,9 @@ class Ngram(DrafterKind):
         from ngram.rows.vocabulary import vocabulary_of
 
         model = embedded_model() if self.file is None else load_model(Path(self.file))
-        return Rows(model, vocabulary_of(beside.tokenizer), width=beside.target.vocabulary)
+        return Rows(model, vocabulary_of(context.tokenizer), width=context.target.vocabulary)
 
-    def copies(self, tokenizer: Any) -> Copies:
+    def from_texts(self, tokenizer: Any) -> Copies:
         from ngram.copies.drafts import ngrams
         from ngram.formats.cache import load_model
         from ngram.formats.embedded import embedded_model
@@ -79,12 +79,12 @@ class Ngram(DrafterKind):
         rows = Rows(model, vocabulary_of(tokenizer))
         return lambda texts, max_gamma: ngrams(texts, rows, max_gamma=max_gamma)
 
-    def load(self, beside: Beside) -> DrafterOf:
-        return self.maker(beside)
+    def load(self, context: LoadContext) -> DrafterOf:
+        return self.maker(context)
 
-    def maker(self, beside: Beside) -> Callable[[Sampling], NgramDrafter]:
+    def maker(self, context: LoadContext) -> Callable[[Sampling], NgramDrafter]:
         """Returns `load`'s, by its own type."""
         from ngram.drafters.ngram_drafter import NgramDrafter
 
-        rows, device = self.rows(beside), beside.target.device
+        rows, device = self.rows(context), context.target.device
         return lambda sampling: NgramDrafter(rows, sampling, device=device, name=str(self))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from estimator.draft_names.kind import Beside, DrafterKind
+from estimator.draft_names.kind import DrafterKind, LoadContext
 
 if TYPE_CHECKING:
     from estimator.draft_names.kind import DrafterOf
@@ -15,11 +15,11 @@ if TYPE_CHECKING:
 class Random(DrafterKind):
     """A uniform draw from the vocabulary."""
 
-    word = "random"
-    forms = ("random",)
+    prefix = "random"
+    names = ("random",)
 
-    def load(self, beside: Beside) -> DrafterOf:
+    def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.random_drafter import RandomDrafter
 
-        target = beside.target
+        target = context.target
         return lambda sampling: RandomDrafter(target.vocabulary, target.device)

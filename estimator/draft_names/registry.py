@@ -15,7 +15,7 @@ FOLDERS = ("estimator.draft_names", "studies.blockwise.draft_names")
 def drafter_kinds() -> tuple[type[DrafterKind], ...]:
     """Returns all kinds, in the order in which they try a name."""
     kinds = kinds_in(FOLDERS, DrafterKind)  # type: ignore[type-abstract]
-    return tuple(sorted(kinds, key=lambda kind: (kind.tried, kind.__name__)))
+    return tuple(sorted(kinds, key=lambda kind: (kind.match_priority, kind.__name__)))
 
 
 def parse_drafter(text: str) -> DrafterKind:
@@ -35,6 +35,8 @@ def parse_drafter(text: str) -> DrafterKind:
 
 def drafter_forms() -> str:
     """Returns the names of all kinds, as help lists them."""
-    kinds = sorted(drafter_kinds(), key=lambda kind: (kind.tried != OWN_NAME, kind.tried))
-    forms = [form for kind in kinds for form in kind.forms]
-    return ", ".join(forms[:-1]) + f", or {forms[-1]}"
+    kinds = sorted(
+        drafter_kinds(), key=lambda kind: (kind.match_priority != OWN_NAME, kind.match_priority)
+    )
+    names = [form for kind in kinds for form in kind.names]
+    return ", ".join(names[:-1]) + f", or {names[-1]}"

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from estimator.draft_names.kind import (
-    Beside,
     DrafterKind,
+    LoadContext,
     Needs,
     SuffixTree,
     positive,
@@ -30,15 +30,15 @@ class Suffix(DrafterKind):
     file: a log of outputs written before, which have a tree of their own; None: there are none.
     """
 
-    word = "suffix"
-    forms = ("suffix", "suffix:N", "suffix:FILE", "suffix:N:FILE")
+    prefix = "suffix"
+    names = ("suffix", "suffix:N", "suffix:FILE", "suffix:N:FILE")
 
     depth: int = DEPTH
     file: str | None = None
 
     @classmethod
     def parse(cls, text: str) -> Suffix | None:
-        if text.partition(":")[0] != cls.word:
+        if text.partition(":")[0] != cls.prefix:
             return None
         value = value_of(text, cls)
         if value is None:
@@ -55,7 +55,7 @@ class Suffix(DrafterKind):
 
     def __str__(self) -> str:
         depth = "" if self.depth == DEPTH else f":{self.depth}"
-        return self.word + depth + ("" if self.file is None else f":{self.file}")
+        return self.prefix + depth + ("" if self.file is None else f":{self.file}")
 
     @property
     def own_files(self) -> tuple[Path, ...]:
@@ -68,7 +68,7 @@ class Suffix(DrafterKind):
     def require(self, needs: Needs) -> None:
         self._require_file()
 
-    def copies(self, tokenizer: Any) -> Copies:
+    def from_texts(self, tokenizer: Any) -> Copies:
         from ngram.copies.suffixes import suffixes
         from ngram.copies.texts import Texts
 
@@ -78,12 +78,12 @@ class Suffix(DrafterKind):
             texts, max_gamma=max_gamma, depth=self.depth, earlier=earlier
         )
 
-    def load(self, beside: Beside) -> DrafterOf:
+    def load(self, context: LoadContext) -> DrafterOf:
         from ngram.drafters.copying import CopyingDrafter
         from ngram.drafters.suffixes import Suffixes
 
-        device = beside.target.device
-        outputs = self._outputs(beside.tokenizer)
+        device = context.target.device
+        outputs = self._outputs(context.tokenizer)
         earlier = Suffixes.of_outputs(outputs, self.depth) if outputs else None
         return lambda sampling: CopyingDrafter(
             lambda: Suffixes(self.depth, earlier), name=str(self), device=device

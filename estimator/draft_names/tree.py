@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from estimator.draft_names.kind import JOINED_BY_WORDS, Beside, DrafterKind
+from estimator.draft_names.kind import JOINED_BY_WORDS, DrafterKind, LoadContext
 from estimator.draft_names.registry import parse_drafter
 
 if TYPE_CHECKING:
@@ -28,8 +28,8 @@ class Tree(DrafterKind):
       next token and one of what follows the first.
     """
 
-    forms = ("A tree:PARENTS",)
-    tried = JOINED_BY_WORDS
+    names = ("A tree:PARENTS",)
+    match_priority = JOINED_BY_WORDS
     uncompiled = "a tree, whose passes have shapes of their own"
     unmeasured = (
         "a tree: measure its model, whose profile then says which choices stand, and plan with: "
@@ -48,7 +48,7 @@ class Tree(DrafterKind):
 
         model, listed = named.groups()
         drafting = parse_drafter(model)
-        if not drafting.grows:
+        if not drafting.supports_trees:
             raise ValueError(
                 "draft A tree:PARENTS needs a model, or a head that drafts token after token, as "
                 f"A, got {model!r}"
@@ -71,13 +71,13 @@ class Tree(DrafterKind):
     def parts(self) -> tuple[DrafterKind, ...]:
         return (self.drafting,)
 
-    def load(self, beside: Beside) -> DrafterOf:
+    def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.trees import TreeDrafter, without_replacement
         from reference.laws.sampling import Sampling
         from reference.models.tree_mask import require_branching
 
-        # What `grows` says of a kind.
-        made = cast("Callable[[Sampling], Branching]", self.drafting.load(beside))
-        require_branching(beside.target)
+        # What `supports_trees` says of a kind.
+        made = cast("Callable[[Sampling], Branching]", self.drafting.load(context))
+        require_branching(context.target)
         made(Sampling()).require_trees()
         return lambda sampling: TreeDrafter(made(sampling), self.parents, without_replacement)

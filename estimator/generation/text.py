@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from estimator.loading.pairs import Loaded, load, one_draft, require_rule
+from estimator.loading.pairs import LoadedPair, load, one_draft, require_rule
 from estimator.loading.policies import parse_policies
 from estimator.rule_names.kind import VERIFICATION, acceptance_rule
-from estimator.seeding import seeded
 from estimator.settings import (
     FIXED,
     MAX_GAMMA,
@@ -23,7 +22,8 @@ from estimator.settings import (
 from estimator.timing.arms import Speculative, Timing
 from estimator.timing.planner import adaptive
 from estimator.timing.processes import require_one_process
-from reference.generation import Begun, beginning, begun
+from reference.generation import Session, opening_text, plain_session
+from reference.laws.sampling import seeded
 from reference.rules.strict import STRICT, Rule
 from reference.speculative import Subject
 from reference.stopping import Stopping, StopStrings
@@ -55,14 +55,14 @@ class OneText:
             if getattr(self.text, source) is not None:
                 raise ValueError(f"prompt and {source} cannot both be given")
 
-    def started(self, loaded: Loaded, begun: Begun, rule: Rule) -> Started:
+    def started(self, loaded: LoadedPair, session: Session, rule: Rule) -> Started:
         """Returns the text to come, with what a reader should see before it.
 
         Of a prompt that is neither a template's nor an encoder's, that is its ids.
         """
         [ids] = loaded.prompts
-        hidden = self.text.chat or begun.text != ids
-        return Started(loaded.tokenizer, [] if hidden else list(ids), begun, rule)
+        hidden = self.text.chat or session.text != ids
+        return Started(loaded.tokenizer, [] if hidden else list(ids), session, rule)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class Started:
 
     tokenizer: Any
     before: list[int]
-    begun: Begun
+    session: Session
     rule: Rule
 
 
@@ -89,7 +89,7 @@ def require_strings(stop_strings: Sequence[str]) -> None:
         raise ValueError("a stop string must have at least one character, got ''")
 
 
-def stopping_at(loaded: Loaded, stop_strings: tuple[str, ...]) -> Stopping:
+def stopping_at(loaded: LoadedPair, stop_strings: tuple[str, ...]) -> Stopping:
     """Returns when a text ends, by strings too."""
     if not stop_strings:
         return loaded.stopping
@@ -114,7 +114,7 @@ class GenerateAlone(OneText):
     stop_strings: tuple[str, ...] = ()
     seed: int = 0
 
-    def loaded(self, gammas: Sequence[int] = ()) -> Loaded:
+    def loaded(self, gammas: Sequence[int] = ()) -> LoadedPair:
         """Returns what runs; passes over drafts of these lengths are compiled, too."""
         require_one_process("generate")
         require_strings(self.stop_strings)
@@ -133,7 +133,7 @@ class Generate(GenerateAlone):
     """A text of a pair.
 
     draft_temperature: None: the target's.
-    policy_name: fixed, heuristic, confidence:P, product:P or adaptive.
+    policy_name: fixed, heuristic, confidence:P or adaptive.
     gamma: of the fixed policy; None: 4.
     max_gamma: the longest draft of other policies; None: 16.
     verification, lenience: how drafts are judged; None: losslessly.
@@ -164,7 +164,7 @@ def generate_alone(request: GenerateAlone) -> Started:
     sampling = request.sampling.at(request.temperature)
     loaded = request.loaded()
     [ids] = loaded.prompts
-    text = begun(
+    text = plain_session(
         loaded.target,
         ids,
         sampling=sampling,
@@ -195,7 +195,7 @@ def generate(request: Generate) -> Started:
     [drafter_of] = loaded.drafters.values()
     subject = Subject(target, drafter_of(drafted_by), sampling, stopping, rule)
     if policy is None:
-        beginning(target, ids, stopping)  # refuses what does not fit before costs are measured
+        opening_text(target, ids, stopping)  # refuses what does not fit before costs are measured
         policy = adaptive(
             replace(subject, stopping=loaded.stopping),
             [ids],

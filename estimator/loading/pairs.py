@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from estimator.draft_names.kind import EMBEDDED, Beside, DrafterKind, Needs, walk
+from estimator.draft_names.kind import EMBEDDED, DrafterKind, LoadContext, Needs, walk
 from estimator.draft_names.registry import parse_drafter
 from estimator.loading.origins import model_files, target_source
 from estimator.progress import notice
@@ -30,7 +30,7 @@ OF_SOME_KINDS = ("lattice_k", "rescoring_weight")
 
 
 @dataclass(frozen=True, slots=True)
-class Loaded:
+class LoadedPair:
     """What a model command runs with.
 
     drafters: by name, each made for given sampling settings.
@@ -94,7 +94,7 @@ def load(
     prompt: str | None = None,
     compiling: str = "off",
     gammas: Sequence[int] = (),
-) -> Loaded:
+) -> LoadedPair:
     """Returns everything that settings name.
 
     What can be refused without a model is refused before one is read: names, prompts, device, then
@@ -141,12 +141,12 @@ def load(
 
     drafters = {}
     if both is not None:
-        beside = Beside(target, tokenizer, both, passes)
-        drafters = {name: drafter.load(beside) for name, drafter in names.items()}
+        context = LoadContext(target, tokenizer, both, passes)
+        drafters = {name: drafter.load(context) for name, drafter in names.items()}
     widths = sorted({1, *(gamma + 1 for gamma in gammas)})
     target = with_passes(target, compiling, longest=longest, widths=widths)
     _tell_of_unapplied_settings(target, SamplingSettings() if sampling is None else sampling)
-    return Loaded(
+    return LoadedPair(
         target,
         tokenizer,
         drafters,

@@ -173,14 +173,14 @@ class HeadKind:
     """One kind of head.
 
     name: as users read it.
-    tried: lower numbers look at a configuration first.
+    match_priority: lower numbers look at a configuration first.
     recognises: whether a configuration, given beside the target's, is of this kind.
     shape: counts it.
     speculators: its `speculators_model_type`; None: that format has no such kind.
     """
 
     name: DraftKind
-    tried: int
+    match_priority: int
     recognises: Callable[[Mapping[str, Any], Mapping[str, Any]], bool]
     shape: Callable[[Head], DraftShape]
     speculators: str | None = None
@@ -190,7 +190,7 @@ class HeadKind:
 def head_kinds() -> tuple[HeadKind, ...]:
     """Returns all kinds, in the order in which they look at a configuration."""
     kinds = [module.KIND for module in modules_in("estimator.model_shapes.heads")]
-    return tuple(sorted(kinds, key=lambda kind: kind.tried))
+    return tuple(sorted(kinds, key=lambda kind: kind.match_priority))
 
 
 def borrowed_head(target: ModelShape) -> tuple[Weights, ...]:

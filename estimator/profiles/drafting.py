@@ -4,14 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import log, sqrt
 from typing import Annotated
 
 import msgspec
 
 from estimator.traces.traces import Verification
 from simulator.acceptance.acceptance import Acceptance
-from simulator.acceptance.by_position import ByPosition
+from simulator.acceptance.accepted import Accepted
+from simulator.acceptance.from_counts import from_counts
 from simulator.acceptance.recorded import Recorded
+
+# Half the width that holds 95 % of a standard normal law.
+NORMAL_95 = 1.96
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Positive = Annotated[float, msgspec.Meta(gt=0)]
@@ -39,6 +44,14 @@ class Alpha:
     confidence: Rate | None = None
     tokens: Count | None = None
     prompts: Count | None = None
+
+    @property
+    def logit_error(self) -> float:
+        """Standard deviation of the logit of α; 0 where no interval says it."""
+        if self.low is None or self.high is None or not 0 < self.low < self.high < 1:
+            return 0.0
+        low, high = (log(end / (1 - end)) for end in (self.low, self.high))
+        return (high - low) / (2 * NORMAL_95)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,30 +81,45 @@ class Drafting:
 
     @property
     def acceptance(self) -> Acceptance:
-        """To plan with: the replay, or the rates by position.
+        """To plan with, drafts judged token by token, their kind unknown."""
+        return self.under("token")
 
-        Raises:
-          ValueError: if there is neither, or the numbers contradict each other.
-        """
-        if self.blocks:
-            return Recorded(self.alpha.value, self.blocks)
-        if not self.accepted_by_position:
-            raise ValueError("a profile must hold blocks or accepted_by_position, got neither")
-        rates = [rate.value for rate in self.accepted_by_position]
-        return ByPosition.of_unconditional(rates, cut_short=self.cut_short)
-
-    def under(self, verification: Verification) -> Acceptance:
+    def under(self, verification: Verification, kind: str | None = None) -> Acceptance:
         """Returns the acceptance where drafts are judged token by token, or as a whole.
+
+        Args:
+          kind: the draft's, whose law holds beyond counted positions (`rate_prior`).
 
         Raises:
           ValueError: if the profile does not tell, or the numbers contradict each other.
         """
+        if verification == "token" and not self.blocks:
+            if not self.accepted_by_position:
+                raise ValueError("a profile must hold blocks or accepted_by_position, got neither")
+            return from_counts([self._counted], kind=kind, cut_short=self.cut_short)
         if verification == "token":
-            return self.acceptance
+            return Recorded(self.alpha.value, self.blocks, self.alpha.logit_error)
         if not self.blocks_jointly:
             raise ValueError(
                 "the profile must hold blocks_jointly to plan block verification, got none: "
                 "measure anew with specplan's own decoder (an engine tells how likely a text's own "
                 "tokens are, not the whole laws that block verification compares)"
             )
-        return Recorded(self.alpha.value, self.blocks_jointly)
+        return Recorded(self.alpha.value, self.blocks_jointly, self.alpha.logit_error)
+
+    @property
+    def _counted(self) -> Accepted:
+        """The counted rates. Rates without intervals were not counted: only their sum was."""
+        rates = [rate.value for rate in self.accepted_by_position]
+        first = self.accepted_by_position[0]
+        if first.low is None or first.high is None:
+            return Accepted(len(rates), 1 + sum(rates))
+        return Accepted.of_rates(rates, drafts=_trials(first.value, (first.high - first.low) / 2))
+
+
+def _trials(rate: float, half: float) -> float:
+    """Returns the trials after which Wilson's 95 % interval of a rate is so wide."""
+    # With q = z² / n: half² (1 + q)² = q rate (1 - rate) + q² / 4.
+    square, linear = half**2 - 0.25, 2 * half**2 - rate * (1 - rate)
+    q = (-linear - sqrt(max(linear**2 - 4 * square * half**2, 0.0))) / (2 * square)
+    return NORMAL_95**2 / q if q > 0 else 1.0

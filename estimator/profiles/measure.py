@@ -8,10 +8,9 @@ from dataclasses import asdict, dataclass
 from functools import partial
 
 from estimator.costs.operations import c_hat
-from estimator.draft_model import draft_model, transformers_module
 from estimator.draft_names.registry import parse_drafter
 from estimator.loading.origins import own_hashes
-from estimator.loading.pairs import Loaded, load, one_draft
+from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.profiles.measured_costs import (
     load_costs,
     measure_costs,
@@ -28,9 +27,9 @@ from estimator.progress import SILENT, Progress
 from estimator.rule_names.kind import acceptance_rule
 from estimator.settings import draft_sampling
 from estimator.timing.batched import batch_module
+from estimator.timing.position_limits import require_positions
 from estimator.timing.precision import timings
 from estimator.timing.processes import Processes, these_processes
-from estimator.timing.room import require_room
 from estimator.timing.threads import computing
 from estimator.timing.under_load import load_times, require_load
 from estimator.traces.agreement import described, require_agreement
@@ -38,7 +37,9 @@ from estimator.traces.measured_traces import Tracing, measure_traces
 from estimator.traces.scoring import known_verification
 from estimator.traces.trace_file import require_place
 from reference.atomic import held
+from reference.drafters.hierarchical import draft_model
 from reference.models.cached_model import CachedModel
+from reference.models.fitted_model import transformers_module
 from reference.speculative import Subject
 
 Refusing = Callable[[Processes], AbstractContextManager[object]]
@@ -48,7 +49,7 @@ Refusing = Callable[[Processes], AbstractContextManager[object]]
 class _Ready:
     """What is measured; draft_under_load: whose passes over batches are timed."""
 
-    loaded: Loaded
+    loaded: LoadedPair
     draft: str
     tracing: Tracing
     draft_under_load: CachedModel | None
@@ -112,7 +113,7 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
     )
     [drafter_of] = loaded.drafters.values()
     subject = Subject(loaded.target, drafter_of(drafted_by), sampling, loaded.stopping, rule)
-    require_room(subject, loaded.prompts)
+    require_positions(subject, loaded.prompts)
     if request.batch_size > 1:
         batch_module(loaded.target, [loaded.target.beginning(ids) for ids in loaded.prompts])
     tracing = Tracing(
@@ -122,7 +123,6 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
         seed=request.seed,
         batch_size=request.batch_size,
         origins=tuple(loaded.origins),
-        ahead=request.max_gamma,
     )
     if not request.loads:
         return _Ready(loaded, name, tracing, None)

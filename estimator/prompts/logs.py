@@ -19,7 +19,7 @@ PART_ROWS = 500
 PARQUET = ".parquet"
 
 
-class Line(msgspec.Struct):
+class LogLine(msgspec.Struct):
     """A text as its line has it; other fields are passed over.
 
     prompt, output: text, or ids of the tokenizer.
@@ -49,7 +49,7 @@ class Bad:
     reason: str
 
 
-_DECODER = msgspec.json.Decoder(Line)
+_DECODER = msgspec.json.Decoder(LogLine)
 
 
 def parts(path: Path) -> Iterator[Part]:
@@ -62,14 +62,14 @@ def parts(path: Path) -> Iterator[Part]:
     yield from _of_table(path) if path.suffix == PARQUET else _of_lines(path)
 
 
-def read(part: Part) -> Iterator[tuple[int, Line | Bad]]:
+def read(part: Part) -> Iterator[tuple[int, LogLine | Bad]]:
     """Yields the lines of a part with their numbers; blank ones are passed over."""
     for number, line in enumerate(part.lines, start=part.number):
         if isinstance(line, bytes) and not line.strip():
             continue
         try:
             found = (
-                _DECODER.decode(line) if isinstance(line, bytes) else msgspec.convert(line, Line)
+                _DECODER.decode(line) if isinstance(line, bytes) else msgspec.convert(line, LogLine)
             )
             for name in ("prompt", "output"):
                 value = getattr(found, name)
@@ -121,7 +121,7 @@ def encoded(part: Part, tokenizer: Any) -> tuple[list[Pair], list[Bad]]:
     Args:
       tokenizer: of its text; None: it has ids, which are not checked against any.
     """
-    good: list[tuple[int, Line]] = []
+    good: list[tuple[int, LogLine]] = []
     bad: list[Bad] = []
     for number, line in read(part):
         if isinstance(line, Bad):
@@ -138,7 +138,7 @@ def encoded(part: Part, tokenizer: Any) -> tuple[list[Pair], list[Bad]]:
     return pairs, sorted(bad, key=lambda each: each.number)
 
 
-def _ids(lines: Sequence[Line], tokenizer: Any) -> list[tuple[Any, Any]]:
+def _ids(lines: Sequence[LogLine], tokenizer: Any) -> list[tuple[Any, Any]]:
     """Returns the ids of prompts and outputs; text where nothing encodes it."""
     prompts: list[Any] = [line.prompt for line in lines]
     outputs: list[Any] = [line.output for line in lines]

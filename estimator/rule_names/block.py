@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class WholeBlock(RuleKind):
     """Algorithm 2."""
 
-    word = "block"
+    name = "block"
     judges = "as a whole (Sun et al. 2024), of which more stands"
 
     @staticmethod

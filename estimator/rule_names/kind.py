@@ -19,7 +19,7 @@ class RuleKind(ABC):
     lenient: whether it takes a lenience other than 1.
     """
 
-    word: ClassVar[str]
+    name: ClassVar[str]
     judges: ClassVar[str]
     lenient: ClassVar[bool] = False
 
@@ -44,7 +44,7 @@ VERIFICATION = "token"
 def rule_kinds() -> Mapping[str, type[RuleKind]]:
     """Returns all kinds by their words, the default first."""
     kinds = kinds_in(["estimator.rule_names"], RuleKind)  # type: ignore[type-abstract]
-    return {kind.word: kind for kind in sorted(kinds, key=lambda kind: kind.word != VERIFICATION)}
+    return {kind.name: kind for kind in sorted(kinds, key=lambda kind: kind.name != VERIFICATION)}
 
 
 def acceptance_rule(verification: str = VERIFICATION, lenience: float | None = None) -> Rule:
@@ -59,5 +59,5 @@ def acceptance_rule(verification: str = VERIFICATION, lenience: float | None = N
     kind = rule_kinds()[verification]
     lenience = 1.0 if lenience is None else lenience
     if lenience != 1 and not kind.lenient:
-        raise ValueError(f"lenience must be 1 under {kind.word} verification, got {lenience}")
+        raise ValueError(f"lenience must be 1 under {kind.name} verification, got {lenience}")
     return kind.rule(lenience)

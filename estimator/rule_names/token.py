@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class TokenByToken(RuleKind):
     """Algorithm 1, or appendix A.5 where lenience is not 1."""
 
-    word = "token"
+    name = "token"
     judges = "token by token"
     lenient = True
 

@@ -141,7 +141,7 @@ class Counter:
                 raise ValueError(
                     f"draft {kind} must not be read from the texts that it drafts for, got {file}"
                 )
-        copies = kind.copies(tokenizer)
+        copies = kind.from_texts(tokenizer)
         if copies is None:
             raise ValueError(
                 "draft must be one that texts alone tell with texts (lookup, suffix, ngram), "

@@ -13,7 +13,7 @@ from reference.atomic import uninterrupted
 SCHEMA = "specplan texts 1"
 
 
-class Begun(msgspec.Struct, frozen=True):
+class JournalHeader(msgspec.Struct, frozen=True):
     """The first line of a journal."""
 
     schema: str
@@ -43,7 +43,7 @@ class Journal:
         """
         self._path = path
         self.known = self._read(key)
-        lines = [Begun(SCHEMA, key), *self.known]
+        lines = [JournalHeader(SCHEMA, key), *self.known]
         write_whole(path, b"".join(msgspec.json.encode(line) + b"\n" for line in lines))
 
     def _read(self, key: str) -> list[Totals]:
@@ -51,9 +51,9 @@ class Journal:
             return []
         first, *rest = self._path.read_bytes().split(b"\n")
         try:
-            begun = msgspec.json.decode(first, type=Begun)
+            begun = msgspec.json.decode(first, type=JournalHeader)
         except msgspec.MsgspecError:
-            begun = Begun("", "")
+            begun = JournalHeader("", "")
         if begun.schema != SCHEMA:
             raise ValueError(f"{self._path} must be of an interrupted measurement, got another")
         if begun.key != key:

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from estimator.seeding import seeded
+from estimator.timing.duplicate_arms import duplicates
 from estimator.timing.speeds import at_one_speed
 from estimator.timing.turns import InTurns, decode_in_turns, processor_clock, turn_tokens
-from estimator.timing.twins import twins
-from reference.generation import Begun, begun, begun_speculatively
+from reference.generation import Session, plain_session, speculative_session
+from reference.laws.sampling import seeded
 from reference.policies.policy import Fixed, Policy
 from reference.records import Generation
 from reference.speculative import Subject
@@ -50,7 +50,7 @@ WARM_UP_TOKENS = 8
 
 Runs = dict[str, list[list[Generation]]]  # arm -> prompt -> repeat
 
-Decoder = Callable[[Subject, Sequence[int], torch.Generator], Begun]
+Decoder = Callable[[Subject, Sequence[int], torch.Generator], Session]
 """A way to decode: with which pair, of a prompt's ids, and where chance comes from. Equal decoders
 decode alike."""
 
@@ -81,7 +81,7 @@ def run_arms(
     decoders = {BASELINE: alone, AGAIN: alone, **speculative}
     arms = list(decoders)
 
-    def begin(own: Subject, arm: str, prompt: int) -> Begun:
+    def begin(own: Subject, arm: str, prompt: int) -> Session:
         generator = seeded(own.target.device, timing.seed, prompt, arms.index(arm))
         return decoders[arm](own, prompts[prompt], generator)
 
@@ -126,7 +126,7 @@ def run_arms(
 def _twins(subject: Subject, count: int, *, decoded: int) -> list[Subject]:
     """Returns subjects with caches of their own, after a text of so many tokens."""
     longer = (decoded + subject.stopping.max_new_tokens) / decoded
-    pairs = twins((subject.target, subject.drafter), count, longer=longer)
+    pairs = duplicates((subject.target, subject.drafter), count, longer=longer)
     return [replace(subject, target=target, drafter=drafter) for target, drafter in pairs]
 
 
@@ -140,9 +140,9 @@ def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, InTurns]]) 
     return runs
 
 
-def alone(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Begun:
+def alone(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
     """Returns a text of the target alone, begun."""
-    return begun(
+    return plain_session(
         subject.target,
         prompt,
         sampling=subject.sampling,
@@ -159,9 +159,9 @@ class Speculative:
 
     def __call__(
         self, subject: Subject, prompt: Sequence[int], generator: torch.Generator
-    ) -> Begun:
+    ) -> Session:
         """Returns a text, begun."""
-        return begun_speculatively(subject, prompt, self.policy, generator)
+        return speculative_session(subject, prompt, self.policy, generator)
 
 
 def probing(gammas: Sequence[int]) -> dict[str, Decoder]:

@@ -8,11 +8,11 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
-from estimator.draft_model import transformers_module
-from reference.generation import beginning
+from reference.generation import opening_text
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import forbidden_ids
 from reference.models.families import DISTANCES_ALONE
+from reference.models.fitted_model import transformers_module
 from reference.models.model import Model, peaks, require_finite, text_limit
 from reference.stopping import Stopping
 
@@ -42,7 +42,7 @@ def decode_batch(
       ValueError: if the target takes no batch, or a prompt and its new tokens exceed its positions.
       FloatingPointError: if it returns logits that are NaN or infinite.
     """
-    texts = [beginning(target, prompt, stopping) for prompt in prompts]
+    texts = [opening_text(target, prompt, stopping) for prompt in prompts]
     module = batch_module(target, texts)
     given = [len(text) for text in texts]
     batch = _Batch(module, prompts, target.device)
@@ -94,9 +94,9 @@ def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
         )
     if len({text_limit(target, len(text)) for text in texts}) > 1:
         raise ValueError(
-            f"the texts of a batch must all begin before or all beyond the {target.turning_length} "
-            f"positions up to which {target.name} keeps its short rotary factors, got both; use "
-            "--batch-size 1"
+            "the texts of a batch must all begin before or all beyond the "
+            f"{target.rope_switch_length} positions up to which {target.name} keeps its short "
+            "rotary factors, got both; use --batch-size 1"
         )
     return module
 

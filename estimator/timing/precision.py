@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from math import expm1, hypot, log
 
 from estimator.intervals import ratio_interval
-from estimator.progress import Counted, Progress
+from estimator.progress import CountedProgress, Progress
 from estimator.settings import TimedPair
 from estimator.timing.arms import AGAIN, BASELINE, LEAST_PROMPTS, PROBE, Runs, Timing
 from estimator.timing.rates import Timed, timed
@@ -106,7 +106,7 @@ def timings(
     """
     end = time.monotonic() + request.timing.seconds(request.models.target)
     for left in range(count, 0, -1):
-        counted = Counted(progress)
+        counted = CountedProgress(progress)
         seconds = (end - time.monotonic()) / left
         until = Until(percent=request.timing.percent, seconds=seconds, tell=progress.note)
         yield Timing(request.timing.repeats, request.seed, counted.step, until)

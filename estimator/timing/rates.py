@@ -15,10 +15,10 @@ from estimator.intervals import (
     left_out,
     ratio,
     ratio_interval,
+    steps_out_of_order,
     student,
 )
 from estimator.timing.arms import AGAIN, BASELINE, PROBE, Runs
-from estimator.timing.shrinking import shrinking_steps
 from reference.records import Generation
 from simulator.cost.curves import CostModel
 
@@ -83,10 +83,10 @@ def step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
 
 
 def shrinking(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
-    """Returns a sentence for each of these γ whose step is out of order; see `shrinking_steps`."""
+    """Returns a sentence for each γ whose step is faster than that of a smaller γ."""
     cost = priced(texts)
     seconds = {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}
-    return shrinking_steps(seconds, partial(step_ratio, texts))
+    return steps_out_of_order(seconds, partial(step_ratio, texts))
 
 
 def without(texts: Timed, prompt: int) -> Timed:

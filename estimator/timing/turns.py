@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
-from reference.generation import Begun
+from reference.generation import Session
 from reference.records import Block, Generation
 
 # A turn of the baseline: long beside what a change of caches costs, short beside changes of speed.
@@ -41,7 +41,7 @@ def turn_tokens(baseline: Generation) -> int:
 
 
 def decode_in_turns(
-    starts: Sequence[Callable[[], Begun]],
+    starts: Sequence[Callable[[], Session]],
     *,
     tokens: int,
     order: np.random.Generator,
@@ -62,7 +62,7 @@ def decode_in_turns(
       first_round: its number.
       progress: called at each text's end.
     """
-    texts: dict[int, Begun] = {}
+    texts: dict[int, Session] = {}
     blocks: list[list[Block]] = [[] for _ in starts]
     rounds: list[list[int]] = [[] for _ in starts]
     lengths = [0] * len(starts)
@@ -72,7 +72,7 @@ def decode_in_turns(
         wanted += tokens
         for text in order.permutation(sorted(going)).tolist():
             if text not in texts:
-                texts[text] = begun_by(starts[text], clock)
+                texts[text] = timed_session(starts[text], clock)
             while lengths[text] < wanted and text in going:
                 block = next_block(texts[text].blocks, clock)
                 blocks[text].append(block)
@@ -103,7 +103,7 @@ def processor_clock(device: torch.device) -> Callable[[], float] | None:
     return time.thread_time if alone and hasattr(time, "CLOCK_THREAD_CPUTIME_ID") else None
 
 
-def begun_by(start: Callable[[], Begun], clock: Callable[[], float] | None) -> Begun:
+def timed_session(start: Callable[[], Session], clock: Callable[[], float] | None) -> Session:
     """Returns a text, begun, whose prompt took the time that it took."""
     began = 0.0 if clock is None else clock()
     text = start()

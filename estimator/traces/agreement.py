@@ -7,9 +7,10 @@ from typing import Any
 
 import torch
 
-from estimator.draft_model import draft_model, transformers_module
 from estimator.prompts.prompts import prompts_hash
 from estimator.traces.measured_traces import Tracing
+from reference.drafters.hierarchical import draft_model
+from reference.models.fitted_model import transformers_module
 
 # Of each weight, evenly spaced: a model that was trained on has others in all of its weights.
 VALUES = 256

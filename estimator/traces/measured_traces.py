@@ -8,15 +8,16 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from estimator.draft_model import draft_model, transformers_module
 from estimator.prompts.prompts import prompts_hash
-from estimator.seeding import seeded
 from estimator.timing.batched import decode_batch
 from estimator.timing.processes import ALONE, Processes
 from estimator.traces.scoring import sampled_setting, trace_pair
 from estimator.traces.trace_file import KeptTraces
 from estimator.traces.traces import TracePair
+from reference.drafters.hierarchical import draft_model
 from reference.generation import decode
+from reference.laws.sampling import seeded
+from reference.models.fitted_model import transformers_module
 from reference.speculative import Subject
 
 LIBRARIES = ("numpy", "torch", "transformers")
@@ -28,9 +29,7 @@ class Tracing:
 
     subject: the pair and its settings.
     prompts: ids.
-    max_gamma: the longest draft that replay will be able to answer.
-    ahead: tokens of the draft's own path that are recorded at block starts; 0: none, and no
-      confidence.
+    max_gamma: the longest draft that replay will be asked about.
     batch_size: how many texts are sampled at once; each is scored alone.
     origins: what tells models of one name apart (files, precision): kept traces of others are not
       used.
@@ -42,7 +41,6 @@ class Tracing:
     seed: int
     batch_size: int = 1
     origins: tuple[str, ...] = ()
-    ahead: int = 0
 
     @property
     def key(self) -> str:
@@ -65,7 +63,6 @@ class Tracing:
             *self.origins,
             # Another batch size is another rounding, which may tip a draw.
             str(self.batch_size),
-            *([f"ahead {self.ahead}"] if self.ahead else []),
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -118,16 +115,7 @@ def _traces(
     for number, tokens in zip(batch, _texts(tracing, batch), strict=True):
         if number in missing:
             prompt = tracing.prompts[number]
-            yield (
-                number,
-                trace_pair(
-                    tracing.subject,
-                    prompt,
-                    tokens,
-                    max_gamma=tracing.max_gamma,
-                    ahead=tracing.ahead,
-                ),
-            )
+            yield number, trace_pair(tracing.subject, prompt, tokens, max_gamma=tracing.max_gamma)
 
 
 def _texts(tracing: Tracing, numbers: Sequence[int]) -> list[tuple[int, ...]]:

@@ -16,9 +16,9 @@ from estimator.settings import (
     draft_sampling,
     require_read_lengths,
 )
+from estimator.timing.position_limits import require_positions
 from estimator.timing.precision import timings
 from estimator.timing.processes import require_one_process
-from estimator.timing.room import require_room
 from estimator.timing.threads import computing
 from estimator.validation.validation import Validation, generations, validate
 from reference.drafters.trees import TreeDrafter
@@ -34,7 +34,7 @@ class Validate(TimedPair):
 
     draft_temperature: of the draft; None: the target's.
     compiling: off, on or try.
-    policy_names: fixed, heuristic, confidence:P, product:P or adaptive.
+    policy_names: fixed, heuristic, confidence:P or adaptive.
     gammas: of the fixed policy; None: 1, 2, 4, 8.
     max_gamma: the longest draft of other policies; None: 16.
     verification, lenience: how drafts are judged; None: losslessly.
@@ -119,7 +119,7 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
     ]
     for subject in subjects:
         require_foretold(subject, list(policies.values()))
-        require_room(subject, prompts)
+        require_positions(subject, prompts)
     planned = generations(
         prompts, policies, max_gamma=request.longest, repeats=request.timing.repeats
     )

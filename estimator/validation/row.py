@@ -128,6 +128,7 @@ class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
 
 # An interval whose ends are further apart says nothing of what lies between.
 MOST_SPREAD = 3.0
+_FASTER = " (the steps with and without drafts differ, or the clock was held up)"
 
 
 def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tuple[str, ...]:
@@ -143,11 +144,13 @@ def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tup
     low, high = row.measured_low, row.measured_high
     most = None if row.gamma is None else row.gamma + 1
     if most is not None and row.measured > most:
-        found.append(f"a speed-up of {row.measured:.2f} is more than the {most} tokens of a step")
+        found.append(
+            f"a speed-up of {row.measured:.2f} is more than the {most} tokens of a step{_FASTER}"
+        )
     elif tokens_a_call is not None and low is not None and low > tokens_a_call:
         found.append(
             f"a speed-up of at least {low:.2f} is more than the {tokens_a_call:.2f} tokens of a "
-            "step"
+            f"step{_FASTER}"
         )
     if most is not None and row.predicted is not None and row.predicted > most:
         found.append(

@@ -28,7 +28,7 @@ from simulator.cost.cost import Cost
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class RowEvidence:
     """What the rows of one draft and temperature are made of.
 
     texts: traces of the runs' texts, which know the pair and the prompts.
@@ -46,7 +46,7 @@ class Evidence:
 
 
 def row_of(
-    evidence: Evidence, arm: str, policy: Policy, generator: np.random.Generator
+    evidence: RowEvidence, arm: str, policy: Policy, generator: np.random.Generator
 ) -> SpeculativeRow:
     """Returns the row of one arm, predicted where gamma is fixed and replay knows the rule."""
     row = _measured(evidence, arm, policy)
@@ -59,7 +59,7 @@ def row_of(
     return replace(row, doubts=doubts)
 
 
-def _measured(evidence: Evidence, arm: str, policy: Policy) -> SpeculativeRow:
+def _measured(evidence: RowEvidence, arm: str, policy: Policy) -> SpeculativeRow:
     subject, timed = evidence.texts.subject, evidence.timed
     own_runs = timed[arm]
     tokens = np.array([len(run.tokens) for run in own_runs])
@@ -106,7 +106,7 @@ def _measured(evidence: Evidence, arm: str, policy: Policy) -> SpeculativeRow:
 
 def _predicted(
     row: SpeculativeRow,
-    evidence: Evidence,
+    evidence: RowEvidence,
     arm: str,
     gamma: int,
     generator: np.random.Generator,

@@ -14,7 +14,7 @@ from estimator.timing.rates import Noise, noise, priced, shrinking, timed
 from estimator.timing.threads import Threads
 from estimator.traces.text_traces import TextTraces
 from estimator.validation.row import SpeculativeRow, max_abs, mean_abs
-from estimator.validation.rows import Evidence, row_of
+from estimator.validation.rows import RowEvidence, row_of
 from reference.policies.policy import Fixed, Policy
 from reference.speculative import Subject
 from simulator.cost.curves import CostModel
@@ -70,7 +70,7 @@ def validate(
     cost = priced(best)
     texts = TextTraces(subject, prompts, _longest(policies, max_gamma))
     gammas = [gamma for gamma in _fixed(policies) if gamma > 0]
-    evidence = Evidence(texts, runs, best, cost, clock, shrinking(best, gammas))
+    evidence = RowEvidence(texts, runs, best, cost, clock, shrinking(best, gammas))
     rows = tuple(
         row_of(evidence, arm, policy, np.random.default_rng((timing.seed, 2)))
         for arm, policy in planned.items()
@@ -113,7 +113,7 @@ def _priced(policies: Mapping[str, Policy | None], max_gamma: int) -> list[int]:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class ValidationSummary:
     """Of all rows together; the worst of several pairs.
 
     mean_abs_error_percent, max_abs_error_percent: of the speed-ups; None where none was predicted.
@@ -134,14 +134,14 @@ class Summary:
     free_cores: float | None
 
 
-def summary(validations: Sequence[Validation]) -> Summary:
+def summary(validations: Sequence[Validation]) -> ValidationSummary:
     """Returns what all rows of validations, at least one, come to."""
     errors = [row.error_percent for validation in validations for row in validation.rows]
     noises = [validation.noise for validation in validations]
     precisions = [validation.precision_percent for validation in validations]
     known = [percent for percent in precisions if percent is not None]
     threads = validations[0].threads
-    return Summary(
+    return ValidationSummary(
         mean_abs_error_percent=mean_abs(errors),
         max_abs_error_percent=max_abs(errors),
         noise_percent=max(noise.percent for noise in noises),

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from figures.bild.measured import SOURCE, measured
 from figures.bild.trade_off import METRICS
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 
 PUBLISHED_SHARE = 20
 """Per cent of tokens at which the small model "can retain the large model's quality" (3.1)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class SharePoint:
     """One way to decode.
 
     large_percent: tokens that the large model wrote, 0 for the small one alone, 100 for itself.
@@ -29,15 +29,15 @@ class Point:
     quality: float
 
 
-def compute() -> Rows[Point]:
+def compute() -> FigureRows[SharePoint]:
     """Returns BiLD's rows and both models alone, of our unaligned pairs at temperature 0.
 
     The paper runs both models at every step and lets the large one replace unlikely tokens; here
     the large model writes one token at each of its calls, so its share is calls over tokens.
     """
-    return Rows(
+    return FigureRows(
         tuple(
-            Point(
+            SharePoint(
                 sweep.task, row.metric, row.decoder, row.rollback, row.fallback_percent, row.score
             )
             for sweep in measured()
@@ -48,7 +48,7 @@ def compute() -> Rows[Point]:
     )
 
 
-def draw(data: Rows[Point]) -> style.Figure:
+def draw(data: FigureRows[SharePoint]) -> style.Figure:
     """Returns the drawing: a panel for each task."""
     tasks = list(dict.fromkeys(point.task for point in data.rows))
     figure, panels = style.canvas(

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figures.bild.measured import SOURCE, Sweep, aligned, measured
-from figures.bild.tables import PAPER, Line
+from figures.bild.measured import SOURCE, MeasuredSweep, aligned, measured
+from figures.bild.tables import PAPER, TableLine
 from figures.bild.trade_off import aims, draw_rows, prepare
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from figures.published import published
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class LatencyPoint:
     """One way to decode; latency is seconds per token over the large model's alone."""
 
     whose: str
@@ -26,26 +26,26 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Fig4(Rows[Point]):
+class Fig4(FigureRows[LatencyPoint]):
     """The paper's points that are printed (Table 1), and ours.
 
     drawn: for each of our tasks the unaligned sweep, and the aligned one if it was measured.
     """
 
-    drawn: tuple[tuple[Sweep, Sweep | None], ...]
+    drawn: tuple[tuple[MeasuredSweep, MeasuredSweep | None], ...]
 
 
 def compute() -> Fig4:
     """Returns Table 1 as latencies, and our sweeps at temperature 0."""
     points = [
-        Point(PAPER, line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
-        for line in published("bild-table1", Line)
+        LatencyPoint(PAPER, line.dataset, line.method, 1 / line.speedup, None, None, line.quality)
+        for line in published("bild-table1", TableLine)
         if line.speedup is not None and line.quality is not None
     ]
     for sweep in measured():
         if sweep.sampling == "greedy":
             points += [
-                Point(
+                LatencyPoint(
                     "ours",
                     f"{sweep.task}, {sweep.draft}",
                     row.decoder,

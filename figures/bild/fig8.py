@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from figures.bild.tables import Line
+from figures.bild.tables import TableLine
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from figures.published import published
 from studies.bild.cost import (
     BildCalls,
@@ -30,7 +30,7 @@ DATASET, METHOD = "CNN/DailyMail", "aligned, no loss"  # the speed-up is Table 1
 
 
 @dataclass(frozen=True, slots=True)
-class Bar:
+class CostBar:
     """One quantity of BiLD over vanilla inference.
 
     fitted: whether the cost model was fitted to it.
@@ -45,7 +45,7 @@ class Bar:
 
 
 @dataclass(frozen=True, slots=True)
-class Fig8(Rows[Bar]):
+class Fig8(FigureRows[CostBar]):
     """The bars, and the probabilities at which the cost model has the fitted two.
 
     implied_c: the cost of a small call over a large one that would give the paper's speed-up.
@@ -78,7 +78,7 @@ def compute() -> Fig8:
 
     [printed] = [
         line.speedup
-        for line in published("bild-table1", Line)
+        for line in published("bild-table1", TableLine)
         if (line.dataset, line.method) == (DATASET, METHOD)
     ]
     assert printed is not None
@@ -89,10 +89,10 @@ def compute() -> Fig8:
     memory = float(relative_memory_traffic(found, bytes_ratio=PARAMETER_RATIO))
     return Fig8(
         rows=(
-            Bar("operations", operations(rollback), PUBLISHED_OPERATIONS, True, False),
-            Bar("memory traffic", memory, PUBLISHED_MEMORY, False, True),
-            Bar("arithmetic intensity", intensity(fallback), PUBLISHED_INTENSITY, True, True),
-            Bar("speed-up", tokens / (1 + LAYER_RATIO * small_calls), printed, False, False),
+            CostBar("operations", operations(rollback), PUBLISHED_OPERATIONS, True, False),
+            CostBar("memory traffic", memory, PUBLISHED_MEMORY, False, True),
+            CostBar("arithmetic intensity", intensity(fallback), PUBLISHED_INTENSITY, True, True),
+            CostBar("speed-up", tokens / (1 + LAYER_RATIO * small_calls), printed, False, False),
         ),
         fallback=fallback,
         rollback=rollback,

@@ -18,7 +18,7 @@ FILES = (
 SOURCE = "ours: two cores of an AMD EPYC virtual machine, 2026-11-21 and 22, figures/results/bild"
 
 
-class Row(BildRow, frozen=True, kw_only=True):
+class MeasuredRow(BildRow, frozen=True, kw_only=True):
     """One way to decode; metric: of its quality, by which the sweep is judged."""
 
     metric: str
@@ -35,7 +35,7 @@ class Row(BildRow, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
+class MeasuredSweep:
     """One sweep of a pair.
 
     task: "translation", "code" or "spelling".
@@ -48,7 +48,7 @@ class Sweep:
     draft: str
     sampling: str
     prompts: int
-    rows: tuple[Row, ...]
+    rows: tuple[MeasuredRow, ...]
 
     @property
     def is_plain(self) -> bool:
@@ -56,41 +56,43 @@ class Sweep:
         return (self.draft, self.sampling) == ("unaligned", "greedy")
 
     @property
-    def large(self) -> Row:
+    def large(self) -> MeasuredRow:
         """The large model alone."""
         return self.of("large")[0]
 
     @property
-    def fastest_strict(self) -> Row:
+    def fastest_strict(self) -> MeasuredRow:
         """Speculative decoding at its best γ."""
         return max(self.of("strict"), key=lambda row: row.measured)
 
-    def of(self, decoder: str) -> list[Row]:
+    def of(self, decoder: str) -> list[MeasuredRow]:
         """Returns a decoder's rows, in the order of the sweep."""
         return [row for row in self.rows if row.decoder == decoder]
 
-    def fastest(self, rows: list[Row], *, loss: float) -> Row | None:
+    def fastest(self, rows: list[MeasuredRow], *, loss: float) -> MeasuredRow | None:
         """Returns the fastest of the rows that lose at most so many points; None: all lose more."""
         able = [row for row in rows if row.score >= self.large.score - loss]
         return max(able, key=lambda row: row.measured, default=None)
 
 
 @cache
-def measured() -> tuple[Sweep, ...]:
+def measured() -> tuple[MeasuredSweep, ...]:
     """Returns the sweeps of FILES."""
     folder = files("figures") / "results" / "bild"
     return tuple(_sweep(name, (folder / f"{name}.json").read_bytes()) for name in FILES)
 
 
-def aligned(task: str) -> Sweep | None:
+def aligned(task: str) -> MeasuredSweep | None:
     """Returns a task's sweep with an aligned draft; None if none was measured."""
     return next((s for s in measured() if (s.task, s.draft) == (task, "aligned")), None)
 
 
-def _sweep(name: str, content: bytes) -> Sweep:
+def _sweep(name: str, content: bytes) -> MeasuredSweep:
     document: dict[str, Any] = msgspec.json.decode(content)
     [summary] = document["summaries"]
     rows = [{**row, "metric": summary["metric"]} for row in document["rows"]]
     task, draft = name.split("-")[:2]
     sampling = f"nucleus {document['top_p']:g}" if summary["temperature"] else "greedy"
-    return Sweep(task, draft, sampling, document["prompts"], parse_rows(rows, Row, name=name))
+    return MeasuredSweep(
+        task, draft, sampling, document["prompts"], parse_rows(rows, MeasuredRow, name=name)
+    )

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from figures.bild.measured import Row, Sweep, measured
-from figures.drawing.paper_table import Layout
+from figures.bild.measured import MeasuredRow, MeasuredSweep, measured
+from figures.drawing.table import Layout
 from figures.published import published
 from studies.bild.swept import NO_LOSS
 
@@ -12,7 +12,7 @@ PAPER, OURS = "paper", "ours"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class TableLine:
     """One method on one data set.
 
     whose: "paper" or "ours".
@@ -34,11 +34,11 @@ class Line:
     setting: str = ""
 
 
-Method = tuple[str, Row | None]
+Method = tuple[str, MeasuredRow | None]
 """What a line is called, and our row; None: no row does it."""
 
 
-def lines_of(table: str, ours: Callable[[Sweep], Iterable[Method]]) -> list[Line]:
+def lines_of(table: str, ours: Callable[[MeasuredSweep], Iterable[Method]]) -> list[TableLine]:
     """Returns the lines that a table of the paper prints, then ours of every sweep.
 
     Args:
@@ -46,12 +46,12 @@ def lines_of(table: str, ours: Callable[[Sweep], Iterable[Method]]) -> list[Line
       ours: returns a sweep's methods; none where the table is of other sweeps.
     """
     own = (measured_line(sweep, *method) for sweep in measured() for method in ours(sweep))
-    return [*published(table, Line), *own]
+    return [*published(table, TableLine), *own]
 
 
-def measured_line(sweep: Sweep, method: str, row: Row | None) -> Line:
+def measured_line(sweep: MeasuredSweep, method: str, row: MeasuredRow | None) -> TableLine:
     """Returns a line of ours; a row of None has no numbers."""
-    named = Line(whose=OURS, dataset=sweep.task, method=method)
+    named = TableLine(whose=OURS, dataset=sweep.task, method=method)
     if row is None:
         return named
     return replace(
@@ -62,7 +62,7 @@ def measured_line(sweep: Sweep, method: str, row: Row | None) -> Line:
     )  # fmt: skip
 
 
-def setting_of(row: Row) -> str:
+def setting_of(row: MeasuredRow) -> str:
     """Returns the thresholds of BiLD or the γ of speculative decoding, in words."""
     if row.decoder in ("bild", "window"):
         rollback = "∞" if row.rollback is None else f"{row.rollback:g}"
@@ -70,7 +70,7 @@ def setting_of(row: Row) -> str:
     return "" if row.most is None else f"{row.decoder}, γ = {row.most}"
 
 
-def by_loss(sweep: Sweep) -> list[Method]:
+def by_loss(sweep: MeasuredSweep) -> list[Method]:
     """Returns Table 1's: vanilla once a task, then a draft's fastest row at each loss."""
     if sweep.sampling != "greedy":
         return []
@@ -82,7 +82,7 @@ def by_loss(sweep: Sweep) -> list[Method]:
     ]
 
 
-def by_method(sweep: Sweep) -> list[Method]:
+def by_method(sweep: MeasuredSweep) -> list[Method]:
     """Returns Table 3's: speculative decoding at its best γ, BiLD at its speed or its quality."""
     if not sweep.is_plain:
         return []
@@ -97,7 +97,7 @@ def by_method(sweep: Sweep) -> list[Method]:
     ]
 
 
-def by_calls(sweep: Sweep) -> list[Method]:
+def by_calls(sweep: MeasuredSweep) -> list[Method]:
     """Returns Table 4's: strict at its best γ, BiLD's fastest without loss."""
     if not sweep.is_plain:
         return []
@@ -105,7 +105,7 @@ def by_calls(sweep: Sweep) -> list[Method]:
     return [("rejection sampling", sweep.fastest_strict), ("BiLD", fastest)]
 
 
-def by_nucleus(sweep: Sweep) -> list[Method]:
+def by_nucleus(sweep: MeasuredSweep) -> list[Method]:
     """Returns Table 5's three operating points: the best, no loss, one point lost."""
     if sweep.sampling != "nucleus 0.8":
         return []
@@ -118,7 +118,7 @@ def by_nucleus(sweep: Sweep) -> list[Method]:
     ]
 
 
-def lay_lines(lines: Sequence[Line], *, percentages: bool = False) -> Layout:
+def lay_lines(lines: Sequence[TableLine], *, percentages: bool = False) -> Layout:
     """Returns cells with a row for each data set and a column for each method.
 
     Args:
@@ -141,7 +141,7 @@ def lay_lines(lines: Sequence[Line], *, percentages: bool = False) -> Layout:
     return Layout(columns, cells, widths, width, height)
 
 
-def cell(line: Line, *, percentages: bool) -> str:
+def cell(line: TableLine, *, percentages: bool) -> str:
     """Returns quality, speed-up and its interval, and if asked fallback and rollback."""
     if line.quality is None or line.speedup is None:
         return "none"

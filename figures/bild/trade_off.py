@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from figures.bild.measured import SOURCE, Row, Sweep
+from figures.bild.measured import SOURCE, MeasuredRow, MeasuredSweep
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 
 METRICS = {"bleu": "BLEU", "agreement": "agreement with the large model, %", "rouge_l": "ROUGE-L"}
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class TradeOffPoint:
     """One run of BiLD.
 
     decoder: "bild", or "window": drafts of `most` tokens without a fallback.
@@ -32,17 +32,17 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class TradeOff(Rows[Point]):
+class TradeOff(FigureRows[TradeOffPoint]):
     """Runs of BiLD, and the sweeps that they are of."""
 
-    sweeps: tuple[Sweep, ...]
+    sweeps: tuple[MeasuredSweep, ...]
 
 
-def trade_off(sweeps: Sequence[Sweep], *, decoders: Sequence[str]) -> TradeOff:
+def trade_off(sweeps: Sequence[MeasuredSweep], *, decoders: Sequence[str]) -> TradeOff:
     """Returns the sweeps' runs of these decoders."""
     return TradeOff(
         rows=tuple(
-            Point(
+            TradeOffPoint(
                 sweep.task,
                 sweep.draft,
                 row.decoder,
@@ -62,7 +62,7 @@ def trade_off(sweeps: Sequence[Sweep], *, decoders: Sequence[str]) -> TradeOff:
 
 def panels(
     data: TradeOff, *, title: str, source: str
-) -> tuple[style.Figure, list[tuple[style.Axes, Sweep]]]:
+) -> tuple[style.Figure, list[tuple[style.Axes, MeasuredSweep]]]:
     """Returns a canvas with a prepared panel for each sweep."""
     figure, axes = style.canvas(
         title,
@@ -76,7 +76,7 @@ def panels(
     return figure, prepared
 
 
-def front(rows: Sequence[Row]) -> list[Row]:
+def front(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
     """Returns the rows that no other beats both in quality and in speed, fastest first."""
     kept = [
         row
@@ -97,7 +97,7 @@ def aims(axes: style.Axes, quality: float) -> None:
         axes.axhline(height, color=style.GREY, linewidth=1, linestyle=dashes)
 
 
-def prepare(axes: style.Axes, sweep: Sweep, *, panel: str) -> None:
+def prepare(axes: style.Axes, sweep: MeasuredSweep, *, panel: str) -> None:
     """Draws the large model's mark, its quality and one point below, and names the axes."""
     quality = sweep.large.score
     aims(axes, quality)
@@ -106,7 +106,9 @@ def prepare(axes: style.Axes, sweep: Sweep, *, panel: str) -> None:
     style.name_axes(axes, x=x, y=METRICS[sweep.large.metric], panel=heading)
 
 
-def draw_rows(axes: style.Axes, rows: Sequence[Row], *, name: str, colour: str, mark: str) -> None:
+def draw_rows(
+    axes: style.Axes, rows: Sequence[MeasuredRow], *, name: str, colour: str, mark: str
+) -> None:
     """Draws rows as marks, a line along their front."""
     best, every = ([(row.latency, row.score) for row in each] for each in (front(rows), rows))
     axes.plot(*_columns(best), color=colour, linewidth=1.8)

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from figures.blockwise.measured import PAPER, analysis, said
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class EntropyShare:
     """The share of positions at which a head's entropy lies in [entropy, entropy + bin) nats."""
 
     head: int
@@ -19,7 +19,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class Histograms(Rows[Share]):
+class Histograms(FigureRows[EntropyShare]):
     """All heads' histograms, and each one's mean entropy in nats."""
 
     means: tuple[float, ...]
@@ -32,7 +32,7 @@ def compute() -> Histograms:
     width = result.entropy_bin
     return Histograms(
         rows=tuple(
-            Share(head.head, place * width, share)
+            EntropyShare(head.head, place * width, share)
             for head in result.entropy
             for place, share in enumerate(head.shares)
         ),

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 
 from figures.blockwise.measured import PAPER, analysis, said
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 
 PUBLISHED_R = 0.77  # over data sets, section 6.2
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class TextEfficiency:
     """One text: up to which head its mean entropy rises, and its block efficiency."""
 
     h_max: int
@@ -20,7 +20,7 @@ class Text:
 
 
 @dataclass(frozen=True, slots=True)
-class Fig3(Rows[Text]):
+class Fig3(FigureRows[TextEfficiency]):
     """Our texts, and Pearson's r over them with its interval; None where nothing varies."""
 
     r: float | None
@@ -33,7 +33,7 @@ def compute() -> Fig3:
     result = analysis()
     found = result.h_max_correlation
     pairs = zip(result.h_max_by_text, result.block_efficiency_by_text, strict=True)
-    return Fig3(tuple(Text(*pair) for pair in pairs), found.value, found.low, found.high)
+    return Fig3(tuple(TextEfficiency(*pair) for pair in pairs), found.value, found.low, found.high)
 
 
 def draw(data: Fig3) -> style.Figure:

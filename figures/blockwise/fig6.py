@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from figures.blockwise.measured import OURS, PAPER, analysis, said
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from figures.published import published_grid
 
 
@@ -25,7 +25,7 @@ class Oracle:
     high: float | None
 
 
-def compute() -> Rows[Oracle]:
+def compute() -> FigureRows[Oracle]:
     """Returns oracle block efficiencies by k: the paper's three points a data set, then ours."""
     rows = []
     for dataset, printed in published_grid("blockwise-table9").items():
@@ -41,10 +41,10 @@ def compute() -> Rows[Oracle]:
         )
         for way in ours
     ]  # fmt: skip
-    return Rows(tuple(rows))
+    return FigureRows(tuple(rows))
 
 
-def draw(data: Rows[Oracle]) -> style.Figure:
+def draw(data: FigureRows[Oracle]) -> style.Figure:
     """Returns the drawing: our curve with its intervals, the paper's points."""
     ours = [row for row in data.rows if row.dataset == OURS]
     figure, (axes,) = style.canvas(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from figures.blockwise.measured import OURS, PAPER, analysis, said
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from figures.published import published_grid
 
 WAYS = ("parallel base", "parallel 4-gram")
@@ -24,7 +24,7 @@ class Parallel:
     high: float | None
 
 
-def compute() -> Rows[Parallel]:
+def compute() -> FigureRows[Parallel]:
     """Returns block efficiencies by p: the paper's two points a data set and way, then ours."""
     rows = []
     for dataset, printed in published_grid("blockwise-table4").items():
@@ -36,10 +36,10 @@ def compute() -> Rows[Parallel]:
         for way in analysis().parallel
         if way.name in WAYS
     ]
-    return Rows(tuple(rows))
+    return FigureRows(tuple(rows))
 
 
-def draw(data: Rows[Parallel]) -> style.Figure:
+def draw(data: FigureRows[Parallel]) -> style.Figure:
     """Returns the drawing: a panel for each data set, ours first."""
     names = list(dict.fromkeys(row.dataset for row in data.rows))
     datasets = [names[-1], *names[:-1]]

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from figures.blockwise.measured import OURS, analysis
-from figures.drawing.paper_table import Layout
+from figures.drawing.table import Layout
 from figures.published import published, published_grid
 from studies.blockwise.records import Way, Wins
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from figures.blockwise.measured import PAPER, latencies
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from figures.published import published
 
 
@@ -33,9 +33,9 @@ class TimesTable:
     """One of the two tables, by name, and how it is drawn."""
 
     name: str
-    draw: Callable[[Rows[Latency]], style.Figure]
+    draw: Callable[[FigureRows[Latency]], style.Figure]
 
-    def compute(self) -> Rows[Latency]:
+    def compute(self) -> FigureRows[Latency]:
         """Returns the times that the table prints, then ours of the same lattices."""
         printed = published(self.name, Latency)
         sizes = {(row.steps, row.arcs, row.paths) for row in printed}
@@ -47,7 +47,9 @@ class TimesTable:
             for row in latencies().rows
             if (row.steps, row.arcs, row.paths) in sizes
         ]  # fmt: skip
-        return Rows((*printed, *sorted(ours, key=lambda row: (row.ngram, row.steps, row.paths))))
+        return FigureRows(
+            (*printed, *sorted(ours, key=lambda row: (row.ngram, row.steps, row.paths)))
+        )
 
 
 def how() -> str:
@@ -85,7 +87,7 @@ def draw_times(axes: style.Axes, rows: Sequence[Latency], *, along: str) -> list
     return lines
 
 
-def draw_by_paths(data: Rows[Latency]) -> style.Figure:
+def draw_by_paths(data: FigureRows[Latency]) -> style.Figure:
     """Returns the drawing: a line for the paper and one for each of our n-grams."""
     figure, (axes,) = style.canvas(
         "The 16 best of 4.3 billion paths: "
@@ -100,7 +102,7 @@ def draw_by_paths(data: Rows[Latency]) -> style.Figure:
     return figure
 
 
-def draw_by_size(data: Rows[Latency]) -> style.Figure:
+def draw_by_size(data: FigureRows[Latency]) -> style.Figure:
     """Returns the drawing: a panel for each number of steps."""
     depths = sorted({row.steps for row in data.rows})
     figure, panels = style.canvas(

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from figures.blockwise.measured import analysis
-from figures.drawing.paper_table import Layout
+from figures.drawing.table import Layout
 from figures.published import published_grid
 from studies.blockwise.cost import cache_bytes_per_token, parameter_bytes_per_token
 
@@ -53,7 +53,7 @@ class Moving:
 
 
 @dataclass(frozen=True, slots=True)
-class Traffic:
+class MemoryTraffic:
     """Gigabytes per token of one method: of weights (context None) or of cache at a context."""
 
     method: str
@@ -77,7 +77,7 @@ class OwnTraffic:
     megabytes: float
 
 
-def table11() -> list[Traffic]:
+def table11() -> list[MemoryTraffic]:
     """Returns every cell from the printed block efficiency and the sizes of the models.
 
     But for the FLOPS, which follow another way of counting.
@@ -89,13 +89,13 @@ def table11() -> list[Traffic]:
         cache = TARGET_CACHE + rescorer * RESCORER_CACHE
         moved = Moving(int(drafts), HEADS, efficiency, weights, cache).bytes_per_token(CONTEXTS)
         rows += [
-            Traffic(method, context, 1e-9 * value, number)
+            MemoryTraffic(method, context, 1e-9 * value, number)
             for context, value, number in zip((None, *CONTEXTS), moved, numbers, strict=True)
         ]
     return rows
 
 
-def lay_table11(rows: Sequence[Traffic]) -> Layout:
+def lay_table11(rows: Sequence[MemoryTraffic]) -> Layout:
     """Returns the cells, a number that rounds differently from the paper's marked."""
     printed = published_grid("blockwise-table11")
     by_method = [[row for row in rows if row.method == method] for method in printed]

@@ -1,4 +1,4 @@
-"""What a figure under load draws: models on hardware, and the load."""
+"""The load of a figure: models on hardware, and how they are used."""
 
 from dataclasses import dataclass
 
@@ -9,8 +9,8 @@ ALPHA = 0.7
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What is drawn: models on hardware, the context of each sequence and the acceptance rate.
+class FigureLoad:
+    """Models on hardware, the context of each sequence and the acceptance rate.
 
     caption: the deployment in words.
     """
@@ -23,7 +23,7 @@ class Load:
 
 def load_of(
     deployment: Deployment, *, context: int = DEFAULT_CONTEXT, alpha: float = ALPHA
-) -> Load:
+) -> FigureLoad:
     """Returns what is drawn of a deployment, named by sizes.
 
     Args:
@@ -38,4 +38,4 @@ def load_of(
         f"{target.name} ({target.parameters / 1e9:.1f}B) drafted by {drafter}{held / 1e9:.2f}B, "
         f"on {gpus} × {deployment.hardware.name}"
     )
-    return Load(deployment, caption, context, alpha)
+    return FigureLoad(deployment, caption, context, alpha)

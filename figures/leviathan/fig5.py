@@ -30,7 +30,7 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class TraceFigure:
     """The calls of one way of decoding, in order of time; γ = 0 is standard decoding."""
 
     gamma: int
@@ -54,7 +54,7 @@ class Fig5:
     tokens: int
     alpha: float
     c: float
-    traces: tuple[Trace, ...]
+    traces: tuple[TraceFigure, ...]
 
     def table(self) -> Table:
         return Table(
@@ -75,7 +75,7 @@ def compute() -> Fig5:
     )
 
 
-def _trace(gamma: int, accepted: NDArray[np.bool_]) -> Trace:
+def _trace(gamma: int, accepted: NDArray[np.bool_]) -> TraceFigure:
     """Returns Algorithm 1 as calls: both encoders once, then blocks of drafts and a target call."""
     calls: list[Call] = []
 
@@ -94,7 +94,7 @@ def _trace(gamma: int, accepted: NDArray[np.bool_]) -> Trace:
         run("target", 1.0)
         wrong = np.flatnonzero(~accepted[position : position + drafted])
         position += 1 + (int(wrong[0]) if wrong.size else drafted)
-    return Trace(gamma, tuple(calls))
+    return TraceFigure(gamma, tuple(calls))
 
 
 def draw(data: Fig5) -> style.Figure:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from figures.drawing.paper_table import Layout
+from figures.drawing.table import Layout
 from figures.published import LeviathanTable1, published
 from simulator.choice.walltime import improvement_factor, operations_factor
 

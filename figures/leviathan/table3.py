@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from estimator.validation.file import Validated
 from figures.drawing import style
 from figures.drawing.style import short_name
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from figures.published import LeviathanTable3, published
 
 
 @dataclass(frozen=True, slots=True)
-class Acceptance:
+class AlphaRow:
     """α of one draft for one target at one temperature, and who measured it."""
 
     source: str
@@ -23,7 +23,7 @@ class Acceptance:
 
 
 @dataclass(frozen=True, slots=True)
-class Table3(Rows[Acceptance]):
+class Table3(FigureRows[AlphaRow]):
     """All α, the published ones first; `results` names the results file, if one was given."""
 
     results: str | None
@@ -32,13 +32,13 @@ class Table3(Rows[Acceptance]):
 def compute(results: Validated | None = None) -> Table3:
     """Returns the published α, and one more for each draft and temperature of the results."""
     rows = [
-        Acceptance("published", row.target, row.draft, row.temperature, row.alpha)
+        AlphaRow("published", row.target, row.draft, row.temperature, row.alpha)
         for row in published("leviathan-table3", LeviathanTable3)
     ]
-    measured: dict[tuple[str, float], Acceptance] = {}
+    measured: dict[tuple[str, float], AlphaRow] = {}
     for row in () if results is None else results.rows:
         if row.alpha is not None:
-            entry = Acceptance("measured", "ours", row.draft, row.temperature, row.alpha)
+            entry = AlphaRow("measured", "ours", row.draft, row.temperature, row.alpha)
             measured.setdefault((row.draft, row.temperature), entry)
     return Table3((*rows, *measured.values()), None if results is None else results.name)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from figures.published import LeviathanTable4, published
 from simulator.choice.walltime import improvement_factor
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class SpeedUpRow:
     """One setting: ours by Theorem 8, the paper's expectation and its measurement."""
 
     task: str
@@ -25,11 +25,11 @@ class Row:
     published_empirical: float
 
 
-def compute() -> Rows[Row]:
+def compute() -> FigureRows[SpeedUpRow]:
     """Returns the twelve rows."""
-    return Rows(
+    return FigureRows(
         tuple(
-            Row(
+            SpeedUpRow(
                 row.task, row.draft, row.temperature, row.gamma, row.alpha, row.c,
                 float(improvement_factor(row.alpha, row.gamma, row.c)), row.expected, row.empirical,
             )
@@ -38,7 +38,7 @@ def compute() -> Rows[Row]:
     )  # fmt: skip
 
 
-def draw(data: Rows[Row]) -> style.Figure:
+def draw(data: FigureRows[SpeedUpRow]) -> style.Figure:
     """Returns the drawing: one line per setting with ours and the paper's two numbers."""
     figure, (axes,) = style.canvas(
         "Theorem 8 with the published α and c, beside what the paper expected and measured",

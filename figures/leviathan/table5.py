@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from figures.published import LeviathanTable5, published
 from simulator.choice.walltime import improvement_factor, optimal_gamma
 
@@ -15,7 +15,7 @@ MAX_GAMMA = 64
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class LenienceRow:
     """One draft at one lenience; improvement is Theorem 8 at the printed α and c = 0.015.
 
     published_improvement: None where the paper gives none.
@@ -30,7 +30,7 @@ class Row:
     published_improvement: float | None
 
 
-def compute() -> Rows[Row]:
+def compute() -> FigureRows[LenienceRow]:
     """Returns sampling at the best γ for each α, and argmax at the paper's γ = 8."""
     rows = []
     for row in published("leviathan-table5", LeviathanTable5):
@@ -39,11 +39,11 @@ def compute() -> Rows[Row]:
             gamma = int(optimal_gamma(row.alpha, C, max_gamma=MAX_GAMMA))
         improvement = float(improvement_factor(row.alpha, gamma, C))
         kept = (row.sampling, row.draft, row.lenience, row.alpha)
-        rows.append(Row(*kept, gamma, improvement, row.improvement))
-    return Rows(tuple(rows))
+        rows.append(LenienceRow(*kept, gamma, improvement, row.improvement))
+    return FigureRows(tuple(rows))
 
 
-def draw(data: Rows[Row]) -> style.Figure:
+def draw(data: FigureRows[LenienceRow]) -> style.Figure:
     """Returns the drawing: α on the left, the improvement of T5-small on the right."""
     figure, (left, right) = style.canvas(
         "Lenience buys acceptance; the paper's factors for standard sampling exceed Theorem 8",
@@ -83,6 +83,6 @@ def draw(data: Rows[Row]) -> style.Figure:
     return figure
 
 
-def _line(row: Row) -> tuple[str, str]:
+def _line(row: LenienceRow) -> tuple[str, str]:
     """Returns which line of the drawing a row belongs to."""
     return row.sampling, row.draft

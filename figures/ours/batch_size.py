@@ -11,8 +11,8 @@ from estimator.model_shapes.drafts import draft_of
 from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of
 from figures.drawing import style
-from figures.drawing.load import Load
-from figures.drawing.table import Rows
+from figures.drawing.load import FigureLoad
+from figures.drawing.table import FigureRows
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.catalogue import find_hardware
@@ -43,7 +43,7 @@ BATCHES = tuple(sorted({round(2 ** (i / 12)) for i in range(109)}))
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class BatchPoint:
     """One batch size: the best γ, its speed-up, and the speed-ups of the fixed γ."""
 
     batch: int
@@ -55,34 +55,34 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class BatchSize(Rows[Point]):
+class BatchSize(FigureRows[BatchPoint]):
     """The batch sizes drawn, and by fixed γ the last of all sizes at which it still gains.
 
     first_gaining: likewise the first; None where it never gains.
     largest: of the batch sizes up to MAX_BATCH, the last that fits into memory.
     """
 
-    load: Load
+    load: FigureLoad
     last_gaining: dict[int, int | None]
     first_gaining: dict[int, int | None]
     largest: int = MAX_BATCH
 
 
-def default_load() -> Load:
+def default_load() -> FigureLoad:
     """Returns an 8B model drafted by a 1B one on an H100, as `specplan plan` prices it."""
     conditions = Conditions(
         efficiency=DEFAULT_EFFICIENCY, layer_overhead_seconds=DEFAULT_LAYER_SECONDS
     )
     target = shape_of(TARGET, count=count_once)
     draft = draft_of(DRAFT, target=TARGET, target_shape=target, count=count_once)
-    return Load(
+    return FigureLoad(
         deployment=Deployment(target, draft, find_hardware(GPU), conditions),
         caption=f"Llama 3.1 8B drafted by Llama 3.2 1B on one {GPU}",
     )
 
 
-def compute(load: Load | None = None) -> BatchSize:
-    """Returns the plans for one to 512 sequences; without a load, for that of default_load.
+def compute(load: FigureLoad | None = None) -> BatchSize:
+    """Returns the plans for one to 512 sequences; without a load, for default_load's.
 
     Batch sizes that do not fit into memory are left out.
 
@@ -104,7 +104,7 @@ def compute(load: Load | None = None) -> BatchSize:
     for batch in sorted(batch for batch in {*BATCHES, largest} if batch <= largest):
         best = best_gamma(acceptance, costs[batch], max_gamma=cap)
         factors = speed_up(acceptance, costs[batch], (best, *FIXED_GAMMAS))
-        points.append(Point(batch, best, *factors.tolist()))
+        points.append(BatchPoint(batch, best, *factors.tolist()))
     gains = {batch: speed_up(acceptance, cost, FIXED_GAMMAS) for batch, cost in costs.items()}
     gaining = {
         gamma: [batch for batch, factors in gains.items() if factors[place] > 1]
@@ -119,7 +119,7 @@ def compute(load: Load | None = None) -> BatchSize:
     )
 
 
-def _largest(load: Load) -> int:
+def _largest(load: FigureLoad) -> int:
     fitting = [
         batch
         for batch in range(1, MAX_BATCH + 1)

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import softmax
 
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
+from figures.ours.simulated_blocks import simulate_block_verification
 from simulator.acceptance.divergence import alpha_of_laws
 from simulator.acceptance.tokens import expected_tokens
-from simulator.monte_carlo.blocks import simulate_block_verification
 
 GAMMAS = (1, 2, 3, 4, 6, 8, 12, 16)
 # Standard deviations of the noise on the target's logits that makes the draft's.
@@ -22,7 +22,7 @@ PUBLISHED_PERCENT = (5.0, 8.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class BlockPoint:
     """Tokens per call of one α and γ, and what judging as a whole adds to them.
 
     error: standard error of by_block.
@@ -40,7 +40,7 @@ class Point:
         return 100 * (self.by_block / self.by_token - 1)
 
 
-def compute() -> Rows[Point]:
+def compute() -> FigureRows[BlockPoint]:
     """Returns the gains of random pairs of laws, i.i.d. over positions, α by α and γ by γ.
 
     Token by token α is all that counts (Leviathan et al. 2023, Eq. 1); else blocks are drawn.
@@ -55,11 +55,11 @@ def compute() -> Rows[Point]:
         for gamma in GAMMAS:
             drawn = simulate_block_verification(p, q, gamma, blocks=BLOCKS, generator=generator)
             tokens = (drawn.mean_tokens, drawn.mean_tokens_error)
-            points.append(Point(alpha, gamma, float(expected_tokens(alpha, gamma)), *tokens))
-    return Rows(tuple(points))
+            points.append(BlockPoint(alpha, gamma, float(expected_tokens(alpha, gamma)), *tokens))
+    return FigureRows(tuple(points))
 
 
-def draw(data: Rows[Point]) -> style.Figure:
+def draw(data: FigureRows[BlockPoint]) -> style.Figure:
     """Returns the drawing: a line for each α, two standard errors as bars, the paper's range."""
     figure, (axes,) = style.canvas(
         "Judged as a whole, more of a draft stands: the more, the longer the draft",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.cost import Cost
@@ -21,7 +21,7 @@ INNER_ALPHAS, INNER_C = (0.3, 0.5, 0.7), 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class HierarchyPoint:
     """The best speed-up of a draft model, alone or sped up in its turn.
 
     inner_alpha: how often it accepts the cheap drafter's tokens; 0: it drafts alone.
@@ -34,7 +34,7 @@ class Point:
     speedup: float
 
 
-def compute() -> Rows[Point]:
+def compute() -> FigureRows[HierarchyPoint]:
     """Returns the best speed-up for each c, alone and by hierarchy."""
     ratios = np.linspace(0.02, 0.8, 40).tolist()
     points = [_point(c, Ratio(c), 0.0) for c in ratios]
@@ -45,16 +45,16 @@ def compute() -> Rows[Point]:
             _point(c, hierarchical_cost(Ratio(c), inner=cheap, alpha=rate, gamma=inner), rate)
             for c in ratios
         ]
-    return Rows(tuple(points))
+    return FigureRows(tuple(points))
 
 
-def _point(c: float, cost: Cost, inner_alpha: float) -> Point:
+def _point(c: float, cost: Cost, inner_alpha: float) -> HierarchyPoint:
     acceptance = Iid(ALPHA)
     gamma = best_gamma(acceptance, cost, max_gamma=MAX_GAMMA)
-    return Point(inner_alpha, c, gamma, float(speed_up(acceptance, cost, gamma)))
+    return HierarchyPoint(inner_alpha, c, gamma, float(speed_up(acceptance, cost, gamma)))
 
 
-def draw(data: Rows[Point]) -> style.Figure:
+def draw(data: FigureRows[HierarchyPoint]) -> style.Figure:
     """Returns the drawing: a line for the draft model alone, and one for each cheap drafter."""
     alone = {point.c: point.speedup for point in data.rows if point.inner_alpha == 0}
     most = max(point.speedup / alone[point.c] for point in data.rows) - 1

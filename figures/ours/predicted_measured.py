@@ -9,7 +9,7 @@ from pathlib import Path
 from estimator.validation.file import Validated
 from figures.drawing import style
 from figures.drawing.style import short_name
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from figures.files import save_image
 from figures.published import LeviathanTable4, published
 
@@ -17,7 +17,7 @@ BAND = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ValidationPoint:
     """One setting; low and high bound the measurement, None where that is not known."""
 
     setting: str
@@ -35,7 +35,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class PredictedMeasured(Rows[Point]):
+class PredictedMeasured(FigureRows[ValidationPoint]):
     """The points, and the results file they are from; None: the paper's Table 4."""
 
     results: str | None
@@ -52,7 +52,7 @@ def compute(results: Validated | None = None) -> PredictedMeasured:
     """
     if results is None:
         printed = tuple(
-            Point(
+            ValidationPoint(
                 f"{row.task} {row.draft}", row.draft, float(row.temperature), row.expected,
                 row.empirical, None, None,
             )
@@ -60,7 +60,7 @@ def compute(results: Validated | None = None) -> PredictedMeasured:
         )  # fmt: skip
         return PredictedMeasured(printed, None)
     points = tuple(
-        Point(
+        ValidationPoint(
             f"{short_name(row.draft)}, {row.policy if row.gamma is None else f'γ = {row.gamma}'}",
             row.draft, row.temperature, row.predicted, row.measured, row.measured_low,
             row.measured_high,

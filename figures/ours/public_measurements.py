@@ -10,7 +10,7 @@ from itertools import cycle
 import numpy as np
 
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 
 SOURCE = (
     "Ours, benchmarks/published_speculation.py: accepted lengths given, each row predicted without "
@@ -29,7 +29,7 @@ class Dot:
 
 
 @dataclass(frozen=True, slots=True)
-class PublicMeasurements(Rows[Dot]):
+class PublicMeasurements(FigureRows[Dot]):
     """The measurements whose accepted length is known."""
 
     def errors(self, name: str) -> tuple[float, float]:

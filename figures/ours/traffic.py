@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from figures.ours.batch_size import MAX_BATCH, default_load
 from simulator.acceptance.iid import Iid
 from simulator.cost.machine import LoadPoint, Remembered
@@ -31,7 +31,7 @@ _SHARES = np.concatenate([np.linspace(0.01, 0.9, 90), np.linspace(0.905, 0.995, 
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class TrafficPoint:
     """One rate: milliseconds a token and to the first token, infinite where it is not borne."""
 
     rate: float
@@ -43,7 +43,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class TrafficCurve(Rows[Point]):
+class TrafficCurve(FigureRows[TrafficPoint]):
     """The rates drawn, and what the server bears.
 
     break_even: the rate above which requests take longer with speculation; None: never.
@@ -95,7 +95,7 @@ def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
         times = (state.token_seconds, alone.token_seconds[place:])
         firsts = (state.first_seconds, alone.first_seconds[place:])
         values = [1e3 * float(each[0]) for each in (*times, *firsts)]
-        points.append(Point(rate, gamma, *values))
+        points.append(TrafficPoint(rate, gamma, *values))
     crossing = float(pair.break_even())
     break_even = None if np.isinf(crossing) else crossing
     return TrafficCurve(tuple(points), pair.demand, most, without, break_even, caption)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figures.drawing import style
-from figures.drawing.table import Rows
+from figures.drawing.table import FigureRows
 from simulator.schemes.best_trees import best_trees
 from simulator.schemes.trees import chain, tree_tokens
 
@@ -34,10 +34,10 @@ class Size:
     single: float
 
 
-def compute() -> Rows[Size]:
+def compute() -> FigureRows[Size]:
     """Returns the expected tokens of each shape and size, in ascending order."""
     trees = best_trees(RATES, max_nodes=SIZES[-1], max_depth=MAX_DEPTH)
-    return Rows(
+    return FigureRows(
         tuple(
             Size(
                 nodes=nodes,
@@ -56,7 +56,7 @@ def _sequences(nodes: int) -> list[int]:
     return [-1 if place < SEQUENCES else place - SEQUENCES for place in range(nodes)]
 
 
-def draw(data: Rows[Size]) -> style.Figure:
+def draw(data: FigureRows[Size]) -> style.Figure:
     """Returns the drawing: a line for each shape."""
     figure, (axes,) = style.canvas(
         "The best tree goes on gaining with its size; chains, and chains side by side, do not",

@@ -9,7 +9,7 @@ from ngram.drafters.matches import LONGEST, MOST, Matches
 from reference.draft_loop import draft_from
 from reference.drafter import Draft
 from reference.laws.laws import OneHot
-from reference.laws.scoring import Asked, Scores, Stretch, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
 
@@ -71,8 +71,8 @@ class CopyingDrafter:
             self._matches.update([*self._before, *text])
             return self._matches.continuation(limit)
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
-        tokens, max_gamma = stretch.tokens, asked.max_gamma
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
+        tokens, max_gamma = stretch.tokens, options.max_gamma
         whole = [*stretch.text, *tokens]
         copies: list[list[int]] = []
         # A one-hot law at another token accepts nothing; at the text's own, 1/p is above 1.
@@ -84,7 +84,7 @@ class CopyingDrafter:
                 ratio[place, offset] = float(copied[offset : offset + 1] == [token])
         first = torch.tensor([copy[0] if copy else 0 for copy in copies], device=stretch.p.device)
         drafted = torch.tensor([len(copy) for copy in copies])
-        begun = score_laws(stretch, OneHot(first), asked.leniences)
+        begun = score_laws(stretch, OneHot(first), options.leniences)
         copying = drafted > 0
         scores = Scores(
             beta=begun.beta * copying,
@@ -92,7 +92,7 @@ class CopyingDrafter:
             drafted=drafted,
             lenient_beta=begun.lenient_beta * copying[:, None],
         )
-        return [scores for _ in asked.samplings]
+        return [scores for _ in options.samplings]
 
 
 class PromptLookupDrafter(CopyingDrafter):

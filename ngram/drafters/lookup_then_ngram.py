@@ -8,7 +8,7 @@ from ngram.drafters.copying import PromptLookupDrafter
 from ngram.drafters.ngram_drafter import NgramDrafter
 from reference.drafter import Draft
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch
+from reference.laws.scoring import ScoreOptions, Scores, Stretch
 from reference.policies.policy import Policy
 
 
@@ -46,17 +46,17 @@ class LookupThenNgram:
             return draft
         return self.ngram.propose(text, limit, policy, generator)
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
-        copied = self.lookup.score(stretch, asked)
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
+        copied = self.lookup.score(stretch, options)
         drafted = copied[0].drafted
         assert drafted is not None
         copying = drafted > 0
         self._copied = torch.cat([self._copied, copying])
         # Of each position, whether blocks that began 0, 1, ... positions before were copied.
-        max_gamma = asked.max_gamma
+        max_gamma = options.max_gamma
         begun = torch.nn.functional.pad(self._copied, (max_gamma - 1, 0)).unfold(0, max_gamma, 1)
         begun = begun[-len(copying) :].flip(1)
-        modelled = self.ngram.score(stretch, asked)
+        modelled = self.ngram.score(stretch, options)
         return [
             Scores(
                 beta=torch.where(copying, copy.beta, model.beta),

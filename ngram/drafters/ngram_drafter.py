@@ -11,7 +11,7 @@ from reference.draft_loop import draft_tokens
 from reference.drafter import Draft
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
 
@@ -68,12 +68,12 @@ class NgramDrafter:
             logits = rows[0][None] if len(rows) == 1 else np.stack(rows)
         return torch.from_numpy(logits).to(self.device)
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         recent = self._last_words(stretch.text)
         whole = [*recent, *stretch.tokens]
         logits = self._logits([whole[:end] for end in range(len(recent), len(whole))])
         before = torch.tensor(stretch.tokens[:-1], dtype=torch.int64, device=self.device)
         return [
-            score_laws(stretch, sampling.laws(logits, stretch.text, [before]), asked.leniences)
-            for sampling in asked.samplings
+            score_laws(stretch, sampling.laws(logits, stretch.text, [before]), options.leniences)
+            for sampling in options.samplings
         ]

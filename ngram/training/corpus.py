@@ -22,7 +22,7 @@ CHARACTERS_AT_ONCE = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Text:
+class CorpusText:
     """One document.
 
     text: its content; in a .jsonl file one line's.
@@ -83,7 +83,7 @@ def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Pat
     return files
 
 
-def read_texts(files: Iterable[Path]) -> Iterator[Text]:
+def read_texts(files: Iterable[Path]) -> Iterator[CorpusText]:
     """Yields the documents of files: one a line of .jsonl, else one a file; .gz is unpacked.
 
     A .jsonl line has a field `text`, `prompt`, or `turns` (joined by newlines).
@@ -100,7 +100,7 @@ def read_texts(files: Iterable[Path]) -> Iterator[Text]:
                     decoded = _decoded(line)
                     where = f"{path} line {number}"
                     whole = _whole(_json_text(decoded.text, where))
-                    yield Text(whole.text, decoded.replaced + whole.replaced)
+                    yield CorpusText(whole.text, decoded.replaced + whole.replaced)
         else:
             yield _decoded(content)
 
@@ -115,16 +115,16 @@ def _bytes(path: Path) -> bytes:
         raise ValueError(f"corpus file {path} must be whole gzip, got: {error}") from error
 
 
-def _decoded(content: bytes) -> Text:
+def _decoded(content: bytes) -> CorpusText:
     text = content.decode("utf-8", errors="replace")
     replaced = text.count(REPLACEMENT) - content.count(REPLACEMENT.encode())
-    return Text(text, replaced)
+    return CorpusText(text, replaced)
 
 
-def _whole(text: str) -> Text:
+def _whole(text: str) -> CorpusText:
     """Returns text without halves of surrogate pairs: JSON can write them, no tokenizer reads."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return Text(whole, whole.count(REPLACEMENT) - text.count(REPLACEMENT))
+    return CorpusText(whole, whole.count(REPLACEMENT) - text.count(REPLACEMENT))
 
 
 def _json_text(line: str, where: str) -> str:
@@ -143,7 +143,7 @@ def _json_text(line: str, where: str) -> str:
     raise ValueError(f"{where} must have a field {', '.join(JSON_FIELDS)}, got none of them")
 
 
-def encode_texts(texts: Iterable[Text], tokenizer: Any) -> Corpus:
+def encode_texts(texts: Iterable[CorpusText], tokenizer: Any) -> Corpus:
     """Returns texts as sentences of token ids; one batch of texts is held at a time.
 
     A beginning or end of text that the tokenizer finds written in a text divides it. Texts without
@@ -174,9 +174,9 @@ def encode_texts(texts: Iterable[Text], tokenizer: Any) -> Corpus:
     return corpus
 
 
-def _batches(texts: Iterable[Text]) -> Iterator[list[Text]]:
+def _batches(texts: Iterable[CorpusText]) -> Iterator[list[CorpusText]]:
     """Yields texts in lists, each of some CHARACTERS_AT_ONCE."""
-    batch: list[Text] = []
+    batch: list[CorpusText] = []
     characters = 0
     for text in texts:
         batch.append(text)

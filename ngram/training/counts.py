@@ -12,7 +12,7 @@ Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class NgramCounts:
     """The distinct n-grams of one order in a corpus, sorted by their words.
 
     An n-gram is its context, an n-gram of the order below, and a word.
@@ -46,7 +46,7 @@ class CorpusCounts:
     """
 
     vocabulary: NDArray[np.int32]
-    orders: tuple[Counts, ...]
+    orders: tuple[NgramCounts, ...]
 
 
 def count_ngrams(
@@ -105,7 +105,7 @@ def count_ngrams(
             extensions = np.bincount(tables[n][2], minlength=len(raw))
             adjusted = np.where(beginnings[n - 1], raw, extensions)
             tallied = _tallied(adjusted, raw, last_nodes[n - 1 : n])
-        counts.append(Counts(own, context, suffix, raw, adjusted, tallied))
+        counts.append(NgramCounts(own, context, suffix, raw, adjusted, tallied))
     return CorpusCounts(vocabulary, tuple(counts))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngram.rows.words import BEGIN, Grams
-from ngram.training.counts import CorpusCounts, Counts
+from ngram.training.counts import CorpusCounts, NgramCounts
 
 # What stands for log10(0), as in SRILM's files: KenLM refuses infinite weights.
 LOG10_ZERO = -99.0
@@ -30,16 +30,16 @@ class Smoother(Protocol):
     def fallback(self) -> Discounts:
         """The discounts where a corpus is too thin to estimate them."""
 
-    def discounts(self, table: Counts) -> Discounts | None:
+    def discounts(self, table: NgramCounts) -> Discounts | None:
         """Returns an order's discounts, or None where they are undefined."""
 
     def first_order(
-        self, table: Counts, keep: Bools, vocabulary: Words, discounts: Discounts
+        self, table: NgramCounts, keep: Bools, vocabulary: Words, discounts: Discounts
     ) -> Floats:
         """Returns the probability of each word, shape (words,); what it gives `<s>` is not used."""
 
     def higher_order(
-        self, table: Counts, keep: Bools, lower: Floats, discounts: Discounts
+        self, table: NgramCounts, keep: Bools, lower: Floats, discounts: Discounts
     ) -> tuple[Floats, Floats]:
         """Returns each n-gram's probability and each context's weight.
 
@@ -52,7 +52,7 @@ class Smoother(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class NgramEstimate:
     """A smoothed model.
 
     grams: what it keeps of each order, from 1 up.
@@ -81,7 +81,9 @@ def prune_thresholds(prune: Sequence[int], order: int) -> tuple[int, ...]:
     return (*prune, *[last] * (order - len(prune)))
 
 
-def estimate(counts: CorpusCounts, smoother: Smoother, *, prune: Sequence[int] = ()) -> Estimate:
+def estimate(
+    counts: CorpusCounts, smoother: Smoother, *, prune: Sequence[int] = ()
+) -> NgramEstimate:
     """Returns the smoothed model of a corpus.
 
     prune: n-grams that occur so often or less are dropped, by order; none by default. The discounts
@@ -123,7 +125,7 @@ def estimate(counts: CorpusCounts, smoother: Smoother, *, prune: Sequence[int] =
         )
         for (of_order, probability), backoff in zip(kept, [*backoffs, None], strict=True)
     ]
-    return Estimate(tuple(grams), tuple(all_discounts), tuple(fallback_orders))
+    return NgramEstimate(tuple(grams), tuple(all_discounts), tuple(fallback_orders))
 
 
 def _log10(values: Floats) -> Floats:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngram.rows.words import UNKNOWN
-from ngram.training.counts import Counts
+from ngram.training.counts import NgramCounts
 from ngram.training.estimate import Bools, Discounts, Floats, Words
 
 # Katz's k: counts above it are trusted.
@@ -52,18 +52,18 @@ class Katz:
 
     fallback: Discounts = (1.0,) * MOST_DISCOUNTED
 
-    def discounts(self, table: Counts) -> Discounts | None:
+    def discounts(self, table: NgramCounts) -> Discounts | None:
         return good_turing_discounts(table.raw)
 
     def first_order(
-        self, table: Counts, keep: Bools, vocabulary: Words, discounts: Discounts
+        self, table: NgramCounts, keep: Bools, vocabulary: Words, discounts: Discounts
     ) -> Floats:
         own, left = _discounted(table, keep, discounts, contexts=1)
         # Of the words that pruning dropped, `<unk>` takes the place.
         return np.where(keep & (vocabulary != UNKNOWN), own, left[0])
 
     def higher_order(
-        self, table: Counts, keep: Bools, lower: Floats, discounts: Discounts
+        self, table: NgramCounts, keep: Bools, lower: Floats, discounts: Discounts
     ) -> tuple[Floats, Floats]:
         own, left = _discounted(table, keep, discounts, contexts=len(lower))
         shorter = np.where(keep, lower[table.suffix], 0.0)
@@ -74,7 +74,7 @@ class Katz:
 
 
 def _discounted(
-    table: Counts, keep: Bools, discounts: Discounts, *, contexts: int
+    table: NgramCounts, keep: Bools, discounts: Discounts, *, contexts: int
 ) -> tuple[Floats, Floats]:
     """Returns each n-gram's own share, d_c c(hw) / c(h), and what each context has left over."""
     share = np.array([0.0, *discounts, 1.0])[np.minimum(table.raw, MOST_DISCOUNTED + 1)]

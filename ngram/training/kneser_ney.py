@@ -10,7 +10,7 @@ is uniform over all words but `<s>`, to which nothing is given.
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.training.counts import Counts
+from ngram.training.counts import NgramCounts
 from ngram.training.estimate import Bools, Discounts, Floats, Words
 
 FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
@@ -41,24 +41,24 @@ class KneserNey:
 
     fallback: Discounts = FALLBACK_DISCOUNTS
 
-    def discounts(self, table: Counts) -> Discounts | None:
+    def discounts(self, table: NgramCounts) -> Discounts | None:
         return closed_form_discounts(table.tallied)
 
     def first_order(
-        self, table: Counts, keep: Bools, vocabulary: Words, discounts: Discounts
+        self, table: NgramCounts, keep: Bools, vocabulary: Words, discounts: Discounts
     ) -> Floats:
         own, gamma = _discounted(table, keep, discounts, contexts=1)
         return own + gamma / (np.count_nonzero(keep) - 1)
 
     def higher_order(
-        self, table: Counts, keep: Bools, lower: Floats, discounts: Discounts
+        self, table: NgramCounts, keep: Bools, lower: Floats, discounts: Discounts
     ) -> tuple[Floats, Floats]:
         own, gamma = _discounted(table, keep, discounts, contexts=len(lower))
         return own + gamma[table.context] * lower[table.suffix], gamma
 
 
 def _discounted(
-    table: Counts, keep: Bools, discounts: Discounts, *, contexts: int
+    table: NgramCounts, keep: Bools, discounts: Discounts, *, contexts: int
 ) -> tuple[Floats, Floats]:
     """Returns each n-gram's own share, (a - D(a)) / a(h), and each context's weight γ(h).
 

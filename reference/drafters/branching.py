@@ -1,4 +1,4 @@
-"""What a tree asks of the drafter that it shapes: laws after several continuations of one text."""
+"""The drafter that a tree needs: it gives distributions after several continuations of a text."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -10,50 +10,50 @@ from reference.laws.sampling import Sampling
 
 
 class Branching(Drafter, Protocol):
-    """A drafter that can go on from several of its tokens at once."""
+    """A drafter that can continue from several of its tokens at once."""
 
     @property
     def sampling(self) -> Sampling:
-        """Makes the laws that it draws from."""
+        """The settings that turn the drafter's logits into distributions."""
 
     @property
     def vocabulary(self) -> int:
-        """The width of its laws."""
+        """Width of a row of logits."""
 
     @property
     def most_nodes(self) -> int | None:
-        """How many tokens a tree may have; None: any number."""
+        """The most tokens that a tree may have; None: no limit."""
 
     def require_trees(self) -> None:
-        """Refuses a drafter that does not read a tree as it reads each of its paths.
+        """Refuses a drafter that reads a tree differently from its single paths.
 
         Raises:
-          ValueError: naming it.
+          ValueError: with the drafter's name.
         """
 
     def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
-        """Returns how deep a tree may be, and the logits after a text, shape (1, vocabulary).
+        """Returns the greatest depth of a tree, and the logits after a text, shape (1, vocabulary).
 
-        None where it has nothing to draft from, or no room.
+        None if there is nothing to draft from, or no position left.
 
         Args:
-          text: as `Drafter.propose` gets it; to be called of every block, whatever the depth.
+          text: the ids so far. Called for each block, even with depth 0.
         """
 
     def deepen(
         self, text: Sequence[int], tokens: Tensor, parents: Sequence[int], places: Sequence[int]
     ) -> Tensor:
-        """Returns the logits after the tokens of one level that go on, shape (places, vocabulary).
+        """Returns logits after some tokens of the lowest level, shape (places, vocabulary).
 
         Args:
-          tokens: of the tree so far, shape (n,), int64.
-          parents: which earlier token each one follows, -1 the text.
-          places: of the tokens, all on the level below the one last asked for.
+          tokens: the tree's tokens so far, shape (n,), int64.
+          parents: for each token, the index of the token that it follows; -1: the text.
+          places: indices of the tokens to continue, all on the level below the previous call's.
         """
 
 
 def line(place: int, parents: Sequence[int]) -> list[int]:
-    """Returns a token of a tree and all above it, the lowest first."""
+    """Returns the indices of a tree's token and all its ancestors, lowest first."""
     above = []
     while place >= 0:
         above.append(place)

@@ -1,4 +1,4 @@
-"""Early exit: a draft made of the target's own first layers, with its embeddings and head."""
+"""Early exit: a draft model made of the target's first layers, its embeddings and its head."""
 
 import copy
 from typing import Any
@@ -11,21 +11,21 @@ from reference.models.states import layer_stack
 
 
 def early_exit(target: CachedModel, layers: int) -> CachedModel:
-    """Returns a model that leaves the target after its first layers.
+    """Returns a model that stops after the target's first layers.
 
-    It shares their weights, the embeddings, the final norm and the head with the target, and has
-    a cache of its own. Of an encoder-decoder it is the decoder that is left early.
+    It shares weights, embeddings, final norm and head with the target, and has its own cache. For
+    an encoder-decoder target the decoder is shortened.
 
     Args:
-      target: a stack of layers (Llama and its like, GPT-2, OPT, GPT-NeoX, T5, BART, ...).
-      layers: how many to keep, at least 1 and fewer than the target has.
+      target: a model with one stack of layers (Llama, GPT-2, OPT, GPT-NeoX, T5, BART, ...).
+      layers: number of layers to keep, at least 1 and fewer than the target has.
 
     Raises:
-      ValueError: if layers is out of range, or the target is no single stack or spread over several
-        devices.
+      ValueError: if layers is out of range, or if the target has several stacks of layers or runs
+        on several devices.
     """
     if is_spread(target.module):
-        # Its passes are bound to the module that they were made for.
+        # The hooks of a spread model are bound to the module that they were made for.
         raise ValueError(
             f"an early exit needs a target on one device, got {target.name} spread by a device_map"
         )
@@ -42,10 +42,10 @@ def early_exit(target: CachedModel, layers: int) -> CachedModel:
 
 
 def with_child(module: Any, path: str, child: nn.Module) -> Any:
-    """Returns a module like this one but for the child at a dotted path; all else is shared."""
+    """Returns a copy of a module with another child at a dotted path; all else is shared."""
     first, _, rest = path.partition(".")
     clone = copy.copy(module)
-    # The copy's attributes are its own, but the table of children is still the original's.
+    # The copied module still shares the original's table of children.
     clone._modules = dict(module._modules)
     clone._modules[first] = with_child(module._modules[first], rest, child) if rest else child
     return clone

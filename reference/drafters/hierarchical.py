@@ -1,8 +1,7 @@
-"""Hierarchical drafting: a draft model that a cheaper drafter speeds up in its turn.
+"""Hierarchical drafting: a draft model that is itself accelerated by a cheaper drafter.
 
 Leviathan et al. 2023, section 6: "a hierarchical version of the algorithm, where the approximation
-model is itself accelerated by an even faster model". The faster drafter may be a hierarchy in its
-turn, of any depth.
+model is itself accelerated by an even faster model". Hierarchies can be nested to any depth.
 """
 
 from collections.abc import Sequence
@@ -13,24 +12,25 @@ from reference.drafter import Draft, Drafter, no_draft
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.laws import Laws, concatenate
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch
+from reference.laws.scoring import ScoreOptions, Scores, Stretch
+from reference.models.model import Model
 from reference.policies.policy import Fixed, Policy
 from reference.rules.strict import STRICT
 from reference.speculative import verify_draft
 
 
 class HierarchicalDrafter:
-    """Drafts exactly what its model would, by speculative decoding with a cheaper drafter.
+    """Drafts exactly what its model would draft, by speculative decoding with a cheaper drafter.
 
-    Blocks of the second stage emit tokens whose joint law is the model's, q, so those tokens go
-    to the target with the model's own rows, and the first stage is lossless as ever.
+    The blocks of the second stage emit tokens with the model's joint distribution, q. These tokens
+    go to the target with the model's own rows, so the first stage is lossless.
     """
 
     def __init__(self, model: ModelDrafter, drafter: Drafter, gamma: int) -> None:
-        """Puts a drafter before a model drafter.
+        """Combines a draft model with a cheaper drafter.
 
         Args:
-          drafter: drafts for the model, over the same vocabulary.
+          drafter: drafts for the model, over the model's vocabulary.
         """
         self.model = model
         self.drafter = drafter
@@ -63,7 +63,7 @@ class HierarchicalDrafter:
         goes_on = True
         while goes_on and len(tokens) < limit:
             grown = [*text, *tokens]
-            # A block emits one token more than it drafts: none is drawn in vain.
+            # A block emits one token more than it drafts, so one less is drafted.
             gamma = min(self._policy.value, limit - len(tokens) - 1)
             verified = verify_draft(
                 self.model.draft,
@@ -74,9 +74,9 @@ class HierarchicalDrafter:
                 rule=STRICT,
                 generator=generator,
             )
-            # A block's tokens are drawn at once. Those from the first law that the policy does not
-            # trust are dropped: that depends on the law alone, so it biases nothing. The others
-            # are submitted together; the policy, asked about each, says whether there is another
+            # A block's tokens are drawn at once. Tokens from the first distribution that the policy
+            # does not trust onwards are dropped: that depends on the distribution only, so it adds
+            # no bias. The others are submitted together, and the policy then decides about another
             # block.
             places = torch.arange(len(verified.tokens), device=device).split(1)
             trusts = [policy.trusts(verified.p.at(at)) for at in places]
@@ -88,11 +88,18 @@ class HierarchicalDrafter:
             goes_on = len(trusted) == len(places) and all(
                 policy.goes_on(emitted[at], laws.at(at)) for at in trusted
             )
-        # To the drafter, the text has now grown by the model's token; next comes the target's.
+        # For the cheaper drafter the text has grown by the model's tokens; the target's comes next.
         self.drafter.propose([*text, *tokens], 0, policy, generator)
         if not tokens:
             return no_draft(device)
         return Draft(torch.tensor(tokens, device=device), concatenate(q))
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
-        return self.model.score(stretch, asked)
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
+        return self.model.score(stretch, options)
+
+
+def draft_model(drafter: Drafter) -> Model | None:
+    """Returns the model that a drafter drafts with; None if it drafts by a table or a rule."""
+    if isinstance(drafter, HierarchicalDrafter):
+        return drafter.model.draft
+    return drafter.draft if isinstance(drafter, ModelDrafter) else None

@@ -11,7 +11,7 @@ from reference.drafter import Draft
 from reference.drafters.branching import line
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
 from reference.models.fitted_model import fitted
 from reference.models.model import Model, peaks, positions_of, require_finite, text_limit
 from reference.models.tree_mask import require_branching
@@ -47,15 +47,15 @@ class ModelDrafter:
         self.draft.start(prompt)
 
     def catch_up(self, text: Sequence[int]) -> None:
-        """Drops what the draft's cache holds beyond all of text but its last token.
+        """Drops from the draft's cache what differs from the text, and the text's last token.
 
-        What then remains to be fed is the last token, the target's own, and the one before it if
-        the whole of the previous draft was accepted: the draft drew that one but never saw it.
+        Afterwards the last token (the target's own) has to be read, and the token before it if the
+        whole previous draft was accepted: the draft drew that token but never read it.
         """
         self.draft.rollback(min(self.draft.length, len(text) - 1))
 
     def room(self, text: Sequence[int]) -> int:
-        """Returns how many tokens the draft's positions allow after text."""
+        """Returns how many tokens fit the draft's positions after a text."""
         return sys.maxsize if self._limit is None else max(self._limit - len(text) + 1, 0)
 
     def propose(
@@ -93,30 +93,30 @@ class ModelDrafter:
     def deepen(
         self, text: Sequence[int], tokens: Tensor, parents: Sequence[int], places: Sequence[int]
     ) -> Tensor:
-        # The cache is that of a text: what leads to the level is read again.
+        # The cache holds a single text, so the ancestors of this level are read again.
         read = sorted({above for place in places for above in line(place, parents)})
         feeding = [-1 if parents[at] < 0 else read.index(parents[at]) for at in read]
         logits = self.draft.extend(tokens[read], feeding)
         self.draft.keep(len(text), [])
         return logits[[read.index(place) for place in places]]
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         fed = len(stretch.text) + len(stretch.tokens) - 1
         require_scorable(self.draft, self._limit, fed)
-        laws = text_laws(self.draft, stretch.text, stretch.tokens, asked.samplings)
-        return [score_laws(stretch, q, asked.leniences) for q in laws]
+        laws = text_laws(self.draft, stretch.text, stretch.tokens, options.samplings)
+        return [score_laws(stretch, q, options.leniences) for q in laws]
 
 
 def require_scorable(model: Model, limit: int | None, fed: int) -> None:
-    """Refuses a text of which more tokens must be fed to score it than the model has positions for.
+    """Refuses a text that needs more positions to be scored than the model has.
 
     Args:
-      model: that scores it.
-      limit: the most positions, `text_limit` of the text's beginning.
-      fed: all tokens but the last.
+      model: the model that scores the text.
+      limit: the model's position limit for this text (`text_limit`); None: no limit.
+      fed: tokens to read, the text's length less one.
 
     Raises:
-      ValueError: naming the model, its positions and the tokens.
+      ValueError: with the model, its positions and the number of tokens.
     """
     if limit is not None and fed > limit:
         raise ValueError(
@@ -127,13 +127,13 @@ def require_scorable(model: Model, limit: int | None, fed: int) -> None:
 def text_laws(
     model: Model, text: Sequence[int], tokens: Sequence[int], samplings: Sequence[Sampling]
 ) -> list[Laws]:
-    """Returns a model's laws of given tokens under each of some settings, from one parallel pass.
+    """Returns a model's distributions of given tokens under several settings, from one pass.
 
     Args:
-      model: its cache holds a beginning of text, and nothing else that is to be kept.
+      model: its cache holds a prefix of text; anything else in it is dropped.
       text: the ids before the tokens.
       tokens: ids, at least 1.
-      samplings: make laws of the logits.
+      samplings: settings that turn logits into distributions.
 
     Raises:
       FloatingPointError: if the model returns logits that are NaN or infinite.

@@ -8,23 +8,23 @@ from torch import Tensor
 from reference.draft_loop import draft_tokens
 from reference.drafter import Draft
 from reference.laws.laws import Dense
-from reference.laws.scoring import Asked, Scores, Stretch, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, score_laws
 from reference.policies.policy import Policy
 
 
 class Uniform(Dense):
-    """The law of one position that puts as much on each token."""
+    """The uniform distribution over the vocabulary, at one position."""
 
     def draw(self, generator: torch.Generator) -> Tensor:
-        """Returns one token, shape (1,), int64, at no cost in the vocabulary."""
+        """Returns one token, shape (1,), int64, without reading a vocabulary-sized row."""
         vocabulary = self.probabilities.shape[1]
         return torch.randint(vocabulary, (1,), generator=generator, device=self.device)
 
 
 class RandomDrafter:
-    """Drafts tokens at random.
+    """Drafts uniformly random tokens.
 
-    Its alpha is at least 1 / vocabulary, and more only where the target's law is spread out.
+    Its alpha is 1 / vocabulary or more; it exceeds that only where the target is nearly uniform.
     """
 
     name = "random"
@@ -43,7 +43,7 @@ class RandomDrafter:
     ) -> Draft:
         return draft_tokens(lambda _: self._law, limit, policy, generator)
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         everywhere = Dense(self._law.probabilities.expand(len(stretch.tokens), -1))
-        scores = score_laws(stretch, everywhere, asked.leniences)
-        return [scores for _ in asked.samplings]
+        scores = score_laws(stretch, everywhere, options.leniences)
+        return [scores for _ in options.samplings]

@@ -1,7 +1,7 @@
-"""Drafting with a head on the target's states, token after token (EAGLE-3, multi-token prediction).
+"""Drafts token by token with a head on the target's hidden states (EAGLE-3, MTP).
 
-Before each draft the head reads what the target's last pass left of the tokens that stand; from
-there on it reads its own states. What it cached of its own is dropped with the next draft.
+Before each draft the head reads the states that the target's last pass computed for the accepted
+tokens. Within the draft it reads its own states, which the next draft drops from the cache.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from reference.drafter import Draft, no_draft
 from reference.drafters.branching import line
 from reference.laws.laws import Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch, nothing_drafted, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 from reference.models.cached_model import CachedModel
 from reference.models.model import peaks, require_finite
 from reference.models.stopwatch import Stopwatch
@@ -24,19 +24,20 @@ from reference.state_heads.head import StateHead, causal_mask, hidden_at, unroll
 
 
 class StateHeadDrafter:
-    """Drafts with a head over the target's vocabulary; its law depends on where its block began.
+    """Drafts with a head over the target's vocabulary.
 
-    A position is counted by the token whose state is read there; the head reads the token after it,
-    and tells the one after that. So a text of one token has nothing to draft from.
+    Its distribution depends on where the block began. Position i means: the head reads the state of
+    token i and the embedding of token i + 1, and predicts token i + 2. So it cannot draft after a
+    text of one token.
     """
 
     def __init__(
         self, target: CachedModel, head: StateHead, sampling: Sampling, *, name: str
     ) -> None:
-        """Binds a head to the model that verifies its drafts.
+        """Connects a head to the target that verifies its drafts.
 
         Args:
-          target: its states at the head's taps are kept from now on.
+          target: from now on it keeps its hidden states at the head's taps.
 
         Raises:
           ValueError: if the target has no such states.
@@ -55,10 +56,10 @@ class StateHeadDrafter:
 
     def _begin(self, text: int) -> None:
         self._cache = self.head.empty_cache()
-        self._read = 0  # positions in the cache that are of the target's states
-        self._own = 0  # those after them, of the head's own
-        self._made: dict[int, Tensor] = {}  # its states after a draft's tokens, -1 the text
-        self._rows: dict[int, int] = {}  # where in the cache they are
+        self._read = 0  # cached positions computed from the target's states
+        self._own = 0  # cached positions after those, computed from the head's own states
+        self._made: dict[int, Tensor] = {}  # the head's state after each draft token, -1: the text
+        self._rows: dict[int, int] = {}  # the cache position of each draft token
         self._beginning = text
 
     def start(self, prompt: Sequence[int], text: Sequence[int]) -> None:
@@ -66,11 +67,11 @@ class StateHeadDrafter:
 
     @torch.inference_mode()
     def read_prompt(self, text: Sequence[int]) -> None:
-        """Reads the states of all but what the first block begins with, which is that block's."""
+        """Reads the states of the prompt, except the last, which belongs to the first block."""
         self._catch_up(text, len(text) - 2)
 
     def _catch_up(self, text: Sequence[int], end: int) -> Tensor | None:
-        """Reads the target's states up to a position; returns the head's state before it, if any.
+        """Reads the target's states up to a position; returns the head's last state, if any.
 
         Shape (1, 1, width).
         """
@@ -89,7 +90,7 @@ class StateHeadDrafter:
         return made[:, -1:]
 
     def _drop(self, end: int) -> None:
-        """Drops from the cache what is of the head's own states, or at `end` or beyond."""
+        """Drops from the cache the head's own states, and all positions from `end` on."""
         kept = min(self._read, max(end, 0))
         drop = self._read + self._own - kept
         if drop > 0:
@@ -124,7 +125,7 @@ class StateHeadDrafter:
         return None
 
     def require_trees(self) -> None:
-        """Refuses nothing: the mask of its own layers is made here."""
+        """Refuses nothing: this drafter masks the head's attention itself."""
 
     @torch.inference_mode()
     def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
@@ -163,69 +164,69 @@ class StateHeadDrafter:
         return logits
 
     @torch.inference_mode()
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
-        """Returns the scores of the blocks that reach into the stretch, by setting.
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
+        """Returns the scores of all blocks that reach into the stretch, one for each setting.
 
-        The target's cache must hold all of the text but the stretch's last token, as it does once
+        The target's cache must hold the text up to the stretch's last token, which is so once
         `stretch.p` has been computed.
         """
         first, length = len(stretch.text), len(stretch.text) + len(stretch.tokens)
         whole = [*stretch.text, *stretch.tokens]
-        scores = [self._unreached(len(stretch.tokens), asked) for _ in asked.samplings]
-        # Of the first block that reaches into the stretch; there is none before the third token.
-        begun = max(first - asked.max_gamma + 1, self._beginning, 2)
+        scores = [self._unreached(len(stretch.tokens), options) for _ in options.samplings]
+        # The first block that reaches into the stretch; none begins before the third token.
+        begun = max(first - options.max_gamma + 1, self._beginning, 2)
         if begun >= length:
             return scores
         self._catch_up(whole, begun - 2)
         states = self.target.tapped(self.head.taps, begun - 2, length - 2)
         assert states is not None
-        read = [*whole[begun - 1 :], *[0] * asked.max_gamma]  # what lies beyond is not looked at
+        read = [*whole[begun - 1 :], *[0] * options.max_gamma]  # the padding is never used
         steps = unrolled(
             self.head,
             states[None],
             torch.tensor([read], device=states.device),
             self._cache,
             first=begun - 2,
-            steps=asked.max_gamma,
+            steps=options.max_gamma,
         )
         for step, made in enumerate(steps):
             self._own += len(states)
-            low = max(first, begun + step)  # what the step drafts lies from here to the end
+            low = max(first, begun + step)  # this step drafts the positions from here to the end
             if low < length:
                 logits = self.head.logits(made[0, low - step - begun : length - step - begun])
-                self._score_step(stretch, asked, scores, logits, step)
+                self._score_step(stretch, options, scores, logits, step)
         self._drop(begun - 2)
         return scores
 
-    def _unreached(self, positions: int, asked: Asked) -> Scores:
-        """Returns the scores of positions that no block reaches, where no token is a choice."""
-        rank = torch.full((positions, asked.max_gamma), self.vocabulary)
-        sure = torch.zeros(positions, asked.max_gamma, 3, dtype=torch.float64)
-        return replace(nothing_drafted(positions, asked), rank=rank, confidence=sure)
+    def _unreached(self, positions: int, options: ScoreOptions) -> Scores:
+        """Returns the scores of positions that no block reaches: no token has a rank there."""
+        rank = torch.full((positions, options.max_gamma), self.vocabulary)
+        return replace(nothing_drafted(positions, options), rank=rank)
 
     def _score_step(
-        self, stretch: Stretch, asked: Asked, scores: list[Scores], logits: Tensor, step: int
+        self,
+        stretch: Stretch,
+        options: ScoreOptions,
+        scores: list[Scores],
+        logits: Tensor,
+        step: int,
     ) -> None:
-        """Enters what a step of each block drafted, the last of them the stretch's last token."""
+        """Fills in the scores of one step of all blocks; its last token ends the stretch."""
         first = len(stretch.tokens) - len(logits)
         before = [*stretch.text, *stretch.tokens[:first]]
         require_finite(peaks(logits).tolist(), self.name, len(before))
         places = torch.arange(first, len(stretch.tokens), device=logits.device)
         here = Stretch(before, stretch.tokens[first:], stretch.p.at(places))
         after = torch.tensor(stretch.tokens[first:-1], dtype=torch.int64, device=logits.device)
-        for sampling, found in zip(asked.samplings, scores, strict=True):
+        for sampling, found in zip(options.samplings, scores, strict=True):
             q = sampling.laws(logits, before, [after])
-            of_step = score_laws(here, q, asked.leniences)
+            of_step = score_laws(here, q, options.leniences)
             found.ratio[first:, step] = of_step.ratio
-            for entries, of_entries in (
-                (found.rank, of_step.rank),
-                (found.confidence, of_step.confidence),
-            ):
-                assert entries is not None
-                assert of_entries is not None
-                entries[first:, step] = of_entries
+            assert found.rank is not None
+            assert of_step.rank is not None
+            found.rank[first:, step] = of_step.rank
             if step == 0:
                 assert found.drafted is not None
-                found.drafted[first:] = asked.max_gamma
+                found.drafted[first:] = options.max_gamma
                 found.beta[first:] = of_step.beta
                 found.lenient_beta[first:] = of_step.lenient_beta

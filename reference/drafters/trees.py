@@ -1,8 +1,8 @@
-"""A model or a head that drafts a tree: at each of its tokens several choices of what follows.
+"""Tree drafts: a model or head proposes several continuations at each token.
 
-SpecInfer (Miao et al. 2023) and Sequoia (Chen et al. 2024). Either a token's children are the
-likeliest that may follow it, chosen without chance, or they are drawn without replacement; either
-way the verifier (`reference.branches`) keeps the target's law.
+SpecInfer (Miao et al. 2023) and Sequoia (Chen et al. 2024). The children of a token are either the
+likeliest next tokens, chosen without randomness, or drawn without replacement. In both cases the
+verifier (`reference.branches`) preserves the target's distribution.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,21 +14,21 @@ from reference.drafter import Draft, no_draft
 from reference.drafters.branching import Branching, line
 from reference.laws.laws import Dense, Laws, OneHot, concatenate
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch
+from reference.laws.scoring import ScoreOptions, Scores, Stretch
 from reference.models.model import peaks, require_finite
 from reference.policies.policy import Policy
 
 Choice = tuple[Tensor, Laws]
-"""Tokens that may follow a text, shape (n,), int64, and the law of each given those before it."""
+"""Next tokens, shape (n,), int64, and for each its distribution given the tokens before it."""
 Choose = Callable[[Laws, int, torch.Generator], Choice]
 
 
 def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
-    """Returns the likeliest tokens; of those equally likely, the smallest ids first.
+    """Returns the likeliest tokens; ties go to the smallest id.
 
     Args:
-      law: of one position; a one-hot one with its logits, without which it has one choice.
-      generator: not advanced.
+      law: a distribution at one position. A one-hot one needs its logits; else it has one choice.
+      generator: not used.
     """
     odds = law.logits if isinstance(law, OneHot) else law.probabilities
     if odds is None:
@@ -40,9 +40,9 @@ def likeliest(law: Laws, count: int, generator: torch.Generator) -> Choice:
 
 
 def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Choice:
-    """Returns tokens drawn one after the other, none twice (Sequoia, Algorithm 2).
+    """Returns tokens drawn one after the other, without repetition (Sequoia, Algorithm 2).
 
-    Under a one-hot law, where nothing is drawn, they are the likeliest.
+    For a one-hot distribution they are the likeliest tokens, and nothing is drawn.
     """
     if isinstance(law, OneHot):
         return likeliest(law, count, generator)
@@ -57,24 +57,24 @@ def without_replacement(law: Laws, count: int, generator: torch.Generator) -> Ch
 
 
 class TreeDrafter:
-    """Drafts a tree of one shape with a drafter, a pass of it for each of the tree's levels.
+    """Drafts trees of one fixed shape, with one pass of its drafter per level of the tree.
 
-    No policy ends a tree; its gamma cuts the tree's depth.
+    A policy does not end a tree early; gamma limits the tree's depth.
     """
 
     def __init__(
         self, model: Branching, parents: Sequence[int], choose: Choose = likeliest
     ) -> None:
-        """Shapes a drafter's drafts.
+        """Fixes the shape of a drafter's trees.
 
         Args:
-          model: drafts, and must read trees (its `require_trees`).
-          parents: which earlier node each one follows, -1 the text; the children of one node are
-            its choices in their order.
+          model: the drafter; it must be able to read trees (its `require_trees`).
+          parents: for each node, the index of its parent; -1: the text. The children of a node are
+            its first, second, ... choice in this order.
 
         Raises:
-          ValueError: if a parent is no earlier node, or there are more nodes than the model has
-            positions.
+          ValueError: if a parent does not come before its child, or if there are more nodes than
+            the model has positions.
         """
         for place, parent in enumerate(parents):
             if not -1 <= parent < place:
@@ -95,7 +95,7 @@ class TreeDrafter:
             self._children.setdefault(parent, []).append(place)
         lines = (line(place, self.parents) for place in range(len(self.parents)))
         self._depth = max(map(len, lines), default=0)
-        self._ranks: dict[Sampling, list[list[int]]] = {}  # scoring: of the text so far
+        self._ranks: dict[Sampling, list[list[int]]] = {}  # for scoring: ranks of the text so far
 
     @property
     def name(self) -> str:
@@ -125,7 +125,7 @@ class TreeDrafter:
         parents: list[int] = []
         laws: list[Laws] = []
         paths: list[list[Tensor]] = []
-        # Of the tree's shape, by where its nodes stand in the draft; -1 is the text.
+        # Levels of the tree's nodes by their index in the draft; -1 is the text.
         level = {-1: -1}
         for depth in range(1, depths + 1):
             for largest in peaks(logits).tolist():
@@ -148,32 +148,32 @@ class TreeDrafter:
             logits = self.model.deepen(text, tokens, parents, list(level.values()))
         return Draft(tokens, concatenate(laws), parents=tuple(parents))
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
-        """Returns what trees of likeliest tokens accept: where the text is a path of one.
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
+        """Returns what trees of likeliest tokens accept: 1 where the text is a path of the tree.
 
-        beta is that of the text's own token: 1 where it is among the first choices of the tree.
+        beta is 1 where the text's token is among the tree's first choices, else 0.
 
         Raises:
-          ValueError: under settings that draw (what such a tree accepts depends on both laws), or
-            with leniences.
+          ValueError: if the draft's setting draws tokens (acceptance then depends on both
+            distributions), or if a lenience is given.
         """
-        if asked.leniences or not all(sampling.greedy for sampling in asked.samplings):
+        if options.leniences or not all(sampling.greedy for sampling in options.samplings):
             raise ValueError(
                 "a tree to score must be of likeliest tokens under the strict rule: set the "
                 "draft temperature to 0"
             )
-        found = self.model.score(stretch, asked)
+        found = self.model.score(stretch, options)
         positions = len(stretch.tokens)
         scores = []
-        for sampling, of_model in zip(asked.samplings, found, strict=True):
+        for sampling, of_model in zip(options.samplings, found, strict=True):
             rank = of_model.rank
             assert rank is not None  # one-hot laws of logits have them
             if rank.ndim == 1:
-                rank = rank[:, None].expand(-1, asked.max_gamma)
+                rank = rank[:, None].expand(-1, options.max_gamma)
             ranks = self._ranks.setdefault(sampling, [])
             ranks += rank.tolist()
-            stands = self._stands(ranks, len(ranks) - positions, asked.max_gamma)
-            depth = min(self._depth, asked.max_gamma)
+            stands = self._stands(ranks, len(ranks) - positions, options.max_gamma)
+            depth = min(self._depth, options.max_gamma)
             scores.append(
                 Scores(
                     beta=stands[:, :1].sum(dim=1),
@@ -185,10 +185,10 @@ class TreeDrafter:
         return scores
 
     def _stands(self, ranks: Sequence[Sequence[int]], first: int, max_gamma: int) -> Tensor:
-        """Returns `Scores.ratio` of all positions of a text from the first wanted one.
+        """Returns `Scores.ratio` for all positions of a text from `first` on.
 
         Args:
-          ranks: of each position by how far before it the block began.
+          ranks: by position, the token's rank for each distance to the block's beginning.
         """
         stands = torch.zeros(len(ranks) - first, max_gamma, dtype=torch.float64)
         for start in range(max(first - max_gamma + 1, 0), len(ranks)):
@@ -204,5 +204,5 @@ class TreeDrafter:
 
 
 def _at_most(depth: int, drafted: Tensor | None, positions: int) -> Tensor:
-    """Returns how deep a tree is at each position, as far as its drafter drafts there."""
+    """Returns a tree's depth at each position, limited by what its drafter drafts there."""
     return torch.full((positions,), depth) if drafted is None else drafted.clamp(max=depth)

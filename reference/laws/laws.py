@@ -1,7 +1,8 @@
-"""Next-token laws of consecutive positions: dense rows, or one-hot rows held as ids alone.
+"""Laws: next-token probability distributions at consecutive positions.
 
-Every sampling method is standard sampling from an adjusted law (Leviathan et al. 2023, section
-2.2). A greedy choice is the one-hot law, and a one-hot row needs no vocabulary-sized tensor.
+Dense laws are rows of probabilities. One-hot laws hold only token ids, not vocabulary-sized rows: a
+greedy choice is a one-hot law. Every sampling method is standard sampling from an adjusted
+distribution (Leviathan et al. 2023, section 2.2).
 """
 
 from dataclasses import dataclass
@@ -11,14 +12,14 @@ from torch import Tensor
 
 
 def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
-    """Returns one token for each row, drawn in proportion to the row's weights.
+    """Returns one token per row, drawn in proportion to the row's weights.
 
-    The inverse of the distribution function, summed in double precision: the token is the first
-    whose cumulative weight exceeds a uniform share of the total, so one without weight never is.
-    `torch.multinomial` draws from the same law after checks that wait for the device once a token.
+    Inverts the distribution function in double precision: the result is the first token whose
+    cumulative weight exceeds a uniform share of the total, so a token of weight 0 is never drawn.
+    `torch.multinomial` draws from the same distribution, but its checks wait for the device.
 
     Args:
-      weights: shape (..., vocabulary), non-negative, a positive one in each row.
+      weights: shape (..., vocabulary), not negative, with a positive entry in each row.
 
     Returns:
       shape (...), int64.
@@ -27,15 +28,15 @@ def draw(weights: Tensor, generator: torch.Generator) -> Tensor:
     total = cumulative[..., -1:]
     share = torch.rand(total.shape, generator=generator, dtype=torch.float64, device=weights.device)
     tokens = torch.searchsorted(cumulative, share.mul_(total), right=True).squeeze(-1)
-    # Weights that are NaN, which the end of the block reports, must still give ids until then.
+    # NaN weights are reported at the end of the block; until then the ids must be valid.
     return tokens.clamp_(max=weights.shape[-1] - 1)
 
 
 def likeliest(logits: Tensor) -> Tensor:
-    """Returns the id of each row's largest logit, the smallest of equals, shape (positions,).
+    """Returns the id of each row's largest logit, ties to the smallest id, shape (positions,).
 
-    On a CPU NumPy compares many numbers at once where `torch.argmax` takes one by one; a few
-    thousand are compared sooner than handed over.
+    On a CPU NumPy compares vectors of numbers where `torch.argmax` compares one by one. A few
+    thousand are compared faster than they are handed to NumPy.
     """
     on_cpu = logits.device.type == "cpu" and logits.dtype in (torch.float32, torch.float64)
     if on_cpu and logits.numel() >= 8192:
@@ -44,13 +45,13 @@ def likeliest(logits: Tensor) -> Tensor:
 
 
 def precise(logits: Tensor) -> Tensor:
-    """Returns logits in at least single precision; half would round the laws that are compared."""
+    """Returns logits in at least single precision; half precision would round the distribution."""
     return logits if logits.dtype == torch.float64 else logits.float()
 
 
 @dataclass(frozen=True, slots=True)
 class Dense:
-    """Laws held as probabilities.
+    """Distributions held as probabilities.
 
     probabilities: shape (positions, vocabulary); rows sum to 1.
     """
@@ -59,27 +60,27 @@ class Dense:
 
     @property
     def device(self) -> torch.device:
-        """Where the rows lie."""
+        """The device of the rows."""
         return self.probabilities.device
 
     @property
     def witness(self) -> Tensor:
-        """A number of each row, finite where a law could be made of its logits, (positions,).
+        """One number per row, finite exactly where the row is a distribution; (positions,).
 
-        Of a row of NaN, +inf or nothing but -inf a softmax makes nothing but NaN.
+        A softmax of logits with NaN or +inf, or of -inf only, is NaN throughout.
         """
         return self.probabilities[:, 0]
 
     def of(self, tokens: Tensor) -> Tensor:
-        """Returns each position's probability of its token, shape (positions,)."""
+        """Returns the probability of one token per position, shape (positions,)."""
         return self.probabilities.gather(-1, tokens[:, None]).squeeze(-1)
 
     def first(self, positions: int) -> "Dense":
-        """Returns the laws of the first positions."""
+        """Returns the distributions of the first positions."""
         return Dense(self.probabilities[:positions])
 
     def at(self, positions: Tensor) -> "Dense":
-        """Returns the laws of the positions with these indices, shape (n,), int64."""
+        """Returns the distributions of the positions with these indices, shape (n,), int64."""
         return Dense(self.probabilities[positions])
 
     def draw(self, generator: torch.Generator) -> Tensor:
@@ -93,11 +94,11 @@ class Dense:
 
 @dataclass(frozen=True, slots=True)
 class OneHot:
-    """Laws that put all mass on one token each, held as those tokens.
+    """Distributions that put all probability on one token each.
 
     tokens: shape (positions,), int64.
-    logits: what each token is the largest of, shape (positions, vocabulary); None where no model
-      chose. Only what looks behind a greedy choice reads them.
+    logits: shape (positions, vocabulary); tokens are their argmax. None if no model computed them.
+      Only code that looks at the distribution before the argmax reads them.
     """
 
     tokens: Tensor
@@ -105,35 +106,35 @@ class OneHot:
 
     @property
     def device(self) -> torch.device:
-        """Where the rows lie."""
+        """The device of the tokens."""
         return self.tokens.device
 
     @property
     def witness(self) -> Tensor:
-        """A number of each row, finite where a law could be made of its logits, (positions,).
+        """One number per row, finite exactly where the logits were; shape (positions,).
 
-        The largest of a row that has NaN is NaN.
+        The maximum of a row with NaN is NaN.
         """
         if self.logits is None:
             return torch.zeros_like(self.tokens, dtype=torch.float32)
         return self.logits.gather(-1, self.tokens[:, None])[:, 0]
 
     def of(self, tokens: Tensor) -> Tensor:
-        """Returns 1 where a position's token is its law's, else 0; shape (positions,)."""
+        """Returns 1 where a position's token is the given one, else 0; shape (positions,)."""
         return (self.tokens == tokens).to(torch.float32)
 
     def first(self, positions: int) -> "OneHot":
-        """Returns the laws of the first positions."""
+        """Returns the distributions of the first positions."""
         logits = None if self.logits is None else self.logits[:positions]
         return OneHot(self.tokens[:positions], logits)
 
     def at(self, positions: Tensor) -> "OneHot":
-        """Returns the laws of the positions with these indices, shape (n,), int64."""
+        """Returns the distributions of the positions with these indices, shape (n,), int64."""
         logits = None if self.logits is None else self.logits[positions]
         return OneHot(self.tokens[positions], logits)
 
     def draw(self, generator: torch.Generator) -> Tensor:
-        """Returns the laws' own tokens; the generator is not advanced."""
+        """Returns the tokens themselves; the generator is not advanced."""
         return self.tokens
 
     def dense(self, vocabulary: int) -> Tensor:
@@ -142,7 +143,7 @@ class OneHot:
         return rows.scatter_(1, self.tokens[:, None], 1.0)
 
     def at_temperature_one(self) -> Dense | None:
-        """Returns the laws that the tokens are the likeliest of, or None if nothing tells."""
+        """Returns softmax(logits), the distributions before the argmax; None without logits."""
         return None if self.logits is None else Dense(precise(self.logits).softmax(dim=-1))
 
 
@@ -150,7 +151,7 @@ Laws = Dense | OneHot
 
 
 def concatenate(parts: list[Laws]) -> Laws:
-    """Returns the laws of all parts in order, which are all dense or all one-hot."""
+    """Returns the distributions of all parts in order; all parts are dense, or all one-hot."""
     one_hot = [part for part in parts if isinstance(part, OneHot)]
     if len(one_hot) == len(parts):
         logits = [part.logits for part in one_hot if part.logits is not None]

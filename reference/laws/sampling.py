@@ -1,8 +1,9 @@
-"""Sampling settings, and the one function that turns logits into laws, for p and q alike."""
+"""Sampling settings, and the one function that turns logits into distributions, for p and q."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,18 +14,17 @@ LEAST_TEMPERATURE = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """How a next-token law is made of logits (Leviathan et al. 2023, section 2.2).
+    """How logits become a next-token distribution (Leviathan et al. 2023, section 2.2).
 
-    Applied in the order in which transformers applies them: repetition penalty, temperature,
-    top-k, top-p, min-p.
+    Applied in the order of transformers: repetition penalty, temperature, top-k, top-p, min-p.
 
-    temperature: 0, where the law is the one-hot argmax and ties go to the smallest id, or at
-      least 1e-6, where dividing by it overflows no logit.
+    temperature: 0 for the one-hot argmax (ties go to the smallest id), or at least 1e-6, so that
+      dividing by it overflows no logit.
     top_k: keep the k largest logits (and their ties); None keeps all.
-    top_p: keep the smallest set of tokens whose mass reaches top_p, in (0, 1].
+    top_p: keep the smallest set of tokens whose probability reaches top_p, in (0, 1].
     min_p: drop tokens below min_p times the largest probability, in [0, 1].
-    repetition_penalty: > 0; logits of tokens already in the text are divided by it where
-      positive and multiplied where negative (Keskar et al. 2019); 1 changes nothing.
+    repetition_penalty: > 0; logits of tokens already in the text are divided by it if positive and
+      multiplied if negative (Keskar et al. 2019). 1 changes nothing.
 
     Raises:
       ValueError: if a setting is out of range.
@@ -37,7 +37,7 @@ class Sampling:
     repetition_penalty: float = 1.0
 
     def __post_init__(self) -> None:
-        # Written so that NaN fails each of them.
+        # Written so that NaN fails each comparison.
         if not (self.temperature == 0 or LEAST_TEMPERATURE <= self.temperature < float("inf")):
             raise ValueError(
                 f"temperature must be 0, or finite and at least {LEAST_TEMPERATURE}, "
@@ -56,15 +56,15 @@ class Sampling:
 
     @property
     def greedy(self) -> bool:
-        """Whether every law is one-hot."""
+        """Whether every distribution is one-hot."""
         return self.temperature == 0
 
     def laws(self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor] = ()) -> Laws:
-        """Returns the laws of consecutive positions.
+        """Returns the distributions of consecutive positions.
 
         Args:
-          logits: shape (positions, vocabulary). The last row follows the whole of text and
-            drafted, the row before it all but their last token, and so on.
+          logits: shape (positions, vocabulary). The last row follows all of text and drafted; each
+            earlier row follows one token less.
           text: the ids so far, prompt included; only a repetition penalty reads it.
           drafted: ids after text in one or more parts, each of shape (n,), int64; only a
             repetition penalty reads them.
@@ -88,17 +88,17 @@ class Sampling:
         return Dense(probabilities)
 
     def _nucleus(self, logits: Tensor) -> Tensor:
-        """Returns logits with all outside the nucleus at -inf; the likeliest always stays."""
+        """Returns logits with -inf for tokens outside the nucleus; the likeliest always stays."""
         ascending, order = logits.sort(dim=-1)
         below = ascending.softmax(dim=-1).cumsum(dim=-1) <= 1 - self.top_p
         below[:, -1] = False
         return logits.masked_fill(below.scatter(-1, order, below), -torch.inf)
 
     def _penalised(self, logits: Tensor, text: Sequence[int], drafted: Sequence[Tensor]) -> Tensor:
-        """Returns logits with the repetition penalty of what each row's position has seen."""
+        """Returns logits after the repetition penalty for the ids that each row follows."""
         rows, vocabulary = logits.shape
         ids = torch.cat([torch.tensor(text, device=logits.device), *drafted])
-        # Row 0 sees all but the last rows - 1 ids, each row after it one id more.
+        # Row 0 follows all but the last rows - 1 ids, each later row one id more.
         seen_from = torch.arange(rows - len(ids), rows, device=logits.device).clamp_(min=0)
         first_row = torch.full((vocabulary,), rows, device=logits.device)
         first_row.scatter_reduce_(0, ids, seen_from, "amin")
@@ -107,3 +107,10 @@ class Sampling:
             logits < 0, logits * self.repetition_penalty, logits / self.repetition_penalty
         )
         return torch.where(seen, penalised, logits)
+
+
+def seeded(device: torch.device, *seed: int) -> torch.Generator:
+    """Returns a generator whose random stream is determined by these numbers only."""
+    # The length comes first because SeedSequence ignores trailing zeros.
+    state = np.random.SeedSequence((len(seed), *seed)).generate_state(1, np.uint64)[0]
+    return torch.Generator(device).manual_seed(int(state) >> 1)

@@ -1,4 +1,4 @@
-"""How likely the tokens of a given text would have been accepted, had they been drafted."""
+"""Scores a given text: the probability that each of its tokens would be accepted if drafted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,17 +9,14 @@ from torch import Tensor
 from reference.laws.laws import Dense, Laws, OneHot, overlap
 from reference.laws.sampling import Sampling
 
-# llama.cpp's draft sampler sees the 10 likeliest tokens only (common/speculative.cpp, top_k).
-CANDIDATES = 10
-
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
     """Consecutive positions of a text that the target generated.
 
     text: all ids before them, prompt included.
-    tokens: the n ids there.
-    p: the target's laws at each of them.
+    tokens: the n ids at these positions.
+    p: the target's distribution at each of them.
     """
 
     text: Sequence[int]
@@ -28,12 +25,12 @@ class Stretch:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a drafter's acceptance is asked for.
+class ScoreOptions:
+    """Which scores to compute of a drafter's acceptance.
 
-    samplings: settings under which the draft might sample, its own or others: one pass serves all.
-    leniences: l of `Scores.lenient_beta`, each in (0, 1].
-    max_gamma: the longest draft of interest, where a draft depends on where its block began.
+    samplings: sampling settings of the draft to score; one pass serves all of them.
+    leniences: values l of `Scores.lenient_beta`, each in (0, 1].
+    max_gamma: longest draft to score, for drafters that depend on where the block began.
     """
 
     samplings: Sequence[Sampling]
@@ -45,19 +42,17 @@ class Asked:
 class Scores:
     """Acceptance at n consecutive positions of a text x that the target generated.
 
-    beta: sum over y of min(p(y), q(y)) where a block begins at the position, shape (n,), float64
+    beta: sum over y of min(p(y), q(y)) if a block begins at the position, shape (n,), float64
       (Leviathan et al. 2023, Theorem 5).
-    ratio: q(x)/p(x), finite, shape (n,), float64; a one-hot q's may be cut to 1. For a drafter
-      whose law depends on where the block began, shape (n, K): column k for a block that began k
-      positions before.
-    drafted: how many tokens such a drafter proposes in a block that begins at the position, shape
-      (n,), int64; None: as many as it is asked for.
-    rank: which of the drafter's choices x is, from 0, the likeliest; int64, the shape of ratio.
-      None where the drafter makes one choice alone, or drafts but texts of its own.
-    lenient_beta: beta with lenience l in place of 1, sum over y of min(p(y)/l, q(y)), a column
-      for each l; shape (n, leniences), float64 (A.5).
-    confidence: how sure the drafter was (`confidence`), with the shape of ratio and then 3; None
-      where no law shows it.
+    ratio: q(x)/p(x), finite, shape (n,), float64; for a one-hot q it may be cut to 1. For drafters
+      that depend on where the block began: shape (n, K), column k for a block that began k
+      positions earlier.
+    drafted: number of tokens proposed by a block that begins at the position, shape (n,), int64;
+      None if a drafter always proposes as many as requested.
+    rank: rank of x among the drafter's choices, 0 for the likeliest; int64, the shape of ratio.
+      None if the drafter has one choice only, or copies tokens from texts.
+    lenient_beta: sum over y of min(p(y)/l, q(y)), a column for each lenience l (A.5); shape
+      (n, leniences), float64.
     """
 
     beta: Tensor
@@ -65,76 +60,50 @@ class Scores:
     drafted: Tensor | None
     lenient_beta: Tensor
     rank: Tensor | None = None
-    confidence: Tensor | None = None
 
     @property
     def acceptance(self) -> Tensor:
-        """min(1, q(x)/p(x)), the probability that the position, if drafted, is accepted and is x.
+        """min(1, q(x)/p(x)): the probability that the position is accepted if it is drafted.
 
-        Given that the text is x; the shape of ratio.
+        Conditional on the text's token x; has the shape of ratio.
         """
         return self.ratio.clamp(max=1.0)
 
 
-def nothing_drafted(positions: int, asked: Asked) -> Scores:
-    """Returns the scores of positions at which no block begins and that none reaches."""
+def nothing_drafted(positions: int, options: ScoreOptions) -> Scores:
+    """Returns the scores of positions that no block drafts."""
     return Scores(
         beta=torch.zeros(positions, dtype=torch.float64),
-        ratio=torch.zeros(positions, asked.max_gamma, dtype=torch.float64),
+        ratio=torch.zeros(positions, options.max_gamma, dtype=torch.float64),
         drafted=torch.zeros(positions, dtype=torch.int64),
-        lenient_beta=torch.zeros(positions, len(asked.leniences), dtype=torch.float64),
+        lenient_beta=torch.zeros(positions, len(options.leniences), dtype=torch.float64),
     )
 
 
 def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
-    """Returns the scores of a drafter whose law depends on the preceding text alone."""
+    """Returns the scores of a drafter whose distribution depends only on the preceding text."""
     p = stretch.p
     tokens = torch.tensor(stretch.tokens, device=p.device)
     ratio = q.of(tokens).double() / p.of(tokens).double()
-    # p(x) = 0 for a token drawn from p: only rounding between passes can do that.
+    # p(x) = 0 for a token drawn from p happens only through rounding between passes.
     ratio = ratio.nan_to_num(nan=0.0, posinf=torch.finfo(torch.float64).max)
     columns = [overlap(p, q), *lenient_overlaps(p, q, leniences)]
-    # The rounding of a row's sum may reach beyond 1.
+    # Through rounding a row's sum may exceed 1.
     betas = torch.stack(columns, dim=-1).double().clamp(max=1.0).cpu()
-    rank, sure = ranks(q, tokens), confidence(q, tokens)
+    rank = ranks(q, tokens)
     return Scores(
-        beta=betas[:, 0],
-        ratio=ratio.cpu(),
-        drafted=None,
-        lenient_beta=betas[:, 1:],
-        rank=None if rank is None else rank.cpu(),
-        confidence=None if sure is None else sure.cpu(),
+        betas[:, 0], ratio.cpu(), None, betas[:, 1:], None if rank is None else rank.cpu()
     )
 
 
-def confidence(q: Laws, tokens: Tensor) -> Tensor | None:
-    """Returns how sure a drafter is at each position, as engines judge it, shape (n, 3), float64.
-
-    The columns are the largest probability, the same over the mass of the CANDIDATES likeliest
-    tokens, and the probability of the given token. A one-hot law is judged by the law at
-    temperature 1 that it is the argmax of; None where there is no such law.
-
-    Args:
-      q: laws at n positions.
-      tokens: shape (n,), int64.
-    """
-    law = q.at_temperature_one() if isinstance(q, OneHot) else q
-    if law is None:
-        return None
-    likeliest = law.probabilities.topk(min(CANDIDATES, law.probabilities.shape[-1])).values
-    largest = likeliest[:, 0]
-    columns = [largest, largest / likeliest.sum(dim=-1), law.of(tokens)]
-    return torch.stack(columns, dim=-1).double().clamp(max=1.0)
-
-
 def ranks(q: Laws, tokens: Tensor) -> Tensor | None:
-    """Returns which of a drafter's choices each token is, shape (n,), int64, from 0.
+    """Returns the rank of each token among a drafter's choices, shape (n,), int64, from 0.
 
-    The likeliest is the first, and of tokens equally likely that of the smallest id. A token that q
-    never draws is none of its choices: its rank is the vocabulary's size.
+    Rank 0 is the likeliest token; ties go to the smallest id. A token that q never draws has the
+    vocabulary's size as its rank.
 
     Args:
-      q: laws at n positions; one-hot ones with their logits, without which there is None.
+      q: distributions at n positions; the result is None if they are one-hot without logits.
       tokens: shape (n,), int64.
     """
     odds = q.logits if isinstance(q, OneHot) else q.probabilities
@@ -150,14 +119,14 @@ def ranks(q: Laws, tokens: Tensor) -> Tensor | None:
 def lenient_overlaps(p: Laws, q: Laws, leniences: Sequence[float]) -> list[Tensor]:
     """Returns beta under each lenience l: sum over y of min(p(y)/l, q(y)), up to rounding.
 
-    Leviathan et al. 2023, A.5. At temperature 0 it is q's mass on the tokens that lenience keeps,
-    those with p(y) >= l max p, p being the law before it is made one-hot.
+    Leviathan et al. 2023, A.5. At temperature 0 it is q's probability of the tokens that lenience
+    accepts, where p(y) >= l max p and p is the distribution before the argmax.
 
     Args:
-      p, q: the target's and the drafter's laws at n positions; a one-hot p with its logits.
+      p, q: the target's and the drafter's distributions at n positions; a one-hot p has logits.
 
     Returns:
-      for each l, shape (n,).
+      one tensor per lenience l, shape (n,).
     """
     if isinstance(p, Dense) and isinstance(q, Dense):
         return [

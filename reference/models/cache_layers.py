@@ -1,4 +1,4 @@
-"""A layer's keys and values with room ahead, or of the fixed size that programs need."""
+"""Cache layers: growing ones with spare positions, and ones of a fixed size for compiled models."""
 
 from typing import Any
 
@@ -6,18 +6,18 @@ import torch
 from torch import Tensor
 from transformers.cache_utils import DynamicLayer, StaticLayer
 
-# Positions by which a layer grows, which all layers of a model then copy once.
+# A layer grows by this many positions at a time; each growth copies the whole layer.
 ROOM = 256
 
 
 class RoomyLayer(DynamicLayer):  # type: ignore[misc]
-    """What a layer saw of a text, at the front of tensors that have room for more.
+    """The keys and values of one layer, in tensors with spare positions at the end.
 
-    A rollback sets a number, and a step copies one token. transformers' own growing layers copy all
-    that they hold at every pass: in small models that is more than the attention itself.
+    A rollback changes one number, and a step copies one token. transformers' own growing layers
+    copy all of their content at every pass; in small models that takes longer than the attention.
 
-    keys, values: shape (batch, heads, room, width). Positions from `length` on hold nothing: what
-      was rolled back is left there and overwritten.
+    keys, values: shape (batch, heads, capacity, width). Content from `length` on is unused, for
+      example after a rollback, and will be overwritten.
     """
 
     def __init__(self, **given: Any) -> None:
@@ -49,15 +49,15 @@ class RoomyLayer(DynamicLayer):  # type: ignore[misc]
         self.length = 0
 
     def crop(self, tokens_to_remove: int) -> None:
-        """Drops the last tokens; their number comes as a negative one."""
+        """Drops the last tokens; the argument is their number, negated."""
         self.length = max(self.length + tokens_to_remove, 0)
 
 
 def grown(held: Tensor, length: int) -> Tensor:
-    """Returns a layer's keys or values with room for a length; what is new holds nothing.
+    """Returns a layer's keys or values with capacity for a length; new positions are not filled.
 
     Args:
-      held: shape (..., room, width).
+      held: shape (..., capacity, width).
     """
     *rows, room, width = held.shape
     roomier = held.new_empty(*rows, -(-length // ROOM) * ROOM, width)
@@ -66,14 +66,14 @@ def grown(held: Tensor, length: int) -> Tensor:
 
 
 class FixedLayer(StaticLayer):  # type: ignore[misc]
-    """Keys and values in tensors that never move; where a pass writes is the model's to say.
+    """Keys and values in tensors that never move; the model says where each pass writes.
 
-    transformers' own fixed layers each count their tokens, so that every pass and every rollback
-    writes a number into each of them. Attention reads the whole of them under a mask.
+    transformers' own fixed layers each count their tokens, so every pass and every rollback writes
+    a number into each layer. Attention reads the whole tensors under a mask.
     """
 
     def __init__(self, capacity: int, length: Tensor) -> None:
-        """Makes a layer that holds nothing yet.
+        """Makes an empty layer.
 
         Args:
           length: tokens of the text before a pass, shape (), int64; one tensor for all layers.

@@ -1,4 +1,4 @@
-"""What transformers models of every kind share: a decoder whose cache grows and rolls back."""
+"""The common part of all transformers models here: a decoder with a cache that rolls back."""
 
 import inspect
 from abc import ABC, abstractmethod
@@ -15,17 +15,17 @@ from reference.models.families import (
     leaves_padding_out,
     position_limit,
     require_fit,
-    turning_length,
+    rope_switch_length,
 )
-from reference.models.states import Heard, States, Taps
+from reference.models.states import States, Taps, TargetStates
 from reference.models.stopwatch import Stopwatch
 
 Boundaries = tuple[int | None, ...]
-"""Of a model's layers, as `reference.models.states` counts them."""
+"""Boundaries of a model's layers, counted as in `reference.models.states.Taps`."""
 
 
 class CachedModel(ABC):
-    """A transformers model behind the `Model` protocol; what its prompt becomes is a subclass's."""
+    """A transformers model behind the `Model` protocol; subclasses read the prompt."""
 
     kind: ClassVar[str]
 
@@ -33,8 +33,8 @@ class CachedModel(ABC):
         """Wraps a loaded model.
 
         Raises:
-          ValueError: if it keeps no cache, or one that cannot be rolled back (recurrent state), or
-            its family takes no passes of several tokens.
+          ValueError: if it keeps no cache, if its cache cannot be rolled back (recurrent state), or
+            if its family cannot process several tokens in one pass.
         """
         self.module = module.eval()
         self.name = name
@@ -44,7 +44,7 @@ class CachedModel(ABC):
         require_fit(module.config, name)
         self.max_length = position_limit(config, POSITIONS)
         self.max_prompt = self.max_length
-        self.turning_length = turning_length(config)
+        self.rope_switch_length = rope_switch_length(config)
         self._require_rollback()
         if "past_key_values" not in inspect.signature(module.forward).parameters:
             raise ValueError(
@@ -52,26 +52,26 @@ class CachedModel(ABC):
                 "decoding needs"
             )
         self._forbidden = forbidden_ids(module, self.device)
-        self._states = States(Heard(module))
+        self._states = States(TargetStates(module))
         self._tapped: dict[Boundaries, States] = {}
         self._stopwatch = Stopwatch(self.device)
         self._forget()
 
     @abstractmethod
     def _empty_cache(self) -> Cache:
-        """Returns a cache of no tokens, which any rollback leaves exact."""
+        """Returns an empty cache, which stays exact under rollbacks."""
 
     @abstractmethod
     def beginning(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the text to continue, nothing computed (see `reference.models.model.Model`)."""
+        """Returns the ids to continue, without a pass (see `reference.models.model.Model`)."""
 
     @abstractmethod
     def start(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the text to continue (see `reference.models.model.Model`)."""
+        """Reads the prompt; returns the ids to continue (see `reference.models.model.Model`)."""
 
     @abstractmethod
     def _logits(self, tokens: Tensor, parents: Sequence[int] | None) -> Tensor:
-        """Returns the logits after each of tokens, which the cache takes in."""
+        """Returns the logits after each of the tokens, which are appended to the cache."""
 
     def _forget(self) -> None:
         self._cache = self._empty_cache()
@@ -80,7 +80,7 @@ class CachedModel(ABC):
             states.clear()
 
     def _grow(self, tokens: int) -> None:
-        """Takes note of the pass just made over so many tokens."""
+        """Records that a pass over so many tokens was made."""
         self._length += tokens
         for states in self._all_states():
             states.keep(self._length)
@@ -89,7 +89,7 @@ class CachedModel(ABC):
         return [self._states, *self._tapped.values()]
 
     def _settle(self) -> None:
-        """Waits for the device: what was begun so far is not the next block's time."""
+        """Waits for the device, so that earlier work is not counted as the next block's time."""
         if self.device.type == "cuda":
             torch.cuda.synchronize(self.device)
 
@@ -102,7 +102,7 @@ class CachedModel(ABC):
         return self._stopwatch.seconds
 
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
-        if not torch.is_inference_mode_enabled():  # to enter it anew takes longer than a law
+        if not torch.is_inference_mode_enabled():  # entering it again is slow
             with torch.inference_mode():
                 return self.extend(tokens, parents)
         with self._stopwatch:
@@ -116,21 +116,21 @@ class CachedModel(ABC):
         return self._states.at(position)
 
     def tap(self, boundaries: Boundaries) -> None:
-        """Keeps the hidden states at some boundaries of the layers, from the next text on.
+        """Records the hidden states at some boundaries of the layers, from the next text on.
 
         Args:
-          boundaries: as `reference.models.states.Taps` counts them.
+          boundaries: boundaries, counted as in `reference.models.states.Taps`.
 
         Raises:
-          ValueError: if the layers are no single stack, or it has not so many.
+          ValueError: if the model has several stacks of layers, or too few layers.
         """
         if boundaries not in self._tapped:
             self._tapped[boundaries] = States(Taps(self.module, boundaries, name=self.name))
 
     def tapped(self, boundaries: Boundaries, first: int, end: int) -> Tensor | None:
-        """Returns what was tapped at positions of the text, shape (positions, states · width).
+        """Returns recorded states of positions of the text, shape (positions, states · width).
 
-        None where one of them is not in the cache.
+        None if one of the positions is not in the cache.
         """
         return self._tapped[boundaries].between(first, end)
 
@@ -149,30 +149,30 @@ class CachedModel(ABC):
     def rollback(self, length: int) -> None:
         self._require_length(length)
         if length < self._length:
-            # Negative: how many to remove. Without the guard, 0 would mean "all" to a slice.
+            # Negative: the number of tokens to remove. 0 would remove all, hence the guard.
             self._cache.crop(length - self._length)
             self._length = length
             for states in self._all_states():
                 states.cut(length)
 
     def _require_length(self, length: int) -> None:
-        """Refuses a rollback to more tokens than the cache holds, or fewer than none."""
+        """Refuses a rollback to a negative length, or to more tokens than the cache holds."""
         if not 0 <= length <= self._length:
             raise ValueError(f"length must lie in [0, {self._length}], got {length}")
 
     def _require_rollback(self) -> None:
-        """Refuses a model that holds of a text what no cache of keys and values does."""
+        """Refuses a model with state that a cache of keys and values does not hold."""
         if self.module._is_stateful or not self.module._supports_default_dynamic_cache():
             self._refuse()
 
     def _refuse(self) -> NoReturn:
         raise ValueError(
             f"the cache of {self.name} ({self.module.config.model_type}) cannot be rolled back, "
-            "which speculative decoding needs; choose a model of attention layers alone"
+            "which speculative decoding needs; choose a model with attention layers only"
         )
 
     def _require_prompt(self, prompt: Sequence[int]) -> None:
-        """Refuses a prompt that is empty or longer than the model's positions."""
+        """Refuses a prompt that is empty or exceeds the model's positions."""
         if len(prompt) == 0:
             raise ValueError("a prompt must have at least one token, got none")
         if self.max_prompt is not None and len(prompt) > self.max_prompt:
@@ -183,11 +183,11 @@ class CachedModel(ABC):
 
 
 def forbidden_ids(module: Any, device: torch.device) -> Tensor | None:
-    """Returns the ids that a model must not emit, shape (n,), int64; None if none.
+    """Returns the ids that a model must not emit, shape (n,), int64; None if there are none.
 
-    They are what its own settings exclude (Marian models, for one, must never emit their padding
-    token, whose logit means nothing) and, in decoders that leave padding out where they count
-    positions (M2M100 and its like), the padding token.
+    They are the ids that the model's own settings exclude (Marian models, for example, must never
+    emit their padding token, whose logit has no meaning), and the padding token of decoders that
+    skip padding when they count positions (M2M100, for example).
     """
     settings = module.generation_config
     ends = settings.eos_token_id

@@ -1,4 +1,4 @@
-"""Decoder-only transformers models: the prompt is the beginning of the text."""
+"""Decoder-only transformers models: the text begins with the prompt."""
 
 import inspect
 from collections.abc import Sequence
@@ -23,10 +23,10 @@ class CausalModel(CachedModel):
         """Wraps a loaded model.
 
         Raises:
-          ValueError: if it is an encoder, or its cache cannot be rolled back.
+          ValueError: if it is an encoder, or if its cache cannot be rolled back.
         """
         super().__init__(module, name)
-        # BERT and its like have both settings; no other family has.
+        # Only BERT and its relatives have both settings.
         family = type(module.config)
         encoder = hasattr(family, "is_decoder") and hasattr(family, "add_cross_attention")
         if encoder and not module.config.is_decoder:
@@ -34,9 +34,9 @@ class CausalModel(CachedModel):
                 f"{name} ({module.config.model_type}) is an encoder, whose tokens see later ones, "
                 "and cannot decode; its configuration must have is_decoder true, got false"
             )
-        # As `generate` does: RoBERTa and its like, left alone, count from their padding id, and
-        # leave padding out even where it is text. Falcon with alibi takes positions, but counts
-        # for itself.
+        # `generate` also passes positions. Without them RoBERTa and its relatives count from their
+        # padding id, and skip padding tokens even inside the text. Falcon with alibi accepts
+        # positions but counts for itself.
         self._takes_positions = "position_ids" in inspect.signature(
             module.forward
         ).parameters and not getattr(module.config, "alibi", False)
@@ -45,8 +45,8 @@ class CausalModel(CachedModel):
         cache = DynamicCache(config=self.module.config)
         if not cache.is_croppable:
             self._refuse()
-        # Layers with a sliding window, too, keep all that they saw: a rollback may bring back
-        # into the window what had left it. Their attention masks see to the window.
+        # Layers with a sliding window also keep all tokens: a rollback may bring tokens back into
+        # the window. Their attention masks implement the window.
         self._windowed = any(cache.is_sliding)
         cache.layers = [
             RoomyLayer() if sliding or type(layer) is DynamicLayer else layer
@@ -73,7 +73,7 @@ class CausalModel(CachedModel):
         return self._forward(tokens, logits_to_keep=0, parents=parents)
 
     def _require_tree_mask(self) -> None:
-        """Refuses passes that branch where a mask cannot tell all that a token sees."""
+        """Refuses branching drafts if a mask cannot decide what a token attends to."""
         if self._windowed or not self._takes_positions:
             lacks = "sliding windows" if self._windowed else "positions of its own counting"
             raise ValueError(
@@ -84,7 +84,7 @@ class CausalModel(CachedModel):
     def _forward(
         self, tokens: Tensor, logits_to_keep: int, parents: Sequence[int] | None = None
     ) -> Tensor:
-        """Returns the last logits_to_keep rows, all for 0."""
+        """Returns the last logits_to_keep rows; all rows for 0."""
         if parents is None:
             end = self._length + len(tokens)
             positions = torch.arange(self._length, end, device=self.device)
@@ -96,7 +96,7 @@ class CausalModel(CachedModel):
     def _run(
         self, tokens: Tensor, logits_to_keep: int, positions: Tensor, mask: Tensor | None = None
     ) -> Tensor:
-        """Returns the last rows of a pass whose tokens are at these positions."""
+        """Returns the last rows of a pass over tokens at the given positions."""
         given = {"position_ids": positions[None]} if self._takes_positions else {}
         if mask is not None:
             given["attention_mask"] = mask

@@ -1,9 +1,9 @@
-"""A model whose short passes are compiled: fixed shapes over a cache that never moves.
+"""A model with compiled short passes: fixed shapes over a cache that never moves.
 
-`torch.compile` makes a program for each shape, so a cache of a fixed size takes the place of one
-that grows, and a pass of a width for which there is no program is padded to the next that has one.
-What is padded, or rolled back, lies beyond the cache's length and is overwritten; attention sees
-nothing there. On CUDA the programs are replayed as graphs.
+`torch.compile` makes one program per shape. So the cache has a fixed size, and a pass is padded to
+the next width that has a program. Padding and rolled-back tokens are beyond the cache's length:
+attention does not read them, and later passes overwrite them. On CUDA the programs are replayed as
+graphs.
 """
 
 import textwrap
@@ -18,23 +18,23 @@ from transformers.cache_utils import DummyLayer, StaticLayer
 from reference.models.cache_layers import FixedLayer
 from reference.models.causal_model import CausalModel
 
-# Each width is a program of its own, and two models share the code that they are made of.
+# Each width needs a program, and target and draft share the compiled code object.
 MOST_PROGRAMS = 256
 
 
 class CompileError(ValueError):
-    """A model could not be compiled."""
+    """Compiling a model failed."""
 
 
 class OneCacheError(TypeError):
-    """A model was to be copied whose programs are bound to the one cache that it has."""
+    """A compiled model cannot be copied: its programs are bound to its one cache."""
 
 
 class CompiledModel(CausalModel):
-    """A decoder-only model with compiled passes behind the `Model` protocol.
+    """A decoder-only model with compiled passes, behind the `Model` protocol.
 
-    Prompts and passes wider than every program run as they are. It keeps no states and reads no
-    tokens that branch.
+    Prompts, and passes wider than every program, run uncompiled. Hidden states and branching drafts
+    are not supported.
     """
 
     def __init__(
@@ -45,17 +45,17 @@ class CompiledModel(CausalModel):
         widths: Sequence[int],
         backend: str | Callable[..., Any] = "inductor",
     ) -> None:
-        """Compiles a model's passes, and runs each once.
+        """Compiles a model's passes and runs each of them once.
 
         Args:
-          model: its module is taken over; model is not to be used any more.
+          model: its module is taken over; do not use this model afterwards.
           longest: tokens of the longest text, prompt included.
-          widths: of the passes to compile, at least 1 each.
-          backend: of `torch.compile`.
+          widths: numbers of tokens of the passes to compile, at least 1 each.
+          backend: the backend of `torch.compile`.
 
         Raises:
-          CompileError: if compiling fails, saying why.
-          ValueError: if a layer of the model does not see the whole text.
+          CompileError: if compiling fails, with the reason.
+          ValueError: if a layer of the model does not attend to the whole text.
         """
         self._widths = sorted(set(widths))
         self._capacity = longest + max(self._widths)
@@ -63,8 +63,8 @@ class CompiledModel(CausalModel):
         super().__init__(model.module, model.name)
         head = self.module.get_output_embeddings()
         if head is not None:
-            head._forward_pre_hooks.clear()  # what listens there would end up in the programs
-        # Where a pass begins: all that is told to a program but the tokens.
+            head._forward_pre_hooks.clear()  # hooks would become part of the programs
+        # The position at which a pass begins: a program's only input apart from the tokens.
         self._begin = torch.zeros((), dtype=torch.int64, device=self.device)
         self._fixed = self._cache = self._fixed_cache()
         self._programs: dict[int, Callable[[Tensor], Tensor]] = {}
@@ -87,7 +87,7 @@ class CompiledModel(CausalModel):
 
     @torch.inference_mode()
     def _prepare(self, backend: str | Callable[..., Any]) -> None:
-        """Makes and runs a program of every width; what it leaves in the cache is overwritten."""
+        """Makes and runs a program for every width; later passes overwrite the cache content."""
         cuda = self.device.type == "cuda"
         try:
             self._pass(torch.zeros(1, dtype=torch.int64, device=self.device))
@@ -97,7 +97,7 @@ class CompiledModel(CausalModel):
                 for width in self._widths:
                     program: Any = torch.compile(self._pass, **settings(backend, graphs=cuda))
                     tokens = torch.zeros(width, dtype=torch.int64, device=self.device)
-                    for _ in range(3 if cuda else 1):  # to be recorded
+                    for _ in range(3 if cuda else 1):  # CUDA graphs are recorded on a later run
                         program(tokens)
                     self._programs[width] = program
         except Exception as error:
@@ -107,7 +107,7 @@ class CompiledModel(CausalModel):
             ) from error
 
     def _empty_cache(self) -> Cache:
-        # Asked first whether the model's own cache rolls back at all.
+        # On the first call this checks whether the model's own cache can be rolled back.
         return super()._empty_cache() if self._fixed is None else self._fixed
 
     def _pass(self, tokens: Tensor, logits_to_keep: int = 0) -> Tensor:
@@ -137,7 +137,7 @@ class CompiledModel(CausalModel):
         if width > count:
             tokens = torch.nn.functional.pad(tokens, (0, width - count))
         logits: Tensor = self._programs[width](tokens)[:count]
-        # The next replay of a graph writes where this one wrote.
+        # The next replay of a graph writes into the same memory.
         return logits.clone() if self.device.type == "cuda" else logits
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NoReturn:
@@ -149,15 +149,14 @@ class CompiledModel(CausalModel):
 
 
 def settings(backend: str | Callable[..., Any], *, graphs: bool) -> dict[str, Any]:
-    """Returns what `torch.compile` is given for one program.
+    """Returns the arguments of `torch.compile` for one program.
 
-    A program is called with tokens of one width alone and otherwise reads what never changes, so
-    it looks at nothing before it runs. To ask of every layer whether it is still the one that was
-    compiled, of every tensor whether it has its size, and first of programs of other widths, is a
-    good part of a small model's pass.
+    A program is only called with tokens of one width, and everything else it reads never changes,
+    so it needs no guards. Checking every layer and every tensor's size, and the programs of other
+    widths first, would take a good part of a small model's pass.
 
     Args:
-      graphs: whether it is recorded as a CUDA graph.
+      graphs: whether the program is recorded as a CUDA graph.
     """
     options: dict[str, Any] = {"guard_filter_fn": torch.compiler.skip_all_guards_unsafe}
     if backend == "inductor":

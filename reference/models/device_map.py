@@ -1,4 +1,4 @@
-"""Models spread over several devices by accelerate: how a user says so, and where inputs go."""
+"""Models spread over several devices by accelerate: parsing device maps, and finding the input."""
 
 import json
 from collections.abc import Mapping
@@ -6,20 +6,20 @@ from typing import Any
 
 import torch
 
-# What accelerate does by itself: fill all GPUs alike, all but the first, or one after the other.
+# accelerate's own maps: fill all GPUs evenly, all but the first, or one after the other.
 AUTOMATIC = ("auto", "balanced", "balanced_low_0", "sequential")
 
 DeviceMap = str | Mapping[str, str | int]
 
 
 def parse_device_map(text: str) -> DeviceMap:
-    """Returns the map that a user names: one of AUTOMATIC, or a device for each module.
+    """Returns the device map that a user names: one of AUTOMATIC, or a device for each module.
 
     Args:
-      text: its name, or a JSON object such as {"": "cpu"} or {"model": 0, "lm_head": 1}.
+      text: a name, or a JSON object such as {"": "cpu"} or {"model": 0, "lm_head": 1}.
 
     Raises:
-      ValueError: if it is neither, or a device is none of this machine's.
+      ValueError: if it is neither, or if this machine lacks a device.
     """
     if text in AUTOMATIC:
         return text
@@ -45,13 +45,13 @@ def parse_device_map(text: str) -> DeviceMap:
 
 
 def require_modules(module: Any, device_map: DeviceMap, name: str) -> None:
-    """Refuses a map that is not of this model.
+    """Refuses a device map that does not fit a model.
 
     Args:
-      device_map: a device for each module; accelerate's own fit any.
+      device_map: a device for each module; accelerate's own maps fit any model.
 
     Raises:
-      ValueError: if it names a module that the model does not have, or leaves out a weight.
+      ValueError: if it names a module that the model lacks, or leaves out a weight.
     """
     if isinstance(device_map, str):
         return
@@ -66,14 +66,14 @@ def require_modules(module: Any, device_map: DeviceMap, name: str) -> None:
 
 
 def is_spread(module: Any) -> bool:
-    """Returns whether passes of a model move from device to device, by accelerate's hooks."""
+    """Returns whether accelerate's hooks move a model's passes between devices."""
     return hasattr(module, "_hf_hook")
 
 
 def input_device(module: Any) -> torch.device:
-    """Returns where a model takes its ids, and gives its logits: where its first layer runs."""
+    """Returns the device for a model's input ids, where its logits arrive, too."""
     if is_spread(module):
-        # A layer that is kept elsewhere, and brought for each pass, knows where it runs.
+        # A layer that is stored elsewhere and loaded for each pass knows where it runs.
         hook = getattr(module.get_input_embeddings(), "_hf_hook", None)
         runs_on = getattr(hook, "execution_device", None)
         if runs_on is not None:

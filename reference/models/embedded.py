@@ -1,4 +1,4 @@
-"""The embedded pair: where its files are, and which library files it never saw."""
+"""The embedded pair: where its files are, and which library files it was not trained on."""
 
 import hashlib
 import os
@@ -6,7 +6,7 @@ import sysconfig
 from pathlib import Path
 
 END_OF_TEXT = "<|endoftext|>"
-# Tests read unlike the rest of the library; encodings and pydoc_data are tables of data.
+# Tests differ from the rest of the library; encodings and pydoc_data are tables of data.
 LEFT_OUT = frozenset(
     {"site-packages", "dist-packages", "test", "tests", "idle_test", "encodings", "pydoc_data"}
 )
@@ -19,9 +19,9 @@ def weights_folder(model: str) -> Path:
 
 
 def held_out(relative_path: str) -> bool:
-    """Returns whether a library file, by its path with forward slashes, is kept from training.
+    """Returns whether a library file is held out of training; paths have forward slashes.
 
-    One file in sixteen: those whose path's SHA-256 begins with a byte divisible by 16.
+    One file in sixteen is: where the first byte of the path's SHA-256 is divisible by 16.
     """
     return hashlib.sha256(relative_path.encode()).digest()[0] % HELD_OUT_SHARE == 0
 

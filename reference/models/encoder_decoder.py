@@ -1,4 +1,4 @@
-"""Encoder-decoder models (T5, mT5, BART, Marian): the encoder runs once, the loop is the same."""
+"""Encoder-decoder models (T5, mT5, BART, Marian): the encoder runs once per prompt."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +15,8 @@ from reference.models.families import ENCODER_POSITIONS, position_limit
 class EncoderDecoderModel(CachedModel):
     """An encoder-decoder transformers model behind the `Model` protocol.
 
-    Its text begins with the decoder's start token and, where the model's settings force a first
-    token after that (BART, mBART), with both.
+    Its text begins with the decoder's start token. If the model's settings force the first token
+    after that (BART, mBART), the text begins with both.
     """
 
     kind = "encoder-decoder"
@@ -25,7 +25,7 @@ class EncoderDecoderModel(CachedModel):
         """Wraps a loaded model.
 
         Raises:
-          ValueError: if its cache cannot be rolled back, or nothing says how its texts begin.
+          ValueError: if its cache cannot be rolled back, or if no start token is configured.
         """
         super().__init__(module, name)
         # Marian models may read one vocabulary and write another.
@@ -60,8 +60,8 @@ class EncoderDecoderModel(CachedModel):
             self._encoded = self.module.get_encoder()(
                 input_ids=torch.tensor([prompt], device=self.device)
             )
-        # The first pass computes the keys and values of the whole prompt for cross-attention:
-        # that is the prompt's time, not the first block's.
+        # The first pass computes the prompt's keys and values for cross-attention. It
+        # counts as time of the prompt, not of the first block.
         self.extend(torch.tensor(text, device=self.device))
         self.rollback(len(text) - 1)
         self._settle()

@@ -1,34 +1,34 @@
-"""What families of transformers models do otherwise than decoding needs, told before any pass."""
+"""Peculiarities of transformers model families that matter for decoding, known before any pass."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-# By model type: why a text decoded in passes of several tokens is not the family's own.
+# By model type: why a pass over several tokens differs from single steps.
 UNFIT: Mapping[str, str] = MappingProxyType(
     {
-        "cpmant": "its attention counts a prompt of its own beside the cache",
-        "fsmt": "its decoder reads the last token of a pass alone once it has a cache",
-        "moshi": "its attention window is kept by its own cache alone, which cannot roll back",
+        "cpmant": "its attention counts a prompt of its own in addition to the cache",
+        "fsmt": "its decoder reads only the last token of a pass once it has a cache",
+        "moshi": "only its own cache, which cannot roll back, keeps its attention window",
         "prophetnet": "its decoder takes one token a pass once it has a cache",
     }
 )
-# Names that configurations have for the most positions of a text, the decoder's first.
+# Names of the setting for the most positions of a text; the decoder's first.
 POSITIONS = ("max_decoder_position_embeddings", "max_position_embeddings", "max_seq_len")
 ENCODER_POSITIONS = ("max_encoder_position_embeddings", *POSITIONS)
-# Their attention sees distances alone, which padding on the left leaves as they are.
+# Their attention uses distances only, which padding on the left does not change.
 DISTANCES_ALONE = frozenset({"bloom", "mpt"})
 
 
 def require_fit(config: Any, name: str) -> None:
-    """Refuses a family whose passes over several tokens are not its steps.
+    """Refuses a family whose passes over several tokens differ from its single steps.
 
     Args:
-      config: a model's configuration.
-      name: of the model, for the message.
+      config: the model's configuration.
+      name: the model's name, for the message.
 
     Raises:
-      ValueError: naming the model, its type and the reason.
+      ValueError: with the model, its type and the reason.
     """
     reason = UNFIT.get(config.model_type)
     if _drops_tokens(config):
@@ -41,23 +41,23 @@ def require_fit(config: Any, name: str) -> None:
 
 
 def _drops_tokens(config: Any) -> bool:
-    """Returns whether experts turn tokens away when too many of a pass choose them."""
+    """Returns whether experts drop tokens when too many tokens of a pass choose them."""
     if getattr(config, "expert_capacity", None) is None:
         return False
-    # NLLB-MoE's capacity is a fraction of the pass, and at 1 there is room for all of it.
+    # NLLB-MoE's capacity is a share of the pass; at 1 no token is dropped.
     return float(getattr(config, "moe_eval_capacity_token_fraction", 0.0)) < 1
 
 
 def position_limit(config: Any, names: tuple[str, ...]) -> int | None:
-    """Returns the first of a configuration's settings of these names; None: no limit."""
+    """Returns the first of the named settings that a configuration has; None: no limit."""
     found = (getattr(config, name, None) for name in names)
     return next((int(limit) for limit in found if limit is not None), None)
 
 
-def turning_length(config: Any) -> int | None:
-    """Returns the length up to which a long-RoPE model turns by its short factors.
+def rope_switch_length(config: Any) -> int | None:
+    """Returns the text length up to which a long-RoPE model uses its short factors.
 
-    The factors of a pass go by its last position, so that a text which crosses this length would
+    A pass uses the factors for its last position, so a text that grows across this length would
     mix both in one cache (Phi-3 and Phi-4 with 128k positions). None: the factors never change.
     """
     parameters = getattr(config, "rope_parameters", None) or {}
@@ -73,14 +73,14 @@ def turning_length(config: Any) -> int | None:
 
 
 def leaves_padding_out(part: Any) -> bool:
-    """Returns whether a part of a model counts positions by the ids that are no padding."""
+    """Returns whether part of a model skips padding ids when it counts positions."""
     return hasattr(part, "create_position_ids_from_input_ids")
 
 
 def unapplied_settings(generation_config: Any) -> dict[str, object]:
-    """Returns the settings of a model's own that change what it would write, by name.
+    """Returns the generation settings of a model that change its output, by name.
 
-    Decoding takes its settings from its caller alone.
+    The decoder here ignores them: its caller chooses the settings.
     """
     found: dict[str, object] = {}
     for name, neutral in NEUTRAL.items():
@@ -90,7 +90,7 @@ def unapplied_settings(generation_config: Any) -> dict[str, object]:
     return found
 
 
-# By name, the values with which a setting does nothing.
+# By name, the values with which a setting has no effect.
 NEUTRAL: Mapping[str, tuple[object, ...]] = MappingProxyType(
     {
         "temperature": (1.0,),

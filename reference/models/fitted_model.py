@@ -1,19 +1,21 @@
-"""A model seen through another's vocabulary: models of one family may pad rows differently."""
+"""Fits a model's rows to another vocabulary width: models of one family may pad differently."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from reference.models.cached_model import CachedModel
 from reference.models.model import Model
 
 
 class FittedModel:
-    """A model whose rows are as wide as another's.
+    """A model whose rows have the width of another model's rows.
 
-    Ids beyond the model's own are impossible under its law (logit -inf), and its ids beyond the
-    other's are cut off. An id that it does not know, and that the other emitted all the same, is
-    read as the last that it knows: any law it then gives is as good for drafting as the next.
+    Ids beyond this model's own vocabulary get logit -inf; ids beyond the other model's are cut off.
+    If the other model emits an id that this model lacks, it reads its own last id instead. The
+    target verifies the draft in any case.
     """
 
     def __init__(self, model: Model, vocabulary: int) -> None:
@@ -34,8 +36,8 @@ class FittedModel:
         return self.model.max_length
 
     @property
-    def turning_length(self) -> int | None:
-        return self.model.turning_length
+    def rope_switch_length(self) -> int | None:
+        return self.model.rope_switch_length
 
     @property
     def length(self) -> int:
@@ -70,5 +72,12 @@ class FittedModel:
 
 
 def fitted(model: Model, vocabulary: int) -> Model:
-    """Returns the model with rows of width vocabulary: itself where they are."""
+    """Returns the model with rows of this width; the same object if its rows already fit."""
     return model if model.vocabulary == vocabulary else FittedModel(model, vocabulary)
+
+
+def transformers_module(model: Model | None) -> Any:
+    """Returns the `PreTrainedModel` inside a model; None if there is none."""
+    if isinstance(model, FittedModel):
+        return transformers_module(model.model)
+    return model.module if isinstance(model, CachedModel) else None

@@ -1,4 +1,4 @@
-"""The Hugging Face hub while something is loaded, and why a name or folder gives nothing."""
+"""Access to the Hugging Face hub, and the reason why a name or folder cannot be loaded."""
 
 import logging
 import socket
@@ -15,7 +15,7 @@ from huggingface_hub.errors import StrictDataclassError
 from safetensors import SafetensorError
 from transformers.utils import logging as transformers_logging
 
-# One of these is in the cache of whatever was loaded before.
+# The cache has one of these for everything that was loaded before.
 FIRST_FILES = ("config.json", "tokenizer_config.json", "tokenizer.json")
 PORTS = {"https": 443, "http": 80}
 CONNECTION_SECONDS = 10.0
@@ -23,7 +23,7 @@ CONNECTION_SECONDS = 10.0
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Holds back the hub's retry warnings and transformers' bars; bars of downloads stay."""
+    """Suppresses the hub's retry warnings and transformers' bars, but not the bars of downloads."""
     verbosity = hub_logging.get_verbosity()
     hub_logging.set_verbosity(logging.ERROR)
     hook = transformers_logging.set_tqdm_hook(_without_bar)
@@ -39,14 +39,14 @@ def _without_bar(bar: Callable[..., Any], arguments: Any, settings: dict[str, An
 
 
 def require_reachable(name: str, revision: str | None) -> None:
-    """Refuses a name that only the hub can know where there is no way to the hub.
+    """Refuses a name that only the hub can resolve if the hub cannot be reached.
 
-    The hub's own library would try for most of a minute. Behind a proxy, and where the user has
-    asked for offline work, the matter is left to that library.
+    The hub's own library would retry for most of a minute. Behind a proxy, or if the user has
+    chosen offline work, that library decides.
 
     Raises:
       ConnectionError: if the hub cannot be reached.
-      ValueError: if the name can be no name of the hub and is no folder.
+      ValueError: if the name is no folder and cannot be a name of the hub.
     """
     if Path(name).exists() or constants.HF_HUB_OFFLINE or getproxies():
         return
@@ -56,12 +56,10 @@ def require_reachable(name: str, revision: str | None) -> None:
 
 
 def require_hub() -> None:
-    """Finds out whether there is a way to the hub, where the user has not asked for offline work.
-
-    Behind a proxy that is left to the hub's own library.
+    """Checks that the hub can be reached, unless the user has chosen offline work or a proxy.
 
     Raises:
-      ConnectionError: if the hub cannot be reached.
+      ConnectionError: if it cannot be reached.
     """
     if constants.HF_HUB_OFFLINE or getproxies():
         return
@@ -75,7 +73,7 @@ def require_hub() -> None:
         ) from error
 
 
-# What transformers raises of a folder that is none, or whose files are damaged.
+# Errors of transformers for a missing folder, or for damaged files.
 UNLOADABLE = (
     OSError,
     ValueError,
@@ -93,7 +91,7 @@ ADVICE = "name a folder that save_pretrained wrote, or a model of the Hugging Fa
 
 
 def unloadable(kind: str, name: str, error: Exception) -> ValueError:
-    """Returns the error that tells a user why something could not be loaded."""
+    """Returns an error that tells the user why something could not be loaded."""
     reason = _missing(kind, Path(name))
     if reason is None:
         reason = _first_line(error)
@@ -103,7 +101,7 @@ def unloadable(kind: str, name: str, error: Exception) -> ValueError:
 
 
 def _missing(kind: str, path: Path) -> str | None:
-    """Returns what keeps a path from being a model's or tokenizer's folder, if that is plain."""
+    """Returns an obvious reason why a path is no model or tokenizer folder, or None."""
     if path.is_file():
         return "it is a file"
     if not path.is_dir():
@@ -119,10 +117,10 @@ def _missing(kind: str, path: Path) -> str | None:
 
 
 def _first_line(error: Exception) -> str:
-    """Returns the first line of an error's message; all of it where that line ends in a colon."""
+    """Returns the first line of an error's message; the whole message if that ends in a colon."""
     text = str(error).strip()
     line = text.partition("\n")[0]
     if line.endswith(":"):
         line = " ".join(text.split())
-    # The messages of other errors ("'x'", of a KeyError) say little alone.
+    # The message of other errors ("'x'" of a KeyError) needs the type to be understood.
     return line if isinstance(error, OSError | ValueError) else f"{type(error).__name__}: {line}"

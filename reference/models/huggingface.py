@@ -1,4 +1,4 @@
-"""Loading models and tokenizers of Hugging Face, and what is asked of them."""
+"""Loads models and tokenizers of Hugging Face, and checks that target and draft fit."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ DTYPES = {"float32": torch.float32, "bfloat16": torch.bfloat16, "float16": torch
 
 
 def resolve_device(device: str) -> torch.device:
-    """Returns the device that "auto", "cpu" or "cuda" stands for.
+    """Returns the device for "auto", "cpu" or "cuda".
 
     Raises:
-      ValueError: if it is "cuda" and there is none.
+      ValueError: for "cuda" on a machine without a CUDA device.
     """
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("device must be one that this machine has, got cuda without a CUDA device")
@@ -37,19 +37,19 @@ def load_model(
     revision: str | None = None,
     trust_remote_code: bool = False,
 ) -> CachedModel:
-    """Returns the model of a Hugging Face name or folder; weights from safetensors alone.
+    """Returns the model of a Hugging Face name or folder. Weights must be safetensors.
 
-    Its configuration tells whether it is decoder-only or an encoder-decoder.
+    Its configuration decides whether it is decoder-only or encoder-decoder.
 
     Args:
-      device_map: spreads it over several devices, whatever device says.
+      device_map: spreads the model over several devices; `device` is then ignored.
       dtype: "float32", "bfloat16", "float16", or "auto": float32 on a CPU, the checkpoint's own
         elsewhere.
       trust_remote_code: whether code from the repository may run.
 
     Raises:
-      ValueError: if it cannot be loaded, its cache cannot be rolled back, or the map is of another
-        model.
+      ValueError: if it cannot be loaded, if its cache cannot be rolled back, or if the device map
+        does not fit the model.
     """
     on_cpu = device.type == "cpu"
     if device_map is not None and not isinstance(device_map, str):
@@ -75,7 +75,7 @@ def load_model(
     except UNLOADABLE as error:
         raise unloadable("model", name, error) from error
     if found["missing_keys"]:
-        # transformers would fill them with random numbers.
+        # transformers would fill missing weights with random numbers.
         missing = sorted(found["missing_keys"])
         raise ValueError(
             f"model {name!r} must have all of its weights, got none for {missing[0]} and "
@@ -89,7 +89,7 @@ def load_model(
 
 
 def adapter_of(module: Any) -> type[CachedModel]:
-    """Returns what puts a `PreTrainedModel` behind the `Model` protocol."""
+    """Returns the class that puts a `PreTrainedModel` behind the `Model` protocol."""
     if module.config.is_encoder_decoder:
         return EncoderDecoderModel
     return RecurrentModel if is_recurrent_model(module) else CausalModel
@@ -114,10 +114,10 @@ def load_tokenizer(
 
 
 def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_name: str) -> None:
-    """Refuses a pair whose tokenizers differ; rows may be padded to different widths.
+    """Refuses a pair with different tokenizers; padded row widths may differ.
 
     Raises:
-      ValueError: naming both models.
+      ValueError: with both models.
     """
     if target.get_vocab() != draft.get_vocab():
         raise ValueError(
@@ -127,10 +127,10 @@ def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_n
 
 
 def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
-    """Refuses a decoder-only draft of an encoder-decoder target, and the other way round.
+    """Refuses a pair of a decoder-only and an encoder-decoder model.
 
     Raises:
-      ValueError: naming both models.
+      ValueError: with both models.
     """
     if target.kind != draft.kind:
         raise ValueError(
@@ -140,7 +140,7 @@ def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
 
 
 def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
-    """Returns a model's end-of-text ids; its configuration gives none, one or a list."""
+    """Returns a model's end-of-text ids: its configuration has none, one or a list."""
     ids = module.generation_config.eos_token_id
     if ids is None:
         ids = tokenizer.eos_token_id
@@ -150,14 +150,14 @@ def end_ids(module: Any, tokenizer: Any) -> frozenset[int]:
 
 
 def encode_chat(tokenizer: Any, prompt: str, *, name: str) -> list[int]:
-    """Returns the ids of a user's message in the tokenizer's chat template, the answer to follow.
+    """Returns the ids of a user's message in the tokenizer's chat template, before the answer.
 
     Raises:
       ValueError: if the tokenizer has no chat template.
     """
     if tokenizer.chat_template is None:
         raise ValueError(
-            f"a chat needs a tokenizer with a chat template, got that of {name}, which has none"
+            f"a chat needs a tokenizer with a chat template, got {name}'s, which has none"
         )
     encoded = tokenizer.apply_chat_template(
         [{"role": "user", "content": prompt}], add_generation_prompt=True, return_dict=True

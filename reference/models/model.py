@@ -1,4 +1,4 @@
-"""The model protocol: what decoding needs of a language model, and nothing else."""
+"""The model protocol: everything that decoding needs of a language model."""
 
 import math
 from collections.abc import Sequence
@@ -9,15 +9,15 @@ from torch import Tensor
 
 
 class Model(Protocol):
-    """An autoregressive model with a cache that grows by tokens and rolls back to a length.
+    """An autoregressive model whose cache grows by tokens and rolls back to a length.
 
-    A decoder-only model's text begins with its prompt; an encoder-decoder's with the decoder's
-    start token, the prompt going to the encoder. Decoding sees no difference.
+    The text of a decoder-only model begins with its prompt; the text of an encoder-decoder begins
+    with the decoder's start token, and its encoder reads the prompt. Decoding treats both alike.
     """
 
     @property
     def name(self) -> str:
-        """What error messages and reports call this model."""
+        """The model's name in error messages and reports."""
 
     @property
     def vocabulary(self) -> int:
@@ -25,39 +25,39 @@ class Model(Protocol):
 
     @property
     def device(self) -> torch.device:
-        """Where tokens are expected and logits lie."""
+        """The device of its input tokens and its logits."""
 
     @property
     def max_length(self) -> int | None:
-        """The most positions a text may have; None: no limit."""
+        """Most positions of a text; None: no limit."""
 
     @property
-    def turning_length(self) -> int | None:
-        """A length that no text may grow across, as the model's positions turn otherwise beyond it.
+    def rope_switch_length(self) -> int | None:
+        """Text length at which the model switches RoPE scaling; None if it does not.
 
-        A text whose prompt is longer is fine; None: there is none.
+        A text must not grow across this length. A prompt that is already longer is fine.
         """
 
     @property
     def length(self) -> int:
-        """How many tokens of the text the cache holds."""
+        """Number of tokens in the cache."""
 
     @property
     def forward_seconds(self) -> float:
-        """Seconds spent inside the model's forward passes so far."""
+        """Seconds inside the model's forward passes so far."""
 
     def beginning(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the text to continue after a prompt; computes nothing.
+        """Returns the ids to continue after a prompt. Runs no pass.
 
         Raises:
           ValueError: if the prompt is empty or longer than the model's positions.
         """
 
     def start(self, prompt: Sequence[int]) -> list[int]:
-        """Returns the text to continue; the cache then holds all of it but the last token.
+        """Reads the prompt and returns the ids to continue; the cache lacks only the last of them.
 
         Raises:
-          ValueError: as `beginning`.
+          ValueError: if the prompt is empty or longer than the model's positions.
         """
 
     def extend(self, tokens: Tensor, parents: Sequence[int] | None = None) -> Tensor:
@@ -65,47 +65,49 @@ class Model(Protocol):
 
         Args:
           tokens: shape (n,), int64, n >= 1.
-          parents: which of tokens each one follows, an earlier one; -1: the cache's last. None:
-            each follows the one before it. After a pass that branches, `keep` must come next.
+          parents: for each token, the index of the token that it follows; -1: the cache's last
+            token. None: each follows the previous one. After a pass that branches, `keep` must be
+            called next.
 
         Returns:
           shape (n, vocabulary).
         """
 
     def state(self, position: int) -> Tensor | None:
-        """Returns what the output embedding read at a position of the text, shape (width,).
+        """Returns the input of the output embedding at a position of the text, shape (width,).
 
-        It is there for the positions of the cache, those of the prompt before its last but one
-        excepted, at no further pass: heads on the model draft from it. None elsewhere.
+        Available for positions in the cache, except the prompt's before its last but one;
+        None elsewhere. Costs no further pass. Heads on the model draft from these states.
         """
 
     def keep(self, length: int, places: Sequence[int]) -> None:
-        """Keeps the first `length` tokens of the cache and, of the others, those at some places.
+        """Keeps the first `length` tokens of the cache, and some of those after them.
 
         Args:
-          length: at most the cache's.
-          places: ascending, counted from length; each token must follow the one before it.
+          length: at most the cache's length.
+          places: indices of tokens to keep, ascending, counted from `length`. Each of these tokens
+            must follow the one kept before it.
         """
 
     def rollback(self, length: int) -> None:
-        """Drops all but the first `length` tokens from the cache; a longer length is an error."""
+        """Keeps only the first `length` tokens of the cache; a longer length is an error."""
 
 
 def text_limit(model: Model, given: int) -> int | None:
-    """Returns the most positions that a text may have; None: no limit.
+    """Returns the most positions of a text; None: no limit.
 
     Args:
-      given: ids that the text begins with; all but the last are fed in one pass.
+      given: length of the text's beginning, which is read in one pass but for its last token.
     """
-    turn = model.turning_length
+    turn = model.rope_switch_length
     if turn is None or given - 1 > turn:
         return model.max_length
     return turn if model.max_length is None else min(turn, model.max_length)
 
 
 def positions_of(model: Model, limit: int, role: str = "") -> str:
-    """Returns what a message calls the positions that a text does not fit."""
-    if limit == model.turning_length:
+    """Returns the words for a limit of positions in a message."""
+    if limit == model.rope_switch_length:
         return (
             f"{limit} positions up to which {role}{model.name} keeps its short rotary factors, or "
             "begin beyond them"
@@ -116,21 +118,21 @@ def positions_of(model: Model, limit: int, role: str = "") -> str:
 def peaks(logits: Tensor) -> Tensor:
     """Returns each row's largest logit, shape (positions,).
 
-    A law can be made of a row exactly where it is finite: it is not if the row has NaN, +inf or
-    nothing but -inf; some -inf (impossible tokens) are fine.
+    It is finite exactly where the row gives a distribution: a row must not have NaN or +inf, nor
+    consist of -inf only. Single entries of -inf (impossible tokens) are fine.
     """
     return logits.amax(dim=-1)  # propagates NaN
 
 
 def require_finite(witness: Sequence[float], name: str, first_position: int) -> None:
-    """Stops a run whose model returns logits that no law can be made of.
+    """Stops a run whose model returns logits that give no distribution.
 
     Args:
-      witness: the `peaks` of consecutive positions, or what else is finite exactly where they are.
+      witness: the `peaks` of consecutive positions, or other numbers finite at the same places.
       first_position: index in the text of the token that the first row predicts.
 
     Raises:
-      FloatingPointError: naming model and position.
+      FloatingPointError: with model and position.
     """
     for offset, number in enumerate(witness):
         if not math.isfinite(number):

@@ -1,8 +1,8 @@
-"""Models with recurrent layers: a rollback reads what stands of a block once more.
+"""Models with recurrent layers: after a rollback, accepted tokens of the block are read again.
 
-What a recurrent layer holds is of the whole text and cannot be cut back. So its states are copied
-before a block, and a rollback brings them back and reads the tokens that stand again: a + 1 tokens
-after a rejection behind a accepted ones, the last of the text before included.
+A recurrent state summarises the whole text and cannot be shortened. So the states are copied before
+each block. A rollback restores them and reads the accepted tokens again: a + 1 tokens after a
+rejection that follows a accepted ones, the last token of the earlier text included.
 """
 
 from collections.abc import Sequence
@@ -17,14 +17,14 @@ from reference.models.cache_layers import RoomyLayer
 from reference.models.causal_model import CausalModel
 from reference.models.recurrent_states import RecurrentAndRoomyLayer, Snapshot, is_recurrent
 
-# Their layers keep states in themselves, besides what the cache holds.
+# Their layers keep states in themselves, not only in the cache.
 IN_THEMSELVES = frozenset({"recurrent_gemma"})
-# Of the range of the logits: above what rounding does, far below what a lost state does.
+# Relative to the range of the logits: above rounding, far below the effect of a lost state.
 TRIAL_TOLERANCE = 0.02
 
 
 def is_recurrent_model(module: Any) -> bool:
-    """Returns whether a decoder-only `PreTrainedModel` has recurrent layers beside attention."""
+    """Returns whether a decoder-only `PreTrainedModel` has both recurrent layers and attention."""
     if module.config.model_type in IN_THEMSELVES or not module._supports_default_dynamic_cache():
         return False
     layers = DynamicCache(config=module.config).layers
@@ -33,16 +33,16 @@ def is_recurrent_model(module: Any) -> bool:
 
 
 class RecurrentModel(CausalModel):
-    """A decoder-only model some of whose layers are recurrent, behind the `Model` protocol.
+    """A decoder-only model with some recurrent layers, behind the `Model` protocol.
 
-    read_again: tokens that rollbacks have read once more.
+    read_again: number of tokens that rollbacks have read again.
     """
 
     def __init__(self, module: Any, name: str) -> None:
-        """Wraps a loaded model, and tries whether its passes go on from its states.
+        """Wraps a loaded model, and tests that its passes continue from its states.
 
         Raises:
-          ValueError: if it keeps no cache, or a pass over several tokens is not its steps.
+          ValueError: if it keeps no cache, or if a pass over several tokens differs from steps.
         """
         super().__init__(module, name)
         self.read_again = 0
@@ -50,9 +50,9 @@ class RecurrentModel(CausalModel):
 
     @torch.inference_mode()
     def _require_steps(self) -> None:
-        """Refuses a model whose passes over several tokens begin without the state before them.
+        """Refuses a model whose passes over several tokens ignore the state before them.
 
-        A trial rather than a list of families: some have such passes for prompts alone.
+        Tested on the model itself, not by a list of families: some do so only for prompts.
         """
         ids = torch.arange(1, 7, device=self.device) % self.vocabulary
         self.start(ids[:3].tolist())
@@ -69,7 +69,7 @@ class RecurrentModel(CausalModel):
         self._forget()
 
     def _require_rollback(self) -> None:
-        """All that it holds is in its cache, and brought back from there."""
+        """Accepts the model: all of its state is in its cache and can be restored from there."""
 
     def _empty_cache(self) -> Cache:
         cache = DynamicCache(config=self.module.config)
@@ -79,7 +79,7 @@ class RecurrentModel(CausalModel):
         return cache
 
     def _layer(self, layer: Any) -> Any:
-        """Returns a layer that can be rolled back, in place of transformers' own."""
+        """Returns a layer that can be rolled back, in place of transformers' own layer."""
         attends = isinstance(layer, DynamicLayer)
         if is_recurrent(layer):
             return RecurrentAndRoomyLayer(layer.number_of_states) if attends else layer
@@ -119,7 +119,7 @@ class RecurrentModel(CausalModel):
     def _go_back(self, length: int) -> None:
         text, kept = self._snapshot.text(length), self._snapshot.length
         if length < kept:
-            # Further back than the states that are there: from the beginning.
+            # Earlier than the copied states: start from an empty cache.
             self._cache, self._length = self._empty_cache(), 0
             self._snapshot.before(text)
         else:

@@ -1,4 +1,4 @@
-"""States of recurrent layers, which cannot be cut back: copied at one length, and brought back."""
+"""Copies of recurrent states: they cannot be shortened, so they are saved and restored."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ from reference.models.cache_layers import RoomyLayer
 
 
 class RecurrentAndRoomyLayer(LinearAttentionLayer, RoomyLayer):  # type: ignore[misc]
-    """A layer with attention beside its recurrence; `crop` cuts the attention's part alone."""
+    """A layer with attention and recurrence; `crop` shortens only the attention's part."""
 
     is_compileable = False
 
@@ -20,7 +20,7 @@ class RecurrentAndRoomyLayer(LinearAttentionLayer, RoomyLayer):  # type: ignore[
         LinearAttentionLayer.__init__(self, number_of_states=number_of_states)
 
     def lazy_initialization(self, *given: Any, **named: Any) -> None:
-        # Keys and values come by place, states by name.
+        # transformers passes keys and values by position, and states by name.
         if given:
             RoomyLayer.lazy_initialization(self, *given)
         else:
@@ -31,41 +31,41 @@ class RecurrentAndRoomyLayer(LinearAttentionLayer, RoomyLayer):  # type: ignore[
 
 
 def is_recurrent(layer: Any) -> bool:
-    """Returns whether a layer of a cache holds states that cannot be cut back."""
+    """Returns whether a layer of a cache holds a recurrent state."""
     return isinstance(layer, LinearAttentionCacheLayerMixin)
 
 
 class Snapshot:
-    """The states of a cache's recurrent layers at one length, and the ids of the whole text.
+    """Saved states of a cache's recurrent layers, and the ids of the whole text.
 
-    length: at which the states were copied.
+    length: number of tokens that the saved states have read.
     """
 
     def __init__(self, layers: Sequence[Any]) -> None:
-        """Holds the states of no tokens."""
+        """Saves the states before any token."""
         self._layers = [layer for layer in layers if is_recurrent(layer)]
         self._copies: list[_Copy] | None = None
         self._ids: list[Tensor] = []
         self.length = 0
 
     def before(self, tokens: Tensor) -> None:
-        """Takes note of tokens that are about to be read; copies the states that are due."""
+        """Records tokens that the next pass will read, and saves the states if a copy is due."""
         if self._copies is None:
             self._copies = [_copied(layer) for layer in self._layers]
         self._ids.append(tokens)
 
     def move(self, length: int) -> None:
-        """Lets the present states, those at a length, be copied before the next pass."""
+        """Requests that the states after `length` tokens are saved before the next pass."""
         if length != self.length:
             self.length, self._copies = length, None
 
     def text(self, length: int) -> Tensor:
-        """Returns the first ids of the text, and forgets all others."""
+        """Returns the first ids of the text and forgets the others."""
         self._ids = [torch.cat(self._ids)[:length]]
         return self._ids[0]
 
     def bring_back(self) -> None:
-        """Gives the layers the states that were copied."""
+        """Restores the saved states in the layers."""
         assert self._copies is not None
         for layer, (started, states) in zip(self._layers, self._copies, strict=True):
             layer.has_previous_state.update(started)
@@ -74,7 +74,7 @@ class Snapshot:
 
 
 _Copy = tuple[dict[int, bool], list[tuple[Tensor, Tensor]]]
-"""Of a layer: which of its states there are, and each with its copy."""
+"""For one layer: which states exist, and each state with its copy."""
 
 
 def _copied(layer: Any) -> _Copy:

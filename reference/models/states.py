@@ -1,4 +1,4 @@
-"""What flows through a model's layers, heard as its passes go and kept by position of the text."""
+"""Records hidden states during a model's passes, by position of the text."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -9,17 +9,17 @@ from torch import Tensor, nn
 
 
 class Listener(Protocol):
-    """Hears something of each pass."""
+    """Records something during each pass."""
 
     def taken(self) -> Tensor | None:
-        """Returns what was heard since this was last asked, shape (1, positions, width)."""
+        """Returns what was recorded since the last call, shape (1, positions, width)."""
 
 
-class Heard:
-    """What a model's output embedding last read: one for all that decode with the same weights."""
+class TargetStates:
+    """Records the input of a model's output embedding; one object per set of weights."""
 
     def __init__(self, module: Any) -> None:
-        """Listens to a model's output embedding; without one (it may be None) nothing is heard."""
+        """Hooks a model's output embedding; if that is None, nothing is recorded."""
         self._read: Tensor | None = None
         embedding = module.get_output_embeddings()
         if embedding is not None:
@@ -29,7 +29,7 @@ class Heard:
         self._read = given[0]
 
     def taken(self) -> Tensor | None:
-        """Returns what was read since this was last asked, shape (1, positions, width)."""
+        """Returns what was recorded since the last call, shape (1, positions, width)."""
         read, self._read = self._read, None
         return read
 
@@ -38,34 +38,34 @@ class Heard:
 
 
 class States:
-    """Keeps what is heard of a model's passes, as far as its cache goes.
+    """Recorded states of a text, for the positions in the model's cache.
 
-    A pass that computes logits has these states in hand; keeping them costs no pass and, beside
-    the keys and values of every layer, next to no memory.
+    A pass that computes logits computes these states anyway. Keeping them takes little memory
+    compared with the keys and values of every layer.
     """
 
     def __init__(self, heard: Listener) -> None:
-        """Keeps nothing yet."""
+        """Begins with no states."""
         self._heard = heard
-        # Of each pass: the first position, the one after the last, and what was read.
+        # For each pass: its first position, the position after its last, and its states.
         self._kept: list[tuple[int, int, Tensor]] = []
 
     def clear(self) -> None:
-        """Forgets the text."""
+        """Forgets all states."""
         self._kept.clear()
 
     def keep(self, end: int) -> None:
-        """Keeps what was read in the pass just made, whose last position is end - 1."""
+        """Keeps the states of the last pass, whose last position is end - 1."""
         read = self._heard.taken()
         if read is not None:
             self._kept.append((end - read.shape[1], end, read))
 
     def skip(self) -> None:
-        """Forgets what was heard in the pass just made, over positions that are kept."""
+        """Drops the states of the last pass, whose positions are already recorded."""
         self._heard.taken()
 
     def cut(self, length: int) -> None:
-        """Forgets all positions from length on."""
+        """Drops the states of all positions from length on."""
         while self._kept and self._kept[-1][0] >= length:
             self._kept.pop()
         if self._kept:
@@ -73,7 +73,7 @@ class States:
             self._kept[-1] = (first, min(end, length), states)
 
     def choose(self, length: int, places: Sequence[int]) -> None:
-        """Keeps, of the positions from length on, those at some places, in their order."""
+        """Keeps only some of the positions from length on, in their order."""
         chosen = [self.at(length + place) for place in places]
         self.cut(length)
         found = [state for state in chosen if state is not None]
@@ -81,7 +81,7 @@ class States:
             self._kept.append((length, length + len(found), torch.stack(found)[None]))
 
     def at(self, position: int) -> Tensor | None:
-        """Returns the state of a position, shape (width,); None where none was kept."""
+        """Returns the state of a position, shape (width,); None if it was not recorded."""
         for first, end, states in reversed(self._kept):
             if first <= position < end:
                 return states[0, position - first]
@@ -90,7 +90,7 @@ class States:
     def between(self, first: int, end: int) -> Tensor | None:
         """Returns the states of positions from first up to end, shape (positions, width).
 
-        None where one of them was not kept.
+        None if one of them was not recorded.
         """
         parts: list[Tensor] = []
         for begun, ended, states in reversed(self._kept):
@@ -102,22 +102,22 @@ class States:
 
 
 class Taps:
-    """The hidden states at some boundaries of a model's layers, side by side.
+    """The hidden states at some boundaries of a model's layers, concatenated.
 
-    Boundary 0 is what the first layer reads, boundary i what layer i - 1 makes; None is what the
-    norm after the last layer makes.
+    Boundary 0 is the input of the first layer, boundary i the output of layer i - 1. None is
+    the output of the norm after the last layer.
     """
 
     def __init__(self, module: Any, boundaries: Sequence[int | None], *, name: str) -> None:
-        """Listens to a model's layers.
+        """Hooks a model's layers.
 
         Args:
           module: a decoder-only `PreTrainedModel`.
           boundaries: at least one.
-          name: of the model, for messages.
+          name: the model's name, for messages.
 
         Raises:
-          ValueError: if its layers are no single stack, or it has not so many.
+          ValueError: if the model has several stacks of layers, or too few layers.
         """
         _, layers = layer_stack(module, what="a head on hidden states", name=name)
         for boundary in boundaries:
@@ -142,7 +142,7 @@ class Taps:
         self._heard[place] = made if isinstance(made, Tensor) else made[0]
 
     def taken(self) -> Tensor | None:
-        """Returns what was heard since this was last asked, shape (batch, positions, width)."""
+        """Returns what was recorded since the last call, shape (batch, positions, width)."""
         heard = [state for state in self._heard if state is not None]
         self._heard = [None for _ in self._heard]
         return torch.cat(heard, dim=-1) if heard else None
@@ -152,10 +152,10 @@ class Taps:
 
 
 def layer_stack(module: Any, *, what: str, name: str) -> tuple[str, nn.ModuleList]:
-    """Returns the one stack of layers of a model's decoder, and its name there.
+    """Returns a decoder's stack of layers and its dotted name in the module.
 
     Raises:
-      ValueError: if there is none, or several.
+      ValueError: if the decoder has no stack of layers, or several.
     """
     children = module.get_decoder().named_children()
     stacks = [(path, child) for path, child in children if isinstance(child, nn.ModuleList)]

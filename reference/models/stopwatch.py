@@ -1,4 +1,4 @@
-"""Time inside forward passes, without making the device wait."""
+"""Measures the time of forward passes without waiting for the device."""
 
 import time
 from types import TracebackType
@@ -8,9 +8,9 @@ import torch
 
 
 class Stopwatch:
-    """Adds up the seconds of the code run inside `with stopwatch:`.
+    """Adds up the seconds of code inside `with stopwatch:`.
 
-    On a CUDA device it records events, read once the device has finished; elsewhere the clock.
+    On a CUDA device it records events and reads them once the device has finished.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -21,7 +21,7 @@ class Stopwatch:
         self._pending: list[tuple[torch.cuda.Event, torch.cuda.Event]] = []
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Stopwatch":
-        return Stopwatch(self._device)  # of another's passes: begins at 0
+        return Stopwatch(self._device)  # a copy counts its own passes, from 0
 
     def __enter__(self) -> None:
         if self._cuda:
@@ -44,7 +44,7 @@ class Stopwatch:
 
     @property
     def seconds(self) -> float:
-        """Seconds so far; on CUDA this waits for the passes begun before."""
+        """Seconds so far; on CUDA this waits for passes that have begun."""
         for start, end in self._pending:
             end.synchronize()
             self._seconds += start.elapsed_time(end) / 1e3

@@ -1,4 +1,4 @@
-"""Reads a tree of texts with a model whose cache is that of one text."""
+"""Reads several continuations of a text with a model whose cache holds one text."""
 
 from collections.abc import Collection, Sequence
 
@@ -12,17 +12,17 @@ Tokens = tuple[int, ...]
 
 
 class TextTree:
-    """What follows each of several continuations of one text.
+    """Log-probabilities after each of several continuations of one text.
 
-    What they share stays in the cache; the rest is read anew each time: in one pass where the model
-    reads a tree by a mask, else path by path, with the same results.
+    The common prefix stays in the cache. The rest is read again each time: in one pass if the model
+    can read a tree by an attention mask, else path by path, with equal results.
 
-    branches: whether it does.
-    fed: tokens read so far, the prompt's apart.
+    branches: whether the model can read a tree in one pass.
+    fed: tokens read so far, without the prompt.
     """
 
     def __init__(self, model: Model) -> None:
-        """Finds out how the model can be read; its cache may be overwritten."""
+        """Tests how the model can be read, which may overwrite its cache."""
         self.model = model
         self.fed = 0
         try:
@@ -34,16 +34,16 @@ class TextTree:
         self._text: list[int] = []
 
     def start(self, prompt: Sequence[int]) -> None:
-        """Begins anew."""
+        """Begins a new text."""
         self._text = self.model.start(prompt)
         self.fed = 0
 
     def log_probs(self, shared: Tokens, continuations: Collection[Tokens]) -> dict[Tokens, Tensor]:
-        """Returns the log-probabilities of what follows each continuation, float32.
+        """Returns log-probabilities of the next token after each continuation, float32.
 
         Args:
-          shared: what all of them begin with, and all that are asked for later.
-          continuations: of the text, at least one.
+          shared: common prefix of these and all later continuations.
+          continuations: sequences of ids after the text, at least one.
 
         Raises:
           FloatingPointError: if the model returns logits that are NaN or infinite.

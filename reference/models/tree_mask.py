@@ -1,4 +1,4 @@
-"""Several continuations in one pass: what each token of a tree sees, and where it stands."""
+"""Reads several continuations in one pass: the attention mask and positions of a tree."""
 
 from collections.abc import Sequence
 from weakref import WeakKeyDictionary
@@ -8,20 +8,20 @@ from torch import Tensor
 
 from reference.models.model import Model
 
-# Of the range of the logits: above what rounding does in half precision, far below what reading
-# the wrong tokens does.
+# Relative to the range of the logits: above rounding in half precision, far below the effect of
+# reading the wrong tokens.
 TRIAL_TOLERANCE = 0.02
-# Of the models that were tried: how far a tree's logits are from its paths', and their range.
+# For each tested model: the largest difference between tree and path logits, and their range.
 _STRAYS: WeakKeyDictionary[Model, tuple[float, float]] = WeakKeyDictionary()
 
 
 def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Returns the attention mask and the positions of tokens that branch (SpecInfer's tree).
+    """Returns the attention mask and positions for tokens that branch (SpecInfer's tree).
 
-    A token sees the text before the tree, the tokens that lead to it, and itself.
+    A token attends to the text before the tree, to its ancestors and to itself.
 
     Args:
-      parents: which token each one follows, an earlier one; -1: the text's last.
+      parents: for each token, the index of the token that it follows; -1: the text's last token.
 
     Returns:
       mask: to be added to attention scores, shape (1, 1, tokens, length + tokens).
@@ -41,16 +41,16 @@ def tree_mask(parents: Sequence[int], length: int, dtype: torch.dtype) -> tuple[
 
 
 def require_branching(model: Model) -> None:
-    """Refuses a model that does not read a tree as it reads each of its paths.
+    """Refuses a model that reads a tree differently from its single paths.
 
-    A trial rather than a list of architectures: windows, relative positions and attention
-    without masks all show in the logits. A model is tried once.
+    Tested on the model itself: sliding windows, relative positions and attention without masks all
+    show in the logits. Each model is tested once.
 
     Args:
-      model: its cache is overwritten where it was not tried before.
+      model: the test overwrites its cache.
 
     Raises:
-      ValueError: naming it.
+      ValueError: with the model's name.
     """
     if model not in _STRAYS:
         _STRAYS[model] = _stray(model)
@@ -63,7 +63,7 @@ def require_branching(model: Model) -> None:
 
 
 def _stray(model: Model) -> tuple[float, float]:
-    """Returns how far a tree's logits are from those of its paths, and the range of these."""
+    """Returns the largest difference between tree and path logits, and the range of the latter."""
     ids = torch.arange(1, 6, device=model.device) % model.vocabulary
     _, second, third, fourth, fifth = ids.split(1)
     model.start(ids[:2].tolist())

@@ -1,1 +1,1 @@
-"""Which drafted tokens stand, and what replaces a rejected one."""
+"""Acceptance rules: which drafted tokens are accepted, and what replaces a rejected one."""

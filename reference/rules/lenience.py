@@ -1,4 +1,4 @@
-"""Lenient acceptance: more drafted tokens stand, and no token becomes much likelier."""
+"""Lenient acceptance: accepts more drafted tokens, with a bound on each token's probability."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,24 +13,24 @@ from reference.rules.strict import residual
 class Lenient:
     """Acceptance with lenience l (Leviathan et al. 2023, appendix A.5): lossy, within a bound.
 
-    A token x drawn from q is kept with probability min(1, p(x) / (l q(x))), so alpha rises to the
-    sum over x of min(p(x)/l, q(x)). A rejected one is replaced by a draw from max(0, p - q),
-    normalised: the strict rule's replacement, since the paper changes the comparison alone. With
-    R the probability of a rejection, the emitted token's law is
+    A token x drawn from q is accepted with probability min(1, p(x) / (l q(x))), so alpha rises to
+    the sum over x of min(p(x)/l, q(x)). A rejected token is replaced by a draw from max(0, p - q),
+    normalised, as under the strict rule, because the paper changes only the comparison. With R the
+    probability of a rejection, the distribution of the emitted token is
 
         P(x) = min(q(x), p(x)/l) + R max(0, p(x) - q(x)) / sum over y of max(0, p(y) - q(y)).
 
     No token is emitted with more than p(x)/l. Where p(x) <= q(x) the second term is 0. Elsewhere
-    R is at most 1 - sum of min(p, q), which is that sum of max(0, p - q), so P(x) <= p(x). To
-    replace by max(0, p - l q) would keep the bound too, but add to tokens that have too much
-    already; as it is, all that exceeds p was accepted, and P is as near to p in total variation
-    as this acceptance allows. (To replace by p itself would break the bound.)
+    R is at most 1 - sum of min(p, q), which is the sum of max(0, p - q), so P(x) <= p(x).
+    Replacing by max(0, p - l q) would satisfy the bound, but would add to tokens that are too
+    likely already. As it is, all excess over p comes from acceptance, and P is as near to p in
+    total variation as this acceptance allows. (Replacing by p itself would break the bound.)
 
-    At temperature 0 a token x is kept if p(x) >= l max p, p being the target's law before it is
-    made one-hot, at temperature 1; a rejected one is replaced by the argmax. (The paper prints
-    the inequality the other way round, which would keep the least likely tokens.)
+    At temperature 0 a token x is accepted if p(x) >= l max p, where p is the target's distribution
+    before the argmax, at temperature 1; a rejected token is replaced by the argmax. (The paper
+    prints the inequality the other way round, which would accept the least likely tokens.)
 
-    lenience: l in (0, 1]; at 1 the rule is the strict one, but for exactly tied largest logits.
+    lenience: l in (0, 1]; at 1 the rule is the strict one, except for exactly tied largest logits.
     """
 
     lossless: ClassVar[bool] = False

@@ -1,8 +1,8 @@
-"""EAGLE-3 (Li et al. 2025): a head of few layers on three of the target's hidden states.
+"""EAGLE-3 (Li et al. 2025): a small head that reads three of the target's hidden states.
 
-    s = fc [h_low, h_middle, h_high]                         (of the target, once a position)
+    s = fc [h_low, h_middle, h_high]                         (the target's, once per position)
     a = s + attention([norm_e(e), norm_h(s)])                 (queries, keys, values read 2H)
-    s' = a + mlp(norm(a)),    logits = W norm(s')             (over a vocabulary of its own)
+    s' = a + mlp(norm(a)),    logits = W norm(s')             (over the head's own vocabulary)
 
 The next step reads s' in place of s.
 """
@@ -24,16 +24,17 @@ from reference.state_heads.head import StateHead
 
 @dataclass(frozen=True, slots=True)
 class Eagle3Shape:
-    """Sizes and variants of a head.
+    """Sizes and variants of an EAGLE-3 head.
 
-    body: a `LlamaConfig` of its layers.
-    vocabulary: of the target; draft_vocabulary: of its own.
-    target_width: of the target's states.
-    taps: boundaries of the target's layers.
-    norm_before_residual: whether the layer adds to the normed state.
+    body: a `LlamaConfig` of the head's layers.
+    vocabulary: size of the target's vocabulary.
+    draft_vocabulary: size of the head's own vocabulary.
+    target_width: width of the target's hidden states.
+    taps: boundaries of the target's layers at which the head reads states.
+    norm_before_residual: whether the layer adds its result to the normed state.
     norm_output: whether the next step reads the state after the last norm.
-    norm_before_fc: whether the target's states are normed side by side.
-    own_embedding, own_output: whether it has them; else the target's are used.
+    norm_before_fc: whether the concatenated target states are normed.
+    own_embedding, own_output: whether the head has these matrices; else it uses the target's.
     """
 
     body: Any
@@ -49,10 +50,9 @@ class Eagle3Shape:
 
 
 def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
-    """Returns the sizes of a head of one layer for a target, whose whole vocabulary it drafts.
+    """Returns the sizes of a head of one layer that drafts a target's whole vocabulary.
 
-    Its states are those that servers take where nothing else is said, in so far as there are such
-    layers.
+    Its taps are the servers' default, as far as the target has such layers.
 
     Args:
       hidden: units of the feed-forward layer; None: four times the target's width.
@@ -77,7 +77,7 @@ def shape_for(target: Any, *, hidden: int | None = None) -> Eagle3Shape:
 
 
 class WideLayer(LlamaDecoderLayer):  # type: ignore[misc]
-    """A decoder layer whose attention reads embedding and state side by side."""
+    """A decoder layer whose attention reads the embedding and the state, concatenated."""
 
     def __init__(self, config: Any, *, norm_before_residual: bool) -> None:
         super().__init__(config, layer_idx=0)
@@ -100,7 +100,7 @@ class WideLayer(LlamaDecoderLayer):  # type: ignore[misc]
 
 
 class Eagle3(StateHead):
-    """An EAGLE-3 head; its parameters are named as in speculators' checkpoints."""
+    """An EAGLE-3 head; its parameters have the names of speculators' checkpoints."""
 
     d2t: Tensor
 
@@ -108,8 +108,8 @@ class Eagle3(StateHead):
         """Makes an untrained head.
 
         Args:
-          shape: its sizes.
-          target: a `PreTrainedModel`, whose embeddings it uses where it has none.
+          shape: the head's sizes.
+          target: a `PreTrainedModel`, whose embeddings the head uses if it has none.
         """
         super().__init__(target)
         body = shape.body

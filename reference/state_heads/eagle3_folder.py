@@ -1,7 +1,7 @@
-"""EAGLE-3 heads on disk, in the layout of SafeAILab's EAGLE or of speculators.
+"""Reads and writes EAGLE-3 heads in the layout of SafeAILab's EAGLE or of speculators.
 
-SafeAILab's (and SGLang's and vLLM's) names its one layer `midlayer`; speculators' names it
-`layers.0` and keeps the sizes in `transformer_layer_config`. Weights come from safetensors alone.
+SafeAILab's layout (also SGLang's and vLLM's) calls the one layer `midlayer`. Speculators' calls it
+`layers.0` and keeps the sizes in `transformer_layer_config`. Weights must be safetensors.
 """
 
 import json
@@ -23,11 +23,11 @@ CONFIGURATION = "config.json"
 
 
 def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
-    """Returns the head that a folder holds, on the device and in the precision of its target.
+    """Returns the head in a folder, on its target's device and in its precision.
 
     Raises:
-      ValueError: if there is none, tensors are missing or of other shapes, d2t is out of range, or
-        it is for a target of another width or vocabulary.
+      ValueError: if there is no head, if a tensor is missing or has another shape, if d2t is out of
+        range, or if the head is for another width or vocabulary than the target's.
     """
     config = _configuration(folder)
     stored = read_tensors(folder)
@@ -38,9 +38,9 @@ def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
 
 
 def save_eagle3(folder: Path, head: Eagle3) -> None:
-    """Writes a head in SafeAILab's layout, as float16, each of the two files whole or not at all.
+    """Writes a head in SafeAILab's layout, as float16; each of the two files atomically.
 
-    A head of a whole vocabulary has no map of ids; with one vLLM does not take it.
+    A head for the whole vocabulary is written without a map of ids, because vLLM refuses one.
     """
     folder.mkdir(parents=True, exist_ok=True)
     shape = head.shape
@@ -84,7 +84,7 @@ def _configuration(folder: Path) -> dict[str, Any]:
 def _shape(
     folder: Path, config: Mapping[str, Any], tensors: Mapping[str, Tensor], target: Any, name: str
 ) -> Eagle3Shape:
-    """Returns the head's sizes, which must be the target's where they meet."""
+    """Returns a head's sizes after checking them against the target's."""
     path = folder / CONFIGURATION
     sizes = config.get("transformer_layer_config", config)
     for setting in ("hidden_size", "intermediate_size", "num_attention_heads", "vocab_size"):
@@ -102,14 +102,14 @@ def _shape(
         )
     if body.vocab_size != own.vocab_size:
         raise ValueError(
-            f"the head in {folder} must be for a vocabulary of {own.vocab_size}, that of {name}, "
+            f"the head in {folder} must be for {own.vocab_size} ids, the vocabulary of {name}, "
             f"got one for {body.vocab_size}"
         )
     own_embedding = "embed_tokens.weight" in tensors
     if not own_embedding and body.hidden_size != own.hidden_size:
         raise ValueError(
             f"{folder} must have embed_tokens.weight, as its width, {body.hidden_size}, is not "
-            f"that of {name}, got none"
+            f"the width of {name}, got none"
         )
     drafted = config.get("draft_vocab_size") or body.vocab_size
     return Eagle3Shape(
@@ -129,8 +129,9 @@ def _shape(
 def _taps(config: Mapping[str, Any], layers: int) -> tuple[int, ...]:
     """Returns the boundaries of the target's layers that a head reads.
 
-    Some count the layer that made a state, and begin with 1, as they never read the embeddings;
-    others the layer that reads it, and begin with 2. SGLang tells them apart so, too.
+    Some configurations count the layer that made a state and begin with 1, because they never read
+    the embeddings. Others count the layer that reads the state and begin with 2. SGLang
+    distinguishes them in this way, too.
     """
     name = "eagle_aux_hidden_state_layer_ids"
     nested = config.get("eagle_config")

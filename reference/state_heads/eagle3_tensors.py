@@ -1,4 +1,4 @@
-"""The tensors of an EAGLE-3 head on disk: their names, and whether they are all there."""
+"""The tensors of an EAGLE-3 head on disk: their names, and checks that they are complete."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,18 +13,18 @@ from reference.state_heads.eagle3 import Eagle3, Eagle3Shape
 
 WEIGHTS = "model.safetensors"
 PICKLED = ("*.bin", "*.pt", "*.pth", "*.ckpt")
-# What is made anew.
+# Tensors that are computed when the head is made.
 LEFT_OUT = ("rotary_emb.inv_freq",)
 OURS, SAFEAILABS = "layers.0.", "midlayer."
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What a folder holds.
+    """The tensors of a head's folder.
 
-    tensors: by our names, which are speculators'.
-    mask: `t2d`, which of the target's ids the head may draft; None: there is none.
-    midlayer: whether the first layer goes by SafeAILab's name.
+    tensors: by their names in specplan, which are speculators' names.
+    mask: `t2d`, which of the target's ids the head may draft; None if there is none.
+    midlayer: whether the files call the first layer `midlayer` (SafeAILab's layout).
     """
 
     folder: Path
@@ -36,10 +36,10 @@ class Stored:
         return midlayer_name(key) if self.midlayer else key
 
     def require(self, head: Eagle3) -> None:
-        """Refuses tensors that are not those of a head's sizes, by their names on file.
+        """Refuses tensors that do not fit a head; messages use the names in the files.
 
         Raises:
-          ValueError: naming the tensor.
+          ValueError: with the tensor's name.
         """
         expected = head.state_dict()
         if head.shape.draft_vocabulary == head.shape.vocabulary and "d2t" not in self.tensors:
@@ -54,7 +54,7 @@ class Stored:
         for key, held in self.tensors.items():
             if key not in expected:
                 raise ValueError(
-                    f"the head in {self.folder} must have the tensors of EAGLE-3 alone, "
+                    f"the head in {self.folder} must have only the tensors of EAGLE-3, "
                     f"got {self._on_file(key)}"
                 )
             if held.shape != expected[key].shape:
@@ -66,7 +66,7 @@ class Stored:
             self._require_map(self.tensors["d2t"], head.shape)
 
     def _require_map(self, offsets: Tensor, shape: Eagle3Shape) -> None:
-        """Refuses a d2t that maps draft ids out of the target's vocabulary, or two to one."""
+        """Refuses a d2t that maps ids outside the target's vocabulary, or two ids to one."""
         ids = torch.arange(len(offsets)) + offsets
         outside = ((ids < 0) | (ids >= shape.vocabulary)).nonzero()
         if len(outside):
@@ -87,7 +87,7 @@ def read_tensors(folder: Path) -> Stored:
     """Returns all tensors of a folder.
 
     Raises:
-      ValueError: if there are none in safetensors, or a file is damaged.
+      ValueError: if the folder has no safetensors, or if a file is damaged.
     """
     files = sorted(folder.glob("*.safetensors"))
     if not files:

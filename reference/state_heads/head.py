@@ -1,8 +1,9 @@
-"""What heads on the target's states share, and how all drafts of a text are read at once.
+"""Heads on the target's hidden states: their common part, and all drafts of a text in one pass.
 
-At a position such a head reads a state there and the token after it; what it makes of them tells
-the next token, and is the state that it reads one position on. The first state of a draft is the
-target's, the others are the head's own (Li et al. 2025, EAGLE-3; DeepSeek-AI 2024, section 2.2).
+At position i such a head reads a state of token i and the embedding of token i + 1. From its result
+it predicts token i + 2, and reads the result as the state at position i + 1. The first state of a
+draft is the target's, later ones are the head's own (Li et al. 2025, EAGLE-3; DeepSeek-AI 2024,
+section 2.2).
 """
 
 from abc import ABC, abstractmethod
@@ -17,28 +18,42 @@ from reference.models.cache_layers import RoomyLayer
 
 
 class StateHead(nn.Module, ABC):
-    """A head on a target's states.
+    """A head on a target's hidden states.
 
-    taps: the boundaries of the target's layers at which it reads the target's states, side by side
+    taps: boundaries of the target's layers whose states the head reads, concatenated
       (`reference.models.states`).
-    depth: layers of its own, that keep keys and values.
+    depth: number of the head's own layers, which cache keys and values.
+
+    Example: a head without layers, which drafts from the sum of state and embedding.
+
+        class SumHead(StateHead):
+            taps, depth = (None,), 0
+
+            def entry(self, states):
+                return states
+
+            def forward(self, embedded, states, positions, mask, cache):
+                return states + embedded
+
+            def logits(self, states):
+                return self.get_output_embeddings()(states)
     """
 
     taps: tuple[int | None, ...]
     depth: int
 
     def __init__(self, target: Any) -> None:
-        """Makes a head that uses a target's embeddings where it has none.
+        """Makes a head that uses the target's embeddings, unless it has its own.
 
         Args:
           target: a `PreTrainedModel`.
         """
         super().__init__()
-        # In a tuple: they are the target's, and none of this module's own.
+        # In a tuple, so that they do not become submodules: they belong to the target.
         self._of_target = (target.get_input_embeddings(), target.get_output_embeddings())
 
     def get_output_embeddings(self) -> Any:
-        """Returns the output matrix that it uses, as `PreTrainedModel` names this."""
+        """Returns the output matrix that the head uses; named as in `PreTrainedModel`."""
         return self._of_target[1]
 
     def embed(self, tokens: Tensor) -> Tensor:
@@ -47,13 +62,13 @@ class StateHead(nn.Module, ABC):
         return embedded
 
     def beside(self, target: Any) -> Self:
-        """Returns the head, trained, on the device and in the precision of its target."""
+        """Returns the trained head on its target's device and in its precision."""
         like = target.get_input_embeddings().weight
         return self.to(like.device, like.dtype).eval().requires_grad_(False)
 
     @abstractmethod
     def entry(self, states: Tensor) -> Tensor:
-        """Returns what the head reads in place of the target's states, shape (..., width)."""
+        """Returns the head's first states from the target's states, shape (..., width)."""
 
     @abstractmethod
     def forward(
@@ -62,33 +77,33 @@ class StateHead(nn.Module, ABC):
         """Returns the head's states, shape (batch, n, width).
 
         Args:
-          embedded: of the tokens after the positions, shape (batch, n, width).
-          states: at the positions, shape (batch, n, width).
+          embedded: embeddings of the tokens after the positions, shape (batch, n, width).
+          states: states at the positions, shape (batch, n, width).
           positions: shape (1, n).
-          mask: added to attention scores, shape (1, 1, n, cached + n); None: a lone position sees
-            all.
-          cache: of the positions before; it takes in these.
+          mask: added to attention scores, shape (1, 1, n, cached + n); None: a single position
+            attends to all cached ones.
+          cache: keys and values of earlier positions; these positions are appended.
         """
 
     @abstractmethod
     def logits(self, states: Tensor) -> Tensor:
         """Returns logits over the target's vocabulary, shape (..., vocabulary).
 
-        They are -inf for what the head never drafts.
+        -inf for ids that the head never drafts.
         """
 
     def empty_cache(self) -> Cache:
-        """Returns a cache of no positions that rolls back."""
+        """Returns an empty cache that can be rolled back."""
         cache = DynamicCache()
         cache.layers = [RoomyLayer() for _ in range(self.depth)]
         return cache
 
 
 def causal_mask(rows: int, before: int, like: Tensor) -> Tensor | None:
-    """Returns the mask of new positions after those of a cache; None where there is but one.
+    """Returns the mask of new positions after cached ones; None for a single new position.
 
     Args:
-      before: positions in the cache, all of which are seen.
+      before: number of cached positions, all of which are attended to.
     """
     if rows == 1:
         return None
@@ -97,7 +112,7 @@ def causal_mask(rows: int, before: int, like: Tensor) -> Tensor | None:
 
 
 def hidden_at(unseen: Tensor, like: Tensor) -> Tensor:
-    """Returns what is added to attention scores, shape (1, 1, rows, columns)."""
+    """Returns the mask to add to attention scores, shape (1, 1, rows, columns)."""
     mask = torch.zeros(unseen.shape, dtype=like.dtype, device=like.device)
     return mask.masked_fill_(unseen, torch.finfo(like.dtype).min)[None, None]
 
@@ -105,18 +120,17 @@ def hidden_at(unseen: Tensor, like: Tensor) -> Tensor:
 def unrolled(
     head: StateHead, states: Tensor, tokens: Tensor, cache: Any, *, first: int, steps: int
 ) -> Iterator[Tensor]:
-    """Yields the head's states after each step of the drafts that begin at N positions.
+    """Yields the head's states after each step of drafts that begin at N positions.
 
-    A draft that begins at a position sees what the head made of the target's states up to there,
-    and its own steps; so the first step is a causal pass, and each further one sees besides of
-    every earlier step its own draft's place alone ("training-time test", Li et al. 2025, section
-    3.2, Figure 6).
+    A draft attends to what the head made of the target's states up to its beginning, and to its own
+    earlier steps. So the first step is a causal pass; in each later step a draft attends to its own
+    position in every earlier step ("training-time test", Li et al. 2025, section 3.2, Figure 6).
 
     Args:
-      states: the target's at N consecutive positions, shape (batch, N, width).
-      tokens: the ids drafted and read, N + steps - 1 from the first position's next on, shape
+      states: the target's states at N consecutive positions, shape (batch, N, width).
+      tokens: the ids to read, N + steps - 1 of them from the second position on, shape
         (batch, N + steps - 1).
-      cache: holds the positions before the first; it takes in N for each step.
+      cache: keys and values of the positions before the first; each step appends N.
     """
     count = states.shape[1]
     own = head.entry(states)

@@ -1,9 +1,10 @@
-"""Multi-token prediction (DeepSeek-AI 2024, DeepSeek-V3, section 2.2): a target's own head.
+"""Multi-token prediction (DeepSeek-AI 2024, DeepSeek-V3, section 2.2): a head shipped with a model.
 
     x = W [norm_e(e), norm_h(h)],    s' = layer(x),    logits = head(norm(s'))
 
-h is what the target's output embedding reads, e the embedding of the next token; the layer is one
-more of the target's own, embedding and head are the target's. The next step reads s' in place of h.
+h is the input of the target's output embedding, e the embedding of the next token. The layer has
+the kind of the target's layers; embedding and head are the target's. The next step reads s' in
+place of h.
 """
 
 import re
@@ -20,7 +21,7 @@ from reference.state_heads.head import StateHead
 
 
 class Mtp(StateHead):
-    """One layer of multi-token prediction; its parameters are named as on file."""
+    """One layer of multi-token prediction; its parameters have the names of the files."""
 
     taps = (None,)
     depth = 1
@@ -29,11 +30,11 @@ class Mtp(StateHead):
         """Makes an untrained head.
 
         Args:
-          target: a `PreTrainedModel`, whose last layer's kind it takes.
-          name: of the target, for messages.
+          target: a `PreTrainedModel`; the head's layer has the kind of its last layer.
+          name: the target's name, for messages.
 
         Raises:
-          ValueError: if the target's layers are no single stack.
+          ValueError: if the target has several stacks of layers.
         """
         super().__init__(target)
         _, layers = layer_stack(target, what="multi-token prediction", name=name)
@@ -43,10 +44,10 @@ class Mtp(StateHead):
         self.hnorm = norm(width, eps=config.rms_norm_eps)
         self.eh_proj = nn.Linear(2 * width, width, bias=False)
         layer: Any = type(layers[-1])(config, len(layers) - 1)
-        layer.self_attn.layer_idx = 0  # in a cache of its own
+        layer.self_attn.layer_idx = 0  # the head has a cache of its own
         self.layer = layer
         self.norm = norm(width, eps=config.rms_norm_eps)
-        self._rotary = (decoder.rotary_emb,)  # of the target, too
+        self._rotary = (decoder.rotary_emb,)  # the target's, too
 
     def entry(self, states: Tensor) -> Tensor:
         return states
@@ -69,17 +70,17 @@ class Mtp(StateHead):
         return rows
 
 
-# Copies of the target's own.
+# Copies of the target's matrices.
 SHARED = ("embed_tokens.weight", "shared_head.head.weight")
 OWN = ("enorm.", "hnorm.", "eh_proj.")
 EXPERT = re.compile(r"layer\.mlp\.experts\.(\d+)\.(gate|up|down)_proj\.weight")
 
 
 def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
-    """Returns the layer of multi-token prediction that stands behind a target's own layers.
+    """Returns the layer of multi-token prediction that a target's files hold after its own layers.
 
     Raises:
-      ValueError: if there is no such layer, there are several, or tensors are missing.
+      ValueError: if there is no such layer, if there are several, or if a tensor is missing.
     """
     config = target.config.get_text_config(decoder=True)
     first = config.num_hidden_layers
@@ -106,7 +107,7 @@ def load_mtp(folder: Path, target: Any, *, name: str) -> Mtp:
 
 
 def _stored(folder: Path, layer: int) -> dict[str, Tensor]:
-    """Returns a layer's tensors by the head's names, the experts' in one."""
+    """Returns a layer's tensors by the head's names, with all experts in one tensor."""
     prefix = f"model.layers.{layer}."
     found: dict[str, Tensor] = {}
     for path in sorted(folder.glob("*.safetensors")):
@@ -125,7 +126,7 @@ def _named(name: str) -> str:
 
 
 def _fused(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Returns tensors with those of single experts in one, as transformers' layers hold them."""
+    """Returns tensors with all experts in one tensor, as transformers' layers expect them."""
     experts: dict[str, dict[int, Tensor]] = {"gate": {}, "up": {}, "down": {}}
     others = {}
     for name, value in tensors.items():

@@ -1,6 +1,6 @@
-"""Model prediction alignment: a small model learns to say what the large one would.
+"""Model prediction alignment: a small model learns to write what the large one writes.
 
-Kim et al. 2023, section 3.5.1; and the early exits of section 4.4, two models in one.
+Kim et al. 2023, section 3.5.1; and early exits, which train two models in one (section 4.4).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,16 +16,16 @@ from reference.training.loop import Trained, Training, train
 from reference.training.schedule import Schedule
 
 TargetLaw = Callable[[], Tensor]
-"""Computes the target's laws along the same tokens, shape (tokens, vocabulary)."""
+"""Returns the target's distributions along the same tokens, shape (tokens, vocabulary)."""
 
 
 def hard_labels(logits: Tensor, tokens: Tensor, law: TargetLaw) -> Tensor:
-    """Returns the mean of -ln q(x), x the target's own token (Kim et al. 2023, section 3.5.1)."""
+    """Returns the mean of -ln q(x) for the target's tokens x (Kim et al. 2023, section 3.5.1)."""
     return nn.functional.cross_entropy(logits, tokens)
 
 
 def soft_labels(logits: Tensor, tokens: Tensor, law: TargetLaw) -> Tensor:
-    """Returns the mean cross-entropy of q under the target's law p: distillation."""
+    """Returns the mean cross-entropy of q under the target's distribution p (distillation)."""
     return -(law() * logits.log_softmax(dim=-1)).sum(dim=-1).mean()
 
 
@@ -42,12 +42,12 @@ LOSSES = {"hard": hard_labels, "soft": soft_labels, "tv": total_variation}
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """How a model is taught.
+    """The settings of an alignment.
 
-    schedule: of AdamW.
-    batch: lessons for each step, at least 1.
-    checkpoint: where training resumes.
-    seed: of the batches and of dropout.
+    schedule: learning rates of AdamW.
+    batch: lessons per step, at least 1.
+    checkpoint: file from which an interrupted training resumes.
+    seed: seed of the batches and of dropout.
 
     Raises:
       ValueError: if batch is below 1.
@@ -75,13 +75,14 @@ def align(
 
     Args:
       large: not changed.
-      small: decoder-only or encoder-decoder as the large one is; its rows may be of another width.
+      small: decoder-only or encoder-decoder like the large model; its rows may have another
+        width.
       lessons: at least one.
-      course: how.
+      course: settings of the training.
       loss: a name of `LOSSES`.
 
     Raises:
-      ValueError: if there is no lesson, or the checkpoint is another training's.
+      ValueError: if there is no lesson, or if the checkpoint belongs to another training.
     """
     large.module.requires_grad_(False)
 
@@ -96,20 +97,20 @@ def align(
 def train_exits(
     large: CachedModel, small: CachedModel, lessons: Sequence[Lesson], course: Course
 ) -> Trained:
-    """Trains a model in place to be left early as well as late (Kim et al. 2023, section 4.4).
+    """Trains a model in place so that it can exit early (Kim et al. 2023, section 4.4).
 
-    "We train the model with the average loss of these two layers", the labels being the lessons'
-    tokens. Keys and values need no filling in: the large model reads every token that its exit
-    wrote, and computes those of all its layers itself.
+    "We train the model with the average loss of these two layers"; the labels are the lessons'
+    tokens. No keys and values have to be filled in, because the large model reads every token that
+    the exit wrote.
 
     Args:
-      large: trained, all of it.
+      large: the model to train, all of it.
       small: its early exit, which shares its weights (`reference.drafters.early_exit`).
       lessons: at least one.
-      course: how.
+      course: settings of the training.
 
     Raises:
-      ValueError: if there is no lesson, or the checkpoint is another training's.
+      ValueError: if there is no lesson, or if the checkpoint belongs to another training.
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:
@@ -162,7 +163,7 @@ def _laws(large: CachedModel, lessons: Sequence[Lesson], width: int) -> Tensor:
 
 
 def _rows(step: int, lessons: int, batch: int, seed: int) -> Tensor:
-    """Returns which lessons a step takes: epoch after epoch, each in an order of its own."""
+    """Returns the lessons of a step: epoch after epoch, each in its own random order."""
     wanted = torch.arange(step * batch, (step + 1) * batch)
     orders = {
         int(epoch): torch.randperm(

@@ -1,4 +1,4 @@
-"""What a training leaves: checkpoints to go on from as if it had never stopped, and the model."""
+"""Checkpoints, from which a training resumes exactly, and the trained model on disk."""
 
 import json
 import shutil
@@ -22,10 +22,10 @@ def save_checkpoint(
     parameters: Mapping[str, nn.Parameter],
     optimizers: Sequence[torch.optim.Optimizer],
 ) -> None:
-    """Writes parameters and optimisers atomically: a kill leaves the last checkpoint or this one.
+    """Writes parameters and optimisers atomically: a kill leaves the old checkpoint or this one.
 
     Args:
-      settings: what the training was asked to do; JSON.
+      settings: the settings of the training; JSON.
     """
     tensors = {f"model.{name}": value.detach().contiguous() for name, value in parameters.items()}
     for number, optimizer in enumerate(optimizers):
@@ -45,19 +45,19 @@ def load_checkpoint(
     parameters: Mapping[str, nn.Parameter],
     optimizers: Sequence[torch.optim.Optimizer],
 ) -> int:
-    """Returns the number of steps done, after restoring parameters and optimisers in place.
+    """Restores parameters and optimisers in place; returns the number of finished steps.
 
     Raises:
-      ValueError: if the checkpoint is of another training.
+      ValueError: if the checkpoint belongs to another training.
     """
     with safe_open(path, framework="pt") as file:
         note = file.metadata() or {}
-        asked = json.dumps(dict(settings), sort_keys=True)
-        if note.get("settings") != asked:
+        identity = json.dumps(dict(settings), sort_keys=True)
+        if note.get("settings") != identity:
             found = note.get("settings", "a file of another kind")
             raise ValueError(
-                f"checkpoint {path} must be of this training, {asked}, got {found}; delete it to "
-                "begin anew"
+                f"checkpoint {path} must be of this training, {identity}, got {found}; delete it "
+                "to start over"
             )
         tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
     for name, parameter in parameters.items():
@@ -81,12 +81,12 @@ def publish(
     *,
     instead_of: Sequence[Path] = (),
 ) -> None:
-    """Writes a model (safetensors), its tokenizer and training.json, then names the folder so.
+    """Writes a model (safetensors), its tokenizer and training.json, then renames the folder.
 
     Args:
-      note: how it was trained; JSON.
-      instead_of: files that only an unfinished run needs; removed once the folder is there, so that
-        a kill in between loses nothing, and leaves both.
+      note: how the model was trained; JSON.
+      instead_of: files that only an unfinished run needs. They are removed after the renaming, so
+        that a kill in between loses nothing.
     """
     unfinished = folder.with_name(f"{folder.name}.unfinished")
     shutil.rmtree(unfinished, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Lessons: texts that a large model wrote, and what a model's logits along them are."""
+"""Lessons: texts that a large model wrote, and a model's logits along them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from reference.models.cached_model import CachedModel
 
 @dataclass(frozen=True, slots=True)
 class Lesson:
-    """A prompt and what the large model wrote after it.
+    """A prompt and the large model's continuation.
 
     prompt, output: ids, at least one each.
     """
@@ -21,7 +21,7 @@ class Lesson:
 
 
 @dataclass(frozen=True, slots=True)
-class Along:
+class OutputLogits:
     """Logits along the outputs of several lessons, one row for each of their tokens.
 
     logits: shape (tokens, vocabulary), float32.
@@ -32,13 +32,13 @@ class Along:
     tokens: Tensor
 
 
-def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> Along:
+def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> OutputLogits:
     """Returns a model's logits for every token of the outputs, from one padded pass.
 
-    Padding stands on the right, where what came before does not see it.
+    Padding is on the right, where the attention of earlier tokens does not reach.
 
     Args:
-      model: whose module is run as it is, with gradients where they are enabled.
+      model: its module runs in its present mode, with gradients if they are enabled.
       lessons: at least one.
     """
     beginnings = [model.beginning(lesson.prompt) for lesson in lessons]
@@ -63,11 +63,11 @@ def logits_along(model: CachedModel, lessons: Sequence[Lesson]) -> Along:
     chosen = logits[
         torch.tensor(rows, device=model.device), torch.tensor(places, device=model.device)
     ]
-    return Along(chosen.float(), torch.tensor(tokens, device=model.device))
+    return OutputLogits(chosen.float(), torch.tensor(tokens, device=model.device))
 
 
 def _padded(rows: Sequence[Sequence[int]], device: torch.device) -> Tensor:
-    """Returns ids in one tensor, zeros on the right; shape (rows, longest)."""
+    """Returns ids in one tensor, padded with zeros on the right; shape (rows, longest)."""
     return nn.utils.rnn.pad_sequence(
         [torch.tensor(row, device=device) for row in rows], batch_first=True
     )

@@ -23,13 +23,13 @@ SMOOTHING = 0.98
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What a training is.
+    """The identity and settings of a training.
 
-    name: what the progress bar calls it.
-    checkpoint: a safetensors file, gone on from if it is there and written as training goes.
-    seed: of what the module draws at random (dropout), at each step anew.
-    settings: what else tells this training from another; a checkpoint of others is refused.
-    checkpoint_steps: how many steps lie between checkpoints; one is written after the last, too.
+    name: the label of the progress bar.
+    checkpoint: a safetensors file; training resumes from it if it exists, and writes it.
+    seed: seed of the module's own random numbers (dropout), which start over at each step.
+    settings: all other settings; a checkpoint with different ones is refused.
+    checkpoint_steps: number of steps between checkpoints; the last step writes one, too.
     """
 
     name: str
@@ -40,20 +40,20 @@ class Training:
     checkpoint_steps: int = 100
 
     @property
-    def asked(self) -> dict[str, object]:
-        """What a checkpoint must agree with."""
+    def identity(self) -> dict[str, object]:
+        """The settings that a checkpoint must agree with."""
         own = {"name": self.name, "steps": self.schedule.steps, "seed": self.seed}
         return own | dict(self.settings)
 
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a run of the loop did.
+    """Statistics of a run of the training loop.
 
-    resumed: the step it began at: 0, or a checkpoint's.
-    steps: how many it took.
-    seconds: their wall time.
-    loss: of the last step; None if it took none.
+    resumed: the step at which it began: 0, or a checkpoint's.
+    steps: number of steps taken.
+    seconds: wall time of these steps.
+    loss: loss of the last step; None if there was no step.
     """
 
     resumed: int
@@ -72,21 +72,22 @@ def train(
 ) -> Trained:
     """Trains the module's parameters that require gradients, in place.
 
-    Whatever a step depends on is a function of its number, so a run that was killed and goes on
-    from its checkpoint ends, on the same machine, with the same weights as one that was not.
-    Under `accelerate launch` (without GPUs: torchrun) each process takes an equal share of every
-    batch and the gradients are averaged.
+    A step depends only on its number, so a killed run that resumes from its checkpoint ends with
+    the weights of an uninterrupted run on the same machine. Under `accelerate launch` (without
+    GPUs: torchrun) each process takes an equal share of every batch, and gradients are averaged.
 
     Args:
-      module: what is trained; left in evaluation mode.
-      batch: of a step, counted from 0: a tensor with one row an example (often just indices).
-      loss: of a batch (or a process's share of it) and the step: a scalar.
+      module: the module to train; left in evaluation mode.
+      batch: returns the batch of a step, counted from 0: a tensor with one row per example (often
+        just indices).
+      loss: returns the loss (a scalar) of a batch, or of a process's share of it, at a step.
 
     Raises:
-      ValueError: if the checkpoint is of another training, or a batch has no equal shares.
-      FloatingPointError: if the loss is NaN or infinite; the last checkpoint stands.
+      ValueError: if the checkpoint belongs to another training, or if the batch cannot be shared
+        equally.
+      FloatingPointError: if the loss is NaN or infinite; the last checkpoint is kept.
     """
-    # Imported here: they take long, and most that import this module's neighbours never train.
+    # Imported here because it is slow, and most importers of this package never train.
     from accelerate.utils import reduce
     from tqdm import tqdm
 
@@ -96,7 +97,7 @@ def train(
     begun = 0
     if checkpoint.exists():
         begun = load_checkpoint(
-            checkpoint, settings=training.asked, parameters=parameters, optimizers=optimizers
+            checkpoint, settings=training.identity, parameters=parameters, optimizers=optimizers
         )
     module.train()
     began = time.perf_counter()
@@ -138,7 +139,7 @@ def train(
             save_checkpoint(
                 checkpoint,
                 step=done,
-                settings=training.asked,
+                settings=training.identity,
                 parameters=parameters,
                 optimizers=optimizers,
             )
@@ -148,16 +149,16 @@ def train(
 
 
 PATIENCE = timedelta(days=7)
-"""How long the others wait for what one process does alone, such as writing the large texts."""
+"""How long the other processes wait for work of one process, such as writing large texts."""
 
 
 def this_process() -> "PartialState":
-    """Returns accelerate's state: number and count of processes, the main one, who waits for whom.
+    """Returns accelerate's state: number and count of processes, and which one is the main one.
 
-    Without a GPU accelerate knows of several processes (torchrun's, gloo between them) only when
-    told that they run on CPUs; each would take itself for the only one.
+    Without a GPU accelerate knows of several processes (torchrun with gloo) only if a setting says
+    that they run on CPUs; otherwise each would consider itself the only one.
     """
-    # Imported here: it takes long, and most that import this module's neighbours never train.
+    # Imported here because it is slow, and most importers of this package never train.
     from accelerate import PartialState
 
     return PartialState(cpu=not torch.cuda.is_available(), timeout=PATIENCE)

@@ -1,4 +1,4 @@
-"""How fast a training learns at each step, and by which optimisers."""
+"""The learning rate at each step of a training, and the optimisers."""
 
 from dataclasses import dataclass
 
@@ -11,12 +11,12 @@ class Schedule:
     """A linear warm-up, a plateau, then a linear fall to 0.
 
     steps: at least 0.
-    peak: the plateau's learning rate, above 0.
-    warmup: steps of the warm-up, at least 1.
-    decay: the share of the steps, the last ones, over which the rate falls, in [0, 1]; 0: never.
+    peak: learning rate of the plateau, above 0.
+    warmup: number of warm-up steps, at least 1.
+    decay: share of the steps, at the end, over which the rate falls, in [0, 1]; 0: none.
 
     Raises:
-      ValueError: if one is out of range.
+      ValueError: if a value is out of range.
     """
 
     steps: int
@@ -43,10 +43,10 @@ class Schedule:
 
 
 def muon_and_adamw(module: nn.Module) -> list[torch.optim.Optimizer]:
-    """Returns Muon for the matrices inside the layers and AdamW for all else that is trained.
+    """Returns Muon for the matrices inside the layers, and AdamW for all other parameters.
 
-    Muon makes every direction of a matrix's update equally large; embeddings, heads and norms are
-    no maps between hidden states, so they are left to AdamW.
+    Muon makes every direction of a matrix's update equally large. Embeddings, heads and norms do
+    not map hidden states to hidden states, so AdamW trains them.
     """
     outside = {
         id(parameter)

@@ -1,9 +1,9 @@
-"""Training a head on a frozen target's states as it will draft: several steps from each position.
+"""Trains a head on a frozen target's states in the way it will draft: several steps per position.
 
-    L = sum over k of 0.8^k L_k,     L_k of the k-th token drafted from every position
+    L = sum over k of 0.8^k L_k,     L_k: loss of the k-th token drafted from every position
 
-Li et al. 2025 (EAGLE-3), section 3.2: "training-time test"; the weights are those of their code.
-What is learnt is the target's law, first by cross-entropy, then by 1 - alpha itself
+Li et al. 2025 (EAGLE-3), section 3.2: "training-time test", with the weights of their code. The
+head learns the target's distribution, first by cross-entropy, then by minimising 1 - alpha
 (`reference.training.alignment`).
 """
 
@@ -23,17 +23,17 @@ from reference.training.loop import Trained, Training, train
 from reference.training.schedule import muon_and_adamw
 
 STEP_WEIGHT = 0.8
-# Of a training's steps, the first ones.
+# Share of the steps, at the beginning, that minimise the cross-entropy.
 CROSS_ENTROPY_SHARE = 0.4
 
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """Texts of one length with a target's states along them, float16.
+    """Texts of equal length with a target's hidden states, float16.
 
     ids: shape (windows, length).
-    states: what a head reads, shape (windows, length, taps · width).
-    last: what the output embedding reads, shape (windows, length, width).
+    states: states that a head reads, shape (windows, length, taps · width).
+    last: inputs of the output embedding, shape (windows, length, width).
     """
 
     ids: Tensor
@@ -58,7 +58,7 @@ class Windows:
 def windows_along(
     module: Any, ids: Tensor, taps: Sequence[int | None], *, name: str, texts: int = 8
 ) -> Windows:
-    """Returns windows with the states of a target.
+    """Returns texts with the hidden states of a target.
 
     Args:
       ids: shape (windows, length).
@@ -80,7 +80,7 @@ def windows_along(
 def losses_ahead(
     head: StateHead, output: Any, windows: Windows, *, steps: int, loss: str
 ) -> list[Tensor]:
-    """Returns the mean loss of each step over the drafts that begin at all positions of texts."""
+    """Returns the mean loss of each step over drafts that begin at all positions of the texts."""
     ids = windows.ids
     begun = ids.shape[1] - steps - 1
     with torch.no_grad():
@@ -102,9 +102,9 @@ def _same(laws: Tensor) -> Tensor:
 
 @torch.no_grad()
 def acceptance_ahead(head: StateHead, output: Any, windows: Windows, *, steps: int) -> list[float]:
-    """Returns the mean of sum min(p, q) at each step along texts, all steps before it right.
+    """Returns the mean of sum min(p, q) at each step along texts; earlier steps are the text's.
 
-    Args: as `losses_ahead`.
+    Args: see `losses_ahead`.
     """
     parts = [
         torch.stack(
@@ -127,8 +127,8 @@ def train_unrolled(
     """Trains a head in place.
 
     Args:
-      training: its seed is that of the windows drawn, too.
-      positions: at which drafts begin in each step of training, about.
+      training: its seed is also the seed of the batches.
+      positions: approximate number of positions per step at which drafts begin.
     """
 
     def of_step(step: int) -> Windows:

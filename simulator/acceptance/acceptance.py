@@ -20,7 +20,18 @@ IID_TOLERANCE = 0.05
 
 
 class Acceptance(ABC):
-    """How often drafts stand, for any γ: what each emitted token costs, whatever blocks cost."""
+    """How often drafted tokens are accepted, for any γ.
+
+    A subclass states what each emitted token costs. Here every second block is accepted whole:
+
+        class AllOrNothing(Acceptance):
+            kind, alpha, observed_gamma = "by_position", 0.5, None
+
+            def per_token(self, price, gamma):
+                return price(gamma) / (1 + gamma / 2)
+
+        AllOrNothing().tokens_per_call(4)  # 3.0
+    """
 
     @property
     @abstractmethod
@@ -44,8 +55,13 @@ class Acceptance(ABC):
 
     @property
     def is_lower_bound(self) -> bool:
-        """Whether blocks that were cut short hide some of it, and whether it is i.i.d."""
+        """Whether blocks that were cut short hide some of it."""
         return False
+
+    @property
+    def tells_iid(self) -> bool:
+        """Whether the observations show if positions are accepted equally often."""
+        return self.kind in ("by_position", "replay") and not self.is_lower_bound
 
     def at_context(self, context: int) -> Acceptance:
         """Returns the acceptance with so many tokens in the cache; the same unless that is known.
@@ -68,6 +84,14 @@ class Acceptance(ABC):
     def tokens_per_call(self, gamma: ArrayLike) -> NDArray[np.float64]:
         """Returns emitted tokens over target calls: block efficiency, E[τ] for long texts."""
         return np.asarray(1 / self.per_token(_one, gamma))[()]
+
+    @property
+    def logit_covariance(self) -> NDArray[np.float64]:
+        """The doubt of rates: of a change of all logits, and of their slope by log position.
+
+        Shape (2, 2); zero where nothing is in doubt.
+        """
+        return np.zeros((2, 2))
 
     def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Returns the logarithms of tokens per block, and the covariance that their doubt has.
@@ -115,10 +139,9 @@ def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | 
       max_gamma: the largest γ considered, at least 1; none beyond the observed ones is.
 
     Returns:
-      the relative error of largest size, and its γ; None where the acceptances are i.i.d., drafts
-      branch, or blocks that were cut short hide whether they are.
+      the relative error of largest size, and its γ; None where the observations do not tell.
     """
-    if acceptance.kind in ("iid", "tree") or acceptance.is_lower_bound:
+    if not acceptance.tells_iid:
         return None
     last = max_gamma if acceptance.observed_gamma is None else acceptance.observed_gamma
     gammas = np.arange(1, min(last, max_gamma) + 1)

@@ -9,10 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.acceptance.acceptance import Acceptance, Kind, Price
+from simulator.acceptance.tokens import expected_tokens
 from simulator.numerics.arguments import integer, integers, non_negative, probability
 
 # What rounding may add to the blocks of a text in which no draft stands: 1 for each token.
 _ROUNDING = 1e-9
+# Half the difference of logits that derivatives are taken over.
+_STEP = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +25,12 @@ class Recorded(Acceptance):
     rate: α, the mean of β along the texts, in [0, 1].
     blocks: by γ = 1, 2, …, the expected number of blocks that draft 0, …, γ tokens for each token
       of the texts (`replay.Replay.blocks`, summed over texts), shape (γ + 1,).
+    error: standard deviation of the logit of α between sets of prompts; all rates share it.
     """
 
     rate: float
     blocks: Mapping[int, tuple[float, ...]]
+    error: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", float(probability("alpha", self.rate)))
@@ -52,6 +57,21 @@ class Recorded(Acceptance):
     @property
     def observed_gamma(self) -> int | None:
         return len(self.blocks)
+
+    @property
+    def logit_covariance(self) -> NDArray[np.float64]:
+        return np.diag([self.error**2, 0.0])
+
+    def log_lengths(self, gamma: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        gammas = np.atleast_1d(integers("gamma", gamma, at_least=1))
+        logit = np.log(self.rate / (1 - self.rate)) if self.error > 0 else 0.0
+        # As lengths of i.i.d. acceptances change with the logit of their α.
+        more, less = (
+            np.log(expected_tokens(1 / (1 + np.exp(-logit - step)), gammas))
+            for step in (_STEP, -_STEP)
+        )
+        slopes = self.error * (more - less) / (2 * _STEP)
+        return np.log(self.tokens_per_call(gammas)), np.outer(slopes, slopes)
 
     def per_token(self, price: Price, gamma: ArrayLike) -> NDArray[np.float64]:
         """Returns the expected price of blocks for each token; beyond the replayed γ, extrapolated.

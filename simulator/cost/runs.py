@@ -27,6 +27,8 @@ class Run:
     drafting: shape of its blocks; None: without speculation.
     length: tokens a block, the target's own included, 1 to γ + 1; 1 without speculation.
     error: relative standard deviation of seconds_per_token, at least 0.
+    rates: how often positions 1 to γ were accepted, counting all blocks; empty: not counted.
+    drafts: how many blocks were counted; None: not known.
     """
 
     load: LoadPoint
@@ -34,6 +36,8 @@ class Run:
     drafting: Drafting | None = None
     length: float = 1.0
     error: float = 0.0
+    rates: tuple[float, ...] = ()
+    drafts: float | None = None
 
     def __post_init__(self) -> None:
         seconds = self.seconds_per_token

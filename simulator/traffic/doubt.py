@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.acceptance.from_lengths import FromLengths
 from simulator.cost.evidence import Works
 from simulator.cost.machine import Drafting
 from simulator.cost.parameters import COUNT
@@ -64,9 +63,7 @@ def doubt_of(
     # numpy's takes a tenth of the whole answer to import.
     gauss = Random(_SEED).gauss
     lots = np.array([[gauss(0.0, 1.0) for _ in range(COUNT + 4)] for _ in range(DRAWS)])
-    covariance = np.diag([alpha_error**2, 0.0])
-    if isinstance(acceptance, FromLengths):
-        covariance = acceptance.law.covariance
+    covariance = acceptance.logit_covariance + np.diag([alpha_error**2, 0.0])
     # Its symmetric root, which no library's choice of signs alters; Cholesky's needs every
     # variance above 0.
     values, vectors = np.linalg.eigh(covariance)

@@ -18,7 +18,7 @@ from specplan.options.requests import Command, fill, is_stated
 from specplan.reports.output import print_json
 
 if TYPE_CHECKING:
-    from figures.drawing.load import Load
+    from figures.drawing.load import FigureLoad
     from figures.registry import Entry
 
 
@@ -57,7 +57,7 @@ class Drawn(Shown):
 
 
 @dataclass(frozen=True)
-class Loaded(Deployed):
+class DeploymentOptions(Deployed):
     """The deployment of batch-size; see each option's help."""
 
     context: int | None = option(
@@ -70,7 +70,7 @@ class Loaded(Deployed):
 
 @click.command(name="figures", cls=Command)
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@takes(Drawn, Loaded, Listed)
+@takes(Drawn, DeploymentOptions, Listed)
 @click.pass_context
 def figures_command(ctx: click.Context, /, **_: object) -> None:
     """Draw the papers' figures and tables; without NAME all of them.
@@ -93,7 +93,7 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
     from estimator.validation.file import read_validation
     from figures.files import write_figure
 
-    drawn, loaded = fill(ctx, [Drawn, Loaded])
+    drawn, loaded = fill(ctx, [Drawn, DeploymentOptions])
     chosen = _chosen(drawn.names)
     results = None if drawn.results_path is None else read_validation(drawn.results_path)
     if results is not None and not any(entry.takes_results for entry in chosen):
@@ -119,9 +119,9 @@ def _chosen(names: tuple[str, ...]) -> tuple[Entry, ...]:
     return tuple(find_figure(name) for name in dict.fromkeys(names)) or tuple(FIGURES.values())
 
 
-def _load(options: Loaded, ctx: click.Context) -> Load | None:
+def _load(options: DeploymentOptions, ctx: click.Context) -> FigureLoad | None:
     """Returns what is deployed, or None if no option asks for it."""
-    given = [each.name for each in fields(Loaded) if is_stated(ctx, each.name)]
+    given = [each.name for each in fields(DeploymentOptions) if is_stated(ctx, each.name)]
     if not given:
         return None
     require(Roofline, ctx, first=given[0])

@@ -13,29 +13,29 @@ from studies.bild.generation import GenerateBild, generate_bild
 
 
 @dataclass(frozen=True)
-class Shown(Printed):
+class GenerateForm(Printed):
     """How a text is given; see each option's help."""
 
     show: bool = False
 
 
-def speculative(request: Generate, form: Shown) -> None:
+def speculative(request: Generate, form: GenerateForm) -> None:
     """Prints a text of a pair."""
     _print(generate(request), form)
 
 
-def alone(request: GenerateAlone, form: Shown) -> None:
+def alone(request: GenerateAlone, form: GenerateForm) -> None:
     """Prints a text of the target alone."""
     _print(generate_alone(request), form)
 
 
-def bild(request: GenerateBild, form: Shown) -> None:
+def bild(request: GenerateBild, form: GenerateForm) -> None:
     """Prints a text of BiLD."""
     _print(generate_bild(request), form, bild=True)
 
 
-def _print(started: Started, form: Shown, *, bild: bool = False) -> None:
-    text = started.begun
+def _print(started: Started, form: GenerateForm, *, bild: bool = False) -> None:
+    text = started.session
     if form.as_json:
         data = generation_data(text.finished(), started.tokenizer)
         print_json(data | {"lossless": started.rule.lossless})

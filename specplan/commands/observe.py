@@ -13,6 +13,7 @@ import click
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.costs.runs import price_of_runs
 from specplan.options.declared import takes
+from specplan.options.draft_kind import law_of
 from specplan.options.kinds import cost_kinds
 from specplan.options.observing import (
     Asked,
@@ -98,14 +99,12 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
 
 def _planned(observation: Observation, asking: Asked, run: Run | None = None) -> Row | None:
     """Returns the plan of what was observed, by a run of it at its time; None without a cost."""
-    from engines.observing.runs import observed_acceptance
     from simulator.choice.grid import PlanRequest, plans
 
-    price, acceptance = asking.price, observation.acceptance
-    if run is not None:
-        price, acceptance = price_of_runs((run,)), observed_acceptance(observation)
+    price = asking.price if run is None else price_of_runs((run,))
     if price is None:
         return None
+    acceptance = observation.acceptance(law_of(asking.reading.draft_kind, (price,)))
     request = PlanRequest(
         (acceptance,), (price,), gamma=observation.gamma, max_gamma=asking.max_gamma
     )

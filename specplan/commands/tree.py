@@ -7,7 +7,7 @@ from specplan.options.declared import takes
 from specplan.options.kinds import cost_kinds
 from specplan.options.requests import Command
 from specplan.reports.output import folded, print_json, warn
-from specplan.reports.trees import Row, tree_export, tree_json, tree_text
+from specplan.reports.trees import TreeRow, tree_export, tree_json, tree_text
 
 
 @click.command("tree", cls=Command)
@@ -33,7 +33,7 @@ def tree_command(ctx: click.Context, /, **_: object) -> None:
     asking = asked(ctx)
     trees = asking.trees
     rows = [
-        Row(
+        TreeRow(
             choose_tree(asking.rates, passes, max_nodes=trees.max_nodes, max_depth=trees.max_depth),
             price,
         )

@@ -58,8 +58,7 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     multiple=True,
     default=["fixed"],
     metavar="POLICY",
-    help="fixed (each --gamma), heuristic, confidence:P, product:P or adaptive; repeatable, a row "
-    "each.",
+    help="fixed (each --gamma), heuristic, confidence:P or adaptive; repeatable, a row for each.",
 )
 @max_gamma_option
 @lenience_option

@@ -16,14 +16,14 @@ from studies.bild.request import ValidateBild, validate_thresholds
 
 
 @dataclass(frozen=True)
-class Shown(Written):
+class ValidateForm(Written):
     """How rows are given; see each option's help."""
 
     wide: bool = False
     figure: Path | None = None
 
 
-def speculative(request: Validate, form: Shown) -> None:
+def speculative(request: Validate, form: ValidateForm) -> None:
     """Compares predicted with measured speed-up; rows appear as they are measured."""
     if form.figure is not None and not request.replayed:
         raise ValueError("figure needs a row that replay predicts: a fixed gamma, and no lenience")

@@ -62,7 +62,7 @@ class Trees(Shown):
 
 
 @dataclass(frozen=True)
-class Asked:
+class TreeArguments:
     """What `specplan tree` is asked.
 
     trees: which to consider, and how the answer is given.
@@ -75,7 +75,7 @@ class Asked:
     costs: tuple[tuple[Pricing, Passes], ...]
 
 
-def asked(ctx: click.Context) -> Asked:
+def asked(ctx: click.Context) -> TreeArguments:
     """Returns what the options of the command ask.
 
     Raises:
@@ -108,7 +108,7 @@ def asked(ctx: click.Context) -> Asked:
         )
     if len({price.batch for price in priced}) < len(priced):
         raise click.UsageError(f"trees take one c and one context, got {len(priced)} costs")
-    return Asked(trees, rates, tuple((price, _passes(price, trees)) for price in priced))
+    return TreeArguments(trees, rates, tuple((price, _passes(price, trees)) for price in priced))
 
 
 def _passes(price: Pricing, trees: Trees) -> Passes:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.acceptance.acceptance import Acceptance
+    from simulator.acceptance.accepted import Accepted
     from simulator.cost.pricing import Pricing
 
 
@@ -52,11 +53,14 @@ class Background:
     profile: the file that is planned from; None: none is.
     server: what is exported for, which drafts and judges in its own way; None: nothing is.
     max_gamma: the largest γ to price.
+    draft_kind: whose law of acceptance holds beyond what was counted (`rate_prior`); None: not
+      known.
     """
 
     profile: Profile | None
     server: EngineKind | None = None
     max_gamma: int = 0
+    draft_kind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -105,6 +109,18 @@ class CostKind(Kind, ABC):
           click.UsageError: if options do not fit together.
           OSError, ValueError: if a file cannot be used, or a number is out of range.
         """
+
+
+def counted(counts: Sequence[Accepted], background: Background) -> Stated:
+    """Returns the acceptance that counts give together; what contradicts is noted.
+
+    Raises:
+      ValueError: if there are none.
+    """
+    from simulator.acceptance.from_counts import from_counts
+
+    found = from_counts(counts, kind=background.draft_kind)
+    return Stated((found,), counted=True, notes=found.contradictions)
 
 
 @cache

@@ -154,7 +154,7 @@ verification_option = command_option(
     default=VERIFICATION,
     advanced=True,
     help="How drafts are judged: "
-    + "; ".join(f"{kind.word}: {kind.judges}" for kind in rule_kinds().values())
+    + "; ".join(f"{kind.name}: {kind.judges}" for kind in rule_kinds().values())
     + ".",
 )
 

@@ -11,6 +11,7 @@ import click
 
 from specplan.options.costs.profile import Profiled
 from specplan.options.declared import option
+from specplan.options.draft_kind import DraftNamed
 from specplan.options.kinds import Background, any_stated, chosen, cost_kinds, prices
 from specplan.options.planning import Longest, Shown, read
 from specplan.options.requests import fill, is_stated
@@ -34,7 +35,7 @@ def addresses(
 
 
 @dataclass(frozen=True)
-class Sources:
+class Sources(DraftNamed):
     """What is read; see each option's help."""
 
     sources: tuple[str, ...] = ()

@@ -63,6 +63,15 @@ def share(text: str) -> float:
     return _in_unit_interval(float(_decimal(text)))
 
 
+def parse_counted_share(text: str) -> tuple[float, float | None]:
+    """Returns a share and, of a ratio of two counts, what it is a share of."""
+    _, slash, whole = text.partition("/")
+    return _in_unit_interval(float(_decimal(text))), float(whole) if slash else None
+
+
+counted_share = callback(parse_counted_share)
+
+
 @callback
 def shares(text: str) -> tuple[float, ...]:
     """Takes a list or range of probabilities or rates."""

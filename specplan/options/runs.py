@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.declared import option
-from specplan.options.ranges import callback, parse_numbers
+from specplan.options.ranges import callback, parse_counted_share, parse_numbers
 
 if TYPE_CHECKING:
+    from simulator.acceptance.accepted import Accepted
     from simulator.cost.machine import LoadPoint
     from simulator.cost.runs import Run
 
@@ -49,8 +50,9 @@ def parse_run(text: str) -> Run:
     from simulator.cost.runs import USUAL_ERROR, Run
 
     stated = _pairs(text)
+    accepted = None
     if "file" in stated:
-        stated = _with_file(stated)
+        stated, accepted = _with_file(stated)
     gamma = _integer(stated, "gamma", None)
     load = LoadPoint(_integer(stated, "context", DEFAULT_CONTEXT), _integer(stated, "batch", 1))
     error = USUAL_ERROR
@@ -61,8 +63,16 @@ def parse_run(text: str) -> Run:
         if extra:
             raise ValueError(f"{extra[0]} must not be given at gamma 0, in {text!r}")
         return Run(load, _seconds(stated, load, text), error=error)
-    length = _length(stated, gamma, text)
-    return Run(load, _seconds(stated, load, text), Drafting(gamma), length, error)
+    found = _accepted(stated, gamma, text) if accepted is None else accepted
+    return Run(
+        load,
+        _seconds(stated, load, text),
+        Drafting(gamma),
+        found.length,
+        error,
+        found.rates,
+        found.drafts,
+    )
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -78,8 +88,8 @@ def _pairs(text: str) -> dict[str, str]:
     return stated
 
 
-def _with_file(stated: Mapping[str, str]) -> dict[str, str]:
-    """Returns what a run's file and the keys beside it state together."""
+def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Accepted | None]:
+    """Returns a run's time and setting by its file and its keys, and what the file counts."""
     from engines.sources import observe
 
     file, beside = stated["file"], {key: stated[key] for key in stated if key != "file"}
@@ -98,10 +108,10 @@ def _with_file(stated: Mapping[str, str]) -> dict[str, str]:
             raise ValueError(f"gamma must be given beside {file}, which does not tell it")
         if gamma not in (None, seen.stated_gamma):
             raise ValueError(f"gamma must be the {seen.stated_gamma} of {file}, got {gamma}")
-        told |= {"gamma": str(seen.stated_gamma), "length": repr(seen.block_efficiency)}
-    elif gamma != 0:
+        return told | {"gamma": str(seen.stated_gamma)} | beside, seen.counted
+    if gamma != 0:
         raise ValueError(f"{file} must count drafts, got none (without speculation: gamma=0)")
-    return told | beside
+    return told | beside, None
 
 
 def _one_of(stated: Mapping[str, str], keys: tuple[str, ...], text: str) -> str:
@@ -122,17 +132,20 @@ def _seconds(stated: Mapping[str, str], load: LoadPoint, text: str) -> float:
     return (load.batch if key == "total_tps" else 1) / value
 
 
-def _length(stated: Mapping[str, str], gamma: int, text: str) -> float:
-    """Returns tokens a block, the target's own included."""
+def _accepted(stated: Mapping[str, str], gamma: int, text: str) -> Accepted:
+    """Returns what a run states of its drafts."""
+    from simulator.acceptance.accepted import Accepted
+
     key = _one_of(stated, _ACCEPTED, text)
     if key == "length":
-        return _number(stated[key])
+        return Accepted(gamma, _number(stated[key]))
     if key == "accepted":
-        return 1 + gamma * _number(stated[key])
+        fraction, drafted = parse_counted_share(stated[key])
+        return Accepted.of_fraction(fraction, gamma, drafted)
     rates = [_number(each) for each in stated[key].split("/")]
     if len(rates) != gamma:
         raise ValueError(f"rates must be {gamma}, one for each position, got {stated[key]}")
-    return 1 + sum(rates)
+    return Accepted.of_rates(rates)
 
 
 def _number(text: str) -> float:

@@ -13,6 +13,7 @@ from specplan.options.costs.measured_loads import MeasuredLoads
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.costs.roofline import Roofline
 from specplan.options.costs.runs import OfRuns, price_of_runs
+from specplan.options.draft_kind import law_of
 from specplan.options.kinds import (
     Background,
     CostKind,
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 # Where steps are priced if --batch does not say so; between them times are linear.
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _REQUESTS = 20_000
-# Of a standard normal law, what 95 % lie within.
-_WITHIN_95 = 1.96
 # Of the spread that an α of 0 or 1 for each request would have: few prompts may show more.
 _WIDEST = 0.9
 
@@ -80,22 +79,17 @@ def asked(ctx: click.Context) -> Asked:
         trace = read_trace(text_lines(load.trace), name=str(load.trace))
     demand = _demand(load, trace)
     background = Background(known, max_gamma=batching.max_gamma)
-    stated = accepted.make(background)
+    priced = _priced(costs, background, demand, batching)
+    stated = accepted.make(replace(background, draft_kind=law_of(None, priced)))
     if len(stated.acceptances) > 1:
         raise click.UsageError(f"traffic needs a single acceptance, got {len(stated.acceptances)}")
     accepted_here = stated.acceptances[0].at_context(round(demand.context))
-    priced = _priced(costs, background, demand, batching)
     pair = pair_of(priced, accepted_here, demand, batching)
     return Asked(
         TrafficRequest(
             pair,
             load.rate if trace is None or load.rate is not None else (trace.rate,),
-            doubt_of(
-                priced,
-                accepted_here,
-                pair.drafting,
-                alpha_error=0.0 if known is None else _alpha_error(known),
-            ),
+            doubt_of(priced, accepted_here, pair.drafting),
             _promise(load.slo),
             _arrivals(simulation, demand, trace),
             0 if simulation.seed is None else simulation.seed,
@@ -176,16 +170,6 @@ def _priced(
     if len(contexts) > 1 or len({price.batch for price in found}) < len(found):
         raise click.UsageError("traffic needs a single cost and context")
     return tuple(found)
-
-
-def _alpha_error(known: Profile) -> float:
-    """Returns the standard deviation of the logit of a profile's α."""
-    from math import log
-
-    low, high = known.alpha.low, known.alpha.high
-    if low is None or high is None or not 0 < low < high < 1:
-        return 0.0
-    return (log(high / (1 - high)) - log(low / (1 - low))) / (2 * _WITHIN_95)
 
 
 def _spread(known: Profile) -> float:

@@ -10,7 +10,7 @@ from specplan.reports.validation import doubt_mark, precision_lines, shares
 
 if TYPE_CHECKING:
     from studies.bild.request import Swept
-    from studies.bild.swept import BildRow, Summary, Sweep
+    from studies.bild.swept import BildRow, Sweep, SweepSummary
 
 LOSSES = {"no_loss": "At most 0.1 points lost", "one_point": "At most 1 point lost"}
 
@@ -53,7 +53,7 @@ def _note(row: BildRow) -> str:
     return doubt_mark(row) or ("<- front" if row.pareto else "")
 
 
-def _prediction(summary: Summary) -> str:
+def _prediction(summary: SweepSummary) -> str:
     """Returns how far predicted latencies are off."""
     apart = ""
     if summary.window_mean_abs_time_error_percent is not None:
@@ -67,7 +67,7 @@ def _prediction(summary: Summary) -> str:
     )
 
 
-def _best(sweep: Sweep, summary: Summary, loss: str) -> list[str]:
+def _best(sweep: Sweep, summary: SweepSummary, loss: str) -> list[str]:
     """Returns the fastest row that keeps the quality, of each decoder that was tried."""
     tried = {row.decoder for row in sweep.rows}
     best = {name.removesuffix(f"_{loss}"): row for name, row in summary.best.items()}

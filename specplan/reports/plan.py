@@ -11,6 +11,7 @@ from specplan.reports.deployment import does_not_fit, load_json, load_notes, sch
 from specplan.reports.doubt import doubt_columns, doubt_json, doubt_lines, doubt_points
 from specplan.reports.output import folded, warn
 from specplan.reports.plan_rows import BEYOND, of_loads, rows_text
+from specplan.reports.possible import blocks_take_a_step, possible
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, shown, table
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def plan_json(row: Row, basis: Basis) -> dict[str, Any]:
     if row.doubt is not None:
         columns |= doubt_points(row.doubt)
     points = zip(*columns.values(), strict=True)
-    return {
+    data = {
         "alpha": fields.pop("alpha"),
         "alpha_iid": plan.alpha if basis.counted else None,
         **fields,
@@ -101,6 +102,8 @@ def plan_json(row: Row, basis: Basis) -> dict[str, Any]:
         **doubt_json(row),
         "curve": [dict(zip(columns, point, strict=True)) for point in points],
     }
+    bounded = blocks_take_a_step(row.price.cost, len(plan.curve.gamma))
+    return possible(data, bounded=bounded)
 
 
 def plan_text(row: Row, basis: Basis) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from specplan.reports.possible import possible
 from specplan.reports.table import Column, bounds, table
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         data["slo_requests_per_second"], data["slo_requests_per_second_without"] = found.kept
     if request.arrivals is not None:
         data["simulated"] = [_simulated_json(request, each) for each in found.simulated]
-    return data
+    return possible(data)
 
 
 def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] = ()) -> str:

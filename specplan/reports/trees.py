@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from engines.registry import exports_of
+from specplan.reports.possible import blocks_take_a_step, possible
 from specplan.reports.table import MS, TOKENS, Column, bounds, shown, table
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ _WORTH = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class TreeRow:
     """The choice at one batch size, and the pricing that it is for."""
 
     choice: TreeChoice
@@ -39,15 +40,15 @@ class Row:
         return alone * self.choice.best.speedup
 
 
-def tree_json(rates: Sequence[float], rows: Sequence[Row]) -> dict[str, Any]:
+def tree_json(rates: Sequence[float], rows: Sequence[TreeRow]) -> dict[str, Any]:
     """Returns the choices as the JSON object of `specplan tree`, one row a batch size."""
     return {"acceptance_by_rank": rates, "rows": [_row_json(row) for row in rows]}
 
 
-def _row_json(row: Row) -> dict[str, Any]:
+def _row_json(row: TreeRow) -> dict[str, Any]:
     choice = row.choice
     low, high = row.price.published_speeds(row.tokens_per_second) or (None, None)
-    return {
+    data = {
         "batch": row.price.batch,
         "best": _plan_json(choice.best),
         "chain": _plan_json(choice.chain),
@@ -57,6 +58,8 @@ def _row_json(row: Row) -> dict[str, Any]:
         "tokens_per_second_high": high,
         "by_nodes": [_plan_json(plan) for plan in choice.by_nodes.values()],
     }
+    most = max(len(plan.parents) for plan in choice.by_nodes.values())
+    return possible(data, bounded=blocks_take_a_step(row.price.cost, most))
 
 
 def _plan_json(plan: TreePlan) -> dict[str, Any]:
@@ -70,7 +73,7 @@ def _plan_json(plan: TreePlan) -> dict[str, Any]:
     }
 
 
-def tree_text(rates: Sequence[float], rows: Sequence[Row]) -> str:
+def tree_text(rates: Sequence[float], rows: Sequence[TreeRow]) -> str:
     """Returns the best trees as text; arguments as in tree_json."""
     ranks = ", ".join(f"{rate:.3f}" for rate in rates[:8])
     more = ", ..." if len(rates) > 8 else ""
@@ -108,17 +111,17 @@ def _sizes(choice: TreeChoice) -> str:
 
 
 _COLUMNS = [
-    Column[Row]("batch", lambda row: str(row.price.batch)),
-    Column[Row]("nodes", lambda row: str(len(row.choice.best.parents))),
-    Column[Row]("depth", lambda row: str(row.choice.best.depth)),
-    Column[Row]("tokens per call", lambda row: shown(row.choice.best.tokens)),
-    Column[Row]("speed-up", lambda row: shown(row.choice.best.speedup)),
-    Column[Row]("chain K", lambda row: str(len(row.choice.chain.parents))),
-    Column[Row]("speed-up", lambda row: shown(row.choice.chain.speedup)),
+    Column[TreeRow]("batch", lambda row: str(row.price.batch)),
+    Column[TreeRow]("nodes", lambda row: str(len(row.choice.best.parents))),
+    Column[TreeRow]("depth", lambda row: str(row.choice.best.depth)),
+    Column[TreeRow]("tokens per call", lambda row: shown(row.choice.best.tokens)),
+    Column[TreeRow]("speed-up", lambda row: shown(row.choice.best.speedup)),
+    Column[TreeRow]("chain K", lambda row: str(len(row.choice.chain.parents))),
+    Column[TreeRow]("speed-up", lambda row: shown(row.choice.chain.speedup)),
 ]
 
 
-def _columns(rows: Sequence[Row]) -> list[Column[Row]]:
+def _columns(rows: Sequence[TreeRow]) -> list[Column[TreeRow]]:
     """Returns the columns of a table of loads, times where they are known."""
     if any(row.tokens_per_second is None for row in rows):
         return _COLUMNS

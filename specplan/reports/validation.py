@@ -10,7 +10,7 @@ from specplan.reports.table import MS, TOKENS, Column, fastest, ranged, shown, t
 
 if TYPE_CHECKING:
     from estimator.validation.row import SpeculativeRow, ValidationRow
-    from estimator.validation.validation import Summary, Validation
+    from estimator.validation.validation import Validation, ValidationSummary
 
 LONGEST_NAME = 24
 TIMES_IN_DOUBT = "Trust no times in doubt: end other programs, or measure more prompts."
@@ -35,7 +35,7 @@ def rows_table(validation: Validation, *, wide: bool) -> str:
     )
 
 
-def summary_lines(summary: Summary, validations: Sequence[Validation]) -> str:
+def summary_lines(summary: ValidationSummary, validations: Sequence[Validation]) -> str:
     """Returns what all rows were measured on, why Theorem 8 differs, and how good they are."""
     rows = [row for validation in validations for row in validation.rows]
     tokens, repeats = sum(row.tokens for row in rows), summary.repeats

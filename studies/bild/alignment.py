@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from estimator.draft_model import draft_model
 from estimator.draft_names.kind import ModelKind
 from estimator.draft_names.registry import parse_drafter
-from estimator.loading.pairs import Loaded, load, one_draft
+from estimator.loading.pairs import LoadedPair, load, one_draft
 from estimator.progress import SILENT, Progress
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from reference.atomic import held
+from reference.drafters.hierarchical import draft_model
 from reference.models.cached_model import CachedModel
 from reference.models.fitted_model import FittedModel
 from reference.models.model import Model
@@ -68,7 +68,7 @@ class Align:
 class _Pair:
     """What is trained, and with what it drafts."""
 
-    loaded: Loaded
+    loaded: LoadedPair
     subject: Subject
     name: str
     drafted_with: Model

@@ -5,9 +5,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from estimator.prompts.prompts import prompts_hash
-from estimator.seeding import seeded
 from estimator.timing.arms import alone
 from estimator.writing import write_whole
+from reference.laws.sampling import seeded
 from reference.reading import read_json
 from reference.speculative import Subject
 from reference.training.lessons import Lesson
@@ -37,7 +37,7 @@ def large_texts(
     """
     if not prompts:
         raise ValueError("a calibration set must have at least one text, got none")
-    asked = {
+    settings = {
         "prompts": prompts_hash(prompts),
         "large": subject.target.name,
         "sampling": repr(subject.sampling),
@@ -47,7 +47,7 @@ def large_texts(
     texts: list[list[int]] = []
     if path.exists():
         kept = read_json(path)
-        if kept["settings"] != asked:
+        if kept["settings"] != settings:
             raise ValueError(
                 f"{path} must hold texts of these prompts and settings, got others; delete it to "
                 "begin anew"
@@ -60,6 +60,6 @@ def large_texts(
         run = alone(subject, prompts[number], generator).finished()
         texts.append(list(run.tokens))
         if len(texts) % KEPT_EVERY == 0 or len(texts) == len(prompts):
-            write_whole(path, json.dumps({"settings": asked, "texts": texts}).encode())
+            write_whole(path, json.dumps({"settings": settings, "texts": texts}).encode())
         progress()
     return [Lesson(tuple(prompt), tuple(text)) for prompt, text in zip(prompts, texts, strict=True)]

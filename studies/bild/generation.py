@@ -6,10 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from estimator.generation.text import GenerateAlone, Started, stopping_at
 from estimator.loading.pairs import one_draft
-from estimator.seeding import seeded
 from estimator.settings import ModelSettings, draft_sampling
+from reference.laws.sampling import seeded
 from reference.speculative import Subject
-from studies.bild.loop import begun_bild
+from studies.bild.loop import bild_session
 from studies.bild.settings import CERTAINTY, DISTANCE, ONE_FALLBACK, ONE_ROLLBACK
 from studies.bild.sweep import drafting_model
 from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
@@ -52,5 +52,5 @@ def generate_bild(request: GenerateBild) -> Started:
         loaded.target, drafting_model(drafter_of(drafted_by)), sampling, stopping, rule
     )
     policy = replace(policy, end_ids=stopping.end_ids)
-    text = begun_bild(subject, ids, policy, seeded(loaded.target.device, request.seed))
+    text = bild_session(subject, ids, policy, seeded(loaded.target.device, request.seed))
     return request.started(loaded, text, rule)

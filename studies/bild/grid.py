@@ -7,12 +7,12 @@ import numpy as np
 import torch
 
 from estimator.timing.arms import PROBE, Speculative
-from reference.generation import Begun
+from reference.generation import Session
 from reference.policies.policy import Fixed
 from reference.rules.lenience import Lenient
 from reference.rules.strict import STRICT, Rule
 from reference.speculative import Subject
-from studies.bild.loop import begun_bild
+from studies.bild.loop import bild_session
 from studies.bild.settings import CERTAINTY, DISTANCE, FALLBACKS, LENIENCE, ROLLBACKS
 from studies.bild.swept import BILD, SMALL, WINDOW
 from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
@@ -125,9 +125,9 @@ class Arm:
         """Tells the arms of a sweep apart."""
         return f"{self.decoder} {self.rule.name} {self.fallback} {self.most}"
 
-    def begin(self, subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Begun:
+    def begin(self, subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
         """Returns a text that the subject's pair decodes so, begun."""
         subject = replace(subject, rule=self.rule)
         if not isinstance(self.rule, Rollback):
             return Speculative(self.policy)(subject, prompt, generator)
-        return begun_bild(subject, prompt, self.policy, generator)
+        return bild_session(subject, prompt, self.policy, generator)

@@ -10,11 +10,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from estimator.intervals import Interval, difference, jackknife_interval, left_out, ratio_interval
-from estimator.seeding import seeded
 from estimator.traces.text_laws import overlaps
+from reference.laws.sampling import seeded
 from reference.models.model import Model
 from reference.speculative import Subject
-from studies.bild.loop import begun_bild
+from studies.bild.loop import bild_session
 from studies.bild.thresholds import Fallback, Rollback
 
 
@@ -101,7 +101,7 @@ def held_out(
     for number, (prompt, text) in enumerate(zip(prompts, texts, strict=True)):
         betas.append(overlaps(subject.target, small, prompt, text, subject.sampling))
         generator = seeded(subject.target.device, seed, number)
-        runs.append(begun_bild(subject, prompt, policy, generator).finished())
+        runs.append(bild_session(subject, prompt, policy, generator).finished())
         progress()
     tokens = tuple(float(len(run.tokens)) for run in runs)
     return HeldOut(

@@ -12,7 +12,7 @@ import torch
 
 from reference.clock import Clock
 from reference.drafter import Draft
-from reference.generation import Begun, begin
+from reference.generation import Session, start
 from reference.models.model import require_finite
 from reference.policies.policy import Policy
 from reference.records import Block, Generation
@@ -28,7 +28,7 @@ class BildBlock(Block):
     read: whether the large model ran; a text's last block may be a draft that stands unread.
     """
 
-    asked: int
+    computed: int
     read: bool
 
     @property
@@ -37,7 +37,7 @@ class BildBlock(Block):
 
     @property
     def draft_calls(self) -> int:
-        return self.asked
+        return self.computed
 
 
 def read_part(run: Generation) -> Generation:
@@ -76,7 +76,7 @@ def bild_blocks(
     """Yields a text's blocks as they are made.
 
     Args:
-      subject: the pair, started on this text (`reference.generation.begin`); its rule is what the
+      subject: the pair, started on this text (`reference.generation.start`); its rule is what the
         large model rolls back.
     """
     large, drafter, stopping = subject.target, subject.drafter, subject.stopping
@@ -113,16 +113,16 @@ def bild_blocks(
                 min(accepted, len(emitted)),
                 *clock.seconds(),
                 ending=ending,
-                asked=len(draft.tokens if draft.witness is None else draft.witness),
+                computed=len(draft.tokens if draft.witness is None else draft.witness),
                 read=read,
             )
         )
         yield blocks[-1]
 
 
-def begun_bild(
+def bild_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
-) -> Begun:
+) -> Session:
     """Returns a continuation by both models, begun; arguments as for `bild_blocks`."""
-    text, seconds = begin(subject.target, subject.drafter, prompt, subject.stopping)
-    return Begun(text, seconds, bild_blocks(subject, text, policy, generator))
+    text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
+    return Session(text, seconds, bild_blocks(subject, text, policy, generator))

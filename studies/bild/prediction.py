@@ -8,10 +8,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from estimator.seeding import seeded
 from reference.drafters.model_drafter import ModelDrafter, text_laws
 from reference.laws.laws import OneHot
-from reference.laws.sampling import Sampling
+from reference.laws.sampling import Sampling, seeded
 from reference.models.model import Model
 from simulator.cost.cost import Cost
 from studies.bild.cost import BildCalls, count_calls, relative_latency
@@ -89,7 +88,7 @@ def bild_trace(
 
 
 @dataclass(frozen=True, slots=True)
-class Predicted:
+class BildPrediction:
     """Of a run at given thresholds.
 
     speedup: seconds per token of the large model alone over BiLD's.
@@ -131,7 +130,7 @@ def predict(
     most: int,
     max_new_tokens: int,
     cost: Cost,
-) -> Predicted:
+) -> BildPrediction:
     """Returns what BiLD takes at any thresholds, from runs of the two models alone.
 
     Args:
@@ -157,7 +156,7 @@ def predict(
     )
     tokens = float(total.tokens)
     latency = float(relative_latency(total, cost))
-    return Predicted(
+    return BildPrediction(
         speedup=1 / latency,
         seconds=latency * cost.baseline_seconds,
         large_calls=float(total.large_calls) / tokens,

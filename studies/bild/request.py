@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from estimator.draft_model import draft_model, transformers_module
-from estimator.loading.pairs import Loaded, load
+from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
 from estimator.prompts.files import whole_references
 from estimator.settings import TimedPair
+from estimator.timing.position_limits import require_positions
 from estimator.timing.precision import timings
 from estimator.timing.processes import require_one_process
-from estimator.timing.room import require_room
 from estimator.timing.threads import Threads, computing
+from reference.drafters.hierarchical import draft_model
 from reference.drafters.model_drafter import ModelDrafter
+from reference.models.fitted_model import transformers_module
 from reference.speculative import Subject
 from studies.bild.grid import Grid
 from studies.bild.sweep import References, sweep
@@ -79,7 +80,7 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
         for sampling in samplings
     ]
     for subject in subjects:
-        require_room(subject, loaded.prompts)
+        require_positions(subject, loaded.prompts)
         if isinstance(subject.drafter, ModelDrafter):
             tell_of_size(loaded, subject)
     arms = len(grid.arms(frozenset(), 1)) + len(grid.probes(frozenset())) + 2
@@ -93,7 +94,7 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
     return tuple(sweeps), len(loaded.prompts)
 
 
-def tell_of_size(loaded: Loaded, subject: Subject) -> None:
+def tell_of_size(loaded: LoadedPair, subject: Subject) -> None:
     """Tells of a small model with more weights than the large one."""
     small = draft_model(subject.drafter)
     module = None if small is None else transformers_module(small)

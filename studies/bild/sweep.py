@@ -8,13 +8,13 @@ from msgspec import structs
 
 from estimator.costs.blocks import fit_costs
 from estimator.prompts.prompts import prompts_hash
-from estimator.seeding import seeded
 from estimator.timing.arms import AGAIN, BASELINE, Timing, alone, run_arms
 from estimator.timing.precision import precision_percent
 from estimator.timing.rates import Timed, decode_rate, measured_interval, noise, probes, timed
 from estimator.validation.row import row_doubts
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.sampling import seeded
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.speculative import Subject
@@ -22,7 +22,7 @@ from simulator.cost.cost import Cost
 from studies.bild.grid import Arm, Grid
 from studies.bild.loop import read_part
 from studies.bild.metrics import own_metrics, reference_metrics
-from studies.bild.prediction import Predicted, bild_trace, predict
+from studies.bild.prediction import BildPrediction, bild_trace, predict
 from studies.bild.swept import BILD, LARGE, SMALL, WINDOW, BildRow, Sweep
 from studies.bild.thresholds import Fallback, Rollback
 
@@ -127,7 +127,7 @@ def _predictions(
     best: Timed,
     arms: Mapping[str, Arm],
     cost: Cost,
-) -> dict[str, Predicted]:
+) -> dict[str, BildPrediction]:
     """Returns BiLD's predictions by arm, from traces along the two models' own texts."""
     bild = {name: arm for name, arm in arms.items() if arm.decoder in (BILD, WINDOW)}
     longest = max(bild.values(), key=lambda arm: arm.most)
@@ -165,7 +165,7 @@ def _row(
     name: str,
     arm: Arm | None,
     quality: Mapping[str, float],
-    predicted: Predicted | None,
+    predicted: BildPrediction | None,
 ) -> BildRow:
     """Returns the row of one arm; None: the large model alone."""
     own = texts[name]

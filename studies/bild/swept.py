@@ -126,14 +126,14 @@ class Sweep:
         return max(able, key=lambda row: row.measured, default=None)
 
     @property
-    def summary(self) -> Summary:
+    def summary(self) -> SweepSummary:
         """What all rows come to."""
 
         def mean_error(name: str, *decoders: str) -> float | None:
             return mean_abs(getattr(row, name) for row in self.rows if row.decoder in decoders)
 
         speed, time = "error_percent", "time_error_percent"
-        return Summary(
+        return SweepSummary(
             draft=self.rows[0].draft,
             temperature=self.rows[0].temperature,
             metric=self.metric,
@@ -154,7 +154,7 @@ class Sweep:
 
 
 @dataclass(frozen=True, slots=True)
-class Summary:
+class SweepSummary:
     """Of one draft and temperature.
 
     mean_abs_error_percent: of the predicted speed-ups, of BiLD with and without its fallback, and

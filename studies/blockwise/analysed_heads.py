@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from estimator.draft_names.kind import EMBEDDED, Beside, ModelKind, Needs
+from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind, Needs
 from estimator.draft_names.ngram import Ngram
 from estimator.draft_names.registry import parse_drafter
-from estimator.loading.pairs import Loaded, load
+from estimator.loading.pairs import LoadedPair, load
 from estimator.progress import SILENT, Progress, notice
 from estimator.settings import ModelSettings, PromptSettings, SamplingSettings
 from reference.models.tree_mask import require_branching
 from studies.blockwise.analysis import Rescorers, analyse
-from studies.blockwise.draft_names.heads import Heads, lattice_k
+from studies.blockwise.draft_names.heads import HeadsName, lattice_k
 from studies.blockwise.drafter import HeadsDrafter
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import require_arcs
@@ -43,9 +43,9 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
     Raises:
       ValueError: with the setting's name, rule and value.
     """
-    drafts = request.models.drafts or (Heads.word,)
+    drafts = request.models.drafts or (HeadsName.prefix,)
     heads = parse_drafter(drafts[0])
-    if len(drafts) > 1 or not isinstance(heads, Heads):
+    if len(drafts) > 1 or not isinstance(heads, HeadsName):
         raise ValueError(f"draft must be heads or heads:FOLDER, got {' '.join(drafts)}")
     if not heads.alone:
         raise ValueError(f"draft must be heads or heads:FOLDER without rescorer, got {drafts[0]}")
@@ -68,16 +68,16 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
     return analyse(kept[:count], kept[count:], rescorers, k=k, step=progress.step)
 
 
-def _rescorers(request: AnalyseHeads, loaded: Loaded) -> Rescorers:
+def _rescorers(request: AnalyseHeads, loaded: LoadedPair) -> Rescorers:
     """Returns what rescores."""
     embedded = request.models.target in (None, EMBEDDED)
-    beside = Beside(loaded.target, loaded.tokenizer, request.models)
+    context = LoadContext(loaded.target, loaded.tokenizer, request.models)
     needs = Needs(loaded.target.name, loaded.tokenizer, request.models)
     files: tuple[str | None, ...] = request.ngrams or ((None,) if embedded else ())
     automata: dict[str, Automaton] = {}
     for ngram in map(Ngram, files):
         ngram.require(needs)
-        rows = ngram.rows(beside)
+        rows = ngram.rows(context)
         order = f"{rows.model.order}-gram"
         automata[order if order not in automata else f"{order} {ngram.file}"] = Automaton(rows)
     neural = EMBEDDED if request.neural is None and embedded else request.neural
@@ -87,7 +87,7 @@ def _rescorers(request: AnalyseHeads, loaded: Loaded) -> Rescorers:
     if not isinstance(rescorer, ModelKind) or not rescorer.rescores:
         raise ValueError(f"neural must name a model, got {neural}")
     rescorer.require(needs)
-    model = rescorer.model(beside)
+    model = rescorer.model(context)
     require_branching(model)
     return Rescorers(automata, model)
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from reference.draft_loop import draft_from
 from reference.drafter import Draft, no_draft
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores, Stretch, nothing_drafted, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 from reference.models.model import Model, peaks, require_finite
 from reference.models.stopwatch import Stopwatch
 from reference.policies.policy import Policy
@@ -71,7 +71,7 @@ class HeadsDrafter:
             return no_draft(self.target.device)
         return draft_from(self.sampling.laws(logits, text), len(logits), policy, generator)
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         """Returns the scores of the blocks that reach into the stretch, by setting.
 
         The target's cache must hold all of the text but the stretch's last token, as it does once
@@ -79,8 +79,8 @@ class HeadsDrafter:
         """
         first, positions = len(stretch.text), len(stretch.tokens)
         whole = [*stretch.text, *stretch.tokens]
-        scores = [nothing_drafted(positions, asked) for _ in asked.samplings]
-        reach = min(asked.max_gamma, self.heads.count - 1)
+        scores = [nothing_drafted(positions, options) for _ in options.samplings]
+        reach = min(options.max_gamma, self.heads.count - 1)
         for start in range(max(first - reach + 1, self._beginning), len(whole)):
             # As `propose` drafts, whose block may go on beyond the text; only what is here counts.
             logits = self.logits(whole[:start], reach)
@@ -96,9 +96,9 @@ class HeadsDrafter:
                 [stretch.tokens[place] for place in here],
                 stretch.p.at(offsets + start - first),
             )
-            for sampling, found in zip(asked.samplings, scores, strict=True):
+            for sampling, found in zip(options.samplings, scores, strict=True):
                 q = sampling.laws(logits, whole[:start])
-                of_block = score_laws(block, q.at(offsets), asked.leniences)
+                of_block = score_laws(block, q.at(offsets), options.leniences)
                 found.ratio[here, offsets.tolist()] = of_block.ratio
                 if start >= first:
                     assert found.drafted is not None

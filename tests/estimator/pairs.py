@@ -11,7 +11,7 @@ from tiny_models import llama, with_noise
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_calls
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import begun_speculatively
+from reference.generation import speculative_session
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.policies.policy import Fixed
@@ -73,7 +73,7 @@ def speculated(
 ) -> Generation:
     """Returns a text of the pair at a fixed gamma."""
     generator = torch.Generator().manual_seed(seed) if isinstance(seed, int) else seed
-    return begun_speculatively(subject, prompt, Fixed(gamma), generator).finished()
+    return speculative_session(subject, prompt, Fixed(gamma), generator).finished()
 
 
 def calls_beyond_replay(subject: Subject, gamma: int, runs: int) -> NDArray[np.float64]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import torch
 
 from reference.drafter import Drafter
-from reference.generation import begun_speculatively, decode
+from reference.generation import decode, speculative_session
 from reference.laws.sampling import Sampling
 from reference.models.model import Model
 from reference.policies.policy import Policy
@@ -43,4 +43,4 @@ def speculate(
     """Returns the continuation by target and drafter."""
     subject = Subject(target, drafter, sampling, stopping, rule)
     chance = torch.Generator() if generator is None else generator
-    return begun_speculatively(subject, prompt, policy, chance).finished()
+    return speculative_session(subject, prompt, policy, chance).finished()

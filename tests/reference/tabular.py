@@ -14,7 +14,7 @@ class TabularModel:
 
     device = torch.device("cpu")
     max_length = None
-    turning_length = None
+    rope_switch_length = None
     forward_seconds = 0.0
 
     def __init__(self, table: Table, vocabulary: int, name: str = "table") -> None:

@@ -16,7 +16,7 @@ from transformers import PreTrainedTokenizerFast
 from transformers.generation.stopping_criteria import StopStringCriteria
 
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import begin
+from reference.generation import start
 from reference.laws.sampling import Sampling
 from reference.models.huggingface import end_ids
 from reference.policies.policy import Fixed
@@ -315,7 +315,7 @@ def test_blocks_stream_as_they_are_made() -> None:
     target = Counted(counting, VOCABULARY)
     drafter = ModelDrafter(slipping(5), GREEDY, VOCABULARY)
     stopping = Stopping(20)
-    text, _ = begin(target, drafter, [0], stopping)
+    text, _ = start(target, drafter, [0], stopping)
     subject = Subject(target, drafter, GREEDY, stopping)
     stream = speculative_blocks(subject, text, Fixed(3), torch.Generator())
     tokens: list[int] = []

@@ -31,7 +31,7 @@ class Clocked:
     vocabulary = VOCABULARY
     device = torch.device("cpu")
     max_length = None
-    turning_length = None
+    rope_switch_length = None
 
     def __init__(self, seed: int, seconds: float) -> None:
         self.name = f"clocked {seed}"
@@ -147,8 +147,8 @@ def test_confidence_waits_once_more_for_each_token_that_it_is_asked_about(
 ) -> None:
     policy = Confidence(0.0, most=3)
     blocks = run(policy, Sampling()).blocks
-    asked = sum(max(len(block.drafted) - 1, 0) for block in blocks)
-    assert count_waits(monkeypatch, lambda: run(policy, Sampling())) == len(blocks) + asked
+    options = sum(max(len(block.drafted) - 1, 0) for block in blocks)
+    assert count_waits(monkeypatch, lambda: run(policy, Sampling())) == len(blocks) + options
 
 
 def test_seconds_are_those_of_drafting_of_verifying_and_the_rest() -> None:

@@ -11,7 +11,7 @@ from torch import Tensor
 import reference.scoring
 from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores
+from reference.laws.scoring import ScoreOptions, Scores
 from reference.scoring import score_text
 from reference.stopping import Stopping
 
@@ -49,7 +49,7 @@ def scores(target: TabularModel, drafter: Drafter, sampling: Sampling) -> list[S
         drafter,
         PROMPT,
         own_text(sampling),
-        Asked(SAMPLINGS, LENIENCES, GAMMA),
+        ScoreOptions(SAMPLINGS, LENIENCES, GAMMA),
         sampling=sampling,
     )
 

@@ -135,7 +135,7 @@ def test_what_models_cannot_be_asked_is_refused_before_they_decode(
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     for decoding in (
-        "estimator.timing.arms.begun",
+        "estimator.timing.arms.plain_session",
         "estimator.traces.measured_traces.decode",
         "reference.generation.speculative_blocks",
     ):

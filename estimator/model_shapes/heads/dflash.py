@@ -62,4 +62,6 @@ def block_of(head: Head, *, in_turn: Sequence[Weights], anchored: bool) -> Draft
     )
 
 
-KIND = HeadKind("DFlash", tried=3, recognises=_recognises, shape=dflash, speculators="dflash")
+KIND = HeadKind(
+    "DFlash", match_priority=3, recognises=_recognises, shape=dflash, speculators="dflash"
+)

@@ -35,4 +35,4 @@ def domino(head: Head) -> DraftShape:
     )
 
 
-KIND = HeadKind("Domino", tried=2, recognises=_recognises, shape=domino)
+KIND = HeadKind("Domino", match_priority=2, recognises=_recognises, shape=domino)

@@ -54,4 +54,6 @@ def dspark(head: Head) -> DraftShape:
     )
 
 
-KIND = HeadKind("DSpark", tried=1, recognises=_recognises, shape=dspark, speculators="dspark")
+KIND = HeadKind(
+    "DSpark", match_priority=1, recognises=_recognises, shape=dspark, speculators="dspark"
+)

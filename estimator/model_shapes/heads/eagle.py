@@ -60,4 +60,4 @@ def eagle(head: Head) -> DraftShape:
     )
 
 
-KIND = HeadKind("EAGLE", tried=9, recognises=_recognises, shape=eagle)
+KIND = HeadKind("EAGLE", match_priority=9, recognises=_recognises, shape=eagle)

@@ -56,4 +56,6 @@ def eagle3_with(head: Head, masks: tuple[int, ...]) -> DraftShape:
     )
 
 
-KIND = HeadKind("EAGLE-3", tried=5, recognises=_recognises, shape=eagle3, speculators="eagle3")
+KIND = HeadKind(
+    "EAGLE-3", match_priority=5, recognises=_recognises, shape=eagle3, speculators="eagle3"
+)

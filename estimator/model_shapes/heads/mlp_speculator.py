@@ -55,4 +55,4 @@ def mlp_speculator(head: Head) -> DraftShape:
     )
 
 
-KIND = HeadKind("MLP speculator", tried=3, recognises=_recognises, shape=mlp_speculator)
+KIND = HeadKind("MLP speculator", match_priority=3, recognises=_recognises, shape=mlp_speculator)

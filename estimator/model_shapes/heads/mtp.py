@@ -87,4 +87,4 @@ def mtp(head: Head) -> DraftShape:
     )
 
 
-KIND = HeadKind("MTP", tried=8, recognises=_recognises, shape=mtp, speculators="mtp")
+KIND = HeadKind("MTP", match_priority=8, recognises=_recognises, shape=mtp, speculators="mtp")

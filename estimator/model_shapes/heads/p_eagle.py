@@ -20,4 +20,6 @@ def p_eagle(head: Head) -> DraftShape:
     return eagle3_with(head, (1,))
 
 
-KIND = HeadKind("P-EAGLE", tried=4, recognises=_recognises, shape=p_eagle, speculators="peagle")
+KIND = HeadKind(
+    "P-EAGLE", match_priority=4, recognises=_recognises, shape=p_eagle, speculators="peagle"
+)

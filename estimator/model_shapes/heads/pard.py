@@ -20,4 +20,4 @@ def pard(head: Head) -> DraftShape:
     return DraftShape("PARD", shape, True, None, shape.weight_bytes)
 
 
-KIND = HeadKind("PARD", tried=9, recognises=_recognises, shape=pard)
+KIND = HeadKind("PARD", match_priority=9, recognises=_recognises, shape=pard)

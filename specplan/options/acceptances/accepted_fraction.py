@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import click
 
 from specplan.options.declared import option
-from specplan.options.kinds import AcceptanceKind, Background, Stated
-from specplan.options.ranges import share
+from specplan.options.kinds import AcceptanceKind, Background, Stated, counted
+from specplan.options.ranges import counted_share
 
 
 @dataclass(frozen=True)
@@ -28,17 +28,16 @@ class AcceptedFraction(CountedAt, AcceptanceKind):
     order = 2
     needs = ("accepted_fraction", "at_gamma")
 
-    accepted_fraction: float = option(
+    accepted_fraction: tuple[float, float | None] = option(
         "--accepted-fraction",
-        callback=share,
+        callback=counted_share,
         metavar="F",
         help="Accepted over drafted tokens, as servers print it (0.497, 49.7% or 171/297); with "
         "--at-gamma.",
     )
 
     def make(self, background: Background) -> Stated:
-        from simulator.acceptance.conversions import alpha_from_accepted_fraction
-        from simulator.acceptance.iid import Iid
+        from simulator.acceptance.accepted import Accepted
 
-        alpha = alpha_from_accepted_fraction(self.accepted_fraction, self.at_gamma)
-        return Stated((Iid(float(alpha), self.at_gamma),), counted=True)
+        fraction, drafted = self.accepted_fraction
+        return counted([Accepted.of_fraction(fraction, self.at_gamma, drafted)], background)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from specplan.options.acceptances.accepted_fraction import CountedAt
 from specplan.options.declared import option
-from specplan.options.kinds import AcceptanceKind, Background, Stated
+from specplan.options.kinds import AcceptanceKind, Background, Stated, counted
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,6 @@ class BlockEfficiency(CountedAt, AcceptanceKind):
     )
 
     def make(self, background: Background) -> Stated:
-        from simulator.acceptance.conversions import alpha_from_block_efficiency
-        from simulator.acceptance.iid import Iid
+        from simulator.acceptance.accepted import Accepted
 
-        alpha = alpha_from_block_efficiency(self.block_efficiency, self.at_gamma)
-        return Stated((Iid(float(alpha), self.at_gamma),), counted=True)
+        return counted([Accepted(self.at_gamma, self.block_efficiency)], background)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import click
 
 from specplan.options.declared import option
-from specplan.options.kinds import AcceptanceKind, Background, Stated
+from specplan.options.kinds import AcceptanceKind, Background, Stated, counted
 from specplan.options.ranges import shares
 
 
@@ -32,12 +32,13 @@ class Positions(AcceptanceKind):
     )
 
     def make(self, background: Background) -> Stated:
-        from simulator.acceptance.by_position import ByPosition
+        import numpy as np
 
-        if self.conditional:
-            return Stated((ByPosition(self.by_position),), counted=True)
+        from simulator.acceptance.accepted import Accepted
+
+        rates = np.cumprod(self.by_position) if self.conditional else self.by_position
         try:
-            return Stated((ByPosition.of_unconditional(self.by_position),), counted=True)
+            return counted([Accepted.of_rates(rates)], background)
         except ValueError as error:
             raise click.UsageError(
                 f"--acceptance-by-position: {error}; rates that count only the drafts whose "

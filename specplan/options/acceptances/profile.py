@@ -51,7 +51,7 @@ class Recorded(Profiled, AcceptanceKind):
         verification = _verification(self, background)
         sampling = _sampling(self, background)
         drafting = profile.drafting(sampling)
-        acceptance = drafting.under(verification)
+        acceptance = drafting.under(verification, background.draft_kind)
         notes = []
         lenience = self.lenience
         if lenience is not None:

@@ -1,11 +1,10 @@
 """Accepted lengths of runs: all that were measured, together."""
 
-from collections import defaultdict
 from dataclasses import dataclass
 
 import click
 
-from specplan.options.kinds import AcceptanceKind, Background, Stated
+from specplan.options.kinds import AcceptanceKind, Background, Stated, counted
 from specplan.options.runs import Runs
 
 
@@ -17,15 +16,15 @@ class Lengths(Runs, AcceptanceKind):
     needs = ("runs",)
 
     def make(self, background: Background) -> Stated:
-        from simulator.acceptance.from_lengths import acceptance_of_lengths
+        from simulator.acceptance.accepted import Accepted
 
-        lengths = defaultdict(list)
-        for run in self.runs or ():
-            if run.gamma > 0:
-                lengths[run.load.context, run.gamma].append(run.length)
-        if not lengths:
+        found = [
+            Accepted(run.gamma, run.length, run.rates, run.drafts, run.load.context)
+            for run in self.runs or ()
+            if run.gamma > 0
+        ]
+        if not found:
             raise click.UsageError(
                 "give the acceptance: a --run beyond gamma 0 with its length, or another option"
             )
-        means = {at: sum(each) / len(each) for at, each in lengths.items()}
-        return Stated((acceptance_of_lengths(means),), counted=True)
+        return counted(found, background)

@@ -12,6 +12,9 @@ from click.shell_completion import CompletionItem
 from specplan.options.declared import option
 from specplan.options.kinds import AcceptanceKind, Background, Stated
 
+# From the table's kinds of draft to those of laws of acceptance.
+DRAFT_CLASSES = {"EAGLE-3": "EAGLE", "MTP": "MTP", "DSpark": "block"}
+
 
 @dataclass(frozen=True, slots=True)
 class Typical:
@@ -69,7 +72,9 @@ class Published(AcceptanceKind):
     )
 
     def make(self, background: Background) -> Stated:
-        from simulator.acceptance.from_lengths import length_law
+        from simulator.acceptance.accepted import Accepted
+        from simulator.acceptance.from_counts import from_counts
+        from simulator.acceptance.rate_prior import workload_spread
 
         chosen = typical().get(self.typical)
         if chosen is None:
@@ -81,4 +86,11 @@ class Published(AcceptanceKind):
             f"{chosen.workload}, {lengths} tokens per target call, published by {chosen.source} "
             f"({chosen.date}). Yours will differ: measure or observe it."
         )
-        return Stated((length_law(chosen.lengths).acceptance(),), counted=True, notes=(note,))
+        counts = [Accepted(gamma, length) for gamma, length in chosen.lengths.items()]
+        kind = background.draft_kind
+        found = from_counts(
+            counts,
+            kind=DRAFT_CLASSES[chosen.kind] if kind is None else kind,
+            elsewhere=workload_spread(),
+        )
+        return Stated((found,), counted=True, notes=(note,))

@@ -7,12 +7,12 @@ from typing import Literal
 from estimator.profiles.best import added_by_position
 from estimator.validation.file import Validated
 from figures.drawing.style import short_name
-from specplan.reports.page.drafts import Draft
+from specplan.reports.page.drafts import DraftSection
 from specplan.reports.page.inputs import TrafficFile
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class ChartPoint:
     """One value; low and high bound it, None where nothing does."""
 
     x: float
@@ -32,7 +32,7 @@ class Series:
     name: str
     colour: int
     mark: Literal["line", "dashed", "dots"]
-    points: tuple[Point, ...]
+    points: tuple[ChartPoint, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Chart:
 
 
 def charts(
-    drafts: Sequence[Draft],
+    drafts: Sequence[DraftSection],
     validations: Sequence[Validated],
     traffic: Sequence[TrafficFile] = (),
 ) -> list[Chart]:
@@ -65,23 +65,23 @@ def charts(
 
 
 def _beside_iid(
-    draft: Draft, colour: int, points: Sequence[Point], iid: Sequence[float]
+    draft: DraftSection, colour: int, points: Sequence[ChartPoint], iid: Sequence[float]
 ) -> list[Series]:
     """Returns a draft's points and, dashed, what independent acceptances would give there."""
-    dashed = (Point(point.x, value) for point, value in zip(points, iid, strict=True))
+    dashed = (ChartPoint(point.x, value) for point, value in zip(points, iid, strict=True))
     return [
         Series(draft.name, colour, "line", tuple(points)),
         Series(f"{draft.name}, independent", colour, "dashed", tuple(dashed)),
     ]
 
 
-def _speed_up(drafts: Sequence[Draft]) -> Chart:
+def _speed_up(drafts: Sequence[DraftSection]) -> Chart:
     series = []
     for colour, draft in enumerate(drafts):
         factors = draft.profile.improvement_factor
         if not factors:
             continue
-        replay = [Point(g, each.replay, each.low, each.high) for g, each in factors.items()]
+        replay = [ChartPoint(g, each.replay, each.low, each.high) for g, each in factors.items()]
         series += _beside_iid(draft, colour, replay, [each.iid for each in factors.values()])
     return Chart(
         "speed-up",
@@ -94,11 +94,11 @@ def _speed_up(drafts: Sequence[Draft]) -> Chart:
     )
 
 
-def _acceptance(drafts: Sequence[Draft]) -> Chart:
+def _acceptance(drafts: Sequence[DraftSection]) -> Chart:
     series = []
     for colour, draft in enumerate(drafts):
         added, powers = added_by_position(draft.profile)
-        points = [Point(k, value) for k, value in enumerate(added, start=1)]
+        points = [ChartPoint(k, value) for k, value in enumerate(added, start=1)]
         series += _beside_iid(draft, colour, points, powers)
     return Chart(
         "acceptance",
@@ -111,13 +111,13 @@ def _acceptance(drafts: Sequence[Draft]) -> Chart:
     )
 
 
-def _along_texts(drafts: Sequence[Draft]) -> Chart:
+def _along_texts(drafts: Sequence[DraftSection]) -> Chart:
     series = [
         Series(
             draft.name,
             colour,
             "line",
-            tuple(Point(each.first, each.alpha) for each in bins),
+            tuple(ChartPoint(each.first, each.alpha) for each in bins),
         )
         for colour, draft in enumerate(drafts)
         if len(bins := draft.profile.alpha_by_position_in_text) > 1
@@ -132,15 +132,15 @@ def _along_texts(drafts: Sequence[Draft]) -> Chart:
     )
 
 
-def _costs(drafts: Sequence[Draft]) -> Chart:
+def _costs(drafts: Sequence[DraftSection]) -> Chart:
     series = []
     for colour, draft in enumerate(drafts):
         target, drafting = draft.profile.target_ms, draft.profile.drafting_ms
         if target:
-            points = tuple(Point(n, ms) for n, ms in sorted(target.items()))
+            points = tuple(ChartPoint(n, ms) for n, ms in sorted(target.items()))
             series.append(Series(f"verify, {draft.name}", colour, "line", points))
         if drafting:
-            points = tuple(Point(gamma, ms) for gamma, ms in sorted(drafting.items()))
+            points = tuple(ChartPoint(gamma, ms) for gamma, ms in sorted(drafting.items()))
             series.append(Series(f"draft, {draft.name}", colour, "dashed", points))
     return Chart(
         "costs",
@@ -162,7 +162,7 @@ def _predicted(validations: Sequence[Validated]) -> Chart:
             colour,
             "dots",
             tuple(
-                Point(row.predicted, row.measured, row.measured_low, row.measured_high)
+                ChartPoint(row.predicted, row.measured, row.measured_low, row.measured_high)
                 for row, own in zip(rows, names, strict=True)
                 if own == name and row.predicted is not None
             ),
@@ -190,7 +190,7 @@ def _traffic(files: Sequence[TrafficFile]) -> Chart:
             colour,
             "line",
             tuple(
-                Point(row.rate, row.tpot_ms, row.tpot_ms_low, row.tpot_ms_high)
+                ChartPoint(row.rate, row.tpot_ms, row.tpot_ms_low, row.tpot_ms_high)
                 for row in file.rows
                 if row.speculation == way and row.tpot_ms is not None
             ),

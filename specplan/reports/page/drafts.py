@@ -13,7 +13,7 @@ from specplan.reports.profile import clock_lines
 
 
 @dataclass(frozen=True, slots=True)
-class Draft(Named):
+class DraftSection(Named):
     """One line of the ranking: a profile, and what it says of its best γ; None without costs."""
 
     best: Best | None
@@ -33,17 +33,19 @@ class Answer:
     flags: tuple[tuple[str, str], ...]
 
 
-def ranked(profiles: Sequence[Named]) -> list[Draft]:
+def ranked(profiles: Sequence[Named]) -> list[DraftSection]:
     """Returns the drafts by their gain, the largest first; those without costs last."""
-    drafts = [Draft(each.name, each.file, each.profile, best_of(each.profile)) for each in profiles]
+    drafts = [
+        DraftSection(each.name, each.file, each.profile, best_of(each.profile)) for each in profiles
+    ]
     return sorted(drafts, key=_gain, reverse=True)
 
 
-def _gain(draft: Draft) -> float:
+def _gain(draft: DraftSection) -> float:
     return 0.0 if draft.best is None else draft.best.gain.replay
 
 
-def answer(drafts: Sequence[Draft]) -> Answer:
+def answer(drafts: Sequence[DraftSection]) -> Answer:
     """Returns what to do with ranked drafts, how sure that is, and how to do it."""
     first, best, alpha = drafts[0], drafts[0].best, drafts[0].profile.alpha
     if best is None:
@@ -66,7 +68,7 @@ def answer(drafts: Sequence[Draft]) -> Answer:
     return Answer(headline, tuple(_sure(drafts, best, counted)), flags)
 
 
-def _sure(drafts: Sequence[Draft], best: Best, counted: str) -> list[str]:
+def _sure(drafts: Sequence[DraftSection], best: Best, counted: str) -> list[str]:
     profile = drafts[0].profile
     lines = []
     if best.gamma > 0:

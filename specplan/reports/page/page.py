@@ -11,7 +11,7 @@ from figures.drawing.style import short_name
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.choice.walltime import TIE
 from specplan.reports.page.charts import charts
-from specplan.reports.page.drafts import Draft, answer, ranked
+from specplan.reports.page.drafts import DraftSection, answer, ranked
 from specplan.reports.page.inputs import Inputs, quickest
 
 HERE = Path(__file__).parent
@@ -94,7 +94,7 @@ def page_json(inputs: Inputs) -> dict[str, Any]:
     }
 
 
-def _start(draft: Draft) -> dict[str, object]:
+def _start(draft: DraftSection) -> dict[str, object]:
     """Returns where the explorer's sliders stand for a draft."""
     return {
         "name": draft.name,
@@ -105,7 +105,7 @@ def _start(draft: Draft) -> dict[str, object]:
     }
 
 
-def _shares(drafts: Sequence[Draft], validations: Sequence[Validated]) -> list[Shares]:
+def _shares(drafts: Sequence[DraftSection], validations: Sequence[Validated]) -> list[Shares]:
     """Returns the shares priced at each draft's best γ, then those measured in validations."""
     parts = [
         (f"{draft.name}, γ = {max(draft.best.gamma, 1)}: priced", draft.best.seconds)
@@ -130,7 +130,7 @@ def _shares(drafts: Sequence[Draft], validations: Sequence[Validated]) -> list[S
     ]
 
 
-def _kinds(drafts: Sequence[Draft]) -> list[Kinds]:
+def _kinds(drafts: Sequence[DraftSection]) -> list[Kinds]:
     return [
         Kinds(draft.name, by, draft.profile.compared_gamma, workloads)
         for draft in drafts

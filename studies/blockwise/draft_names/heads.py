@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from estimator.draft_names.kind import (
     EMBEDDED,
     JOINED_BY_SIGNS,
-    Beside,
     DrafterKind,
+    LoadContext,
     ModelKind,
     Needs,
     positive,
@@ -32,7 +32,7 @@ RESCORING_WEIGHT = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Heads(DrafterKind):
+class HeadsName(DrafterKind):
     """Blockwise heads of the target.
 
     folder: theirs; None: the embedded ones.
@@ -40,9 +40,9 @@ class Heads(DrafterKind):
     drafts: how many of the best are verified in parallel.
     """
 
-    word = "heads"
-    forms = ("heads", "heads:FOLDER", "heads+RESCORER", "heads+ngram*P")
-    tried = JOINED_BY_SIGNS
+    prefix = "heads"
+    names = ("heads", "heads:FOLDER", "heads+RESCORER", "heads+ngram*P")
+    match_priority = JOINED_BY_SIGNS
     own_states = True
     uncompiled = "draft heads, which read the states that passes leave"
     unspread = (
@@ -54,10 +54,10 @@ class Heads(DrafterKind):
     drafts: int = 1
 
     @classmethod
-    def parse(cls, text: str) -> Heads | None:
+    def parse(cls, text: str) -> HeadsName | None:
         whole, star, count = text.partition("*")
         first, plus, second = whole.partition("+")
-        if first.partition(":")[0] != cls.word:
+        if first.partition(":")[0] != cls.prefix:
             return None
         drafts = positive(count, "heads*P", text) if star else 1
         folder = value_of(first, cls)
@@ -98,27 +98,27 @@ class Heads(DrafterKind):
                 "specplan heads train"
             )
 
-    def load(self, beside: Beside) -> DrafterOf:
+    def load(self, context: LoadContext) -> DrafterOf:
         from studies.blockwise.drafter import HeadsDrafter
         from studies.blockwise.heads import load_heads
         from studies.blockwise.lattice.best_paths import require_arcs
         from studies.blockwise.lattice.drafter import LatticeDrafter
 
-        target = beside.target
+        target = context.target
         [folder] = self.own_files
         heads = load_heads(folder, target.module, name=target.name)
         embedding = target.module.get_output_embeddings()
-        shown = self.word if self.folder is None else f"{self.word}:{self.folder}"
+        shown = self.prefix if self.folder is None else f"{self.prefix}:{self.folder}"
 
         def plain(sampling: Sampling) -> HeadsDrafter:
             return HeadsDrafter(target, heads, embedding, sampling, name=shown)
 
         if self.alone:
             return plain
-        k = lattice_k(beside.settings.lattice_k)
+        k = lattice_k(context.settings.lattice_k)
         require_arcs(k, target.vocabulary)
-        rescoring = self._rescoring(beside)
-        self._require_paths(beside, k ** (heads.count - 1))
+        rescoring = self._rescoring(context)
+        self._require_paths(context, k ** (heads.count - 1))
         rescored = (
             shown
             + ("" if self.rescorer is None else f"+{self.rescorer}")
@@ -126,25 +126,25 @@ class Heads(DrafterKind):
         )
         return lambda sampling: LatticeDrafter(plain(sampling), rescoring, k=k, name=rescored)
 
-    def _rescoring(self, beside: Beside) -> Rescoring:
+    def _rescoring(self, context: LoadContext) -> Rescoring:
         from studies.blockwise.lattice.automaton import Automaton
         from studies.blockwise.lattice.drafter import GlobalRescoring, LocalRescoring
 
-        weight = beside.settings.rescoring_weight
+        weight = context.settings.rescoring_weight
         weight = RESCORING_WEIGHT if weight is None else weight
         if isinstance(self.rescorer, ModelKind):
-            model = self.rescorer.model(beside)
-            return LocalRescoring(model, beside.target.vocabulary, weight=weight)
-        rows = self.rescorer.rows(beside) if isinstance(self.rescorer, Ngram) else None
+            model = self.rescorer.model(context)
+            return LocalRescoring(model, context.target.vocabulary, weight=weight)
+        rows = self.rescorer.rows(context) if isinstance(self.rescorer, Ngram) else None
         automaton = None if rows is None else Automaton(rows)
         return GlobalRescoring(automaton, weight=weight, count=self.drafts)
 
-    def _require_paths(self, beside: Beside, paths: int) -> None:
+    def _require_paths(self, context: LoadContext, paths: int) -> None:
         """Refuses a target that cannot verify several drafts; tells where there are too few."""
         from reference.models.tree_mask import require_branching
 
         if self.drafts > 1:
-            require_branching(beside.target)
+            require_branching(context.target)
             if self.drafts > paths:
                 notice(
                     f"the lattice has {paths} paths, all of which are drafted: fewer than asked for"
@@ -159,7 +159,7 @@ def lattice_k(stated: int | None) -> int:
 def _rescorer(named: str, text: str) -> DrafterKind:
     """Returns what a name's rescorer is."""
     rescorer = parse_drafter(named)
-    if not rescorer.rescores or named.partition(":")[0] != rescorer.word:
-        words = ", ".join(kind.word for kind in drafter_kinds() if kind.rescores)
+    if not rescorer.rescores or named.partition(":")[0] != rescorer.prefix:
+        words = ", ".join(kind.prefix for kind in drafter_kinds() if kind.rescores)
         raise ValueError(f"draft heads+RESCORER needs one of {words}, got {text!r}")
     return rescorer

@@ -24,7 +24,7 @@ LEAST_LOG_PROBABILITY = -1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class States:
+class LatticeStates:
     """The states of one step, row 0 that of no history, then by the length of what is listed.
 
     nodes: by length 1..n-1, the places of the histories among the n-grams of that order.
@@ -51,7 +51,7 @@ class Arcs:
 
     log_probability: NDArray[np.float64]
     target: Index
-    after: States
+    after: LatticeStates
 
 
 class Automaton:
@@ -97,7 +97,7 @@ class Automaton:
         self._breaks = np.zeros(len(number), bool)
         self._breaks[sorted(rows.vocabulary.breaks)] = True
 
-    def start(self, text: Sequence[int]) -> States:
+    def start(self, text: Sequence[int]) -> LatticeStates:
         """Returns the state after a text, in the last row, and those of its endings.
 
         Args:
@@ -112,7 +112,7 @@ class Automaton:
             nodes.append(np.array(found, np.int64))
             shorter.append(np.array([last] * len(found), np.int64))
             last += len(found)
-        return States(tuple(nodes), tuple(shorter))
+        return LatticeStates(tuple(nodes), tuple(shorter))
 
     def _node(self, words: Sequence[int]) -> int:
         """Returns the place of listed words among the n-grams of their order, -1 if not listed."""
@@ -128,7 +128,7 @@ class Automaton:
     def _word_number(self, word: int) -> int:
         return int(self._number[word]) if word >= 0 else int(self.model.number[word])
 
-    def read(self, states: States, tokens: Index) -> Arcs:
+    def read(self, states: LatticeStates, tokens: Index) -> Arcs:
         """Returns the scores of a step's words after each state, and the states after them.
 
         Args:
@@ -164,5 +164,5 @@ class Automaton:
                 begin += len(after[-1])
             target[row] = leads
         if self.model.order == 1:  # all histories are one
-            return Arcs(log_probability, np.zeros_like(target), States((), ()))
-        return Arcs(log_probability, target, States(tuple(after), tuple(shorter)))
+            return Arcs(log_probability, np.zeros_like(target), LatticeStates((), ()))
+        return Arcs(log_probability, target, LatticeStates(tuple(after), tuple(shorter)))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from studies.blockwise.lattice.automaton import Arcs, Automaton, States
+from studies.blockwise.lattice.automaton import Arcs, Automaton, LatticeStates
 
 # The scores of arcs are rounded to multiples of this many nats: their sums are then exact in any
 # order, so equal paths are equal and no library's rounding decides which is first.
@@ -122,7 +122,7 @@ def read_lattice(lattice: Lattice, automaton: Automaton | None, text: Sequence[i
     """
     if automaton is None:
         one = np.zeros((1, lattice.k))
-        alone = Arcs(one, one.astype(np.int64), States((), ()))
+        alone = Arcs(one, one.astype(np.int64), LatticeStates((), ()))
         return Reading(0, (alone,) * lattice.steps)
     states = automaton.start(text)
     start = states.rows - 1

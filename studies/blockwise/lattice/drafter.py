@@ -17,7 +17,7 @@ from reference.branches import branching
 from reference.draft_loop import draft_from
 from reference.drafter import Draft
 from reference.laws.laws import OneHot
-from reference.laws.scoring import Asked, Scores, Stretch, nothing_drafted, score_laws
+from reference.laws.scoring import ScoreOptions, Scores, Stretch, nothing_drafted, score_laws
 from reference.models.fitted_model import fitted
 from reference.models.model import Model
 from reference.models.stopwatch import Stopwatch
@@ -103,26 +103,26 @@ class LatticeDrafter:
         tokens = torch.tensor(drafts[0] if drafts else [], dtype=torch.int64, device=device)
         return draft_from(OneHot(tokens), len(tokens), policy, generator)
 
-    def score(self, stretch: Stretch, asked: Asked) -> list[Scores]:
+    def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
         """Returns whether each token would be accepted: whether a draft goes with the text so far.
 
         As for `HeadsDrafter.score`, the target's cache holds the text.
         """
         whole = [*stretch.text, *stretch.tokens]
-        scores = nothing_drafted(len(stretch.tokens), asked)
+        scores = nothing_drafted(len(stretch.tokens), options)
         assert scores.drafted is not None
         for place, token in enumerate(stretch.tokens):
-            drafts = self._drafts(whole[: len(stretch.text) + place], asked.max_gamma)
+            drafts = self._drafts(whole[: len(stretch.text) + place], options.max_gamma)
             if drafts:
                 scores.drafted[place] = len(drafts[0])
                 begin = sorted({draft[0] for draft in drafts})
                 first = torch.tensor(begin, device=stretch.p.device)
                 p = stretch.p.at(torch.full_like(first, place))
                 here = Stretch(stretch.text, begin, p)
-                begun = score_laws(here, OneHot(first), asked.leniences)
+                begun = score_laws(here, OneHot(first), options.leniences)
                 scores.beta[place] = begun.beta.sum()
                 scores.lenient_beta[place] = begun.lenient_beta.sum(dim=0).clamp(max=1.0)
-            going = [drafts, *self._going[: asked.max_gamma - 1]]
+            going = [drafts, *self._going[: options.max_gamma - 1]]
             # Of each block, the drafts that go with the text up to here.
             self._going = [
                 [draft for draft in of_block if draft[offset : offset + 1] == [token]]
@@ -130,7 +130,7 @@ class LatticeDrafter:
             ]
             agree = [float(len(of_block) > 0) for of_block in self._going]
             scores.ratio[place, : len(agree)] = torch.tensor(agree, dtype=torch.float64)
-        return [scores for _ in asked.samplings]
+        return [scores for _ in options.samplings]
 
 
 class LocalRescoring:

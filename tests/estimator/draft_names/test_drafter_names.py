@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from estimator.draft_names.eagle3 import Eagle3
+from estimator.draft_names.eagle3 import Eagle3Name
 from estimator.draft_names.early_exit import EarlyExit
 from estimator.draft_names.embedded import Embedded
 from estimator.draft_names.hf import HuggingFace
@@ -16,7 +16,7 @@ from estimator.draft_names.ngram import Ngram
 from estimator.draft_names.random import Random
 from estimator.draft_names.registry import drafter_forms, drafter_kinds, parse_drafter
 from estimator.draft_names.tree import Tree
-from studies.blockwise.draft_names.heads import Heads
+from studies.blockwise.draft_names.heads import HeadsName
 
 
 @pytest.mark.parametrize(
@@ -37,13 +37,13 @@ from studies.blockwise.draft_names.heads import Heads
         ("g++:folder", HuggingFace("g++:folder")),
         ("lookup+ngram", LookupOrNgram(Lookup(), Ngram())),
         ("lookup:2+ngram:a+b.arpa", LookupOrNgram(Lookup(2), Ngram("a+b.arpa"))),
-        ("heads", Heads()),
-        ("heads:a/b", Heads("a/b")),
-        ("heads*4", Heads(drafts=4)),
-        ("heads+ngram", Heads(rescorer=Ngram())),
-        ("heads:x+hf:N", Heads("x", HuggingFace("N"))),
-        ("heads+embedded", Heads(rescorer=Embedded())),
-        ("heads:x+ngram:4.arpa*16", Heads("x", Ngram("4.arpa"), 16)),
+        ("heads", HeadsName()),
+        ("heads:a/b", HeadsName("a/b")),
+        ("heads*4", HeadsName(drafts=4)),
+        ("heads+ngram", HeadsName(rescorer=Ngram())),
+        ("heads:x+hf:N", HeadsName("x", HuggingFace("N"))),
+        ("heads+embedded", HeadsName(rescorer=Embedded())),
+        ("heads:x+ngram:4.arpa*16", HeadsName("x", Ngram("4.arpa"), 16)),
         ("a via lookup", Hierarchy(HuggingFace("a"), Lookup())),
         (
             "exit:8 via:3 embedded  via lookup:2",
@@ -52,7 +52,7 @@ from studies.blockwise.draft_names.heads import Heads
         ("embedded via lookup+ngram", Hierarchy(Embedded(), LookupOrNgram(Lookup(), Ngram()))),
         ("via", HuggingFace("via")),
         ("embedded tree:-1,-1,0", Tree(Embedded(), (-1, -1, 0))),
-        ("eagle3:folder tree:-1", Tree(Eagle3("folder"), (-1,))),
+        ("eagle3:folder tree:-1", Tree(Eagle3Name("folder"), (-1,))),
         ("a b  tree:-1", Tree(HuggingFace("a b"), (-1,))),
         ("tree:-1", HuggingFace("tree:-1")),
     ],
@@ -64,8 +64,8 @@ def test_names_are_read_as_written(text: str, drafter: DrafterKind) -> None:
 def test_help_lists_the_names_of_every_kind() -> None:
     forms = drafter_forms()
     assert forms.endswith(", or a Hugging Face name or folder")
-    assert all(form in forms for kind in drafter_kinds() for form in kind.forms)
-    assert all(kind.forms for kind in drafter_kinds())
+    assert all(form in forms for kind in drafter_kinds() for form in kind.names)
+    assert all(kind.names for kind in drafter_kinds())
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_llama
 
-from estimator.draft_names.kind import Beside
+from estimator.draft_names.kind import LoadContext
 from estimator.draft_names.registry import parse_drafter
 from estimator.profiles.profile import Profile
 from estimator.profiles.profile_file import read_profile
@@ -81,7 +81,7 @@ def test_drafts_from_earlier_outputs_are_those_that_the_greedy_model_tells(tmp_p
         [{"prompt": [7], "output": list(output[:9])}, {"prompt": [], "output": list(output[5:])}],
     )
     name = f"suffix:12:{earlier}"
-    made = parse_drafter(name).load(Beside(target, None, ModelSettings()))
+    made = parse_drafter(name).load(LoadContext(target, None, ModelSettings()))
     found = require_alike(name, made(Sampling(0.0)), tmp_path)
     own = measured(tmp_path / "log.jsonl", drafts=("suffix:12",)).profile
     assert found.alpha.value > own.alpha.value

@@ -13,7 +13,7 @@ from estimator.timing.batched import decode_batch
 from estimator.timing.planner import planner
 from estimator.traces.scoring import trace
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import begun_speculatively
+from reference.generation import speculative_session
 from reference.laws.sampling import Sampling
 from reference.models.cached_model import CachedModel
 from reference.models.embedded import weights_folder
@@ -120,7 +120,7 @@ def test_replayed_blocks_are_those_of_the_decoder() -> None:
     sampling = Sampling(0.0)
     policy = Adaptive(planner(COST, max_gamma=16))
     subject = Subject(*embedded_pair(sampling), sampling, Stopping(NEW_TOKENS))
-    begun = begun_speculatively(subject, prompts()[0], policy, torch.Generator())
+    begun = speculative_session(subject, prompts()[0], policy, torch.Generator())
     generation = begun.finished()
     blocks = replayed(policy, acceptances(sampling)[0], np.random.default_rng(0))
     assert [(len(b.drafted), b.accepted) for b in blocks] == [

@@ -20,7 +20,7 @@ from estimator.timing.arms import (
     run_arms,
 )
 from estimator.timing.rates import probes, timed, without
-from reference.generation import Begun
+from reference.generation import Session
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 from reference.speculative import Subject
@@ -40,13 +40,13 @@ def test_every_arm_is_warmed_up_then_all_run_prompt_by_prompt(
     begun: list[tuple[str, int, tuple[int, ...]]] = []
 
     def seen(name: str, decoder: Decoder) -> Decoder:
-        def begin(own: Subject, prompt: Sequence[int], generator: torch.Generator) -> Begun:
+        def begin(own: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
             begun.append((name, own.stopping.max_new_tokens, tuple(prompt)))
             return decoder(own, prompt, generator)
 
         return begin
 
-    monkeypatch.setattr("estimator.timing.twins.free_bytes", lambda _: free)
+    monkeypatch.setattr("estimator.timing.duplicate_arms.free_bytes", lambda _: free)
     arms = probing([1, 2]) | {f"gamma {g}": Speculative(Fixed(g)) for g in (2, 5)}
     ended = []
     runs = run_arms(
@@ -135,14 +135,14 @@ def test_a_lone_draft_length_is_probed_beside_none() -> None:
 def test_each_way_to_decode_is_warmed_up_once(monkeypatch: pytest.MonkeyPatch) -> None:
     began: list[int | None] = []
 
-    def counted(begin: Callable[..., Begun]) -> Callable[..., Begun]:
-        def start(*given: Any, **settings: Any) -> Begun:
+    def counted(begin: Callable[..., Session]) -> Callable[..., Session]:
+        def start(*given: Any, **settings: Any) -> Session:
             began.append(next((each.value for each in given if isinstance(each, Fixed)), None))
             return begin(*given, **settings)
 
         return start
 
-    for name in ("begun", "begun_speculatively"):
+    for name in ("plain_session", "speculative_session"):
         begin = getattr(estimator.timing.arms, name)
         monkeypatch.setattr(estimator.timing.arms, name, counted(begin))
     sampling = Sampling(0.0)

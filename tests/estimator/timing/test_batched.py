@@ -11,10 +11,9 @@ from tabular import TabularModel
 from tiny_models import drawn
 from transformers import AutoModelForCausalLM, AutoModelForSeq2SeqLM
 
-from estimator.seeding import seeded
 from estimator.timing.batched import decode_batch, padded
 from reference.generation import decode
-from reference.laws.sampling import Sampling
+from reference.laws.sampling import Sampling, seeded
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel

@@ -5,13 +5,13 @@ import torch
 from transformers import Phi3Config, Phi3ForCausalLM
 
 from estimator.timing.batched import decode_batch
-from estimator.timing.room import require_room
+from estimator.timing.position_limits import require_positions
 from reference.drafters.model_drafter import ModelDrafter
-from reference.generation import begun_speculatively, decode
+from reference.generation import decode, speculative_session
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked
+from reference.laws.scoring import ScoreOptions
 from reference.models.causal_model import CausalModel
-from reference.models.families import turning_length
+from reference.models.families import rope_switch_length
 from reference.models.model import text_limit
 from reference.policies.policy import Fixed
 from reference.scoring import score_text
@@ -72,7 +72,7 @@ def test_a_text_on_one_side_is_that_of_generate(prompt: list[int], tokens: int) 
     assert len(set(expected)) > 3
     drafter = ModelDrafter(tiny("draft", 0.05), GREEDY, target.vocabulary)
     subject = Subject(target, drafter, GREEDY, Stopping(tokens))
-    generation = begun_speculatively(subject, prompt, Fixed(3), torch.Generator()).finished()
+    generation = speculative_session(subject, prompt, Fixed(3), torch.Generator()).finished()
     assert generation.tokens == expected
     assert 0 < generation.accepted < generation.drafted
 
@@ -110,7 +110,7 @@ def test_the_first_text_beyond_needs_one_id_more_than_the_turn_fed_at_once() -> 
 def test_a_text_to_score_that_crosses_is_refused(crosses: str) -> None:
     pair = {role: tiny(role) for role in ("target", "draft")}
     for role in pair.keys() - {crosses}:
-        pair[role].turning_length = None
+        pair[role].rope_switch_length = None
     with pytest.raises(
         ValueError, match=f"a text to score must fit the 16 positions up to which {crosses} "
     ):
@@ -119,7 +119,7 @@ def test_a_text_to_score_that_crosses_is_refused(crosses: str) -> None:
             ModelDrafter(pair["draft"], GREEDY, 40),
             SHORT,
             [5] * TURN,
-            Asked([GREEDY], (), 2),
+            ScoreOptions([GREEDY], (), 2),
             sampling=GREEDY,
         )
 
@@ -136,17 +136,17 @@ def test_a_draft_stops_drafting_at_its_turn() -> None:
 def test_each_prompt_is_asked_whether_it_crosses() -> None:
     target = tiny()
     subject = Subject(target, ModelDrafter(tiny("draft"), GREEDY, 40), GREEDY, Stopping(20))
-    require_room(subject, [LONG])
+    require_positions(subject, [LONG])
     with pytest.raises(ValueError, match=r"phi keeps its short rotary factors.*got 4 \+ 20 tokens"):
-        require_room(subject, [LONG, SHORT])
+        require_positions(subject, [LONG, SHORT])
 
 
 def test_a_draft_that_crosses_is_refused_by_its_role() -> None:
     target, draft = tiny("target"), tiny("small")
-    target.turning_length = None
+    target.rope_switch_length = None
     subject = Subject(target, ModelDrafter(draft, GREEDY, 40), GREEDY, Stopping(20))
     with pytest.raises(ValueError, match=r"up to which the draft small keeps its short"):
-        require_room(subject, [LONG, SHORT])
+        require_positions(subject, [LONG, SHORT])
 
 
 def test_a_batch_of_texts_on_both_sides_is_refused() -> None:
@@ -171,6 +171,6 @@ def test_factors_by_layer_type_turn_at_the_first_of_them() -> None:
         "full_attention": rope | {"original_max_position_embeddings": 40},
         "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
     }
-    assert turning_length(config) == 40
+    assert rope_switch_length(config) == 40
     config.rope_parameters = {"rope_type": "default", "rope_theta": 1e4}
-    assert turning_length(config) is None
+    assert rope_switch_length(config) is None

@@ -19,7 +19,7 @@ from estimator.timing.precision import precision_percent
 from estimator.timing.rates import Timed, decode_rate, measured_interval, noise
 from estimator.timing.speeds import at_one_speed
 from estimator.timing.turns import decode_in_turns
-from reference.generation import Begun
+from reference.generation import Session
 from reference.records import Block
 
 RECORD = Path(__file__).with_name("recorded_speeds.csv")
@@ -70,7 +70,7 @@ def lengths(alpha: float, gamma: int, source: np.random.Generator) -> Iterator[i
         yield emitted
 
 
-def begun(machine: Machine, alpha: float, gamma: int, source: np.random.Generator) -> Begun:
+def begun(machine: Machine, alpha: float, gamma: int, source: np.random.Generator) -> Session:
     def blocks() -> Iterator[Block]:
         left = TOKENS
         for emitted in lengths(alpha, gamma, source):
@@ -80,7 +80,7 @@ def begun(machine: Machine, alpha: float, gamma: int, source: np.random.Generato
             drafts = (1,) * gamma
             yield Block(gamma, drafts, (1,) * emitted, emitted - 1, 0.0, 1.0, 0.0, ending)
 
-    return Begun((0,), 0.0, blocks())
+    return Session((0,), 0.0, blocks())
 
 
 def alphas(source: np.random.Generator, prompts: int) -> NDArray[np.float64]:

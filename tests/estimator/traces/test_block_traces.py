@@ -12,7 +12,7 @@ from tabular import TabularModel
 
 from estimator.traces.scoring import known_verification, trace, trace_pair, verification_of
 from estimator.traces.traces import block_efficiency, replayed_blocks, replayed_calls
-from reference.generation import begun_speculatively
+from reference.generation import speculative_session
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 from reference.rules.block_verification import BlockVerification
@@ -33,7 +33,7 @@ def test_calls_along_each_text_are_replayed_exactly(
 
     def run() -> tuple[int, ...]:
         subject = Subject(target, drafter, PLAIN, Stopping(TOKENS), BlockVerification())
-        begun = begun_speculatively(subject, PROMPT, Fixed(gamma), torch.Generator())
+        begun = speculative_session(subject, PROMPT, Fixed(gamma), torch.Generator())
         generation = begun.finished()
         return (generation.target_calls, *generation.tokens)
 

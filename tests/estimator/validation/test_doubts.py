@@ -2,7 +2,7 @@
 
 import pytest
 
-from estimator.timing.shrinking import shrinking_steps
+from estimator.intervals import steps_out_of_order
 from estimator.validation.row import ValidationRow, row_doubts
 
 
@@ -44,6 +44,6 @@ def test_what_merely_surprises_is_left_alone(found: ValidationRow) -> None:
 def test_steps_out_of_order_beyond_chance_are_named_with_their_neighbours() -> None:
     seconds = {1: 0.030, 2: 0.010, 4: 0.009, 8: 0.02}
     certain = {(1, 2): (0.2, 0.5), (2, 4): (0.7, 1.1), (4, 8): (1.9, 2.5)}
-    found = shrinking_steps(seconds, lambda a, b: certain[a, b])
+    found = steps_out_of_order(seconds, lambda a, b: certain[a, b])
     assert found == dict.fromkeys((1, 2), "a step takes 10.00 ms at gamma 2 and 30.00 at gamma 1")
-    assert shrinking_steps(seconds, lambda a, b: (None, None)) == {}
+    assert steps_out_of_order(seconds, lambda a, b: (None, None)) == {}

@@ -7,11 +7,11 @@ import pytest
 import torch
 from pairs import PROMPTS, tiny_subject
 
-from estimator.seeding import seeded
 from estimator.timing.arms import AGAIN, BASELINE, Speculative, Timing, probing, run_arms
 from estimator.validation.row import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters.copying import PromptLookupDrafter
+from reference.laws.sampling import seeded
 from reference.policies.policy import Confidence, Fixed, Policy
 from reference.rules.lenience import Lenient
 from reference.rules.strict import STRICT, Rule

@@ -7,16 +7,16 @@ import pytest
 from msgspec import structs
 
 from figures.bild import fig4, fig5, fig10
-from figures.bild.measured import Row, Sweep, aligned, measured
-from figures.bild.tables import PAPER, Line, cell, measured_line
+from figures.bild.measured import MeasuredRow, MeasuredSweep, aligned, measured
+from figures.bild.tables import PAPER, TableLine, cell, measured_line
 from figures.bild.trade_off import front
 from figures.tables import TABLES
 from studies.bild.swept import NO_LOSS
 
 
-def row(bleu: float, speed_up: float, decoder: str = "bild", *, reach: float = 0.0) -> Row:
+def row(bleu: float, speed_up: float, decoder: str = "bild", *, reach: float = 0.0) -> MeasuredRow:
     """Returns a row of texts of 10 tokens, for each of which the large model was called."""
-    return Row(
+    return MeasuredRow(
         draft="smaller", temperature=0.0, decoder=decoder, fallback=0.5, rollback=2.0, most=10,
         quality={"bleu": bleu}, metric="bleu", measured=speed_up, measured_low=speed_up - reach,
         measured_high=speed_up + reach, tokens=10, large_calls=10, small_calls=0, rollbacks=0,
@@ -24,7 +24,7 @@ def row(bleu: float, speed_up: float, decoder: str = "bild", *, reach: float = 0
     )  # fmt: skip
 
 
-SWEEP = Sweep(
+SWEEP = MeasuredSweep(
     "translation",
     "unaligned",
     "greedy",
@@ -59,7 +59,7 @@ def test_a_cell_tells_quality_speed_and_interval() -> None:
     assert cell(measured_line(SWEEP, "BiLD", None), percentages=False) == "none"
 
 
-def lines_of(number: int) -> tuple[Line, ...]:
+def lines_of(number: int) -> tuple[TableLine, ...]:
     return TABLES[f"bild-table{number}"].compute().rows
 
 

@@ -15,7 +15,7 @@ from ngram.rows.vocabulary import Vocabulary
 from reference.drafter import Drafter
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Stretch
+from reference.laws.scoring import ScoreOptions, Stretch
 from reference.policies.policy import Fixed, Whole
 
 CPU = torch.device("cpu")
@@ -169,10 +169,10 @@ def test_what_a_decoder_begins_with_is_no_word(beginning: list[int]) -> None:
     assert isinstance(first, Dense)
     assert isinstance(expected, Dense)
     torch.testing.assert_close(first.probabilities, expected.probabilities)
-    [scores] = drafter.score(Stretch(beginning, continuation, p), Asked([Sampling()], (), 2))
+    [scores] = drafter.score(Stretch(beginning, continuation, p), ScoreOptions([Sampling()], (), 2))
     plain = ngram_drafter(Sampling())
     plain.start([3], [3])
     [expected_scores] = plain.score(
-        Stretch([3], continuation[1:], p.first(2)), Asked([Sampling()], (), 2)
+        Stretch([3], continuation[1:], p.first(2)), ScoreOptions([Sampling()], (), 2)
     )
     torch.testing.assert_close(scores.acceptance[1:], expected_scores.acceptance)

@@ -24,7 +24,7 @@ from reference.drafter import Drafter
 from reference.drafters.model_drafter import text_laws
 from reference.laws.laws import OneHot
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Scores
+from reference.laws.scoring import ScoreOptions, Scores
 from reference.policies.policy import Fixed
 from reference.scoring import score_text
 from reference.stopping import Stopping
@@ -127,7 +127,7 @@ def score_under(
         drafter,
         prompt,
         continuation,
-        Asked([sampling], (), gamma),
+        ScoreOptions([sampling], (), gamma),
         sampling=sampling,
     )
     return found

@@ -14,13 +14,13 @@ from oracles import kenlm_model, kenlm_state
 from ngram.formats.arpa_writer import write_arpa
 from ngram.rows.words import BEGIN, END, UNKNOWN, word_name
 from ngram.training.counts import count_ngrams
-from ngram.training.estimate import Estimate, estimate
+from ngram.training.estimate import NgramEstimate, estimate
 from ngram.training.katz import MOST_DISCOUNTED, Katz, good_turing_discounts
 
 Words = tuple[int, ...]
 
 
-def katz(texts: Sequence[Sequence[int]], order: int, prune: Sequence[int] = ()) -> Estimate:
+def katz(texts: Sequence[Sequence[int]], order: int, prune: Sequence[int] = ()) -> NgramEstimate:
     return estimate(count_ngrams(sentences(texts), order), Katz(), prune=prune)
 
 

@@ -17,7 +17,7 @@ from transformers import GPT2Config, GPT2LMHeadModel
 from reference.drafters.model_drafter import ModelDrafter, text_laws
 from reference.laws.laws import Dense
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Stretch
+from reference.laws.scoring import ScoreOptions, Stretch
 from reference.models.causal_model import CausalModel
 from reference.models.fitted_model import FittedModel, fitted
 from reference.policies.policy import Fixed, Whole
@@ -220,4 +220,4 @@ def test_a_text_to_score_beyond_the_drafts_positions_is_refused() -> None:
     p = Dense(torch.full((14, 40), 1 / 40))
     drafter.start([1] * 4, [1] * 4)
     with pytest.raises(ValueError, match="must fit the 16 positions of short, got 17 tokens"):
-        drafter.score(Stretch([1] * 4, [2] * 14, p), Asked([Sampling()], (), 4))
+        drafter.score(Stretch([1] * 4, [2] * 14, p), ScoreOptions([Sampling()], (), 4))

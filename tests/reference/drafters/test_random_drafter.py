@@ -9,7 +9,7 @@ from chi_squared import require_law
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Stretch
+from reference.laws.scoring import ScoreOptions, Stretch
 from reference.policies.policy import Fixed, Whole
 
 CPU = torch.device("cpu")
@@ -52,7 +52,7 @@ def test_scores_are_the_overlap_with_the_uniform_law() -> None:
     p = Dense(torch.tensor([LAW, LAW], dtype=torch.float64))
     drafter = RandomDrafter(4, CPU)
     samplings = [Sampling(), Sampling(0.0)]
-    scores, greedy = drafter.score(Stretch([0], [0, 3], p), Asked(samplings, [0.5], 4))
+    scores, greedy = drafter.score(Stretch([0], [0, 3], p), ScoreOptions(samplings, [0.5], 4))
     overlap = 0.25 + 0.25 + 0.1 + 0.05
     assert scores.beta.tolist() == pytest.approx([overlap, overlap])
     assert scores.acceptance.tolist() == pytest.approx([0.25 / 0.55, 1.0])

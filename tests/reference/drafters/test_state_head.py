@@ -16,7 +16,7 @@ import reference.scoring
 from reference.drafters.state_head import StateHeadDrafter
 from reference.drafters.trees import TreeDrafter, without_replacement
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked
+from reference.laws.scoring import ScoreOptions
 from reference.models.cached_model import CachedModel
 from reference.policies.policy import Confidence, Fixed, Policy
 from reference.scoring import score_text
@@ -53,7 +53,7 @@ def test_greedy_ids_are_the_targets_own_and_the_scores_tell_its_calls(
             assert found.tokens == own
             # One-hot laws stand or fall with the text: the scores tell each block's end.
             [scores] = score_text(
-                target, drafter, prompt, own, Asked([GREEDY], [], gamma), sampling=GREEDY
+                target, drafter, prompt, own, ScoreOptions([GREEDY], [], gamma), sampling=GREEDY
             )
             assert scores.drafted is not None
             place = 0
@@ -124,7 +124,9 @@ def test_greedy_ids_of_trees_are_the_targets_own_and_the_scores_tell_its_calls(
         own = alone(target, prompt, GREEDY, Stopping(24)).tokens
         found = speculate(target, drafter, prompt, GREEDY, Fixed(3), Stopping(24))
         assert found.tokens == own
-        [scores] = score_text(target, drafter, prompt, own, Asked([GREEDY], [], 3), sampling=GREEDY)
+        [scores] = score_text(
+            target, drafter, prompt, own, ScoreOptions([GREEDY], [], 3), sampling=GREEDY
+        )
         place = 0
         for block in found.blocks:
             path = [int(scores.ratio[place + k, k]) for k in range(min(3, len(own) - place))]
@@ -167,7 +169,7 @@ def test_scores_are_those_of_each_block_drafted_alone(
     ).tokens
     monkeypatch.setattr(reference.scoring, "ROW_NUMBERS", 7 * stretch)
     [scores] = score_text(
-        target, drafter, prompt, own, Asked([sampling], [0.5], reach), sampling=sampling
+        target, drafter, prompt, own, ScoreOptions([sampling], [0.5], reach), sampling=sampling
     )
     assert scores.drafted is not None
     assert scores.drafted.tolist() == [reach] * len(own)

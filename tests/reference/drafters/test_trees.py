@@ -19,7 +19,7 @@ from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.trees import Choose, TreeDrafter, likeliest, without_replacement
 from reference.laws.laws import Dense, OneHot
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, ranks
+from reference.laws.scoring import ScoreOptions, ranks
 from reference.policies.policy import Fixed
 from reference.records import Generation
 from reference.rules.lenience import Lenient
@@ -234,7 +234,7 @@ def test_scores_along_a_text_tell_every_call_of_a_tree(shape: str, temperature: 
         for gamma in (1, 2, 4):
             text = texts_of(drafter, sampling, gamma, limit, generator=generator)
             [scores] = score_text(
-                target, drafter, PROMPT, text.tokens, Asked([drafter.sampling], (), gamma),
+                target, drafter, PROMPT, text.tokens, ScoreOptions([drafter.sampling], (), gamma),
                 sampling=sampling,
             )  # fmt: skip
             starts = list(accumulate((len(block.tokens) for block in text.blocks), initial=0))
@@ -259,7 +259,7 @@ def test_scores_do_not_depend_on_how_a_text_is_cut(monkeypatch: pytest.MonkeyPat
     for numbers in (1 << 23, 3 * VOCABULARY):
         monkeypatch.setattr("reference.scoring.ROW_NUMBERS", numbers)
         [scores] = score_text(
-            target, drafter, PROMPT, tokens, Asked([Sampling(0.0)], (), 3),
+            target, drafter, PROMPT, tokens, ScoreOptions([Sampling(0.0)], (), 3),
             sampling=Sampling(),
         )  # fmt: skip
         found.append(scores)
@@ -282,7 +282,7 @@ def test_scores_of_settings_together_are_those_of_each_alone() -> None:
         return [
             scores.ratio.tolist()
             for scores in score_text(
-                target, drafter, PROMPT, tokens, Asked(list(settings), (), 3),
+                target, drafter, PROMPT, tokens, ScoreOptions(list(settings), (), 3),
                 sampling=Sampling(),
             )
         ]  # fmt: skip
@@ -332,7 +332,8 @@ def test_trees_of_drawn_tokens_are_not_scored() -> None:
     drafter = TreeDrafter(model_drafter(DRAFT, Sampling()), (-1, -1), without_replacement)
     with pytest.raises(ValueError, match="a tree to score must be of likeliest tokens"):
         score_text(
-            TabularModel(TARGET, VOCABULARY), drafter, PROMPT, (0, 1), Asked([Sampling()], (), 1),
+            TabularModel(TARGET, VOCABULARY), drafter, PROMPT, (0, 1),
+            ScoreOptions([Sampling()], (), 1),
             sampling=Sampling(),
         )  # fmt: skip
 

@@ -29,7 +29,7 @@ from transformers import (
 from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
-from reference.generation import begun_speculatively
+from reference.generation import speculative_session
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
 from reference.models.huggingface import load_model
@@ -140,7 +140,7 @@ def test_a_drafted_draft_with_a_window_stays_exact() -> None:
         1,
     )
     generation, plain = (
-        begun_speculatively(
+        speculative_session(
             Subject(target, each, sampling, Stopping(30)), PROMPT, Fixed(5), torch.Generator()
         ).finished()
         for each in (drafter, drafter.model)

@@ -26,6 +26,6 @@ def test_a_prompt_is_a_users_message_and_the_answer_comes_next() -> None:
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused_by_name() -> None:
-    message = "a chat needs a tokenizer with a chat template, got that of plain, which has none"
+    message = "a chat needs a tokenizer with a chat template, got plain's, which has none"
     with pytest.raises(ValueError, match=message):
         encode_chat(tokenizer(None), "hello", name="plain")

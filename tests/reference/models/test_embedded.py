@@ -7,7 +7,7 @@ import torch
 
 from reference.drafters.model_drafter import ModelDrafter, text_laws
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked, Stretch
+from reference.laws.scoring import ScoreOptions, Stretch
 from reference.models.embedded import END_OF_TEXT, library_files, weights_folder
 from reference.models.huggingface import end_ids, load_model, load_tokenizer
 
@@ -58,7 +58,7 @@ def test_held_out_loss_and_overlap_are_near_what_the_note_says() -> None:
         [p] = text_laws(target, text, rest, [Sampling()])
         losses.append(-p.of(torch.tensor(rest)).log().mean().item())
         drafter.start(prompt, text)
-        [scores] = drafter.score(Stretch(text, rest, p), Asked([Sampling()], (), 1))
+        [scores] = drafter.score(Stretch(text, rest, p), ScoreOptions([Sampling()], (), 1))
         overlaps.append(scores.beta.mean().item())
     assert sum(losses) / len(losses) == pytest.approx(target_note["held_out_loss"], abs=0.7)
     assert sum(overlaps) / len(overlaps) == pytest.approx(draft_note["held_out_overlap"], abs=0.15)

@@ -19,7 +19,7 @@ from transformers import (
 
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked
+from reference.laws.scoring import ScoreOptions
 from reference.models.cached_model import CachedModel
 from reference.models.causal_model import CausalModel
 from reference.models.encoder_decoder import EncoderDecoderModel
@@ -218,7 +218,7 @@ def test_scoring_a_text_in_one_pass_gives_the_laws_of_decoding(pairs: Pairs) -> 
         drafter,
         PROMPTS[1],
         continuation,
-        Asked([sampling], (), 4),
+        ScoreOptions([sampling], (), 4),
         sampling=sampling,
     )
     # Laws are float32: a row's mass is 1 up to the rounding of its sum.

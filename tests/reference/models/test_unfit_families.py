@@ -19,11 +19,11 @@ BART = {"vocab_size": 40, "d_model": 16, "encoder_layers": 2, "decoder_layers": 
         "decoder_ffn_dim": 24, "max_position_embeddings": 64}  # fmt: skip
 UNFIT: dict[str, tuple[str, dict[str, Any], str]] = {
     "CpmAnt": ("cpmant", {"vocab_size": 40, "hidden_size": 16, "num_attention_heads": 2,
-               "dim_head": 8, "dim_ff": 24, "num_hidden_layers": 2}, "beside the cache"),
+               "dim_head": 8, "dim_ff": 24, "num_hidden_layers": 2}, "in addition to the cache"),
     "FSMT": ("fsmt", BART | {"langs": ["a", "b"], "src_vocab_size": 40, "tgt_vocab_size": 40},
-             "the last token of a pass alone"),
+             "only the last token of a pass"),
     "Moshi": ("moshi", {"vocab_size": 40, "hidden_size": 16, "num_hidden_layers": 2,
-              "num_attention_heads": 2, "ffn_dim": 24}, "by its own cache alone"),
+              "num_attention_heads": 2, "ffn_dim": 24}, "only its own cache"),
     "ProphetNet": ("prophetnet", {"vocab_size": 40, "hidden_size": 16, "num_encoder_layers": 2,
                    "num_decoder_layers": 2, "num_encoder_attention_heads": 2,
                    "num_decoder_attention_heads": 2, "encoder_ffn_dim": 24,

@@ -185,7 +185,7 @@ REFUSED = {
     ),
     "vocabulary": (
         changed(vocab_size=60),
-        "must be for a vocabulary of 50, that of target, got one for 60",
+        "must be for 50 ids, the vocabulary of target, got one for 60",
     ),
     "kind": (changed(speculators_model_type="peagle"), "must describe an EAGLE-3 head, got peagle"),
     "size": (changed(hidden_size=None), "hidden_size in .* must be an integer, got None"),
@@ -200,7 +200,7 @@ REFUSED = {
     "no map": (without("d2t"), "got none for d2t$"),
     "unknown": (
         replaced("midlayer.self_attn.q_norm.weight", torch.ones(8)),
-        r"must have the tensors of EAGLE-3 alone, got midlayer\.self_attn\.q_norm\.weight",
+        r"must have only the tensors of EAGLE-3, got midlayer\.self_attn\.q_norm\.weight",
     ),
     "shape": (
         replaced("fc.weight", torch.ones(16, 32)),

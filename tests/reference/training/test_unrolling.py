@@ -8,7 +8,7 @@ from eagle3_laboratory import tiny_target
 
 from reference.drafters.state_head import StateHeadDrafter
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked
+from reference.laws.scoring import ScoreOptions
 from reference.scoring import score_text
 from reference.state_heads.eagle3 import Eagle3, shape_for
 from reference.training.loop import Training
@@ -37,8 +37,8 @@ def test_a_heads_acceptance_in_training_is_that_of_its_drafts_and_grows(tmp_path
     drafter = StateHeadDrafter(target, head, Sampling(), name="head")
     betas = []
     for row in ids.tolist():
-        asked = Asked([Sampling()], [], STEPS)
-        [scores] = score_text(target, drafter, row[:2], row[2:18], asked, sampling=Sampling())
+        options = ScoreOptions([Sampling()], [], STEPS)
+        [scores] = score_text(target, drafter, row[:2], row[2:18], options, sampling=Sampling())
         betas.append(scores.beta)
     # float16 keeps the states to three digits.
     assert float(torch.stack(betas).mean()) == pytest.approx(trained[0], abs=2e-3)

@@ -6,9 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from figures.ours.simulated_blocks import simulate_block_verification
 from simulator.acceptance.block_verification import block_acceptance
 from simulator.acceptance.replay import Replay
-from simulator.monte_carlo.blocks import simulate_block_verification
 
 SOURCE = np.random.default_rng(0)
 

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from served_machines import SERVED
 
+from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.by_position import ByPosition
-from simulator.acceptance.from_lengths import length_law
+from simulator.acceptance.from_counts import from_counts
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.choice.in_doubt import plan_in_doubt
@@ -44,7 +45,7 @@ def test_what_a_server_user_knows_is_enough() -> None:
     runs = [run(0, 5.82), run(1, 3.375, 1.853), run(7, 1.765, 4.522)]
     posterior = infer(Unseen(), vague_prior([each.step_seconds for each in runs]), runs)
     plan = plan_in_doubt(
-        posterior, length_law({1: 1.853, 7: 4.522}).acceptance(), LOAD, max_gamma=7
+        posterior, from_counts([Accepted(1, 1.853), Accepted(7, 4.522)]), LOAD, max_gamma=7
     )
     assert plan.milliseconds.low[2] < 2.16 < plan.milliseconds.high[2]
     assert plan.milliseconds.middle[2] == pytest.approx(2.16, rel=0.05)
@@ -56,7 +57,7 @@ def test_what_a_server_user_knows_is_enough() -> None:
 def test_one_run_says_which_to_try_next() -> None:
     runs = [run(0, 7.1), run(3, 4.1, 2.85)]
     posterior = infer(Unseen(), vague_prior([each.step_seconds for each in runs]), runs)
-    plan = plan_in_doubt(posterior, length_law({3: 2.85}).acceptance(), LOAD)
+    plan = plan_in_doubt(posterior, from_counts([Accepted(3, 2.85)]), LOAD)
     tried = plan.advice.next_run
     assert tried is not None
     assert tried.gamma not in (0, 3)
@@ -68,7 +69,7 @@ def test_one_run_says_which_to_try_next() -> None:
 
 def test_doubtful_lengths_widen_the_intervals() -> None:
     posterior = infer(SERVED, PRIOR, [run(0, 7.1), run(3, 4.1, 2.85)])
-    acceptance = length_law({3: 2.85}).acceptance()
+    acceptance = from_counts([Accepted(3, 2.85)])
     doubtful = plan_in_doubt(posterior, acceptance, LOAD)
     given = plan_in_doubt(posterior, ByPosition(acceptance.conditional), LOAD)
     assert doubtful.speed_up.middle == pytest.approx(given.speed_up.middle)

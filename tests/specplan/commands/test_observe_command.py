@@ -145,7 +145,8 @@ def test_a_profile_of_it_is_planned_with(tmp_path: Path) -> None:
     seen = json.loads(observe(str(log), *times, "-o", str(profile), "--json").stdout)
     planned = CliRunner().invoke(main, ["plan", "--profile", str(profile), "--json"])
     plan = json.loads(planned.stdout)
-    assert plan["curve"] == seen["plan"]["curve"][:16] + plan["curve"][16:]
+    for one, other in zip(plan["curve"], seen["plan"]["curve"], strict=True):
+        assert one == pytest.approx(other, rel=1e-6)
     assert plan["optimal_gamma"] == seen["plan"]["optimal_gamma"]
     assert plan["draft_sampling"] == "argmax"
     stored = json.loads(profile.read_text())

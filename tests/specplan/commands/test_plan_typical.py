@@ -20,7 +20,9 @@ def test_every_length_is_one_that_its_source_published() -> None:
             for row in csv.DictReader(file)
             if row["gamma"].isdigit() and row["length"] and row["length_from"] == "stated"
         }  # fmt: skip
-    for each in typical().values():
+    listed = [each for each in typical().values() if "InferenceX" not in each.source]
+    assert len(listed) > 15
+    for each in listed:
         for gamma, length in each.lengths.items():
             assert (
                 each.source, each.draft, each.target, each.workload, gamma, length
@@ -37,6 +39,23 @@ def test_the_answer_names_what_it_took_and_from_whom() -> None:
     lengths = typical()["eagle3-llama-3.1-8b-chat"].lengths
     for gamma, length in lengths.items():
         assert plan["curve"][gamma - 1]["expected_tokens"] == pytest.approx(length, rel=0.05)
+
+
+def test_lengths_by_gamma_of_drafts_of_2026_are_known() -> None:
+    """MiniMax-M3's EAGLE-3 head, as golden_al_distribution/minimaxm3_eagle3.yaml has them."""
+    found = [each for each in typical().values() if "InferenceX" in each.source]
+    assert len({(each.target, each.draft) for each in found}) == 9
+    assert all(sorted(each.lengths) == list(range(1, 9)) for each in found)
+    thinking = typical()["eagle3-minimax-m3-code-thinking"].lengths
+    assert list(thinking.values()) == [1.78, 2.38, 2.83, 3.11, 3.35, 3.45, 3.53, 3.74]
+
+
+def test_a_block_drafters_length_is_the_one_published_at_its_gamma() -> None:
+    """Longer blocks are other blocks: 3.77 tokens a call at gamma 6, 3.73 at 7, 3.47 at 8."""
+    curve = run_json("--typical dspark-deepseek-v4-pro-0813-code-thinking --c 0.02")["curve"]
+    assert [curve[gamma - 1]["expected_tokens"] for gamma in (6, 7, 8)] == pytest.approx(
+        [3.77, 3.73, 3.47]
+    )
 
 
 def test_an_unknown_name_lists_those_that_are_known() -> None:

@@ -230,7 +230,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_half_done(
     run: Run, validate: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Rows need all of their runs, timed in one go: there is nothing to keep or to resume."""
-    begin = estimator.timing.arms.begun_speculatively
+    begin = estimator.timing.arms.speculative_session
     decoded = []
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
@@ -239,7 +239,7 @@ def test_ctrl_c_ends_with_130_and_leaves_nothing_half_done(
             raise KeyboardInterrupt
         return begin(*arguments, **settings)
 
-    monkeypatch.setattr(estimator.timing.arms, "begun_speculatively", interrupted)
+    monkeypatch.setattr(estimator.timing.arms, "speculative_session", interrupted)
     figure = tmp_path / "a.png"
     result = run(*validate, "--gamma", "2", "--figure", str(figure), "--json")
     assert result.exit_code == 130
@@ -262,7 +262,7 @@ def test_rows_appear_as_they_are_measured(
     run: Run, validate: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Those of the first temperature stand before the second is begun."""
-    begin = estimator.timing.arms.begun
+    begin = estimator.timing.arms.plain_session
     temperatures = []
 
     def interrupted(*arguments: Any, **settings: Any) -> Any:
@@ -271,7 +271,7 @@ def test_rows_appear_as_they_are_measured(
             raise KeyboardInterrupt
         return begin(*arguments, **settings)
 
-    monkeypatch.setattr(estimator.timing.arms, "begun", interrupted)
+    monkeypatch.setattr(estimator.timing.arms, "plain_session", interrupted)
     result = run(*validate, "--gamma", "2", "--temperature", "0,1")
     assert result.exit_code == 130
     heading, _, row = result.stdout.splitlines()[:3]

@@ -18,7 +18,7 @@ from reference.laws.sampling import Sampling
 from reference.records import Generation
 from reference.speculative import Subject
 from reference.stopping import Stopping, StopStrings
-from studies.bild.loop import begun_bild, unread_ending
+from studies.bild.loop import bild_session, unread_ending
 from studies.bild.thresholds import DISTANCES, Fallback, Rollback
 
 VOCABULARY = 4
@@ -124,7 +124,7 @@ def bild(
         Rollback(naive.rollback, naive.distance),
     )
     policy = Fallback(naive.fallback, naive.most, measure, naive.end_ids)
-    return begun_bild(subject, PROMPT, policy, generator).finished()
+    return bild_session(subject, PROMPT, policy, generator).finished()
 
 
 SAMPLINGS = {

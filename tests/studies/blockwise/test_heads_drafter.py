@@ -9,7 +9,7 @@ from tabular import TabularModel
 
 import reference.scoring
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked
+from reference.laws.scoring import ScoreOptions
 from reference.policies.policy import Confidence, Fixed
 from reference.scoring import score_text
 from reference.stopping import Stopping
@@ -127,7 +127,7 @@ def test_scores_are_the_laws_shared_mass_and_ratios_block_by_block(
         drafter,
         prompt,
         own,
-        Asked([sampling], [1.0], 4),
+        ScoreOptions([sampling], [1.0], 4),
         sampling=sampling,
     )
     torch.testing.assert_close(scores.lenient_beta[:, 0], scores.beta)

@@ -17,7 +17,7 @@ from tabular import TabularModel
 from ngram.rows.rows import Rows
 from ngram.rows.vocabulary import Vocabulary
 from reference.laws.sampling import Sampling
-from reference.laws.scoring import Asked
+from reference.laws.scoring import ScoreOptions
 from reference.policies.policy import Confidence, Fixed
 from reference.rules.strict import Strict
 from reference.scoring import score_text
@@ -110,7 +110,7 @@ def test_scores_replay_the_blocks_of_the_decoder(rescoring: str) -> None:
         chosen,
         (0, 1),
         own,
-        Asked([GREEDY], [1.0], 3),
+        ScoreOptions([GREEDY], [1.0], 3),
         sampling=GREEDY,
     )
     torch.testing.assert_close(scores.lenient_beta[:, 0], scores.beta)

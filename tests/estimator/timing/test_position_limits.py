@@ -3,13 +3,13 @@
 import pytest
 from pairs import tiny_llama, tiny_pair
 
-from estimator.draft_model import draft_model, transformers_module
-from estimator.timing.room import require_room
+from estimator.timing.position_limits import require_positions
 from ngram.drafters.copying import PromptLookupDrafter
-from reference.drafters.hierarchical import HierarchicalDrafter
+from reference.drafters.hierarchical import HierarchicalDrafter, draft_model
 from reference.drafters.model_drafter import ModelDrafter
 from reference.laws.sampling import Sampling
 from reference.models.causal_model import CausalModel
+from reference.models.fitted_model import transformers_module
 from reference.speculative import Subject
 from reference.stopping import Stopping
 
@@ -23,19 +23,19 @@ def subject(new_tokens: int, *, draft_positions: int = 128) -> Subject:
 
 
 def test_what_fits_is_taken() -> None:
-    require_room(subject(100), [[1] * 28, [1]])
+    require_positions(subject(100), [[1] * 28, [1]])
     # The last token is never fed, to be scored or otherwise.
-    require_room(subject(11, draft_positions=20), [[1] * 10])
+    require_positions(subject(11, draft_positions=20), [[1] * 10])
 
 
 def test_the_longest_prompt_decides() -> None:
     with pytest.raises(ValueError, match=r"fit the 128 positions of target, got 29 \+ 100 tokens"):
-        require_room(subject(100), [[1], [1] * 29, [1, 2]])
+        require_positions(subject(100), [[1], [1] * 29, [1, 2]])
 
 
 def test_the_draft_must_have_room_to_score() -> None:
     with pytest.raises(ValueError, match=r"20 positions of the draft draft, got 10 \+ 12 tokens"):
-        require_room(subject(12, draft_positions=20), [[1] * 10])
+        require_positions(subject(12, draft_positions=20), [[1] * 10])
 
 
 def test_only_models_are_drafted_with_by_models() -> None:

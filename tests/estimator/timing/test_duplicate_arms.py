@@ -11,9 +11,8 @@ from pairs import PROMPTS, VOCABULARY, tiny_llama, tiny_pair
 from torch import nn
 from transformers import T5Config, T5ForConditionalGeneration
 
-from estimator.seeding import seeded
+from estimator.timing.duplicate_arms import Pair, duplicates
 from estimator.timing.turns import decode_in_turns
-from estimator.timing.twins import Pair, twins
 from ngram.drafters.copying import PromptLookupDrafter
 from ngram.drafters.lookup_then_ngram import LookupThenNgram
 from ngram.drafters.ngram_drafter import NgramDrafter
@@ -25,8 +24,8 @@ from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.drafters.trees import TreeDrafter, without_replacement
-from reference.generation import Begun, begun_speculatively
-from reference.laws.sampling import Sampling
+from reference.generation import Session, speculative_session
+from reference.laws.sampling import Sampling, seeded
 from reference.models.cached_model import CachedModel
 from reference.models.compiled_model import CompiledModel
 from reference.models.encoder_decoder import EncoderDecoderModel
@@ -87,15 +86,15 @@ def t5(*, layers: int) -> EncoderDecoderModel:
     return EncoderDecoderModel(T5ForConditionalGeneration(config), f"t5 of {layers}")
 
 
-def begin(pair: Pair, gamma: int, prompt: int = 2) -> Begun:
+def begin(pair: Pair, gamma: int, prompt: int = 2) -> Session:
     subject = Subject(*pair, SAMPLING, Stopping(14))
-    return begun_speculatively(subject, PROMPTS[prompt], Fixed(gamma), seeded(CPU, gamma))
+    return speculative_session(subject, PROMPTS[prompt], Fixed(gamma), seeded(CPU, gamma))
 
 
 def assert_alike_in_turns(pair: Pair) -> None:
     """What each length of draft wrote alone, it writes in turns: ids, drafts and blocks."""
     alone = [begin(pair, gamma).finished() for gamma in GAMMAS]
-    pairs = twins(pair, len(GAMMAS), longer=1)
+    pairs = duplicates(pair, len(GAMMAS), longer=1)
     assert len(pairs) == len(GAMMAS)
     for seed in range(2):
         starts = [partial(begin, *own) for own in zip(pairs, GAMMAS, strict=True)]
@@ -125,7 +124,7 @@ def test_twins_share_modules_and_tables_and_nothing_that_changes() -> None:
     target = tiny_llama(seed=0)
     drafter = HierarchicalDrafter(of_model(target), ngram(target), 2)
     begin((target, drafter), 2).finished()
-    [_, (twin, own)] = twins((target, drafter), 2, longer=1)
+    [_, (twin, own)] = duplicates((target, drafter), 2, longer=1)
     assert isinstance(twin, CachedModel)
     assert isinstance(own, HierarchicalDrafter)
     assert twin.module is target.module
@@ -140,13 +139,13 @@ def test_twins_share_modules_and_tables_and_nothing_that_changes() -> None:
 def test_memory_bounds_how_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
     pair = tiny_pair(SAMPLING)
     begin(pair, 2).finished()
-    monkeypatch.setattr("estimator.timing.twins.free_bytes", lambda _: 0.0)
-    assert twins(pair, 5, longer=1) == [pair]
+    monkeypatch.setattr("estimator.timing.duplicate_arms.free_bytes", lambda _: 0.0)
+    assert duplicates(pair, 5, longer=1) == [pair]
     # Two layers and two models; keys and values of 256 positions, 32 wide, in float32.
     held = 2 * 2 * 2 * 256 * 32 * 4
     # Half of the memory is there for twins, and the states of 14 tokens are little beside caches.
-    monkeypatch.setattr("estimator.timing.twins.free_bytes", lambda _: 2 * 3.5 * held)
-    assert [len(twins(pair, 5, longer=longer)) for longer in (1, 3, 4)] == [4, 2, 1]
+    monkeypatch.setattr("estimator.timing.duplicate_arms.free_bytes", lambda _: 2 * 3.5 * held)
+    assert [len(duplicates(pair, 5, longer=longer)) for longer in (1, 3, 4)] == [4, 2, 1]
 
 
 def test_a_compiled_model_has_no_twin(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,4 +155,4 @@ def test_a_compiled_model_has_no_twin(monkeypatch: pytest.MonkeyPatch) -> None:
     target = CompiledModel(model, longest=40, widths=(1, 3), backend="eager")
     pair = target, lookup(target)
     begin(pair, 2).finished()
-    assert twins(pair, 3, longer=1) == [pair]
+    assert duplicates(pair, 3, longer=1) == [pair]

@@ -1,4 +1,4 @@
-"""Blocks drawn at random, with nothing from the closed forms: raw counts, and their means."""
+"""Simulates blocks at random, without the closed forms: raw counts and their means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from simulator.numerics.arguments import integer
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BlockCounts:
-    """How often simulated blocks of γ drafted tokens yielded how much.
+    """Counts of simulated blocks with γ drafted tokens, by the tokens they yielded.
 
     counts: shape (γ + 1,); entry t - 1 counts the blocks that yielded t tokens, the target's own
       included.
@@ -51,14 +51,14 @@ def simulate_block_verification(
     blocks: int,
     generator: np.random.Generator,
 ) -> BlockCounts:
-    """Returns what blocks yield whose positions are drawn independently from given pairs of laws.
+    """Returns counts of blocks whose positions are drawn independently from given pairs (p, q).
 
-    α alone does not say what block verification gains, nor does the law of β: what a token's
-    ratio above 1 restores depends on both laws. So where no text was recorded it is drawn.
+    The gain of block verification does not follow from α, nor from the distribution of β, because
+    the effect of a ratio above 1 depends on both p and q. So it is simulated.
 
     Args:
-      p, q: the target's and the draft's laws, shape (pairs, vocabulary); each position of each
-        block has one pair of rows, all equally likely.
+      p, q: the target's and the draft's distributions, shape (pairs, vocabulary). Each position of
+        each block has one pair of rows, all equally likely.
       gamma: drafted tokens per block, at least 0.
       blocks: how many to simulate, at least 1.
       generator: source of randomness; it is advanced.

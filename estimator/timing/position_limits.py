@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
-from estimator.draft_model import draft_model
-from reference.generation import begin, beginning
+from reference.drafters.hierarchical import draft_model
+from reference.generation import opening_text, start
 from reference.models.model import positions_of, text_limit
 from reference.speculative import Subject
 
 
-def require_room(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
+def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
     """Refuses prompts that with max_new_tokens new ones exceed the positions of either model.
 
     Every prompt is asked about, as a longer one may lie beyond a length that a shorter one would
@@ -23,8 +23,8 @@ def require_room(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
       ValueError: naming the model, its positions and the tokens.
     """
     for prompt in prompts:
-        beginning(subject.target, prompt, subject.stopping)
-    begin(subject.target, subject.drafter, max(prompts, key=len), subject.stopping)
+        opening_text(subject.target, prompt, subject.stopping)
+    start(subject.target, subject.drafter, max(prompts, key=len), subject.stopping)
     draft = draft_model(subject.drafter)
     if draft is None:
         return

@@ -18,7 +18,7 @@ SHARE_OF_FREE = 0.5
 
 
 @torch.inference_mode()
-def twins(pair: Pair, count: int, *, longer: float) -> list[Pair]:
+def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
     """Returns the pair and twins of it: as many as fit the memory, just the pair where none can be.
 
     A twin decodes as the pair does, from the same weights and tables, and what it caches, counts

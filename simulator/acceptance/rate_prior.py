@@ -1,0 +1,78 @@
+"""How drafts of a kind are usually accepted by position: the law before any count.
+
+`benchmarks/published_lengths.py --fit` writes rate_priors.json from published lengths.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_FILE = Path(__file__).with_name("rate_priors.json")
+# Kinds whose acceptance does not fall with the position: their drafts may be doubled.
+_STEADY = ("model", "n-gram")
+
+
+@dataclass(frozen=True, slots=True)
+class RatePrior:
+    """A normal law of the logits of rates by position, each rate given that all before it stood.
+
+        logit r_i = a + b · log i + w(log i) + u_i
+
+    first, change: means of a and b.
+    covariance: doubt of a and b, shape (2, 2).
+    walk: w is a Brownian motion from 0 at i = 1; its standard deviation where log i is 1.
+    own: standard deviation of each u_i.
+    """
+
+    first: float
+    change: float
+    covariance: NDArray[np.float64]
+    walk: float
+    own: float
+
+    def law(self, longest: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Returns mean and covariance of the first logits, shapes (longest,) and twice that."""
+        place = np.log(np.arange(1, longest + 1))
+        line = np.stack([np.ones(longest), place], axis=1)
+        walked = self.walk**2 * np.minimum(place[:, None], place)
+        own = self.own**2 * np.eye(longest)
+        return self.first + self.change * place, line @ self.covariance @ line.T + walked + own
+
+
+def rate_prior(kind: str | None, *, fitted: dict[str, Any] | None = None) -> RatePrior:
+    """Returns the law of a kind of draft.
+
+    Args:
+      kind: as `simulator.cost.published_prior.DRAFTS`; None, or one without data: of all together.
+      fitted: by kind, "all" included; None: the package's own.
+    """
+    known = _published() if fitted is None else fitted
+    found = known["kinds"].get(kind, known["kinds"]["all"])
+    covariance = np.array(found["covariance"])
+    return RatePrior(found["first"], found["change"], covariance, found["walk"], found["own"])
+
+
+def workload_spread() -> float:
+    """Returns the standard deviation of a draft's logits between published workloads."""
+    return float(_published()["workloads"])
+
+
+def most_gamma(kind: str | None, observed: int) -> int:
+    """Returns the largest γ that drafts seen up to γ `observed` may be advised to take.
+
+    Two more for heads and unknown kinds; for draft models and copies twice as many, if more.
+    """
+    return max(observed + 2, 2 * observed if kind in _STEADY else 0)
+
+
+@cache
+def _published() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_FILE.read_text("utf-8"))
+    return found

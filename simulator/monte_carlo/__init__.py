@@ -1,1 +1,0 @@
-"""The process itself, drawn at random: an oracle of the closed forms, and what has none."""

@@ -1,0 +1,49 @@
+"""The kind of draft, where no configuration file says it: `--draft-kind eagle3`."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+import click
+
+from simulator.cost.pricing import Pricing
+from simulator.cost.published_prior import DRAFT_OF_KIND
+from specplan.options.declared import option
+
+# From servers' names of drafts to the kinds of `engines.kind.Drafted`.
+DRAFT_KINDS = MappingProxyType(
+    {
+        "eagle3": "EAGLE-3",
+        "mtp": "MTP",
+        "dflash": "DFlash",
+        "suffix": "suffix",
+        "ngram": "n-gram",
+        "draft-model": "model",
+    }
+)
+
+
+@dataclass(frozen=True)
+class DraftNamed:
+    """The kind; see the option's help."""
+
+    draft_kind: str | None = option(
+        "--draft-kind",
+        type=click.Choice(tuple(DRAFT_KINDS)),
+        help="Kind of draft, where no --draft-config says it: how its acceptance goes on beyond "
+        "the counted positions, and what --export names.",
+    )
+
+
+def law_of(draft_kind: str | None, priced: Sequence[Pricing] = ()) -> str | None:
+    """Returns the kind whose law of acceptance holds (`rate_prior`); None: not known.
+
+    Args:
+      draft_kind: as a user states it; it goes before a configuration's.
+      priced: costs, perhaps of a draft's configuration.
+    """
+    if draft_kind is not None:
+        named = DRAFT_KINDS[draft_kind]
+        return "n-gram" if named in ("suffix", "n-gram") else DRAFT_OF_KIND[named]
+    load = priced[0].load if priced else None
+    return DRAFT_OF_KIND.get(load.draft_kind) if load is not None and load.modelled else None

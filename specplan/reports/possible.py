@@ -1,0 +1,80 @@
+"""Refuses to print predictions that no server can have, such as a time below 0."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from simulator.cost.cost import Cost
+
+TOLERANCE = 1e-9
+PROBABILITIES = (
+    "alpha", "alpha_iid", "accepted_fraction", "break_even_alpha", "gain_probability",
+)  # fmt: skip
+TOKENS, SPEED_UP = "expected_tokens", "improvement_factor"
+# Beginnings and ends of the names of times, and of counts a second.
+TIMES = ("tpot_ms", "ttft_ms", "request_ms", "ms_per_token", "baseline_ms", "tokens_per_second")
+RATES = ("batch", "rate", "most_requests_per_second", "break_even_rate")
+
+
+def possible(predicted: Mapping[str, Any], *, bounded: bool = False) -> dict[str, Any]:
+    """Returns the JSON object of predictions as given, after a look at every number in it.
+
+    Probabilities lie in [0, 1], times are above 0, a block of γ drafted tokens emits between 1 and
+    γ + 1 tokens, and no number is NaN. With a bound, a speed-up is at most the tokens of a block
+    (Leviathan et al. 2023, Theorem 8 with c = 0).
+
+    Args:
+      predicted: objects and lists in it are looked at, too.
+      bounded: whether each block takes at least the time of a step of the target
+        (`blocks_take_a_step`).
+
+    Raises:
+      ArithmeticError: if a number is impossible, with its name and value.
+    """
+    for each in _objects(predicted):
+        if each.get("stable") is False:  # beyond what the server sustains, and printed as such
+            continue
+        gamma = each.get("depth", each.get("gamma"))
+        for name, value in each.items():
+            if isinstance(value, float | int) and not isinstance(value, bool):
+                low, high = _bounds(name, gamma, each if bounded else {})
+                slack = TOLERANCE * max(1.0, abs(value))
+                if not low - slack <= value <= high + slack:
+                    at = "" if gamma is None else f" at gamma {gamma}"
+                    raise ArithmeticError(
+                        f"a prediction is impossible, please report it: {name} must lie in "
+                        f"[{low:g}, {high:g}]{at}, got {value:g}"
+                    )
+    return dict(predicted)
+
+
+def blocks_take_a_step(cost: Cost, most_gamma: int) -> bool:
+    """Returns whether checking 1 to most_gamma drafted tokens always takes a plain step or more."""
+    checks = cost.checking_seconds(np.arange(1, most_gamma + 1))
+    return bool((np.asarray(checks) >= cost.baseline_seconds * (1 - TOLERANCE)).all())
+
+
+def _objects(value: Any) -> Iterator[Mapping[str, Any]]:
+    if isinstance(value, Mapping):
+        yield value
+    inside = value.values() if isinstance(value, Mapping) else value
+    if not isinstance(inside, str):
+        for each in inside if isinstance(inside, Iterable) else ():
+            yield from _objects(each)
+
+
+def _bounds(name: str, gamma: Any, bounded: Mapping[str, Any]) -> tuple[float, float]:
+    """Returns between which values a number of that name lies."""
+    if name in PROBABILITIES:
+        return 0.0, 1.0
+    if name == TOKENS:
+        return 1.0, np.inf if gamma is None else gamma + 1.0
+    if name == SPEED_UP:
+        return 0.0, bounded.get(TOKENS, np.inf)
+    if name.startswith(TIMES):
+        return 2 * TOLERANCE, np.inf  # the tolerance lets no 0 pass
+    return (0.0 if name.startswith(RATES) else -np.inf), np.inf
