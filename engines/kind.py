@@ -54,6 +54,8 @@ class Exports:
     methods: the engine's names for drafts, by their kind (Drafted); it loads no others.
     fixed: exactly γ tokens a block, γ >= 1. Takes γ, the draft, how it drafts (None: not known) and
       how drafts are judged.
+    stopping: the rule by which the engine ends an unsure draft (`simulator.acceptance.stopping`);
+      empty: it has no threshold. `fixed` takes the threshold last, 0: drafts have a fixed length.
     draft_sampling: how the engine drafts unless told otherwise; None: its flags always say.
     judges_blocks: whether it can judge a draft as a whole (Sun et al. 2024).
     schedule: γ by batch size. Takes the ranges, not all of γ 0, and the draft; None: the engine
@@ -66,8 +68,9 @@ class Exports:
     """
 
     methods: Mapping[str, str]
-    fixed: Callable[[int, Drafted, DraftSampling | None, Verification | None], str]
+    fixed: Callable[[int, Drafted, DraftSampling | None, Verification | None, float], str]
     draft_sampling: DraftSampling | None
+    stopping: str = ""
     judges_blocks: bool = False
     schedule: Callable[[Sequence[Range], Drafted], str] | None = None
     scheduled: frozenset[str] | None = None

@@ -51,6 +51,7 @@ def score_text(
 
 def _joined(parts: Sequence[Scores]) -> Scores:
     ranks = [part.rank for part in parts if part.rank is not None]
+    sure = [part.confidence for part in parts if part.confidence is not None]
     lengths = [part.drafted for part in parts if part.drafted is not None]
     return Scores(
         beta=torch.cat([part.beta for part in parts]),
@@ -58,4 +59,5 @@ def _joined(parts: Sequence[Scores]) -> Scores:
         drafted=torch.cat(lengths) if lengths else None,
         lenient_beta=torch.cat([part.lenient_beta for part in parts]),
         rank=torch.cat(ranks) if ranks else None,
+        confidence=torch.cat(sure) if sure else None,
     )

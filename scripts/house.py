@@ -26,7 +26,7 @@ MOST_FIELDS = 14
 KIND_FOLDERS = (
     "engines/kinds/", "estimator/draft_names/", "estimator/rule_names/",
     "estimator/model_shapes/heads/", "specplan/options/acceptances/",
-    "specplan/options/costs/", "studies/blockwise/draft_names/",
+    "specplan/options/costs/", "studies/blockwise/draft_names/", "simulator/acceptance/stopping/",
 )  # fmt: skip
 KIND_TEST = re.compile(r"""\b(?:kind|name|algorithm|word)\b (?:==|!=|in) \(?["'{]""")
 ROW_LOOK_UP = re.compile(r"\brow\[\"")

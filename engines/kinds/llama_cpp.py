@@ -17,14 +17,16 @@ METHODS = {
 }  # fmt: skip
 
 
-def _fixed(gamma: int, draft: Drafted, sampling: DraftSampling | None, *_: object) -> str:
+def _fixed(
+    gamma: int, draft: Drafted, sampling: DraftSampling | None, _: object, p_min: float
+) -> str:
     # p-min 0: draft on however unsure the draft is. Builds before May 2026 say --draft-max.
     drawn = " --spec-draft-sampling probabilistic" if sampling == "sampled" else ""
     # The layer of multi-token prediction is in the target's own file.
     model = "" if draft.kind == "MTP" else f" --model-draft {shlex.quote(draft.name)}"
     return (
         f"--spec-type {METHODS[draft.kind]}{model}"
-        f" --spec-draft-n-max {gamma} --spec-draft-p-min 0{drawn}"
+        f" --spec-draft-n-max {gamma} --spec-draft-p-min {p_min:g}{drawn}"
     )
 
 
@@ -53,5 +55,5 @@ KIND = EngineKind(
         ),
     ),
     # The likeliest token, unless --spec-draft-sampling says otherwise.
-    exports=Exports(METHODS, _fixed, draft_sampling="argmax", lookup=_lookup),
+    exports=Exports(METHODS, _fixed, draft_sampling="argmax", stopping="llama.cpp", lookup=_lookup),
 )

@@ -5,14 +5,14 @@ from __future__ import annotations
 from engines.kind import Drafted, EngineKind, Exports, later
 
 
-def _fixed(gamma: int, _draft: Drafted, *_: object) -> str:
+def _fixed(gamma: int, _draft: Drafted, _sampling: object, _rule: object, p_min: float) -> str:
     # Without the last two lines its own schedule changes gamma while it generates.
     return "\n".join(
         (
             "# before target.generate(..., assistant_model=draft):",
             f"draft.generation_config.num_assistant_tokens = {gamma}",
             'draft.generation_config.num_assistant_tokens_schedule = "constant"',
-            "draft.generation_config.assistant_confidence_threshold = 0",
+            f"draft.generation_config.assistant_confidence_threshold = {p_min:g}",
         )
     )
 
@@ -30,5 +30,11 @@ KIND = EngineKind(
     # The assistant draws as the target does.
     draft_samplings=("sampled",),
     drafts_with_prompt=True,
-    exports=Exports({"model": "assistant_model"}, _fixed, draft_sampling="sampled", lookup=_lookup),
+    exports=Exports(
+        {"model": "assistant_model"},
+        _fixed,
+        draft_sampling="sampled",
+        stopping="transformers",
+        lookup=_lookup,
+    ),
 )

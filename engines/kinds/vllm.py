@@ -45,7 +45,11 @@ def _config(gamma: int, draft: Drafted) -> dict[str, object]:
 
 
 def _fixed(
-    gamma: int, draft: Drafted, sampling: DraftSampling | None, verification: Verification | None
+    gamma: int,
+    draft: Drafted,
+    sampling: DraftSampling | None,
+    verification: Verification | None,
+    _p_min: float,
 ) -> str:
     config = _config(gamma, draft)
     if sampling is not None:

@@ -133,7 +133,7 @@ class Generate(GenerateAlone):
     """A text of a pair.
 
     draft_temperature: None: the target's.
-    policy_name: fixed, heuristic, confidence:P or adaptive.
+    policy_name: fixed, heuristic, confidence:P, product:P or adaptive.
     gamma: of the fixed policy; None: 4.
     max_gamma: the longest draft of other policies; None: 16.
     verification, lenience: how drafts are judged; None: losslessly.

@@ -1,14 +1,18 @@
-"""Gamma policies as a user names them: `fixed`, `heuristic`, `confidence:0.4`, `adaptive`."""
+"""Gamma policies as a user names them: `fixed`, `heuristic`, `confidence:0.4`, `product:0.3`."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from estimator.settings import MOST_GAMMA
-from reference.policies.policy import Confidence, Fixed, Heuristic, Policy
+from reference.policies.policy import Confidence, Fixed, Heuristic, Policy, Product
 
 FIXED, ADAPTIVE = "fixed", "adaptive"
 FIRST_HEURISTIC_GAMMA = 5
+STOPPING: dict[str, type[Confidence] | type[Product]] = {
+    "confidence": Confidence,
+    "product": Product,
+}
 
 
 def parse_policies(
@@ -38,11 +42,13 @@ def _by_rule(name: str, max_gamma: int) -> Policy:
     kind, _, value = name.partition(":")
     if name == "heuristic":
         return Heuristic(start=min(FIRST_HEURISTIC_GAMMA, max_gamma), most=max_gamma)
-    if kind == "confidence":
+    if kind in STOPPING:
         try:
-            return Confidence(threshold=float(value), most=max_gamma)
+            return STOPPING[kind](threshold=float(value), most=max_gamma)
         except ValueError as error:
             raise ValueError(
-                f"policy confidence:P needs a threshold P in [0, 1], got {name!r}"
+                f"policy {kind}:P needs a threshold P in [0, 1], got {name!r}"
             ) from error
-    raise ValueError(f"policy must be fixed, heuristic, confidence:P or adaptive, got {name!r}")
+    raise ValueError(
+        f"policy must be fixed, heuristic, confidence:P, product:P or adaptive, got {name!r}"
+    )

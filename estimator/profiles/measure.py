@@ -123,6 +123,7 @@ def _ready(request: Measure, processes: Processes) -> _Ready:
         seed=request.seed,
         batch_size=request.batch_size,
         origins=tuple(loaded.origins),
+        ahead=request.max_gamma,
     )
     if not request.loads:
         return _Ready(loaded, name, tracing, None)

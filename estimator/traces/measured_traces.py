@@ -29,7 +29,9 @@ class Tracing:
 
     subject: the pair and its settings.
     prompts: ids.
-    max_gamma: the longest draft that replay will be asked about.
+    max_gamma: the longest draft that replay will be able to answer.
+    ahead: tokens of the draft's own path that are recorded at block starts; 0: none, and no
+      confidence.
     batch_size: how many texts are sampled at once; each is scored alone.
     origins: what tells models of one name apart (files, precision): kept traces of others are not
       used.
@@ -41,6 +43,7 @@ class Tracing:
     seed: int
     batch_size: int = 1
     origins: tuple[str, ...] = ()
+    ahead: int = 0
 
     @property
     def key(self) -> str:
@@ -63,6 +66,7 @@ class Tracing:
             *self.origins,
             # Another batch size is another rounding, which may tip a draw.
             str(self.batch_size),
+            *([f"ahead {self.ahead}"] if self.ahead else []),
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -115,7 +119,16 @@ def _traces(
     for number, tokens in zip(batch, _texts(tracing, batch), strict=True):
         if number in missing:
             prompt = tracing.prompts[number]
-            yield number, trace_pair(tracing.subject, prompt, tokens, max_gamma=tracing.max_gamma)
+            yield (
+                number,
+                trace_pair(
+                    tracing.subject,
+                    prompt,
+                    tokens,
+                    max_gamma=tracing.max_gamma,
+                    ahead=tracing.ahead,
+                ),
+            )
 
 
 def _texts(tracing: Tracing, numbers: Sequence[int]) -> list[tuple[int, ...]]:

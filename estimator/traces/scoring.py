@@ -2,11 +2,19 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.traces.traces import DraftSampling, Trace, TracePair, Verification
+from estimator.traces.own_paths import CONFIDENT, own_paths
+from estimator.traces.traces import (
+    DraftSampling,
+    RecordedConfidence,
+    Trace,
+    TracePair,
+    Verification,
+)
 from reference.drafter import Drafter
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores
@@ -16,6 +24,9 @@ from reference.rules.strict import Rule, Strict
 from reference.scoring import score_text
 from reference.speculative import Subject
 
+Real = TypeVar("Real", bound=np.floating[Any])
+# How long the draft's own paths along one text may take.
+PATH_SECONDS = 2.0
 LENIENCES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
 
@@ -62,6 +73,7 @@ def trace(
     *,
     max_gamma: int,
     leniences: Sequence[float] = (),
+    ahead: int = 0,
 ) -> Trace:
     """Returns the trace of a pair's drafts, sampled as they are set, along a text of its target.
 
@@ -71,18 +83,25 @@ def trace(
       tokens: ids sampled from the target under these settings, at least 1.
       max_gamma: the longest draft that replay will be asked about.
       leniences: the l whose alpha(l) is wanted, each in (0, 1].
+      ahead: tokens of the draft's own path at each block start (`own_paths`); 0 records none, and
+        no confidence.
 
     Raises:
       ValueError: if the text exceeds a model's positions.
       FloatingPointError: if a model returns logits that are NaN or infinite.
     """
     asked = ScoreOptions([_own_setting(subject)], leniences, max_gamma)
-    [found] = _traces(subject, prompt, tokens, asked)
+    [found] = _traces(subject, prompt, tokens, asked, ahead)
     return found
 
 
 def trace_pair(
-    subject: Subject, prompt: Sequence[int], tokens: Sequence[int], *, max_gamma: int
+    subject: Subject,
+    prompt: Sequence[int],
+    tokens: Sequence[int],
+    *,
+    max_gamma: int,
+    ahead: int = 0,
 ) -> TracePair:
     """Returns a pair's traces under both ways of sampling drafts, from one pass of each model.
 
@@ -91,18 +110,45 @@ def trace_pair(
     sampled = sampled_setting(subject)
     # Without a temperature the two are one.
     samplings = list(dict.fromkeys([sampled, replace(sampled, temperature=0.0)]))
-    traces = _traces(subject, prompt, tokens, ScoreOptions(samplings, LENIENCES, max_gamma))
+    traces = _traces(subject, prompt, tokens, ScoreOptions(samplings, LENIENCES, max_gamma), ahead)
     return TracePair(traces[0], traces[-1])
 
 
 def _traces(
-    subject: Subject, prompt: Sequence[int], tokens: Sequence[int], asked: ScoreOptions
+    subject: Subject, prompt: Sequence[int], tokens: Sequence[int], asked: ScoreOptions, ahead: int
 ) -> list[Trace]:
     scores = score_text(
         subject.target, subject.drafter, prompt, tokens, asked, sampling=subject.sampling
     )
     limit = subject.stopping.max_new_tokens
-    return [_trace(of_one, limit, asked.leniences) for of_one in scores]
+    traces = [_trace(of_one, limit, asked.leniences) for of_one in scores]
+    drafter = subject.drafter
+    if ahead == 0 or not isinstance(drafter, CONFIDENT):
+        return traces
+    text = subject.target.beginning(prompt)
+    found = []
+    for sampling, one, scored in zip(asked.samplings, traces, scores, strict=True):
+        if scored.confidence is None:
+            return traces
+        along = scored.confidence.float().numpy()
+        greedy = sampling.greedy and along.ndim == 2
+        starts, own = own_paths(
+            drafter,
+            text,
+            tokens,
+            sampling,
+            length=ahead,
+            seconds=PATH_SECONDS,
+            along=along if greedy else None,
+            right=one.ratio > 0 if greedy else None,
+        )
+        by_start = (
+            along
+            if along.ndim == 2
+            else np.stack([_by_block(column) for column in np.moveaxis(along, -1, 0)], axis=-1)
+        )
+        found.append(replace(one, confidence=RecordedConfidence(by_start, starts, own)))
+    return found
 
 
 def _trace(scores: Scores, limit: int, leniences: Sequence[float]) -> Trace:
@@ -119,7 +165,7 @@ def _trace(scores: Scores, limit: int, leniences: Sequence[float]) -> Trace:
     )
 
 
-def _by_block(ratio: NDArray[np.float64]) -> NDArray[np.float64]:
+def _by_block(ratio: NDArray[Real]) -> NDArray[Real]:
     """Returns ratios by the block's start instead of by position; 0 beyond the text.
 
     Args:
@@ -130,6 +176,6 @@ def _by_block(ratio: NDArray[np.float64]) -> NDArray[np.float64]:
     """
     positions, offsets = ratio.shape
     k = np.arange(offsets)
-    padded = np.concatenate([ratio, np.zeros((offsets, offsets))])
-    blocks: NDArray[np.float64] = padded[np.arange(positions)[:, None] + k, k]
+    padded = np.concatenate([ratio, np.zeros((offsets, offsets), dtype=ratio.dtype)])
+    blocks: NDArray[Real] = padded[np.arange(positions)[:, None] + k, k]
     return blocks

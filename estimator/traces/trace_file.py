@@ -15,7 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from estimator.traces.traces import DRAFT_SAMPLINGS, DraftSampling, Trace, TracePair
+from estimator.traces.traces import (
+    DRAFT_SAMPLINGS,
+    DraftSampling,
+    RecordedConfidence,
+    Trace,
+    TracePair,
+)
 from estimator.writing import write_whole
 from ngram.formats.sealed_arrays import sealed, unsealed
 from reference.atomic import uninterrupted
@@ -178,6 +184,12 @@ def pack(traces: Mapping[int, TracePair], key: str) -> Arrays:
         ranks = [trace.rank for trace in of_way if trace.rank is not None]
         if len(ranks) == len(of_way):
             arrays[f"{way}_rank"] = np.concatenate(ranks)
+        sure = [trace.confidence for trace in of_way if trace.confidence is not None]
+        if len(sure) == len(of_way):
+            arrays[f"{way}_confidence"] = np.concatenate([each.along for each in sure])
+            arrays[f"{way}_starts"] = np.concatenate([each.starts for each in sure])
+            arrays[f"{way}_paths"] = np.array([len(each.starts) for each in sure])
+            arrays[f"{way}_own"] = np.concatenate([each.own for each in sure])
         arrays[f"{way}_lenient_alpha"] = np.array(
             [[trace.alpha_by_lenience[lenience] for lenience in leniences] for trace in of_way]
         )
@@ -202,6 +214,7 @@ def _of_way(
     arrays: Mapping[str, NDArray[Any]], way: DraftSampling, ends: Sequence[int]
 ) -> list[Trace]:
     leniences = arrays["leniences"].tolist()
+    sure = _confidences(arrays, way, ends)
     traces = []
     for text, (first, last) in enumerate(zip([0, *ends], ends, strict=False)):
         here = slice(first, last)
@@ -215,6 +228,22 @@ def _of_way(
                     zip(leniences, arrays[f"{way}_lenient_alpha"][text].tolist(), strict=True)
                 ),
                 rank=arrays[f"{way}_rank"][here] if f"{way}_rank" in arrays else None,
+                confidence=sure[text],
             )
         )
     return traces
+
+
+def _confidences(
+    arrays: Mapping[str, NDArray[Any]], way: DraftSampling, ends: Sequence[int]
+) -> Sequence[RecordedConfidence | None]:
+    """Returns how sure the draft was along each text; files of older versions do not say."""
+    if f"{way}_confidence" not in arrays:
+        return [None] * len(ends)
+    along = np.split(arrays[f"{way}_confidence"], ends[:-1])
+    last = np.cumsum(arrays[f"{way}_paths"])[:-1]
+    starts, own = (np.split(arrays[f"{way}_{each}"], last) for each in ("starts", "own"))
+    for name, values in (("along a text", arrays[f"{way}_confidence"]), ("ahead", np.vstack(own))):
+        if not ((values >= 0) & (values <= 1)).all():
+            raise ValueError(f"confidences {name} must lie in [0, 1]")
+    return [RecordedConfidence(*each) for each in zip(along, starts, own, strict=True)]

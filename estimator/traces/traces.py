@@ -5,17 +5,32 @@ A trace answers every gamma by replay (`simulator.acceptance.replay`), with no i
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.block_verification import block_acceptance
 from simulator.acceptance.replay import Replay
+from simulator.acceptance.stopping.rule import StoppingRule
+from simulator.acceptance.stopping.stopped_text import StoppedText
 
 DraftSampling = Literal["sampled", "argmax"]
 DRAFT_SAMPLINGS: tuple[DraftSampling, ...] = ("sampled", "argmax")
 Verification = Literal["token", "block"]
+
+
+class RecordedConfidence(NamedTuple):
+    """How sure a draft was, the columns as in `reference.laws.scoring.confidence`, float32.
+
+    along: along the text, shape (N, 3), or (N, K, 3) by block as `Trace.ratio` has it.
+    starts: block starts whose own path was drafted, ascending, in 0..N, shape (M,).
+    own: along those paths, shape (M, L, 3): L tokens that the draft drafts there by itself.
+    """
+
+    along: NDArray[np.float32]
+    starts: NDArray[np.int64]
+    own: NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +46,10 @@ class Trace:
       else None.
     limit: the most tokens that the text could have had; N unless the text ended by itself.
     alpha_by_lenience: mean of sum min(p/l, q) by lenience l (Leviathan et al. 2023, A.5), for
-      those asked for.
+      each lenience that was wanted.
     rank: which of the draft's choices the text's own token is, from 0, the likeliest, shape (N,);
-      None where the draft makes one alone, or depends on the block's start.
+      None where the draft makes a single choice, or depends on the block's start.
+    confidence: how sure the draft was; None where it was not recorded.
     """
 
     beta: NDArray[np.float64]
@@ -42,6 +58,7 @@ class Trace:
     limit: int
     alpha_by_lenience: Mapping[float, float] = field(default_factory=dict)
     rank: NDArray[np.int64] | None = None
+    confidence: RecordedConfidence | None = None
 
     @property
     def tokens(self) -> int:
@@ -57,6 +74,31 @@ class Trace:
     def replay(self) -> Replay:
         """The text, to be decoded with blocks of any γ."""
         return Replay(self.acceptance, limit=self.limit, drafted=self.drafted)
+
+    def stopped(self, rule: StoppingRule, *, drawn: bool) -> StoppedText:
+        """Returns the text, to be decoded with drafts that a rule stops.
+
+        Args:
+          drawn: whether the draft's tokens are drawn; false for argmax drafts.
+
+        Raises:
+          ValueError: if no confidence was recorded, or one lies outside [0, 1].
+        """
+        if self.confidence is None:
+            raise ValueError(
+                "a stopping rule needs traces with the draft's confidence, got none: measure "
+                "again, with a draft that is a model, a head or n-grams"
+            )
+        along, starts, own = self.confidence
+        return StoppedText(
+            self.acceptance,
+            along=along[..., rule.column],
+            starts=starts,
+            own=own[..., rule.column],
+            limit=self.limit,
+            drawn=drawn,
+            drafted=self.drafted,
+        )
 
     def judged(self, verification: Verification, max_gamma: int) -> "Trace":
         """Returns the trace whose tokens stand one by one as they do under a verification.
@@ -105,7 +147,7 @@ def acceptance_by_rank(traces: Sequence[Trace], choices: int) -> tuple[float, ..
     """Returns how often the text's token is the draft's first, second, … choice.
 
     Over the tokens of all texts: the acceptance vector of Sequoia (Chen et al. 2024), section 3.1,
-    for trees of likeliest tokens. Empty where a draft makes one choice alone.
+    for trees of likeliest tokens. Empty where a draft makes a single choice.
 
     Args:
       traces: at least one.

@@ -34,7 +34,7 @@ class Validate(TimedPair):
 
     draft_temperature: of the draft; None: the target's.
     compiling: off, on or try.
-    policy_names: fixed, heuristic, confidence:P or adaptive.
+    policy_names: fixed, heuristic, confidence:P, product:P or adaptive.
     gammas: of the fixed policy; None: 1, 2, 4, 8.
     max_gamma: the longest draft of other policies; None: 16.
     verification, lenience: how drafts are judged; None: losslessly.

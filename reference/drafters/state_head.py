@@ -201,7 +201,8 @@ class StateHeadDrafter:
     def _unreached(self, positions: int, options: ScoreOptions) -> Scores:
         """Returns the scores of positions that no block reaches: no token has a rank there."""
         rank = torch.full((positions, options.max_gamma), self.vocabulary)
-        return replace(nothing_drafted(positions, options), rank=rank)
+        sure = torch.zeros(positions, options.max_gamma, 3, dtype=torch.float64)
+        return replace(nothing_drafted(positions, options), rank=rank, confidence=sure)
 
     def _score_step(
         self,
@@ -222,9 +223,13 @@ class StateHeadDrafter:
             q = sampling.laws(logits, before, [after])
             of_step = score_laws(here, q, options.leniences)
             found.ratio[first:, step] = of_step.ratio
-            assert found.rank is not None
-            assert of_step.rank is not None
-            found.rank[first:, step] = of_step.rank
+            for entries, of_entries in (
+                (found.rank, of_step.rank),
+                (found.confidence, of_step.confidence),
+            ):
+                assert entries is not None
+                assert of_entries is not None
+                entries[first:, step] = of_entries
             if step == 0:
                 assert found.drafted is not None
                 found.drafted[first:] = options.max_gamma

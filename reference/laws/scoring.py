@@ -9,6 +9,9 @@ from torch import Tensor
 from reference.laws.laws import Dense, Laws, OneHot, overlap
 from reference.laws.sampling import Sampling
 
+# llama.cpp's draft sampler sees the 10 likeliest tokens only (common/speculative.cpp, top_k).
+CANDIDATES = 10
+
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
@@ -53,6 +56,8 @@ class Scores:
       None if the drafter has one choice only, or copies tokens from texts.
     lenient_beta: sum over y of min(p(y)/l, q(y)), a column for each lenience l (A.5); shape
       (n, leniences), float64.
+    confidence: how sure the drafter was (`confidence`), with the shape of ratio and then 3; None
+      if no distribution shows it.
     """
 
     beta: Tensor
@@ -60,6 +65,7 @@ class Scores:
     drafted: Tensor | None
     lenient_beta: Tensor
     rank: Tensor | None = None
+    confidence: Tensor | None = None
 
     @property
     def acceptance(self) -> Tensor:
@@ -90,10 +96,35 @@ def score_laws(stretch: Stretch, q: Laws, leniences: Sequence[float]) -> Scores:
     columns = [overlap(p, q), *lenient_overlaps(p, q, leniences)]
     # Through rounding a row's sum may exceed 1.
     betas = torch.stack(columns, dim=-1).double().clamp(max=1.0).cpu()
-    rank = ranks(q, tokens)
+    rank, sure = ranks(q, tokens), confidence(q, tokens)
     return Scores(
-        betas[:, 0], ratio.cpu(), None, betas[:, 1:], None if rank is None else rank.cpu()
+        beta=betas[:, 0],
+        ratio=ratio.cpu(),
+        drafted=None,
+        lenient_beta=betas[:, 1:],
+        rank=None if rank is None else rank.cpu(),
+        confidence=None if sure is None else sure.cpu(),
     )
+
+
+def confidence(q: Laws, tokens: Tensor) -> Tensor | None:
+    """Returns how sure a drafter is at each position, as engines judge it, shape (n, 3), float64.
+
+    The columns are the largest probability, the same over the mass of the CANDIDATES likeliest
+    tokens, and the probability of the given token. A one-hot law is judged by the law at
+    temperature 1 that it is the argmax of; None where there is no such law.
+
+    Args:
+      q: laws at n positions.
+      tokens: shape (n,), int64.
+    """
+    law = q.at_temperature_one() if isinstance(q, OneHot) else q
+    if law is None:
+        return None
+    likeliest = law.probabilities.topk(min(CANDIDATES, law.probabilities.shape[-1])).values
+    largest = likeliest[:, 0]
+    columns = [largest, largest / likeliest.sum(dim=-1), law.of(tokens)]
+    return torch.stack(columns, dim=-1).double().clamp(max=1.0)
 
 
 def ranks(q: Laws, tokens: Tensor) -> Tensor | None:

@@ -91,8 +91,49 @@ class Confidence:
         return True
 
     def goes_on(self, token: Tensor, q: Laws) -> bool:
-        law = q.at_temperature_one() if isinstance(q, OneHot) else q
-        return law is None or bool(law.of(token) >= self.threshold)
+        return bool(own_probability(token, q) >= self.threshold)
+
+
+class Product:
+    """Drafts until the block's next token is unlikely to be reached.
+
+    Stops after a token where the product of the drafted tokens' own probabilities is below the
+    threshold; that token stays in the draft. Greedy drafting judges by the law at temperature 1.
+    """
+
+    name: ClassVar[str] = "product"
+
+    def __init__(self, threshold: float, most: int) -> None:
+        """Makes the policy; threshold in [0, 1], most at least 1, as in `Confidence`."""
+        self._each = Confidence(threshold, most)
+        self._product = 1.0
+
+    def gamma(self, blocks: Sequence[Block]) -> int:
+        self._product = 1.0
+        return self._each.most
+
+    def trusts(self, q: Laws) -> bool:
+        return True
+
+    def goes_on(self, token: Tensor, q: Laws) -> bool:
+        self._product *= own_probability(token, q)
+        return self._product >= self._each.threshold
+
+    @property
+    def threshold(self) -> float:
+        """The least product, in [0, 1]."""
+        return self._each.threshold
+
+    @property
+    def most(self) -> int:
+        """The most tokens that a block drafts."""
+        return self._each.most
+
+
+def own_probability(token: Tensor, q: Laws) -> float:
+    """Returns a drafted token's probability; a greedy draft's at temperature 1, 1 without a law."""
+    law = q.at_temperature_one() if isinstance(q, OneHot) else q
+    return 1.0 if law is None else float(law.of(token))
 
 
 @dataclass(frozen=True, slots=True)

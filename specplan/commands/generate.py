@@ -37,7 +37,8 @@ from specplan.options.shared import json_option
     "policy_name",
     default="fixed",
     metavar="POLICY",
-    help="fixed (--gamma), heuristic, confidence:P, or adaptive, which measures costs first.",
+    help="fixed (--gamma), heuristic, confidence:P, product:P, or adaptive, which measures costs "
+    "first.",
 )
 @max_gamma_option
 @lenience_option

@@ -11,9 +11,11 @@ from specplan.options.declared import takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.planning import Answer, Choice, asked
 from specplan.options.requests import Command
+from specplan.options.stopping import StoppingOptions
 from specplan.reports.deployment import does_not_fit
 from specplan.reports.export import export, export_schedule
 from specplan.reports.output import answer, warn
+from specplan.reports.p_min import StoppedPlans
 from specplan.reports.plan import plans_json, plans_text, warn_of_plans
 
 if TYPE_CHECKING:
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
 @click.command(name="plan", cls=Command)
 @takes(*acceptance_kinds(), heading="Acceptance (one of)")
 @takes(*cost_kinds(), heading="Cost (one of)")
-@takes(Choice, Answer, heading="Answer")
+@takes(Choice, StoppingOptions, Answer, heading="Answer")
 @click.pass_context
 def plan_command(ctx: click.Context, /, **_: object) -> None:
     """Plan gamma from numbers; no model is needed.
@@ -61,30 +63,37 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
 
     asking = asked(ctx)
     rows = plans(asking.request)
-    warn_of_plans(rows, asking.basis, max_gamma=asking.request.max_gamma)
-    data, form = plans_json(rows, asking.basis), asking.answer
-    if form.server is None:
-        answer(data, lambda: plans_text(rows, asking.basis), form=form)
+    form, p_min = asking.answer, 0.0
+    if asking.thresholds is None:
+        data = plans_json(rows, asking.basis)
+        text = plans_text(rows, asking.basis)
     else:
-        flags = _flags(rows, asking, form.server)
+        found = StoppedPlans(rows, asking.thresholds)
+        data, text = found.json(asking.basis), found.text(asking.basis)
+        rows, p_min = (found.best,), found.gain.p_min
+    warn_of_plans(rows, asking.basis, max_gamma=asking.request.max_gamma)
+    if form.server is None:
+        answer(data, lambda: text, form=form)
+    else:
+        flags = _flags(rows, asking, form.server, p_min)
         answer({**data, "export": flags}, lambda: flags, form=form)
 
 
-def _flags(rows: Sequence[Row], asking: Asked, server: str) -> str:
+def _flags(rows: Sequence[Row], asking: Asked, server: str, p_min: float) -> str:
     """Returns what makes a server draft as planned, for each context apart."""
     by_context: dict[int | None, list[Row]] = {}
     for row in rows:
         load = row.price.load
         by_context.setdefault(None if load is None else load.context, []).append(row)
     if len(by_context) == 1:
-        return _flags_of_context(rows, asking, server)
+        return _flags_of_context(rows, asking, server, p_min)
     parts = ["# servers choose by batch, not by context: take what fits your prompts"]
     for context, some in by_context.items():
-        parts += [f"# at context {context}:", _flags_of_context(some, asking, server)]
+        parts += [f"# at context {context}:", _flags_of_context(some, asking, server, p_min)]
     return "\n".join(parts)
 
 
-def _flags_of_context(rows: Sequence[Row], asking: Asked, server: str) -> str:
+def _flags_of_context(rows: Sequence[Row], asking: Asked, server: str, p_min: float) -> str:
     """Returns what makes a server draft as planned: always alike, or by batch size."""
     load = rows[0].price.load
     draft = Drafted("DRAFT") if load is None else Drafted("DRAFT", load.draft_kind)
@@ -101,6 +110,7 @@ def _flags_of_context(rows: Sequence[Row], asking: Asked, server: str) -> str:
         drafter=asking.drafter,
         sampling=asking.stated.draft_sampling,
         verification=asking.stated.verification,
+        p_min=p_min,
     )
     if load is None and asking.drafter is None and gamma > 0:
         warn(

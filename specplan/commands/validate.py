@@ -58,7 +58,8 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     multiple=True,
     default=["fixed"],
     metavar="POLICY",
-    help="fixed (each --gamma), heuristic, confidence:P or adaptive; repeatable, a row for each.",
+    help="fixed (each --gamma), heuristic, confidence:P, product:P or adaptive; repeatable, a row "
+    "each.",
 )
 @max_gamma_option
 @lenience_option

@@ -14,10 +14,12 @@ from specplan.options.declared import option
 from specplan.options.draft_kind import DraftNamed, law_of
 from specplan.options.kinds import Background, Stated, acceptance_kinds, chosen, cost_kinds, prices
 from specplan.options.requests import fill
+from specplan.options.stopping import StoppingOptions
 from specplan.reports.output import Printed, Written, writable
 from specplan.reports.plan import Basis
 
 if TYPE_CHECKING:
+    from estimator.profiles.p_min import Thresholds
     from estimator.profiles.profile import Profile
     from simulator.choice.grid import PlanRequest
 
@@ -106,6 +108,7 @@ class Asked:
     basis: where the numbers come from.
     drafter: the name of the profile's; None: no profile.
     answer: where the answer goes.
+    thresholds: the texts at thresholds of a stopping rule; None: drafts have a fixed length.
     """
 
     request: PlanRequest
@@ -113,6 +116,7 @@ class Asked:
     basis: Basis
     drafter: str | None
     answer: Answer
+    thresholds: Thresholds | None = None
 
 
 def asked(ctx: click.Context) -> Asked:
@@ -126,8 +130,8 @@ def asked(ctx: click.Context) -> Asked:
 
     accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
-    accepted, costs, choice, answer, file = fill(
-        ctx, [accepting, costing, Choice, Answer, Profiled]
+    accepted, costs, choice, answer, file, stopping = fill(
+        ctx, [accepting, costing, Choice, Answer, Profiled, StoppingOptions]
     )
     if choice.reads_again and costing is OfProfile:
         raise click.UsageError("--reads-again cannot be given with --profile: its times hold it")
@@ -136,9 +140,17 @@ def asked(ctx: click.Context) -> Asked:
     background = Background(profile, server, choice.max_gamma)
     priced = prices(costs, background)
     stated = accepted.make(replace(background, draft_kind=law_of(choice.draft_kind, priced)))
+    thresholds = stopping.thresholds(file.profile_path, profile, stated, server)
+    longest = choice.max_gamma
+    if thresholds is not None:
+        if len(priced) > 1:
+            raise click.UsageError("--p-min needs a single cost")
+        stated = replace(stated, acceptances=thresholds.acceptances, not_worse=None)
+        longest = min(longest, thresholds.max_gamma)
     not_worse = stated.not_worse if costing is OfProfile else None
     scheduled = len(stated.acceptances) == 1 and all(price.load is not None for price in priced)
-    if server is not None and len(stated.acceptances) * len(priced) > 1 and not scheduled:
+    several = thresholds is None and len(stated.acceptances) * len(priced) > 1
+    if server is not None and several and not scheduled:
         raise click.UsageError("--export needs a single alpha and c")
     return Asked(
         PlanRequest(
@@ -146,7 +158,7 @@ def asked(ctx: click.Context) -> Asked:
             priced,
             c_hat=choice.c_hat,
             gamma=choice.gamma,
-            max_gamma=choice.max_gamma,
+            max_gamma=longest,
             near=choice.near / 100,
             gain_certain=None if not_worse is None else not_worse > 0,
             reads_again=choice.reads_again,
@@ -162,6 +174,7 @@ def asked(ctx: click.Context) -> Asked:
         ),
         None if profile is None else profile.setup.draft,
         answer,
+        thresholds,
     )
 
 

@@ -30,6 +30,7 @@ def export(
     drafter: str | None = None,
     sampling: DraftSampling | None = None,
     verification: Verification | None = None,
+    p_min: float = 0.0,
 ) -> str:
     """Returns what makes an engine draft gamma tokens a block, ready to paste.
 
@@ -45,6 +46,7 @@ def export(
       draft: what drafts.
       drafter: as `--draft` names it, whose name then counts; None: `draft` alone is known.
       sampling: the way of drafting that was planned with; None: not known, the engine's default.
+      p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
       verification: how drafts are judged; "block" for those that judge blocks alone.
 
     Raises:
@@ -70,7 +72,9 @@ def export(
         return NO_DRAFT
     exports = exports_of(server)
     _require_loaded(server, draft, exports.methods)
-    return exports.fixed(gamma, draft, sampling, verification)
+    if p_min > 0 and not exports.stopping:
+        raise ValueError(f"--export {server} has no threshold that ends a draft, got {p_min:g}")
+    return exports.fixed(gamma, draft, sampling, verification, p_min)
 
 
 def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> str:

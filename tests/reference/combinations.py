@@ -13,7 +13,7 @@ from reference.drafters.hierarchical import HierarchicalDrafter
 from reference.drafters.model_drafter import ModelDrafter
 from reference.drafters.random_drafter import RandomDrafter
 from reference.laws.sampling import Sampling
-from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy
+from reference.policies.policy import Adaptive, Confidence, Fixed, Heuristic, Policy, Product
 from studies.bild.thresholds import Fallback
 
 VOCABULARY = 3
@@ -53,6 +53,7 @@ POLICIES: dict[str, Policy] = {
     "fixed 2": Fixed(2),
     "fixed 3": Fixed(3),
     "confidence": Confidence(0.5, most=3),
+    "product": Product(0.4, most=3),
     "fallback": Fallback(0.6, most=3),
     "heuristic": Heuristic(1, most=6),
     # Plans nothing, one or two tokens, as its estimate of alpha goes.

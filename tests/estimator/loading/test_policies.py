@@ -27,12 +27,16 @@ def test_the_heuristic_starts_no_higher_than_it_may_go() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("clever", "policy must be fixed, heuristic, confidence:P or adaptive, got 'clever'"),
+        (
+            "clever",
+            "policy must be fixed, heuristic, confidence:P, product:P or adaptive, got 'clever'",
+        ),
         ("heuristic:3", "policy must be"),
         ("confidence", r"needs a threshold P in \[0, 1\], got 'confidence'"),
         ("confidence:x", r"needs a threshold P in \[0, 1\], got 'confidence:x'"),
         ("confidence:1.5", r"needs a threshold P in \[0, 1\]"),
         ("confidence:nan", r"needs a threshold P in \[0, 1\]"),
+        ("product:-0.1", r"policy product:P needs a threshold P in \[0, 1\], got 'product:-0.1'"),
     ],
 )
 def test_unusable_policies_are_refused(name: str, message: str) -> None:

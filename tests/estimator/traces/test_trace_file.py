@@ -14,14 +14,19 @@ from estimator.traces.trace_file import (
     require_place,
     traces_path,
 )
-from estimator.traces.traces import Trace, TracePair
+from estimator.traces.traces import RecordedConfidence, Trace, TracePair
 
 
-def pair(seed: int, *, tokens: int = 5, blocks: bool = False) -> TracePair:
+def pair(seed: int, *, tokens: int = 5, blocks: bool = False, confident: bool = True) -> TracePair:
     """Returns random traces of one text."""
     generator = np.random.default_rng(seed)
 
     def one() -> Trace:
+        sure = RecordedConfidence(
+            generator.random((tokens, 3, 3) if blocks else (tokens, 3)).astype(np.float32),
+            np.arange(0, tokens + seed % 2, 2),
+            generator.random((len(range(0, tokens + seed % 2, 2)), 4, 3)).astype(np.float32),
+        )
         return Trace(
             generator.random(tokens),
             2 * generator.random((tokens, 3) if blocks else tokens),
@@ -29,6 +34,7 @@ def pair(seed: int, *, tokens: int = 5, blocks: bool = False) -> TracePair:
             tokens + seed,
             {0.5: generator.random(), 1.0: generator.random()},
             None if blocks else generator.integers(0, 9, tokens),
+            sure if confident else None,
         )
 
     return TracePair(one(), one())
@@ -40,6 +46,10 @@ def require_equal(one: TracePair, other: TracePair) -> None:
         np.testing.assert_array_equal(mine.ratio, yours.ratio)
         np.testing.assert_array_equal(mine.rank, yours.rank)
         np.testing.assert_array_equal(mine.drafted, yours.drafted)
+        assert (mine.confidence is None) == (yours.confidence is None)
+        if mine.confidence is not None and yours.confidence is not None:
+            for kept, read in zip(mine.confidence, yours.confidence, strict=True):
+                np.testing.assert_array_equal(kept, read)
         assert (mine.limit, mine.alpha_by_lenience) == (yours.limit, yours.alpha_by_lenience)
 
 
@@ -57,10 +67,12 @@ def put(path: Path, content: bytes) -> None:
         file.truncate()
 
 
+@pytest.mark.parametrize("confident", [False, True])
 @pytest.mark.parametrize("blocks", [False, True])
-def test_what_is_written_is_read(blocks: bool, tmp_path: Path) -> None:
+def test_what_is_written_is_read(blocks: bool, confident: bool, tmp_path: Path) -> None:
     path = tmp_path / "t.npz"
-    traces = {prompt: pair(prompt, tokens=prompt + 1, blocks=blocks) for prompt in (2, 0, 1)}
+    settings = {"blocks": blocks, "confident": confident}
+    traces = {prompt: pair(prompt, tokens=prompt + 1, **settings) for prompt in (2, 0, 1)}
     write(path, traces)
     assert [file.name for file in tmp_path.iterdir()] == ["t.npz"]
     key, read = read_traces(path)

@@ -1,0 +1,175 @@
+"""Thresholds of a stopping rule over a profile's recorded texts: their acceptances and gains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from estimator.intervals import Interval, jackknife_interval, left_out, ratio
+from estimator.profiles.drafting import Drafting
+from estimator.traces.trace_file import read_traces, traces_path
+from estimator.traces.traces import DraftSampling, Trace, alpha
+from simulator.acceptance.stopping.rule import StoppingRule
+from simulator.acceptance.stopping.stopped import Stopped
+from simulator.acceptance.stopping.stopped_text import StoppedBlocks
+from simulator.cost.cost import Cost
+
+# Thresholds that --p-min auto tries.
+AUTO = tuple(round(0.05 * step, 2) for step in range(20))
+# Rounding may set apart the α of a profile and of its traces by this much.
+ROUNDING = 1e-9
+
+
+class StopGain(NamedTuple):
+    """The best draft length with the thresholds considered, against the best fixed length.
+
+    gamma, p_min: the pair with the least time.
+    fixed_gamma: the draft length with the least time at threshold 0.
+    value: time at the fixed length over time at the pair; low, high: its 95 % interval over texts,
+      None of a single text. The pair was chosen on the same texts, which flatters it.
+    held_out: the same ratio where each text is decoded by what is best on all other texts; None of
+      a single text.
+    """
+
+    gamma: int
+    p_min: float
+    fixed_gamma: int
+    value: float
+    low: float | None
+    high: float | None
+    held_out: float | None
+
+
+class Thresholds:
+    """Recorded texts under a stopping rule, at several thresholds and draft lengths.
+
+    p_mins: the thresholds, ascending, 0 first, which is also the fixed length that others are
+      compared with.
+    max_gamma: the longest draft that was recorded.
+    """
+
+    def __init__(
+        self, traces: Sequence[Trace], rule: StoppingRule, p_mins: Sequence[float], *, drawn: bool
+    ) -> None:
+        """Replays every text at every threshold and draft length.
+
+        Args:
+          traces: at least one, with confidence.
+          p_mins: each in [0, 1].
+          drawn: whether the draft's tokens are drawn.
+
+        Raises:
+          ValueError: if a threshold is out of range, or a trace has no confidence.
+        """
+        texts = [trace.stopped(rule, drawn=drawn) for trace in traces]
+        self.rule = rule
+        self.p_mins = tuple(sorted({0.0, *p_mins}))
+        self._considered = [self.p_mins.index(p_min) for p_min in sorted(set(p_mins))]
+        self.max_gamma = min(text.longest for text in texts)
+        self._alpha = alpha(traces)
+        self._tokens = np.array([trace.tokens for trace in traces])
+        shape = (len(texts), len(self.p_mins), self.max_gamma, self.max_gamma + 1)
+        self._verified, self._paid = np.zeros(shape), np.zeros(shape)
+        self._errors = np.zeros(shape[:-1])
+        for place in np.ndindex(*shape[:-1]):
+            text, threshold, gamma = place[0], self.p_mins[place[1]], place[2] + 1
+            blocks = texts[text].blocks(gamma, rule, threshold)
+            self._verified[*place, : gamma + 1] = blocks.verified
+            self._paid[*place, : gamma + 1] = blocks.paid
+            self._errors[place] = blocks.drafted_error
+
+    @property
+    def acceptances(self) -> tuple[Stopped, ...]:
+        """The acceptance at each threshold."""
+        tokens = self._tokens.sum()
+        verified, paid = (each.sum(axis=0) / tokens for each in (self._verified, self._paid))
+        errors = np.sqrt((self._errors**2).sum(axis=0)) / tokens
+        return tuple(
+            Stopped(
+                self._alpha,
+                [
+                    StoppedBlocks(
+                        verified[at, gamma - 1, : gamma + 1],
+                        paid[at, gamma - 1, : gamma + 1],
+                        float(errors[at, gamma - 1]),
+                    )
+                    for gamma in range(1, self.max_gamma + 1)
+                ],
+                rule=self.rule,
+                p_min=p_min,
+            )
+            for at, p_min in enumerate(self.p_mins)
+        )
+
+    def gain(self, cost: Cost, *, max_gamma: int) -> StopGain:
+        """Returns the best draft length and threshold, and what the threshold gains.
+
+        Args:
+          max_gamma: the longest draft considered, at least 1.
+        """
+        seconds = self._seconds(cost)[:, :, :max_gamma]
+        total = seconds.sum(axis=0)
+        best, fixed = self._least(total), (0, int(total[0].argmin()))
+        value = float(total[fixed] / total[best])
+        interval: Interval = (None, None)
+        held_out = None
+        if len(seconds) > 1:
+            above, below = left_out(seconds[:, *fixed]), left_out(seconds[:, *best])
+            interval = jackknife_interval(value, above / below, scale=ratio, sizes=self._tokens)
+            held_out = self._held_out(seconds)
+        low, high = interval
+        return StopGain(best[1] + 1, self.p_mins[best[0]], fixed[1] + 1, value, low, high, held_out)
+
+    def _seconds(self, cost: Cost) -> NDArray[np.float64]:
+        """Returns the time of each text, shape (texts, thresholds, max_gamma)."""
+        counts = np.arange(self.max_gamma + 1)
+        checking = self._verified @ cost.checking_seconds(counts)
+        return np.asarray(checking + self._paid @ cost.drafting_seconds(counts))
+
+    def _least(self, seconds: NDArray[np.float64]) -> tuple[int, int]:
+        """Returns the threshold and the draft length of the least time, by their places."""
+        considered = seconds[self._considered]
+        threshold, gamma = np.unravel_index(considered.argmin(), considered.shape)
+        return self._considered[int(threshold)], int(gamma)
+
+    def _held_out(self, seconds: NDArray[np.float64]) -> float:
+        """Returns fixed over stopped time, each text decoded by what is best on all others."""
+        others = seconds.sum(axis=0) - seconds
+        pairs = list(zip(seconds, others, strict=True))
+        fixed = sum(text[0, other[0].argmin()] for text, other in pairs)
+        return float(fixed / sum(text[self._least(other)] for text, other in pairs))
+
+
+def recorded_thresholds(
+    profile: Path,
+    drafting: Drafting,
+    sampling: DraftSampling,
+    rule: StoppingRule,
+    p_mins: Sequence[float],
+) -> Thresholds:
+    """Returns thresholds over the texts whose traces lie next to a profile.
+
+    Args:
+      drafting: the profile's own acceptance under that sampling, which the traces must have.
+
+    Raises:
+      OSError, ValueError: if the traces cannot be used, or are another measurement's.
+    """
+    path = traces_path(profile)
+    if not path.exists():
+        raise ValueError(
+            f"--p-min needs the traces that 'specplan measure' writes next to a profile, got no "
+            f"{path.name}"
+        )
+    _, pairs = read_traces(path)
+    traces = [pair.under(sampling) for pair in pairs.values()]
+    if abs(alpha(traces) - drafting.alpha.value) > ROUNDING:
+        raise ValueError(
+            f"traces {path.name} must be of the profile's own measurement, got alpha "
+            f"{alpha(traces):.6g} where the profile has {drafting.alpha.value:.6g}"
+        )
+    return Thresholds(traces, rule, p_mins, drawn=sampling == "sampled")

@@ -1,0 +1,134 @@
+"""Replay of a recorded text under a stopping rule.
+
+Along the text the rule reads the same confidences in every run, so expected calls follow from
+`Replay` with drafts that are as long as the rule lets them be. A draft that has left the text goes
+on by its own path, which decides how many tokens are drafted and verified:
+
+    E[f(D)] = Σ_t v(t) f(D_t)
+
+v(t) being the chance that a block begins at t, and D_t the length of the draft's own path from t.
+v(t) depends on the text before t only. So a path that is drawn once gives an unbiased estimate, and
+the path of an argmax draft, of which there is one, the exact value.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+
+from simulator.acceptance.replay import Replay
+from simulator.acceptance.stopping.rule import StoppingRule
+from simulator.numerics.arguments import integer
+
+
+class StoppedBlocks(NamedTuple):
+    """Expected blocks of a text, by how many tokens they verify and how many draft steps they pay.
+
+    verified, paid: entry g counts the blocks that verify g tokens, or pay g draft steps; shape
+      (gamma + 1,) each, of one sum: the number of target calls.
+    drafted_error: standard error of the number of verified draft tokens; 0 where it is exact.
+    """
+
+    verified: NDArray[np.float64]
+    paid: NDArray[np.float64]
+    drafted_error: float
+
+
+class StoppedText:
+    """A recorded text, to be decoded with drafts that a rule stops."""
+
+    def __init__(
+        self,
+        acceptance: NDArray[np.float64],
+        *,
+        along: NDArray[np.floating],
+        starts: NDArray[np.int64],
+        own: NDArray[np.floating],
+        limit: int,
+        drawn: bool,
+        drafted: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Takes a text of N positions.
+
+        Args:
+          acceptance, limit, drafted: as `Replay` takes them.
+          along: confidences in [0, 1] along the text, shape (N,), or (N, K) as acceptance has it.
+          starts: block starts whose own path is known, ascending, shape (M,).
+          own: confidences along these paths, shape (M, L).
+          drawn: whether the draft's tokens are drawn, so that a path is one of many.
+
+        Raises:
+          ValueError: if a confidence lies outside [0, 1].
+        """
+        for name, values in (("along the text", along), ("along own paths", own)):
+            if not ((values >= 0) & (values <= 1)).all():
+                raise ValueError(f"confidences {name} must lie in [0, 1], got {_worst(values):g}")
+        positions = len(acceptance)
+        self._acceptance, self._limit = acceptance, limit
+        self._drafted = np.full(positions, own.shape[1]) if drafted is None else drafted
+        self._along = along
+        inside = starts < positions
+        self._starts, self._own = starts[inside], own[inside]
+        self._drawn = drawn
+
+    @property
+    def longest(self) -> int:
+        """The longest draft that was recorded."""
+        return int(self._own.shape[1])
+
+    def blocks(self, gamma: int, rule: StoppingRule, threshold: float) -> StoppedBlocks:
+        """Returns the expected blocks of a text.
+
+        Args:
+          gamma: most tokens that a block drafts, from 0 to the length of the own paths.
+
+        Raises:
+          ValueError: if gamma or the threshold is out of range.
+        """
+        if integer("gamma", gamma) > self.longest:
+            raise ValueError(
+                f"gamma must be at most the {self.longest} tokens recorded, got {gamma}"
+            )
+        on_text, _ = rule.lengths(self._windows(self.longest), threshold)
+        replay = Replay(
+            self._acceptance, limit=self._limit, drafted=np.minimum(on_text, self._drafted)
+        )
+        whole = Replay(self._acceptance, limit=self._limit, drafted=self._drafted).lengths(gamma)
+        begins = replay.starts(gamma)
+        known = begins[self._starts]
+        if known.sum() == 0:  # no block that is known begins there: take all paths alike
+            known = np.ones(len(self._starts))
+        lengths = [
+            np.minimum(each, whole[self._starts]) for each in rule.lengths(self._own, threshold)
+        ]
+        calls = float(begins.sum())
+        verified, paid = (
+            np.bincount(each, known, minlength=gamma + 1) * (calls / known.sum())
+            for each in lengths
+        )
+        return StoppedBlocks(verified, paid, self._error(lengths[0], known, calls))
+
+    def _windows(self, length: int) -> NDArray[np.floating]:
+        """Returns confidences along the text by block start, shape (N, length)."""
+        if self._along.ndim == 2:
+            return self._along[:, :length]
+        padded = np.concatenate([self._along, np.ones(length - 1, dtype=self._along.dtype)])
+        return sliding_window_view(padded, length)
+
+    def _error(self, lengths: NDArray[np.int64], known: NDArray[np.float64], calls: float) -> float:
+        """Returns the standard error of a ratio estimate over the starts that are known."""
+        complete = len(lengths) == len(self._acceptance)
+        if complete and not self._drawn:
+            return 0.0
+        mean = float(known @ lengths) / known.sum()
+        missing = 1.0 if self._drawn else 1 - len(lengths) / len(self._acceptance)
+        spread = float(np.sqrt((known**2 * (lengths - mean) ** 2).sum()))
+        return float(calls * spread / known.sum() * np.sqrt(missing))
+
+
+def _worst(values: NDArray[np.floating]) -> float:
+    """Returns a value outside [0, 1], or one that is not a number."""
+    return float(values[~((values >= 0) & (values <= 1))][0])

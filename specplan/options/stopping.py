@@ -1,0 +1,94 @@
+"""Stopping a draft by its confidence: the options of `specplan plan`, and what they select."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from simulator.acceptance.stopping.rules import RULES, rule_of
+from specplan.options.declared import option
+
+if TYPE_CHECKING:
+    from engines.kind import EngineKind
+    from estimator.profiles.p_min import Thresholds
+    from estimator.profiles.profile import Profile
+    from specplan.options.kinds import Stated
+
+DEFAULT_RULE = "llama.cpp"
+
+
+@dataclass(frozen=True)
+class StoppingOptions:
+    """The thresholds and the rule; see each option's help."""
+
+    p_min: str | None = option(
+        "--p-min",
+        metavar="auto|P,…",
+        help="Plan gamma together with the confidence below which a draft ends: these thresholds, "
+        "or auto: 0 to 0.95; with --profile.",
+    )
+    stopping_rule: str | None = option(
+        "--stopping-rule",
+        type=click.Choice(list(RULES)),
+        advanced=True,
+        help="Which engine's rule --p-min means.  [default: the rule of --export's server, else "
+        "llama.cpp]",
+    )
+
+    def thresholds(
+        self,
+        path: Path | None,
+        profile: Profile | None,
+        stated: Stated,
+        server: EngineKind | None,
+    ) -> Thresholds | None:
+        """Returns the profile's texts at the thresholds; None where no threshold is stated.
+
+        Raises:
+          click.UsageError, OSError, ValueError: if there is no profile, its traces cannot be used,
+            or a threshold is none.
+        """
+        if self.p_min is None:
+            if self.stopping_rule is not None:
+                raise click.UsageError("--stopping-rule needs --p-min")
+            return None
+        if path is None or profile is None or stated.draft_sampling is None:
+            raise click.UsageError("--p-min needs --profile, whose traces have the confidence")
+        from simulator.acceptance.recorded import Recorded
+
+        replayed = all(isinstance(each, Recorded) for each in stated.acceptances)
+        if stated.verification != "token" or not replayed:
+            raise click.UsageError(
+                "--p-min needs drafts that are judged token by token, without lenience"
+            )
+        from estimator.profiles.p_min import AUTO, recorded_thresholds
+
+        return recorded_thresholds(
+            path,
+            profile.drafting(stated.draft_sampling),
+            stated.draft_sampling,
+            rule_of(self._rule(server)),
+            AUTO if self.p_min == "auto" else _numbers(self.p_min),
+        )
+
+    def _rule(self, server: EngineKind | None) -> str:
+        if self.stopping_rule is not None:
+            return self.stopping_rule
+        if server is None:
+            return DEFAULT_RULE
+        rule = "" if server.exports is None else server.exports.stopping
+        if not rule:
+            raise click.UsageError(f"--p-min: {server.name} has no threshold that ends a draft")
+        return rule
+
+
+def _numbers(text: str) -> list[float]:
+    try:
+        return [float(each) for each in text.split(",")]
+    except ValueError:
+        raise click.UsageError(
+            f"--p-min must be auto or numbers in [0, 1], such as 0.3,0.5, got {text!r}"
+        ) from None

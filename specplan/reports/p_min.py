@@ -1,0 +1,110 @@
+"""A plan over draft length and threshold: the speed at each threshold, and what stopping gains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from specplan.reports.output import folded
+from specplan.reports.plan import Basis, plan_json
+from specplan.reports.table import GAMMA, Column, shown, table
+
+if TYPE_CHECKING:
+    from estimator.profiles.p_min import StopGain, Thresholds
+    from simulator.choice.grid import Row
+
+
+class StoppedPlans:
+    """The plans of all thresholds.
+
+    best: the plan at the best threshold.
+    gain: the best draft length and threshold, and what they gain over the best fixed length.
+    """
+
+    def __init__(self, rows: Sequence[Row], thresholds: Thresholds) -> None:
+        """Takes a plan for each threshold, all at one cost."""
+        self._rows, self._thresholds = rows, thresholds
+        longest = len(rows[0].plan.curve.gamma)
+        self.gain = thresholds.gain(rows[0].price.cost, max_gamma=longest)
+        self._best = thresholds.p_mins.index(self.gain.p_min)
+        self.best = rows[self._best]
+
+    def json(self, basis: Basis) -> dict[str, Any]:
+        """Returns the JSON object of the best plan; its curve has every length and threshold."""
+        rule = self._thresholds.rule._asdict()
+        return {
+            **plan_json(self.best, basis),
+            # That step prices verified tokens; a dropped token's step is paid without one.
+            "break_even_c": None,
+            "p_min": self.gain.p_min,
+            "p_min_gain": self.gain._asdict(),
+            "stopping_rule": rule,
+            "drafted_error": self._thresholds.acceptances[self._best].drafted_error,
+            "curve": [
+                {"p_min": p_min, **point}
+                for p_min, row in zip(self._thresholds.p_mins, self._rows, strict=True)
+                for point in plan_json(row, basis)["curve"]
+            ],
+        }
+
+    def text(self, basis: Basis) -> str:
+        """Returns the readable form: the speed at each threshold, and the advice."""
+        rule, acceptances = self._thresholds.rule, self._thresholds.acceptances
+        gammas = [max(row.plan.optimal_gamma, 1) for row in self._rows]
+        tokens = [float(a.tokens_per_call(g)) for a, g in zip(acceptances, gammas, strict=True)]
+        drafted = [
+            float(a.drafted_per_token(g)) * each
+            for a, g, each in zip(acceptances, gammas, tokens, strict=True)
+        ]
+        columns = [
+            Column[int]("p_min", lambda i: f"{self._thresholds.p_mins[i]:g}"),
+            Column[int](GAMMA, lambda i: str(gammas[i])),
+            Column[int]("tokens/call", lambda i: shown(tokens[i])),
+            Column[int]("drafted/call", lambda i: shown(drafted[i])),
+            Column[int](
+                "speed-up",
+                lambda i: shown(self._rows[i].plan.curve.improvement_factor[gammas[i] - 1]),
+            ),
+        ]
+        what = "product of its probabilities" if rule.product else "probability"
+        fails = "is verified" if rule.keeps else "is dropped after its draft step"
+        lines = [
+            f"{rule.name}, {rule.builds}: a draft ends where its {what} ({rule.confidence}) falls "
+            f"below p_min; the token that fails {fails}.",
+            *basis.notes,
+            "",
+            table(range(len(gammas)), columns, best=lambda i: i == self._best, note=lambda i: ""),
+            "",
+            _advice(self.best, self.gain),
+        ]
+        error = acceptances[self._best].drafted_error
+        if error > 0:
+            lines.append(
+                "Drafted tokens are an estimate, as drafts were recorded at some block starts or "
+                f"are drawn: standard error {error:.2g} for each emitted token. Calls are exact."
+            )
+        return folded("\n".join(lines))
+
+
+def _advice(row: Row, gain: StopGain) -> str:
+    if row.plan.optimal_gamma == 0:
+        return "Do not speculate: no draft length and threshold gains."
+    interval = (
+        ""
+        if gain.low is None or gain.high is None
+        else (f" (95 % interval {_percent(gain.low)} to {_percent(gain.high)})")
+    )
+    held_out = (
+        ""
+        if gain.held_out is None
+        else (f"; {_percent(gain.held_out)} on texts that did not choose it")
+    )
+    return (
+        f"Best: gamma {gain.gamma} with p_min {gain.p_min:g}, "
+        f"{_percent(gain.value)}{interval} over the best fixed gamma {gain.fixed_gamma}"
+        f"{held_out}."
+    )
+
+
+def _percent(factor: float) -> str:
+    return f"{100 * (factor - 1):+.1f} %"

@@ -1,0 +1,146 @@
+"""`specplan plan --profile --p-min`: draft length and threshold together."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from made_profiles import made_profile
+from plan_inputs import run, run_json
+from refusals import assert_refused
+
+from estimator.profiles.drafting import Alpha, Drafting
+from estimator.profiles.profile_file import write_profile
+from estimator.traces.trace_file import traces_path, write_traces
+from estimator.traces.traces import RecordedConfidence, Trace, TracePair, alpha, replayed_blocks
+
+TOKENS, LONGEST, TEXTS = 60, 8, 5
+
+
+def made_trace(seed: int, *, confident: bool = True) -> Trace:
+    """Returns a greedy text whose draft is right as often as it says, and unsure once it erred."""
+    generator = np.random.default_rng(seed)
+    sure = generator.random(TOKENS).astype(np.float32)
+    right = generator.random(TOKENS) < sure
+    columns = np.repeat(sure[:, None], 3, axis=1)
+    own = np.zeros((TOKENS + 1, LONGEST, 3), dtype=np.float32)
+    own[-1] = 0.3
+    for start in reversed(range(TOKENS)):
+        after = own[start + 1, :-1] if right[start] else np.full((LONGEST - 1, 3), 0.4)
+        own[start] = np.concatenate([columns[start][None], after])
+    accepted = right.astype(float)
+    confidence = RecordedConfidence(columns, np.arange(TOKENS + 1), own) if confident else None
+    return Trace(accepted, accepted, None, TOKENS, {1.0: accepted.mean()}, confidence=confidence)
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Path:
+    return written(tmp_path, [made_trace(seed) for seed in range(TEXTS)])
+
+
+def written(folder: Path, traces: list[Trace]) -> Path:
+    """Returns a profile of made traces, written with them."""
+    path = folder / "p.json"
+    rate = alpha(traces)
+    drafting = Drafting(
+        Alpha(rate), replayed_blocks(traces, LONGEST), alpha_by_lenience={0.5: rate, 1.0: rate}
+    )
+    made = made_profile("draft", alpha=0.5, c=0.1)
+    write_profile(
+        replace(made, alpha=Alpha(rate), draft_sampling="argmax", draftings={"argmax": drafting}),
+        path,
+    )
+    pairs = {number: TracePair(trace, trace) for number, trace in enumerate(traces)}
+    write_traces(traces_path(path), pairs, "key")
+    return path
+
+
+def test_auto_finds_the_pair_with_the_least_time_and_what_it_gains(profile: Path) -> None:
+    found = run_json(f"--profile {profile} --p-min auto")
+    factors = {
+        (point["gamma"], point["p_min"]): point["improvement_factor"] for point in found["curve"]
+    }
+    assert len(factors) == 20 * LONGEST
+    gain = found["p_min_gain"]
+    assert found["p_min"] == gain["p_min"] > 0
+    best = factors[gain["gamma"], gain["p_min"]]
+    assert best == pytest.approx(max(factors.values()))
+    fixed = max(factor for (_, p_min), factor in factors.items() if p_min == 0)
+    assert gain["value"] == pytest.approx(best / fixed)
+    assert gain["low"] < gain["value"] < gain["high"]
+    assert gain["held_out"] <= gain["value"]
+    assert found["drafted_error"] == 0
+
+
+def test_threshold_0_is_the_plan_without_one(profile: Path) -> None:
+    plain = run_json(f"--profile {profile} --max-gamma {LONGEST}")
+    stopped = run_json(f"--profile {profile} --p-min 0")
+    for key in ("optimal_gamma", "improvement_factor", "expected_tokens", "accepted_fraction"):
+        assert stopped[key] == pytest.approx(plain[key], rel=1e-9), key
+
+
+def test_the_table_names_the_rule_and_the_gain(profile: Path) -> None:
+    text = run(f"--profile {profile} --p-min 0.3,0.5").stdout
+    assert "llama.cpp, since pull request 22506" in text
+    assert "over the best fixed gamma 2" in " ".join(text.split())
+    kept = run(f"--profile {profile} --p-min 0.3 --stopping-rule llama.cpp-older").stdout
+    assert "the token that fails is verified" in " ".join(kept.split())
+
+
+@pytest.mark.parametrize(
+    ("server", "line"),
+    [
+        ("llama.cpp", "--spec-draft-p-min {}"),
+        ("transformers", "assistant_confidence_threshold = {}"),
+    ],
+)
+def test_the_export_has_the_threshold(profile: Path, server: str, line: str) -> None:
+    found = run_json(f"--profile {profile} --p-min 0.4 --draft-sampling argmax --export {server}")
+    assert found["p_min"] == 0.4
+    assert line.format(0.4) in found["export"]
+    assert found["stopping_rule"]["name"] == server
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ("--p-min 1.5", "p_min must lie in [0, 1], got 1.5"),
+        ("--p-min nan", "p_min must lie in [0, 1], got nan"),
+        ("--p-min x", "--p-min must be auto or numbers in [0, 1], such as 0.3,0.5, got 'x'"),
+        ("--stopping-rule product", "--stopping-rule needs --p-min"),
+        ("--p-min 0.5 --lenience 0.5", "--p-min needs drafts that are judged token by token"),
+        ("--p-min 0.5 --export vllm", "--p-min: vllm has no threshold that ends a draft"),
+    ],
+)
+def test_what_cannot_be_planned_is_refused(profile: Path, options: str, message: str) -> None:
+    assert_refused(run(f"--profile {profile} {options}"), message)
+
+
+def test_a_threshold_needs_a_profile() -> None:
+    assert_refused(run("--alpha 0.8 --c 0.05 --p-min 0.5"), "--p-min needs --profile")
+
+
+def test_profiles_without_confidence_are_refused(tmp_path: Path, profile: Path) -> None:
+    """One without traces, with traces of an older version, with another's, with impossible ones."""
+    traces_path(profile).unlink()
+    assert_refused(
+        run(f"--profile {profile} --p-min auto"),
+        "--p-min needs the traces that 'specplan measure' writes next to a profile, got no "
+        "p.json.traces.npz",
+    )
+    older = written(tmp_path, [made_trace(seed, confident=False) for seed in range(TEXTS)])
+    assert_refused(
+        run(f"--profile {older} --p-min auto"),
+        "a stopping rule needs traces with the draft's confidence, got none: measure again, with "
+        "a draft that is a model, a head or n-grams",
+    )
+    trace = made_trace(9)
+    pairs = {0: TracePair(trace, trace)}
+    write_traces(traces_path(older), pairs, "key")
+    assert_refused(
+        run(f"--profile {older} --p-min auto"), "must be of the profile's own measurement"
+    )
+    assert trace.confidence is not None
+    trace.confidence.along[3] = 1.5
+    write_traces(traces_path(older), pairs, "key")
+    assert_refused(run(f"--profile {older} --p-min auto"), "got another or a damaged one")

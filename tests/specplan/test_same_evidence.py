@@ -1,0 +1,162 @@
+"""The same evidence gives the same numbers, however it is stated."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from metrics_pages import vllm_page
+
+from specplan.main import main
+
+CONFIGS = Path(__file__).parents[2] / "docs" / "configs"
+LLAMA = [
+    *("--target-config", str(CONFIGS / "llama-3.1-8b.json")),
+    *("--draft-config", str(CONFIGS / "llama-3.1-8b-eagle3.json")),
+    *("--gpu", "h100"),
+]
+DRAFTS, HITS = 1000, (820, 610, 420, 280, 180)
+RATES = [f"{hits / DRAFTS:g}" for hits in HITS]
+BY_POSITION = ["--acceptance-by-position", ",".join(RATES)]
+BASELINE = ["--run", "gamma=0,tpot=7"]
+
+
+def answered(*words: str) -> Any:
+    result = CliRunner().invoke(main, [*words, "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def curve(data: Any, name: str = "expected_tokens", most: int = 5) -> list[float]:
+    return [point[name] for point in data["curve"][:most]]
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> dict[str, Path]:
+    """Returns files in which a server printed these rates, by their kind."""
+    line = (
+        "INFO 11-21 22:42:26 [metrics.py:120] SpecDecoding metrics: Mean acceptance length: "
+        f"{1 + sum(HITS) / DRAFTS:.2f}, Accepted: {sum(HITS)} tokens, Drafted: "
+        f"{len(HITS) * DRAFTS} tokens, Per-position acceptance rate: "
+        f"{', '.join(f'{hits / DRAFTS:.3f}' for hits in HITS)}, Avg Draft acceptance rate: 46.2%\n"
+    )
+    bench = {
+        "model_id": "M",
+        "completed": 8,
+        "mean_tpot_ms": 4.0,
+        "max_concurrency": 1,
+        "spec_decode_num_drafts": DRAFTS,
+        "spec_decode_draft_tokens": len(HITS) * DRAFTS,
+        "spec_decode_accepted_tokens": sum(HITS),
+        "spec_decode_per_position_acceptance_rates": [hits / DRAFTS for hits in HITS],
+    }
+    texts = {"log": line, "page": vllm_page(DRAFTS, HITS), "bench": json.dumps(bench)}
+    paths = {}
+    for kind, text in texts.items():
+        paths[kind] = tmp_path / f"{kind}.txt"
+        paths[kind].write_text(text)
+    return paths
+
+
+@pytest.mark.parametrize("kind", ["log", "page", "bench"])
+def test_rates_by_position_are_the_same_by_every_road(
+    kind: str, sources: dict[str, Path], tmp_path: Path
+) -> None:
+    stated = answered("plan", *BY_POSITION, "--c", "0.05")
+    observed = answered("observe", str(sources[kind]), "--c", "0.05")["plan"]
+    profile = tmp_path / "observed.json"
+    CliRunner().invoke(main, ["observe", str(sources[kind]), "-o", str(profile)])
+    replanned = answered("plan", "--profile", str(profile), "--c", "0.05")
+    for other in (observed, replanned):
+        for name in ("expected_tokens", "improvement_factor"):
+            assert curve(other, name) == pytest.approx(curve(stated, name), rel=1e-9)
+        assert other["alpha"] == pytest.approx(stated["alpha"], rel=1e-9)
+
+
+def test_a_length_is_the_same_by_its_two_options() -> None:
+    stated = answered("plan", "--block-efficiency", "2.85", "--at-gamma", "3", "--c", "0.05")
+    fraction = f"{1.85 / 3!r}"
+    other = answered("plan", "--accepted-fraction", fraction, "--at-gamma", "3", "--c", "0.05")
+    assert other["alpha"] == pytest.approx(stated["alpha"], rel=1e-9)
+    assert curve(other) == pytest.approx(curve(stated), rel=1e-9)
+
+
+@pytest.mark.parametrize("factor", [0.01, 3.0, 100.0])
+def test_the_unit_of_time_does_not_matter(factor: float) -> None:
+    def times(scale: float) -> Any:
+        words = [f"{scale * each:.12g}" for each in (2.0, 0.15, 2.6, 0.1)]
+        names = ("--target-ms", "--draft-ms", "--verify-ms", "--overhead-ms")
+        words[2] = f"4={words[2]}"
+        pairs = [word for pair in zip(names, words, strict=True) for word in pair]
+        return answered("plan", *BY_POSITION, *pairs)
+
+    one, other = times(1.0), times(factor)
+    assert curve(other, "improvement_factor", 8) == pytest.approx(
+        curve(one, "improvement_factor", 8), rel=1e-9
+    )
+    assert other["advised_gamma"] == one["advised_gamma"]
+    assert other["tokens_per_second"] == pytest.approx(one["tokens_per_second"] / factor)
+
+
+@pytest.mark.parametrize("factor", [0.1, 5.0])
+def test_scaling_the_times_of_runs_leaves_speed_ups(factor: float) -> None:
+    def runs(scale: float) -> Any:
+        baseline = f"gamma=0,tpot={7 * scale:.12g}"
+        return answered(
+            "plan", "--run", baseline, "--run", f"gamma=3,tpot={4.1 * scale:.12g},length=2.85"
+        )
+
+    one, other = runs(1.0), runs(factor)
+    for name in ("improvement_factor", "improvement_factor_low", "improvement_factor_high"):
+        assert curve(other, name, 8) == pytest.approx(curve(one, name, 8), rel=1e-6)
+    assert other["advised_gamma"] == one["advised_gamma"]
+
+
+COSTS = [
+    ["--alpha", "0.8", "--c", "0.05"],
+    [*BY_POSITION, "--target-ms", "19", "--draft-ms", "1.6", "--verify-ms", "4=24"],
+    ["--alpha", "0.7", *LLAMA],
+    [*BASELINE, "--run", "gamma=3,tpot=4.1,length=2.85"],
+]
+
+
+@pytest.mark.parametrize("words", COSTS, ids=["c", "times", "gpu", "runs"])
+def test_a_cap_above_the_best_changes_nothing(words: list[str]) -> None:
+    wide = answered("plan", *words, "--max-gamma", "20")
+    close = answered("plan", *words, "--max-gamma", str(wide["optimal_gamma"] + 2))
+    for name in ("optimal_gamma", "advised_gamma", "expected_tokens", "improvement_factor"):
+        assert close[name] == pytest.approx(wide[name], rel=1e-9), name
+    most = len(close["curve"])
+    assert curve(close, "improvement_factor", most) == pytest.approx(
+        curve(wide, "improvement_factor", most), rel=1e-9
+    )
+
+
+def test_a_batch_in_a_grid_is_that_batch_by_itself() -> None:
+    grid = answered("plan", "--alpha", "0.7", *LLAMA, "--batch", "1,8,64")["rows"]
+    for row in grid:
+        apart = answered("plan", "--alpha", "0.7", *LLAMA, "--batch", str(row["batch"]))
+        for name, value in row.items():
+            if isinstance(value, float):
+                assert value == pytest.approx(apart[name], rel=1e-9), name
+            elif name not in ("notes", "cost"):
+                assert value == apart[name], name
+
+
+def test_gamma_zero_is_the_baseline_by_every_road() -> None:
+    """Where nothing is accepted, nothing is drafted, at the target's own speed."""
+    nothing = [
+        ("--alpha", "0", "--c", "0.05"),
+        ("--accepted-fraction", "0", "--at-gamma", "3", "--c", "0.05"),
+        ("--block-efficiency", "1", "--at-gamma", "3", "--c", "0.05"),
+        ("--acceptance-by-position", "0,0,0", "--target-ms", "10", "--draft-ms", "1"),
+        ("--alpha", "0", *LLAMA),
+        (*BASELINE, "--run", "gamma=3,tpot=9,length=1"),
+    ]
+    for words in nothing:
+        data = answered("plan", *words)
+        assert (data["optimal_gamma"], data["advised_gamma"]) == (0, 0), words
+        assert data["improvement_factor"] == data["expected_tokens"] == 1, words
+        if data["tokens_per_second"] is not None:
+            assert data["tokens_per_second"] == pytest.approx(data["baseline_tokens_per_second"])
