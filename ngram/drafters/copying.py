@@ -1,4 +1,4 @@
-"""Drafting by copying: what an index of the text finds to follow its last words."""
+"""Drafters that copy: an index of the text finds what followed its last tokens before."""
 
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -15,20 +15,30 @@ from reference.policies.policy import Policy
 
 
 class Index(Protocol):
-    """What finds in a text that grows what may follow it."""
+    """Finds possible continuations in a text that grows.
+
+    Example: an index that expects the last token again.
+
+        class Repeat:
+            def update(self, text):
+                self.last = text[-1:]
+
+            def continuation(self, limit):
+                return list(self.last) * limit
+    """
 
     def update(self, text: Sequence[int]) -> None:
-        """Makes it the index of another text."""
+        """Replaces the indexed text by another."""
 
     def continuation(self, limit: int) -> list[int]:
-        """Returns at most `limit` words; none where it finds nothing."""
+        """Returns at most `limit` tokens; none if nothing is found."""
 
 
 class CopyingDrafter:
-    """Copies what an index finds.
+    """Drafts the continuation that an index finds.
 
-    Where that is nothing, nothing is drafted, and the step is one of the target's own. An
-    encoder-decoder model's prompt counts as what stands before its text.
+    If the index finds nothing, nothing is drafted, and the step is a plain step of the target. The
+    prompt of an encoder-decoder model is indexed as if it preceded the text.
     """
 
     sampling = None
@@ -37,9 +47,9 @@ class CopyingDrafter:
         """Makes the drafter.
 
         Args:
-          index: makes one of an empty text.
-          name: what reports call it.
-          device: the target's.
+          index: makes an index of an empty text.
+          name: name in reports.
+          device: the target's device.
         """
         self.name = name
         self.device = device
@@ -47,7 +57,7 @@ class CopyingDrafter:
         self._stopwatch = Stopwatch(torch.device("cpu"))
         self._matches = index()
         self._before: list[int] = []
-        self._recent: list[list[int]] = []  # scoring: what blocks that began before would copy
+        self._recent: list[list[int]] = []  # for scoring: the drafts of blocks that began earlier
 
     @property
     def forward_seconds(self) -> float:
@@ -75,7 +85,7 @@ class CopyingDrafter:
         tokens, max_gamma = stretch.tokens, options.max_gamma
         whole = [*stretch.text, *tokens]
         copies: list[list[int]] = []
-        # A one-hot law at another token accepts nothing; at the text's own, 1/p is above 1.
+        # A one-hot row at another token accepts nothing; at the text's own token 1/p is above 1.
         ratio = torch.zeros(len(tokens), max_gamma, dtype=torch.float64)
         for place, token in enumerate(tokens):
             copies.append(self._continuation(whole[: len(stretch.text) + place], max_gamma))
@@ -99,7 +109,7 @@ class PromptLookupDrafter(CopyingDrafter):
     """Copies what followed the most recent match of the text's last N..1 tokens."""
 
     def __init__(self, *, device: torch.device, longest: int = LONGEST) -> None:
-        """Makes the drafter; longest: N, in [1, MOST], longer matches going first."""
+        """Makes the drafter. longest: N, in [1, MOST]; longer matches are preferred."""
         if not 1 <= longest <= MOST:
             raise ValueError(f"a lookup must match 1 to {MOST} tokens, got {longest}")
         name = "lookup" if longest == LONGEST else f"lookup:{longest}"

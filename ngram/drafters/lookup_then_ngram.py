@@ -1,4 +1,4 @@
-"""Two drafters that cost next to nothing: copy where the text repeats itself, else an n-gram."""
+"""Combines two drafters of negligible cost: a lookup where the text repeats, else an n-gram."""
 
 from collections.abc import Sequence
 
@@ -13,13 +13,13 @@ from reference.policies.policy import Policy
 
 
 class LookupThenNgram:
-    """Each block is drafted by the lookup where it finds a match, else by the n-gram model."""
+    """Drafts each block by lookup if the lookup finds a match, else by the n-gram model."""
 
     def __init__(self, lookup: PromptLookupDrafter, ngram: NgramDrafter) -> None:
-        """Joins two drafters for the same target."""
+        """Combines two drafters for the same target."""
         self.lookup = lookup
         self.ngram = ngram
-        self._copied = torch.zeros(0, dtype=torch.bool)  # scoring: where the lookup drafted
+        self._copied = torch.zeros(0, dtype=torch.bool)  # for scoring: where the lookup drafted
 
     @property
     def name(self) -> str:
@@ -52,7 +52,7 @@ class LookupThenNgram:
         assert drafted is not None
         copying = drafted > 0
         self._copied = torch.cat([self._copied, copying])
-        # Of each position, whether blocks that began 0, 1, ... positions before were copied.
+        # By position: whether blocks that began 0, 1, ... positions earlier were copied.
         max_gamma = options.max_gamma
         begun = torch.nn.functional.pad(self._copied, (max_gamma - 1, 0)).unfold(0, max_gamma, 1)
         begun = begun[-len(copying) :].flip(1)

@@ -1,35 +1,36 @@
-"""Where in a text its last words stood before."""
+"""Finds earlier occurrences of a text's last words."""
 
 from collections.abc import Sequence
 
-# What an index may take a match to be: it keeps that many tuples for each word of the text, and the
-# memory of these grows with the square.
+# Longest match of an index. The index keeps that many tuples for each word of the text, and their
+# memory grows with the square of the length.
 MOST = 64
-# How many words a lookup's match may have unless it is said.
+# The default length of a lookup's longest match.
 LONGEST = 3
 
 
 class Matches:
-    """An index of a text's words by the up to `longest` words before them.
+    """An index of a text's words by the words before them, up to `longest` of them.
 
-    A text that grows costs work in proportion to its growth, one that shrinks to what it lost.
+    Updates cost time in proportion to the number of added or removed words.
     """
 
     def __init__(self, longest: int) -> None:
         """Makes an index of an empty text.
 
         Args:
-          longest: how many words a match may have, at least 1.
+          longest: greatest number of words in a match, at least 1.
         """
         self.longest = longest
         self._text: list[int] = []
-        # Words -> where what followed them stands, ascending.
+        # For each sequence of words: the places of the words that followed it, ascending.
         self._followers: dict[tuple[int, ...], list[int]] = {}
 
     def update(self, text: Sequence[int]) -> None:
-        """Makes it the index of another text.
+        """Replaces the indexed text by another.
 
-        text: the last one changed in its last word, if at all, and cut or continued from there.
+        text: only the parts that differ from the previous text cost time; the previous text's last
+          word may have changed.
         """
         common = max(min(len(self._text), len(text) - 1), 0)
         while len(self._text) > common:
@@ -42,20 +43,20 @@ class Matches:
                 self._followers.setdefault(words, []).append(len(self._text) - 1)
 
     def _before(self, place: int) -> list[tuple[int, ...]]:
-        """Returns the last words before a place: one, two, and so on."""
+        """Returns the last word before a place, the last two words, and so on."""
         return [
             tuple(self._text[place - length : place])
             for length in range(1, min(self.longest, place) + 1)
         ]
 
     def continuation(self, limit: int) -> list[int]:
-        """Returns what followed the most recent match of the text's last words.
+        """Returns the words that followed the most recent match of the text's last words.
 
-        The longest match counts; among matches of that length the last. What is copied may reach
-        beyond the text's end and then copies itself: after `a b a b` comes `a b a b`...
+        The longest match is used, and the last one of that length. Copying may reach the text's end
+        and then continues with the copied words: `a b a b` continues with `a b a b`...
 
         Returns:
-          `limit` words, or none if the last word stood nowhere before.
+          `limit` words, or none if the last word has not occurred before.
         """
         for words in reversed(self._before(len(self._text))):
             places = self._followers.get(words)

@@ -1,4 +1,4 @@
-"""Drafting with an n-gram model: next to no cost (Leviathan et al. 2023, section 3.6)."""
+"""Drafts with an n-gram model, at negligible cost (Leviathan et al. 2023, section 3.6)."""
 
 from collections.abc import Sequence
 
@@ -19,16 +19,17 @@ from reference.policies.policy import Policy
 class NgramDrafter:
     """Drafts from the rows of an n-gram model, over the target's vocabulary.
 
-    It reads the text's last words alone and keeps nothing of it. An encoder-decoder model's text
-    begins with tokens of its own (T5's padding, BART's end of text and language), which are no
-    words: what follows them begins a sentence, as `<s>` does.
+    It reads only the last words of the text. An encoder-decoder model's text begins with special
+    tokens (T5's padding; BART's end of text and language) that are no words: the words after them
+    begin a sentence, as after `<s>`.
     """
 
     def __init__(self, rows: Rows, sampling: Sampling, *, device: torch.device, name: str) -> None:
         """Makes the drafter.
 
-        Rows are as wide as the target's, sampling is usually the target's own, device is the
-        target's.
+        rows: as wide as the target's rows.
+        sampling: settings of the draft, usually the target's own.
+        device: the target's device.
         """
         self.rows = rows
         self.sampling = sampling
@@ -57,14 +58,14 @@ class NgramDrafter:
         return draft_tokens(law_after, limit, policy, generator)
 
     def _last_words(self, text: Sequence[int]) -> list[int]:
-        """Returns as many of a text's last words as can matter."""
+        """Returns the last words of a text, as many as the model can use."""
         return list(text[max(self._no_words, len(text) - self.rows.model.order) :])
 
     def _logits(self, texts: Sequence[Sequence[int]]) -> Tensor:
-        """Returns the log-probabilities of what follows each text, shape (texts, vocabulary)."""
+        """Returns log-probabilities of the next word after each text, (texts, vocabulary)."""
         with self._stopwatch:
             rows = [self.rows.log_row(self.rows.context(text)) for text in texts]
-            # One row needs no copy.
+            # A single row needs no copy.
             logits = rows[0][None] if len(rows) == 1 else np.stack(rows)
         return torch.from_numpy(logits).to(self.device)
 

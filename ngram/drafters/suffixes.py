@@ -1,10 +1,10 @@
-"""Suffixes of a text, and what followed each of them before: speculation by frequency.
+"""Suffix decoding: drafts the most frequent continuation of the text's suffixes.
 
-The speculation of SuffixDecoding (Oliaro et al. 2024, §4): every suffix of the text that stood
-before drafts its likeliest continuation, and the one that expects most of its tokens to stand is
-taken. How often a token followed estimates its chance to stand; a suffix of n tokens drafts n
-tokens at most, and both together are no longer than the tree is deep. Outputs written before have
-a tree of their own, whose speculation is taken where it expects more than the text's own.
+SuffixDecoding (Oliaro et al. 2024, section 4): every suffix of the text that occurred before drafts
+its likeliest continuation, and the draft with the most expected accepted tokens is used. The
+frequency of a token estimates its acceptance. A suffix of n tokens drafts at most n tokens, and
+both together are at most as long as the tree is deep. Earlier outputs have a tree of their own,
+whose draft is used if it expects more accepted tokens.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-# As vLLM sets them unless told otherwise.
+# vLLM's defaults.
 DEPTH, LEAST_CHANCE = 24, 0.1
 MOST_DEPTH = 256
-# What a longer draft must gain, so that no rounding chooses.
+# A longer draft must gain at least this much, so that rounding does not decide.
 TIE = 1e-9
-# No token: an earlier output ends.
+# In place of a token: an earlier output ends.
 END = -1
 
 
 @dataclass(frozen=True, slots=True)
 class Speculation:
-    """A continuation, and how many of its tokens are expected to stand: the sum of chances."""
+    """A continuation and its expected number of accepted tokens (the sum of probabilities)."""
 
     tokens: list[int]
     expected: float
@@ -33,18 +33,18 @@ NONE = Speculation([], 0.0)
 
 
 class Suffixes:
-    """An index of a text, in which suffixes and what followed them are found and counted.
+    """An index of a text that finds its suffixes and counts what followed them.
 
-    A text that grows costs work in proportion to its growth, one that shrinks to what it lost.
+    Updates cost time in proportion to the number of added or removed tokens.
     """
 
     def __init__(self, depth: int, earlier: Suffixes | None = None) -> None:
         """Makes an index of an empty text.
 
         Args:
-          depth: of the tree: how many tokens a suffix and its continuation have together, at least
+          depth: depth of the tree: most tokens of a suffix and its continuation together, at least
             2.
-          earlier: of outputs written before, of the same depth; None: there are none.
+          earlier: index of earlier outputs with the same depth; None if there are none.
         """
         self.depth = depth
         self._earlier = earlier
@@ -53,13 +53,13 @@ class Suffixes:
 
     @classmethod
     def of_outputs(cls, outputs: Sequence[Sequence[int]], depth: int) -> Suffixes:
-        """Returns the index of outputs written before, in their order."""
+        """Returns an index of earlier outputs, in the given order."""
         index = cls(depth)
         index.update([token for output in outputs for token in (*output, END)])
         return index
 
     def update(self, text: Sequence[int]) -> None:
-        """Makes it the index of another text, as `Matches.update` does."""
+        """Replaces the indexed text by another; only the changed parts cost time."""
         common = max(min(len(self._text), len(text) - 1), 0)
         while len(self._text) > common:
             self._places[self._text.pop()].pop()
@@ -68,11 +68,11 @@ class Suffixes:
             self._places.setdefault(token, []).append(place)
 
     def continuation(self, limit: int) -> list[int]:
-        """Returns the first `limit` tokens of the speculation."""
+        """Returns the first `limit` tokens of the best continuation."""
         return self.speculation().tokens[:limit]
 
     def speculation(self) -> Speculation:
-        """Returns what is expected to follow; nothing where the last token is new."""
+        """Returns the best continuation; empty if the last token has not occurred before."""
         if not self._text:
             return NONE
         own = self._after(self._text, self._places[self._text[-1]][:-1])
@@ -83,7 +83,7 @@ class Suffixes:
         return other if other.expected > own.expected + TIE else own
 
     def _after(self, text: Sequence[int], places: Sequence[int]) -> Speculation:
-        """Returns what follows a text by this index, where its last token stands at some places."""
+        """Returns this index's continuation of a text whose last token occurs at some places."""
         best, length = NONE, 1
         by_length: list[Sequence[int]] = []
         while places and length < self.depth:
@@ -102,7 +102,7 @@ class Suffixes:
         return best
 
     def _likeliest(self, places: Sequence[int], most: int) -> Speculation:
-        """Returns the continuation by the most frequent token after these places, and so on."""
+        """Returns the continuation by the most frequent token after these places, repeatedly."""
         tokens: list[int] = []
         chance, expected, last = 1.0, 0.0, len(self._text) - 1
         while len(tokens) < most:
@@ -114,7 +114,7 @@ class Suffixes:
             for place in places:
                 token = self._text[place]
                 counts[token] = counts.get(token, 0) + 1
-                # Of those as frequent the first that was so.
+                # Among equally frequent tokens the first one to reach that count.
                 if counts[token] > often and token != END:
                     likeliest, often = token, counts[token]
             chance *= often / len(places)

@@ -1,1 +1,1 @@
-"""ARPA files and what stands beside them: read, written, cached, described."""
+"""Reads, writes, caches and describes ARPA files."""

@@ -1,4 +1,4 @@
-"""Parses the n-gram lines of ARPA files: many at once where all is well, one by one where not."""
+"""Parses the n-gram lines of ARPA files: many at once, or one by one if any line is unusual."""
 
 import math
 import re
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ngram.rows.words import BEGIN, END, NAMES, UNKNOWN, word_name
 
-# Stand for the named words while a piece of file is parsed as integers.
+# Numbers in place of the named words while a piece of a file is parsed as integers.
 STAND_INS = {word: np.iinfo(np.int32).max - place for place, word in enumerate(NAMES)}
 MAX_ID = min(STAND_INS.values()) - 1
 CODES = {name: word for word, name in NAMES.items()}
@@ -20,11 +20,11 @@ TOKEN_ID = re.compile(rb"0|[1-9][0-9]{0,9}")
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What n-gram lines say.
+    """The content of parsed n-gram lines.
 
     words: shape (lines, order), int32.
     log10_probability: shape (lines,), float64.
-    log10_backoff: shape (lines,), float64; 0 where a line has none.
+    log10_backoff: shape (lines,), float64; 0 for a line without it.
     """
 
     words: NDArray[np.int32]
@@ -33,7 +33,7 @@ class Lines:
 
 
 class LineError(ValueError):
-    """A line that cannot be: its number in the piece, from 0, and why."""
+    """An invalid line: its number in the piece, from 0, and the reason."""
 
     def __init__(self, line: int, reason: str) -> None:
         super().__init__(reason)
@@ -41,15 +41,15 @@ class LineError(ValueError):
 
 
 def parse_lines(piece: bytes, *, order: int, highest: bool) -> Lines:
-    """Returns what whole n-gram lines say.
+    """Returns the content of whole n-gram lines.
 
     Args:
       piece: lines, each with its newline.
-      order: of the n-grams.
+      order: number of words in each n-gram.
       highest: whether this is the model's highest order, which has no back-off weights.
 
     Raises:
-      LineError: at the first line that is wrong.
+      LineError: at the first invalid line.
     """
     lines = _parse_together(piece, order)
     if lines is None or _wrong(lines, order=order, highest=highest).any():
@@ -58,7 +58,7 @@ def parse_lines(piece: bytes, *, order: int, highest: bool) -> Lines:
 
 
 def _parse_together(piece: bytes, order: int) -> Lines | None:
-    """Returns what the lines say, or None where any is not as our writer and `lmplz` write it."""
+    """Returns the content of lines; None if a line differs from the style of our writer."""
     bytes_ = np.frombuffer(piece, np.uint8)
     newlines = np.flatnonzero(bytes_ == NEWLINE)
     tabs = np.flatnonzero(bytes_ == TAB)
@@ -90,7 +90,7 @@ def _parse_together(piece: bytes, order: int) -> Lines | None:
 
 
 def _integers(words: NDArray[np.uint8]) -> NDArray[np.int32] | None:
-    """Returns the words of all lines, or None if any is neither an id nor a special word."""
+    """Returns the words of all lines; None if any is neither an id nor a special word."""
     text = words.tobytes()
     for word, stand_in in STAND_INS.items():
         name, digits = word_name(word).encode(), str(stand_in).encode()
@@ -99,7 +99,7 @@ def _integers(words: NDArray[np.uint8]) -> NDArray[np.int32] | None:
         text = text.replace(name, digits)
     if text.translate(None, b"0123456789 \t"):
         return None
-    # A zero that leads is another spelling of the same id.
+        # A leading zero is another spelling of an id.
     digit = words >= ZERO
     if ((words[1:-1] == ZERO) & ~digit[:-2] & digit[2:]).any():
         return None
@@ -116,7 +116,7 @@ def _integers(words: NDArray[np.uint8]) -> NDArray[np.int32] | None:
 
 
 def _floats(numbers: NDArray[np.uint8]) -> NDArray[np.float64] | None:
-    """Returns the numbers of all lines, or None if any is none."""
+    """Returns the numbers of all lines; None if any is not a number."""
     text = numbers.tobytes()
     if text.translate(None, b"0123456789.+-eE \t\n"):
         return None
@@ -127,7 +127,7 @@ def _floats(numbers: NDArray[np.uint8]) -> NDArray[np.float64] | None:
 
 
 def _wrong(lines: Lines, *, order: int, highest: bool) -> NDArray[np.bool_]:
-    """Returns which lines' values a model cannot have, shape (lines,)."""
+    """Returns which lines have values that no model can have, shape (lines,)."""
     wrong = ~np.isfinite(lines.log10_probability) | (lines.log10_probability > 0)
     wrong |= ~np.isfinite(lines.log10_backoff)
     if highest:
@@ -140,7 +140,7 @@ def _wrong(lines: Lines, *, order: int, highest: bool) -> NDArray[np.bool_]:
 
 
 def _parse_each(piece: bytes, *, order: int, highest: bool) -> Lines:
-    """Returns what the lines say, read one by one."""
+    """Returns the content of lines, parsed one by one."""
     words, probabilities, backoffs = [], [], []
     for number, line in enumerate(piece.splitlines()):
         try:

@@ -1,4 +1,4 @@
-"""Reads ARPA files of token ids, and says of a bad one which line is wrong and why."""
+"""Reads ARPA files of token ids; an error names the line and the reason."""
 
 import re
 from collections.abc import Iterator
@@ -16,12 +16,12 @@ COUNT = re.compile(rb"ngram ([0-9]+)\s*=\s*([0-9]+)")
 
 
 def read_arpa(path: Path) -> Iterator[Grams]:
-    """Yields a model's n-grams by order, from 1 up, as the file lists them.
+    """Yields a model's n-grams by order, from 1 up, in the order of the file.
 
-    Whether n-grams are duplicate or lack their contexts is for `ngram.rows.backoff` to tell.
+    `ngram.rows.backoff` checks for duplicate n-grams and missing contexts.
 
     Raises:
-      ValueError: if it is not a whole ARPA file of token ids; "PATH:LINE: reason".
+      ValueError: if the file is not a complete ARPA file of token ids; "PATH:LINE: reason".
       OSError: if it cannot be read.
     """
     with path.open("rb") as file:
@@ -29,10 +29,10 @@ def read_arpa(path: Path) -> Iterator[Grams]:
 
 
 def read_counts(path: Path) -> list[int]:
-    """Returns how many n-grams of each order an ARPA file says it has.
+    """Returns the number of n-grams of each order according to an ARPA file's header.
 
     Raises:
-      ValueError: if its header is wrong.
+      ValueError: if the header is invalid.
     """
     with path.open("rb") as file:
         return _Reader(file, path).counts()
@@ -47,11 +47,11 @@ class _Reader:
         self.line = 0
 
     def wrong(self, reason: str, line: int | None = None) -> ValueError:
-        """Returns the error of a line, the one just read by default."""
+        """Returns an error for a line; by default for the line read last."""
         return ValueError(f"{self.path}:{self.line if line is None else line}: {reason}")
 
     def read_line(self, wanted: str) -> bytes:
-        """Returns the next line, which must be there, without the white space at its ends."""
+        """Returns the next line without surrounding white space; an error if the file ends."""
         line = limited(self.file.readline, f"a line of {self.path}")
         self.line += 1
         if not line:
@@ -106,7 +106,7 @@ class _Reader:
         """Returns the n-grams of one order, read with the blank line that ends it."""
         first_line = self.line + 1
         size = self.path.stat().st_size
-        # The shortest line has a digit, a tab, and a digit and a separator for each word.
+        # The shortest line: a digit, a tab, and per word a digit and a separator.
         if count > size // (2 + 2 * order):
             raise self.wrong(f"{count} {order}-grams of the header are more than the file can hold")
         words = np.empty((count, order), np.int32)
@@ -134,7 +134,7 @@ class _Reader:
         return Grams(words, probability, backoff, first_line)
 
     def _pieces(self, count: int) -> Iterator[tuple[bytes, int]]:
-        """Yields the next lines, at most `count`, in pieces, and how many each piece has."""
+        """Yields the next lines, at most `count`, in pieces, each with its number of lines."""
         while count > 0:
             piece = self.file.read(BYTES_AT_ONCE) + limited(
                 self.file.readline, f"a line of {self.path}"
@@ -149,7 +149,7 @@ class _Reader:
             count -= number
 
     def _parsed(self, piece: bytes, *, order: int, highest: bool, missing: int) -> Lines:
-        """Returns what the lines say."""
+        """Returns the content of lines."""
         try:
             return parse_lines(piece, order=order, highest=highest)
         except LineError as error:

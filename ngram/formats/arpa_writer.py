@@ -16,17 +16,17 @@ LINES_AT_ONCE = 1 << 16
 def write_arpa(
     path: Path, orders: Sequence[Grams], step: Callable[[], object] = lambda: None
 ) -> None:
-    """Writes a model's orders, from 1 up, with a step each; the file appears only when complete.
+    """Writes a model's orders, from 1 up, atomically; calls `step` after each order.
 
     Raises:
-      OSError: if it cannot be written; an old file is then intact.
+      OSError: if the file cannot be written; an older file is then unchanged.
     """
     with whole_file(path) as partial, partial.open("w", encoding="ascii", newline="\n") as file:
         file.write("\\data\\\n")
         for grams in orders:
             file.write(f"ngram {grams.order}={len(grams)}\n")
         ids = max(int(grams.words.max(initial=0)) for grams in orders) + 1
-        # A word's name is at its id, and the named ones at their negative codes.
+        # A word's name is at its id; the special words are at their negative codes.
         names = np.empty(ids + len(NAMES), dtype=object)
         names[:ids] = [str(word) for word in range(ids)]
         for word in range(UNKNOWN, 0):

@@ -1,4 +1,4 @@
-"""Loads ARPA files, keeping the finished arrays beside them for the next time."""
+"""Loads ARPA files, and caches the finished arrays in a file next to them."""
 
 import warnings
 from pathlib import Path
@@ -11,26 +11,26 @@ from ngram.formats.sealed_arrays import sealed, unsealed
 from ngram.rows.backoff import BackoffModel, build, pack, unpack
 from reference.atomic import whole_file
 
-# Part of the key: arrays of another layout are not read.
+# Part of the key: arrays with another layout are not read.
 LAYOUT = "specplan n-gram arrays 2"
 
 
 def cache_path(path: Path) -> Path:
-    """Returns where the arrays of an ARPA file are kept."""
+    """Returns the path of the cached arrays of an ARPA file."""
     return path.with_name(f"{path.name}.npz")
 
 
 def load_model(path: Path) -> BackoffModel:
     """Returns the model of an ARPA file.
 
-    The arrays are kept in PATH.npz, which is read instead of the ARPA file as long as it carries
-    the hash of its content, and is replaced when it does not or is damaged.
+    The arrays are cached in PATH.npz. It is read instead of the ARPA file if it has the hash of the
+    ARPA file's content, and replaced if it does not or is damaged.
 
     Raises:
-      ValueError: if the ARPA file is wrong; "PATH:LINE: reason".
+      ValueError: if the ARPA file is invalid; "PATH:LINE: reason".
       OSError: if it cannot be read.
     """
-    read_counts(path)  # what is no ARPA file may have no end
+    read_counts(path)  # first, because a file that is no ARPA file may be endless
     key = f"{LAYOUT} {content_hash(path)}"
     model = _read(cache_path(path), key)
     if model is None:
@@ -50,11 +50,11 @@ def _write(path: Path, key: str, model: BackoffModel) -> None:
 
 
 def _read(path: Path, key: str) -> BackoffModel | None:
-    """Returns the model kept under a key; None where there is none or it cannot be read."""
+    """Returns the model cached under a key; None if there is none or it cannot be read."""
     if not path.exists():
         return None
     try:
         arrays = unsealed(path.read_bytes())
     except (OSError, ValueError):
-        return None  # damaged, or another's: it is made anew
+        return None  # damaged, or from another file: it is replaced
     return unpack(arrays) if str(arrays.get("key")) == key else None

@@ -1,4 +1,4 @@
-"""What a model was made of: a JSON file beside the ARPA file, with its tokenizer's fingerprint."""
+"""The description of an n-gram model: a JSON file with its tokenizer's fingerprint."""
 
 import hashlib
 import json
@@ -15,17 +15,19 @@ FORMAT = "specplan n-gram description 1"
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """How an n-gram model came about.
+    """How an n-gram model was made.
 
-    arpa: SHA-256 of the ARPA file that it describes.
-    tokenizer: the name it was loaded by; by `specplan ngram train`, a folder's absolute path.
-    fingerprint: of that tokenizer.
-    order, prune: as it was trained.
+    arpa: SHA-256 of the described ARPA file.
+    tokenizer: name by which the tokenizer was loaded; `specplan ngram train` writes a folder's
+      absolute path.
+    fingerprint: fingerprint of the tokenizer.
+    order: words in the longest n-grams.
+    prune: by order, n-grams with this count or less were dropped.
     estimator: "own" or "lmplz".
-    fallback_orders: where the corpus was too thin to estimate discounts.
-    texts, tokens: of the corpus.
-    ngrams: how many the model has, by order.
-    smoothing: Kneser and Ney's, or Katz's back-off.
+    fallback_orders: orders for which the corpus was too small to estimate discounts.
+    texts, tokens: size of the corpus.
+    ngrams: number of n-grams by order.
+    smoothing: "kneser-ney", or "katz" for Katz's back-off.
     """
 
     arpa: str
@@ -52,31 +54,31 @@ def content_hash(path: Path) -> str:
 
 
 def fingerprint(tokenizer: Any) -> str:
-    """Returns a hash of a tokenizer's tokens, their ids and its end of text.
+    """Returns a hash of a tokenizer's tokens, their ids and its end-of-text token.
 
-    Two tokenizers with the same fingerprint call the same thing by the same id.
+    Tokenizers with the same fingerprint give the same ids.
     """
     content = json.dumps([sorted(tokenizer.get_vocab().items()), tokenizer.eos_token_id])
     return hashlib.sha256(content.encode()).hexdigest()
 
 
 def description_path(path: Path) -> Path:
-    """Returns where the description of an ARPA file is."""
+    """Returns the path of an ARPA file's description."""
     return path.with_name(f"{path.name}.json")
 
 
 def write_description(path: Path, description: Description) -> None:
-    """Writes the description of an ARPA file beside it."""
+    """Writes the description of an ARPA file next to it."""
     content = json.dumps({"format": FORMAT, **asdict(description)}, indent=2)
     with whole_file(description_path(path)) as partial:
         partial.write_text(content + "\n", encoding="utf-8")
 
 
 def read_description(path: Path) -> Description | None:
-    """Returns the description beside an ARPA file; None where there is none.
+    """Returns the description of an ARPA file; None if there is none.
 
     Raises:
-      ValueError: if there is a file that is no such description.
+      ValueError: if the description's file has other content.
     """
     place = description_path(path)
     if not place.exists():
@@ -93,16 +95,16 @@ def read_description(path: Path) -> Description | None:
 
 
 def require_tokenizer(path: Path, tokenizer: Any, *, name: str) -> None:
-    """Refuses an ARPA file whose ids are not those of a tokenizer, the target's, of that name.
+    """Refuses an ARPA file that was trained with another tokenizer than the target's.
 
     Raises:
-      ValueError: if the model was trained with another tokenizer, or it is not known with which.
+      ValueError: if the tokenizers differ, or if the file has no description.
       OSError: if it cannot be read.
     """
     description = read_description(path)
     if description is None:
         raise ValueError(
-            f"{path} must have its tokenizer's fingerprint beside it, in "
+            f"{path} must have its tokenizer's fingerprint in "
             f"{description_path(path).name}, got none; --force takes it all the same"
         )
     if description.arpa != content_hash(path):

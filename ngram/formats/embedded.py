@@ -1,6 +1,6 @@
-"""The embedded n-gram: a pruned trigram of the text that the embedded pair was trained on.
+"""The embedded n-gram: a pruned trigram, trained on the text of the embedded pair.
 
-`scripts/train_embedded_ngram.py` makes it; `weights/training.json` says of what.
+`scripts/train_embedded_ngram.py` made it; `weights/training.json` describes the text.
 """
 
 import json
@@ -22,14 +22,14 @@ def embedded_model() -> BackoffModel:
 
 
 def require_embedded_tokenizer(tokenizer: Any, *, name: str) -> None:
-    """Refuses a target whose ids are not the embedded tokenizer's.
+    """Refuses a target that does not use the embedded tokenizer.
 
     Args:
-      tokenizer: of the target.
-      name: of that target, for the message.
+      tokenizer: the target's tokenizer.
+      name: the target's name, for the message.
 
     Raises:
-      ValueError: if it is another tokenizer.
+      ValueError: if the tokenizers differ.
     """
     note = json.loads((FOLDER / "training.json").read_text(encoding="utf-8"))
     if note["fingerprint"] != fingerprint(tokenizer):

@@ -1,7 +1,7 @@
-"""Arrays in an .npz file that shows whether it is whole.
+"""Arrays in an .npz file with its own hash, so that damage is detected.
 
-The archive's comment is the SHA-256 of all bytes before it, so nothing is read of a damaged file,
-whatever reading it would lead to. Other programs read the file as any .npz.
+The archive's comment is the SHA-256 of all bytes before it. Nothing is read from a damaged file.
+Other programs read the file like any .npz.
 """
 
 import hashlib
@@ -19,20 +19,20 @@ DIGITS = 64
 
 
 def sealed(arrays: Mapping[str, NDArray[Any]]) -> bytes:
-    """Returns the content of a compressed .npz file of arrays with its own hash as comment."""
+    """Returns the content of a compressed .npz file, with its own hash as the comment."""
     buffer = io.BytesIO()
     with uninterrupted():
         np.savez_compressed(buffer, allow_pickle=False, **arrays)
-    # The length of the comment is an archive's last field.
+    # The length of the comment is the last field of an archive.
     archive = buffer.getvalue()[:-2] + struct.pack("<H", DIGITS)
     return archive + _digest(archive)
 
 
 def unsealed(content: bytes) -> dict[str, NDArray[Any]]:
-    """Returns the arrays of such a file.
+    """Returns the arrays of a file that `sealed` made.
 
     Raises:
-      ValueError: if the content is damaged or another's.
+      ValueError: if the content is damaged or has another origin.
     """
     if content[-DIGITS:] != _digest(content[:-DIGITS]):
         raise ValueError("arrays must carry the hash of their content, got others or damaged ones")

@@ -1,4 +1,4 @@
-"""A back-off model as sorted arrays: each n-gram leads to the slice of its continuations."""
+"""A back-off model as sorted arrays: each n-gram points to the slice of its continuations."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -19,10 +19,12 @@ Keys = NDArray[np.int64]
 class Level:
     """The n-grams of one order, sorted by their words.
 
-    words: the last word of each, shape (n,), int32.
-    log_probability: natural, of the last word given those before it, shape (n,), float32.
-    log_backoff: natural, shape (n,), float32; empty for the highest order.
-    first: the continuations of n-gram i are numbers first[i] to first[i + 1] of the next order,
+    words: last word of each n-gram, shape (n,), int32.
+    log_probability: natural logarithm; probability of the last word given the words before it,
+      shape (n,), float32.
+    log_backoff: natural logarithm of the back-off weight, shape (n,), float32; empty for the
+      highest order.
+    first: the continuations of n-gram i are entries first[i] to first[i + 1] of the next order,
       shape (n + 1,), int64; empty for the highest order.
     """
 
@@ -34,15 +36,15 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class BackoffModel:
-    """An n-gram model.
+    """A back-off n-gram model.
 
-        p(w | h) = p listed for hw, if it is;  else backoff(h) p(w | h')    (Katz 1987)
+        p(w | h) = listed probability of hw, if any;  else backoff(h) p(w | h')    (Katz 1987)
 
-    with h' the context without its first word, and backoff(h) 1 where h is not listed.
+    where h' is the context without its first word, and backoff(h) is 1 if h is not listed.
 
-    levels: by order, from 1 up.
-    number: of each word among the unigrams, -1 for ids without; shape (ids + 3,), indexed by the
-      word itself (negative codes count from the end).
+    levels: n-grams by order, from 1 up.
+    number: index of each word among the unigrams, -1 for an id that is not one; shape (ids + 3,),
+      indexed by the word itself (negative codes count from the end).
     """
 
     levels: tuple[Level, ...]
@@ -55,7 +57,7 @@ class BackoffModel:
 
     @property
     def ids(self) -> int:
-        """The largest id it knows, plus 1."""
+        """The largest id of the model, plus 1."""
         return len(self.number) - 3
 
     @property
@@ -68,14 +70,14 @@ class BackoffModel:
         )
 
     def slices(self, context: Sequence[int]) -> list[tuple[float, int, int]]:
-        """Returns what is listed of each ending of a context, the shortest first.
+        """Returns the listed continuations of each suffix of a context, the shortest suffix first.
 
         Args:
-          context: the words so far; at most the last order - 1 matter.
+          context: the words so far; only the last order - 1 are used.
 
         Returns:
-          for each ending of n words: its log back-off weight (0 where it is not listed), and the
-          first and last + 1 of its continuations among the n-grams of order n + 1.
+          for each suffix of n words: its log back-off weight (0 if it is not listed), and the
+          range (first, last + 1) of its continuations among the n-grams of order n + 1.
         """
         found = []
         for length in range(1, min(len(context), self.order - 1) + 1):
@@ -93,12 +95,12 @@ class BackoffModel:
         return found
 
     def _unigram(self, word: int) -> int:
-        """Returns a word's place among the unigrams, that of `<unk>` where it has none."""
+        """Returns a word's index among the unigrams; the index of `<unk>` if it is not one."""
         node = int(self.number[word]) if word < self.ids else -1
         return node if node >= 0 else int(self.number[UNKNOWN])
 
     def _child(self, depth: int, node: int, word: int) -> int:
-        """Returns which n-gram of the next order continues this one by word, -1 for none."""
+        """Returns the index of the n-gram that extends this one by a word; -1 if there is none."""
         level = self.levels[depth]
         start, end = level.first[node], level.first[node + 1]
         words = self.levels[depth + 1].words[start:end]
@@ -107,15 +109,15 @@ class BackoffModel:
 
 
 def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
-    """Returns the model of n-grams by order, from 1 up, consumed one at a time.
+    """Returns a model of n-grams, given by order from 1 up; each order is read once.
 
     Raises:
-      ValueError: if an n-gram is listed twice or its context is not listed, or a special word is
-        missing; with the source and the line.
+      ValueError: if an n-gram is listed twice, if its context is not listed, or if a special word
+        is missing; with the source and the line.
     """
     levels: list[Level] = []
     number = np.empty(0, np.int32)
-    # The n-grams of each order as keys: the place of the context, times unigrams, plus the word's.
+    # The n-grams of each order as keys: context index times number of unigrams, plus word index.
     keys: list[Keys] = []
     for grams in orders:
         if grams.order == 1:
@@ -141,7 +143,7 @@ def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
 
 
 def _level(grams: Grams, sorting: Keys) -> Level:
-    """Returns n-grams sorted, not yet knowing their continuations."""
+    """Returns sorted n-grams, still without their continuations."""
     backoff = np.empty(0) if grams.log10_backoff is None else grams.log10_backoff[sorting]
     return Level(
         words=grams.words[sorting, -1],
@@ -152,7 +154,7 @@ def _level(grams: Grams, sorting: Keys) -> Level:
 
 
 def _numbered(words: Keys, *, source: str) -> NDArray[np.int32]:
-    """Returns each word's place among the sorted unigrams, as `BackoffModel.number`."""
+    """Returns each word's index among the sorted unigrams (`BackoffModel.number`)."""
     for word in (UNKNOWN, BEGIN, END):
         if word not in words[:3]:
             raise ValueError(f"{source}: {word_name(word)} must be among the unigrams, got none")
@@ -162,17 +164,17 @@ def _numbered(words: Keys, *, source: str) -> NDArray[np.int32]:
 
 
 def _places(number: NDArray[np.int32], words: NDArray[np.int32]) -> Keys:
-    """Returns each word's place among the unigrams, -1 where it is none of them.
+    """Returns each word's index among the unigrams, -1 if it is not one.
 
-    An id beyond the unigrams' must not be looked up: the last three places of number are those of
-    the words with negative codes.
+    Ids beyond the unigrams must not be looked up, because the last three entries of number belong
+    to the words with negative codes.
     """
     beyond = words >= len(number) + UNKNOWN
     return np.where(beyond, -1, number[np.where(beyond, UNKNOWN, words)]).astype(np.int64)
 
 
 def _contexts(grams: Grams, number: NDArray[np.int32], keys: list[Keys], *, source: str) -> Keys:
-    """Returns the place of each n-gram's first words among the n-grams of the order below."""
+    """Returns the index of each n-gram's context among the n-grams of the order below."""
     place = _places(number, grams.words[:, 0])
     missing = place < 0
     for depth in range(1, grams.order - 1):
@@ -186,7 +188,7 @@ def _contexts(grams: Grams, number: NDArray[np.int32], keys: list[Keys], *, sour
 
 
 def _refuse(grams: Grams, wrong: NDArray[np.bool_], reason: str, *, source: str) -> None:
-    """Refuses n-grams of which any is wrong, naming the first."""
+    """Refuses n-grams if any is wrong; the message names the first wrong one."""
     if not wrong.any():
         return
     row = int(wrong.argmax())
@@ -195,7 +197,7 @@ def _refuse(grams: Grams, wrong: NDArray[np.bool_], reason: str, *, source: str)
 
 
 def pack(model: BackoffModel) -> dict[str, NDArray[Any]]:
-    """Returns the model's arrays by name."""
+    """Returns a model's arrays by name."""
     return {"number": model.number} | {
         f"{name}_{order}": getattr(level, name)
         for order, level in enumerate(model.levels, start=1)
@@ -204,10 +206,10 @@ def pack(model: BackoffModel) -> dict[str, NDArray[Any]]:
 
 
 def unpack(arrays: Mapping[str, NDArray[Any]]) -> BackoffModel:
-    """Returns the model of such arrays.
+    """Returns the model of arrays that `pack` returned.
 
     Raises:
-      KeyError: if one is missing.
+      KeyError: if an array is missing.
     """
     orders = sum(name.startswith("words_") for name in arrays)
     levels = (

@@ -1,4 +1,4 @@
-"""How well a model predicts a corpus, by our rows and by KenLM."""
+"""The perplexity of a corpus, by our rows and by KenLM."""
 
 import math
 from collections.abc import Callable
@@ -19,10 +19,10 @@ LN10 = math.log(10)
 class Score:
     """The log-probability of a corpus.
 
-    words: tokens and ends of text scored.
-    unknown: those that the model lacks.
-    log_probability: natural, of all words.
-    known_log_probability: natural, of the words that the model has.
+    words: number of scored tokens and ends of text.
+    unknown: number of words that the model lacks.
+    log_probability: natural logarithm, summed over all words.
+    known_log_probability: natural logarithm, summed over the words that the model has.
     """
 
     words: int
@@ -32,12 +32,12 @@ class Score:
 
     @property
     def perplexity(self) -> float:
-        """exp of the mean of -log p."""
+        """exp of the mean of -log p over all words."""
         return math.exp(-self.log_probability / self.words)
 
     @property
     def known_perplexity(self) -> float:
-        """The same over the words that the model has; NaN if it has none of them."""
+        """exp of the mean of -log p over the words that the model has; NaN if it has none."""
         known = self.words - self.unknown
         return math.exp(-self.known_log_probability / known) if known > 0 else math.nan
 
@@ -45,9 +45,10 @@ class Score:
 def score_rows(
     rows: Rows, sentences: NDArray[np.int32], step: Callable[[int], object] = lambda _: None
 ) -> Score:
-    """Returns the score of a corpus, looked up in whole rows, as a drafter would.
+    """Returns the score of a corpus by whole rows, as a drafter reads them.
 
-    sentences: as `count_ngrams` takes them; step: called after each text with its number of words.
+    sentences: token ids, in the form of `count_ngrams`.
+    step: called after each text with its number of words.
     """
     model = rows.model
     reach = model.order - 1
@@ -66,7 +67,7 @@ def score_rows(
 
 
 def load_kenlm(path: Path) -> Any:
-    """Returns KenLM's model of an ARPA file or a binary; ValueError if it cannot load it."""
+    """Returns KenLM's model of an ARPA file or a binary; ValueError if KenLM cannot load it."""
     import kenlm
 
     config = kenlm.Config()
@@ -79,9 +80,9 @@ def load_kenlm(path: Path) -> Any:
 
 
 def score_kenlm(path: Path, sentences: NDArray[np.int32]) -> Score:
-    """Returns KenLM's score of a corpus; it gives the whole mass of `<unk>` to each unknown word.
+    """Returns KenLM's score of a corpus. Each unknown word gets all of `<unk>`'s probability.
 
-    path: of an ARPA file of order 2 to 6, or a binary built from it.
+    path: an ARPA file of order 2 to 6, or a binary built from it.
 
     Raises:
       ValueError: if KenLM cannot load it.

@@ -15,24 +15,24 @@ Row = NDArray[np.float32]
 
 
 class Rows:
-    """The laws of an n-gram model over token ids.
+    """Next-token distributions of an n-gram model over token ids.
 
-    `</s>` is the end-of-text id. `<s>` is no token and gets nothing. What the model gives to
-    `<unk>` is divided equally among the ids that it lacks (KenLM gives all of it to each); if it
-    lacks none, among all in proportion.
+    `</s>` is the end-of-text id. `<s>` is not a token and has probability 0. The probability of
+    `<unk>` is divided equally among the ids that the model lacks (KenLM gives all of it to each).
+    If the model lacks no id, it is divided among all ids in proportion.
     """
 
     def __init__(
         self, model: BackoffModel, vocabulary: Vocabulary, *, width: int | None = None
     ) -> None:
-        """Binds a model to the vocabulary of the same tokenizer.
+        """Connects a model with the vocabulary of its tokenizer.
 
-        width: of the rows; ids beyond the tokenizer's get nothing, ids beyond the width are cut
-        off. The number of the tokenizer's ids by default.
+        width: width of the rows. Ids beyond the tokenizer's have probability 0, ids beyond the
+          width are cut off. None: the number of the tokenizer's ids.
 
         Raises:
-          ValueError: if the model has ids that the tokenizer lacks, or has the end-of-text id under
-            its number instead of as `</s>`.
+          ValueError: if the model has ids that the tokenizer lacks, or if it lists the end-of-text
+            id by its number instead of as `</s>`.
         """
         tokens, end = vocabulary.tokens, vocabulary.end
         if model.ids > tokens:
@@ -47,7 +47,7 @@ class Rows:
         self._breaks = vocabulary.breaks
         self.width = tokens if width is None else width
         unigrams = model.levels[0]
-        # Three places more than ids, for the words with negative codes.
+        # Three more entries than ids, for the words with negative codes.
         base = np.full(max(tokens, self.width) + 3, -np.inf, np.float32)
         base[unigrams.words] = unigrams.log_probability
         base[end] = base[END]
@@ -61,9 +61,9 @@ class Rows:
         return self  # nothing in it changes
 
     def context(self, text: Sequence[int]) -> list[int]:
-        """Returns the words that matter for what follows a text of ids, as `log_row` takes them.
+        """Returns the words of a text that its next token depends on, for `log_row`.
 
-        A text begins with `<s>`, and so does what follows an end of text within it.
+        A text begins with `<s>`, and so does the part after an end of text within it.
         """
         reach = self.model.order - 1
         words: list[int] = []
@@ -76,14 +76,14 @@ class Rows:
         return words[::-1]
 
     def log_row(self, context: Sequence[int]) -> Row:
-        """Returns the natural logarithm of the law of the next token, shape (width,).
+        """Returns the natural logarithm of the next token's distribution, shape (width,).
 
         Args:
-          context: words; at most the last order - 1 matter.
+          context: words; only the last order - 1 are used.
         """
         slices = self.model.slices(context)
         weight = sum(backoff for backoff, _, _ in slices)
-        # What has no id to go to: the others take it over in proportion.
+        # Probability without an id to go to is divided among the others in proportion.
         homeless = math.exp(self._log_homeless + weight)
         weight -= math.log1p(-homeless)
         row = self._base + np.float32(weight)
@@ -94,5 +94,5 @@ class Rows:
         return row[: self.width]
 
     def row(self, context: Sequence[int]) -> Row:
-        """Returns the law of the next token, shape (width,)."""
+        """Returns the next token's distribution, shape (width,)."""
         return np.exp(self.log_row(context))

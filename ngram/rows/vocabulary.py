@@ -1,4 +1,4 @@
-"""What an n-gram model has to know of a tokenizer."""
+"""The facts about a tokenizer that an n-gram model needs."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,9 +8,9 @@ from typing import Any
 class Vocabulary:
     """The ids of a tokenizer.
 
-    tokens: how many there are.
-    end: the end-of-text id, an ARPA file's `</s>`.
-    begin: the beginning-of-text id, where there is one.
+    tokens: number of ids.
+    end: the end-of-text id; `</s>` in an ARPA file.
+    begin: the beginning-of-text id; None if there is none.
 
     Raises:
       ValueError: if end is not among the ids.

@@ -1,11 +1,11 @@
-"""Words of a model, token ids and the three that ARPA files know by name, and its n-grams."""
+"""The words of a model (token ids and the three special words of ARPA files), and its n-grams."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Negative, so that in a row of length tokens + 3 they index its last three places.
+# Negative, so that they index the last three entries of an array of length tokens + 3.
 UNKNOWN = -3
 BEGIN = -2
 END = -1
@@ -15,7 +15,7 @@ MAX_ORDER = 6
 
 
 def check_order(order: int) -> None:
-    """Refuses orders that KenLM's programs are not built for.
+    """Refuses orders beyond the limit of KenLM's programs.
 
     Raises:
       ValueError: if order is out of range.
@@ -25,19 +25,20 @@ def check_order(order: int) -> None:
 
 
 def word_name(word: int) -> str:
-    """Returns what an ARPA file calls a word."""
+    """Returns a word's name in an ARPA file."""
     return NAMES[word] if word < 0 else str(word)
 
 
 @dataclass(frozen=True, slots=True)
 class Grams:
-    """All n-grams of one order, in any order of rows.
+    """All n-grams of one order, in any sequence.
 
-    words: shape (n, order), int32; ids, or a negative code of `ngram.rows.words`.
-    log10_probability: of the last word given those before it, shape (n,), float64, <= 0.
-    log10_backoff: weight of the next lower order after these words, shape (n,), float64; None
-      for a model's highest order.
-    first_line: of the file they were read from, where they were.
+    words: shape (n, order), int32; ids, or negative codes of `ngram.rows.words`.
+    log10_probability: probability of the last word given the words before it, shape (n,), float64,
+      <= 0.
+    log10_backoff: back-off weight after these words, shape (n,), float64; None for a model's
+      highest order.
+    first_line: number of the file's line with the first n-gram; 0 if not read from a file.
     """
 
     words: NDArray[np.int32]

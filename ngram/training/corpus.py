@@ -1,4 +1,4 @@
-"""Corpora: from files and folders to texts, and from texts to sentences of token ids."""
+"""Corpora: files and folders become texts, and texts become sentences of token ids."""
 
 import gzip
 import json
@@ -25,8 +25,8 @@ CHARACTERS_AT_ONCE = 1 << 20
 class CorpusText:
     """One document.
 
-    text: its content; in a .jsonl file one line's.
-    replaced: how many unreadable byte sequences, or halves of surrogate pairs, were replaced in it.
+    text: the content of a file, or of one line of a .jsonl file.
+    replaced: number of unreadable byte sequences and halves of surrogate pairs that were replaced.
     """
 
     text: str
@@ -37,8 +37,8 @@ class CorpusText:
 class Corpus:
     """A corpus in token ids.
 
-    sentences: all texts on end, each followed by END, shape (tokens + texts,), int32.
-    replaced: what was unreadable and replaced, in all texts.
+    sentences: all texts in sequence, each followed by END, shape (tokens + texts,), int32.
+    replaced: number of unreadable sequences that were replaced, in all texts.
     """
 
     sentences: NDArray[np.int32]
@@ -46,22 +46,22 @@ class Corpus:
 
     @property
     def texts(self) -> int:
-        """Documents that are not empty."""
+        """Number of documents that are not empty."""
         return int(np.count_nonzero(self.sentences == END))
 
     @property
     def tokens(self) -> int:
-        """Ids, ends of text not counted."""
+        """Number of ids, without the ends of texts."""
         return len(self.sentences) - self.texts
 
 
 def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Path]:
-    """Returns the files of a corpus: files as given, and those in folders, sorted.
+    """Returns the files of a corpus: the given files, and those in the given folders, sorted.
 
-    pattern: which of a folder's files, such as `**/*.md`; by default all with a known suffix.
+    pattern: selects a folder's files, for example `**/*.md`; None: all files with a known suffix.
 
     Raises:
-      ValueError: if a source does not exist, or nothing is found.
+      ValueError: if a source does not exist, or if no file is found.
     """
     files: list[Path] = []
     for source in sources:
@@ -84,12 +84,13 @@ def corpus_files(sources: Sequence[str], pattern: str | None = None) -> list[Pat
 
 
 def read_texts(files: Iterable[Path]) -> Iterator[CorpusText]:
-    """Yields the documents of files: one a line of .jsonl, else one a file; .gz is unpacked.
+    """Yields the documents of files: one per line of a .jsonl file, else one per file.
 
-    A .jsonl line has a field `text`, `prompt`, or `turns` (joined by newlines).
+    Files named .gz are unpacked. A .jsonl line has a field `text`, `prompt`, or `turns` (joined by
+    newlines).
 
     Raises:
-      ValueError: if a file is no gzip file though named .gz, or a line is not such JSON.
+      ValueError: if a .gz file is no gzip file, or a .jsonl line has none of these fields.
       OSError: if a file cannot be read.
     """
     for path in files:
@@ -122,7 +123,7 @@ def _decoded(content: bytes) -> CorpusText:
 
 
 def _whole(text: str) -> CorpusText:
-    """Returns text without halves of surrogate pairs: JSON can write them, no tokenizer reads."""
+    """Returns text without halves of surrogate pairs: JSON allows them, tokenizers do not."""
     whole = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return CorpusText(whole, whole.count(REPLACEMENT) - text.count(REPLACEMENT))
 
@@ -144,13 +145,13 @@ def _json_text(line: str, where: str) -> str:
 
 
 def encode_texts(texts: Iterable[CorpusText], tokenizer: Any) -> Corpus:
-    """Returns texts as sentences of token ids; one batch of texts is held at a time.
+    """Returns texts as sentences of token ids; one batch of texts is in memory at a time.
 
-    A beginning or end of text that the tokenizer finds written in a text divides it. Texts without
-    tokens are left out.
+    A text that contains the tokenizer's beginning-of-text or end-of-text token is divided there.
+    Texts without tokens are left out.
 
     Raises:
-      ValueError: if the tokenizer has no end of text, or there is no text with tokens.
+      ValueError: if the tokenizer has no end-of-text token, or if no text has tokens.
     """
     breaks = np.array(sorted(vocabulary_of(tokenizer).breaks), np.int32)
     parts = [np.empty(0, np.int32)]
@@ -166,7 +167,7 @@ def encode_texts(texts: Iterable[CorpusText], tokenizer: Any) -> Corpus:
         for ids in encoded["input_ids"]:
             sentence = np.array([*ids, END], np.int32)
             sentence[np.isin(sentence, breaks)] = END
-            # What ends where it begins is no text.
+            # A text that ends where it begins is empty.
             parts.append(sentence[(sentence != END) | (np.roll(sentence, 1) != END)])
     corpus = Corpus(np.concatenate(parts), replaced)
     if corpus.tokens == 0:
@@ -175,7 +176,7 @@ def encode_texts(texts: Iterable[CorpusText], tokenizer: Any) -> Corpus:
 
 
 def _batches(texts: Iterable[CorpusText]) -> Iterator[list[CorpusText]]:
-    """Yields texts in lists, each of some CHARACTERS_AT_ONCE."""
+    """Yields lists of texts, each list with about CHARACTERS_AT_ONCE characters."""
     batch: list[CorpusText] = []
     characters = 0
     for text in texts:

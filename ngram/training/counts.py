@@ -1,4 +1,4 @@
-"""Counts of n-grams by sorting, raw and adjusted as Kneser and Ney need them."""
+"""Counts n-grams by sorting: raw counts, and Kneser and Ney's adjusted counts."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,15 +15,15 @@ Ints = NDArray[np.int64]
 class NgramCounts:
     """The distinct n-grams of one order in a corpus, sorted by their words.
 
-    An n-gram is its context, an n-gram of the order below, and a word.
+    An n-gram consists of a context, which is an n-gram of the order below, and a word.
 
     word: index into the vocabulary, shape (n,).
-    context: index among the n-grams of the order below (its words without the last).
-    suffix: index among the n-grams of the order below (its words without the first).
-    raw: occurrences.
+    context: index among the n-grams of the order below (without the last word).
+    suffix: index among the n-grams of the order below (without the first word).
+    raw: number of occurrences.
     adjusted: raw for the highest order and for n-grams that begin a text; else the number of
-      distinct words seen before it (Kneser and Ney 1995; Chen and Goodman 1999, section 3).
-    tallied: adjusted, as `lmplz` tallies it for its discounts; see `_tallied`.
+      distinct words before the n-gram (Kneser and Ney 1995; Chen and Goodman 1999, section 3).
+    tallied: adjusted counts as `lmplz` uses them for its discounts; see `_tallied`.
     """
 
     word: Ints
@@ -41,7 +41,7 @@ class NgramCounts:
 class CorpusCounts:
     """Counts of a corpus for orders 1 to N.
 
-    vocabulary: words, sorted, shape (words,), int32: `<unk>`, `<s>`, `</s>` and the ids seen.
+    vocabulary: words, sorted, shape (words,), int32: `<unk>`, `<s>`, `</s>` and all ids that occur.
     orders: counts by order, from 1 up.
     """
 
@@ -52,11 +52,11 @@ class CorpusCounts:
 def count_ngrams(
     sentences: NDArray[np.int32], order: int, step: Callable[[], object] = lambda: None
 ) -> CorpusCounts:
-    """Returns the counts of all n-grams up to an order, 1 to 6, with a step for each.
+    """Returns the counts of all n-grams up to an order (1 to 6); calls `step` after each order.
 
-    A text is preceded by one `<s>`, and n-grams do not reach over texts. Each order is one sort of
-    64-bit keys: the rank of the first n-1 words times the vocabulary, plus the last word.
-    sentences: the ids of all texts on end, each text followed by END; shape (tokens,).
+    Each text is preceded by one `<s>`, and n-grams do not cross texts. Each order is one sort of
+    64-bit keys: the rank of the first n-1 words times the vocabulary size, plus the last word.
+    sentences: the ids of all texts in sequence, each text followed by END; shape (tokens,).
 
     Raises:
       ValueError: if there is no text.
@@ -67,7 +67,7 @@ def count_ngrams(
     starts = np.concatenate([[0], ends[:-1] + 1])
     words = np.insert(sentences, starts, np.int32(BEGIN))
     begins = starts + np.arange(len(starts))
-    # Words since the text's `<s>`: an n-gram fits before a word that has n-1 of them.
+    # Number of words since the text's `<s>`: an n-gram ends at a word that has n-1 words before it.
     since = np.arange(len(words)) - np.repeat(begins, np.diff(begins, append=len(words)))
 
     vocabulary, word = np.unique(np.append(words, np.int32(UNKNOWN)), return_inverse=True)
@@ -110,10 +110,10 @@ def count_ngrams(
 
 
 def _tallied(adjusted: Ints, raw: Ints, last: list[int]) -> Ints:
-    """Returns the adjusted counts as `lmplz` tallies them.
+    """Returns the adjusted counts as `lmplz` uses them.
 
-    It takes the very last n-gram of each lower order, in its own order of words, at its raw count.
-    On a large corpus that is nothing; on a small one the discounts would differ visibly.
+    It uses the raw count for the very last n-gram of each lower order, in its own sequence of
+    n-grams. This has no effect on a large corpus, but visibly changes discounts on a small one.
     """
     tallied = adjusted.copy()
     tallied[last] = raw[last]
@@ -121,10 +121,10 @@ def _tallied(adjusted: Ints, raw: Ints, last: list[int]) -> Ints:
 
 
 def _last_of_lmplz(word: Ints, since: Ints, *, order: int, vocabulary: NDArray[np.int32]) -> int:
-    """Returns where the n-gram ends that `lmplz` comes to last.
+    """Returns the position of the end of the n-gram that `lmplz` processes last.
 
-    It numbers words as they first appear (`</s>` and `<s>` before all), and sorts n-grams by their
-    last word, then the one before it, and so on.
+    `lmplz` numbers words as they first occur (`</s>` and `<s>` first of all) and sorts n-grams by
+    their last word, then by the word before it, and so on.
     """
     first = np.zeros(len(vocabulary), np.int64)
     first[word[::-1]] = np.arange(len(word))[::-1]
@@ -132,7 +132,7 @@ def _last_of_lmplz(word: Ints, since: Ints, *, order: int, vocabulary: NDArray[n
     first[vocabulary == BEGIN] = -2
     ends = np.flatnonzero(since >= 1)
     for back in range(order):
-        # Before a text's first word `lmplz` sees `<s>` without end.
+        # `lmplz` puts any number of `<s>` before a text's first word.
         ranks = first[word[ends - np.minimum(since[ends], back)]]
         ends = ends[ranks == ranks.max()]
     return int(ends[0])

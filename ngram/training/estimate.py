@@ -1,7 +1,8 @@
-"""Smoothed models from a corpus's counts: what Kneser-Ney and Katz have in common.
+"""Smoothed models from counts: the common part of Kneser-Ney and Katz.
 
-Both go up the orders: an n-gram's probability is made of its own share of its context's count and
-of what the shorter context gives its last word; a context has a weight for what it has not seen.
+Both proceed from low to high orders. An n-gram's probability combines its own share of its
+context's count with the probability of its last word after the shorter context. A context has a
+weight for words that never followed it.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from ngram.rows.words import BEGIN, Grams
 from ngram.training.counts import CorpusCounts, NgramCounts
 
-# What stands for log10(0), as in SRILM's files: KenLM refuses infinite weights.
+# In place of log10(0), as in SRILM's files: KenLM refuses infinite weights.
 LOG10_ZERO = -99.0
 
 Floats = NDArray[np.float64]
@@ -24,19 +25,23 @@ Discounts = tuple[float, ...]
 
 
 class Smoother(Protocol):
-    """How counts become probabilities, an order at a time."""
+    """Turns counts into probabilities, one order at a time.
+
+    Example: additive smoothing would return (count + 1) / (count of context + words) as
+    `higher_order`'s probabilities, and has neither discounts nor a fallback for them.
+    """
 
     @property
     def fallback(self) -> Discounts:
-        """The discounts where a corpus is too thin to estimate them."""
+        """The discounts for an order whose counts are too few to estimate them."""
 
     def discounts(self, table: NgramCounts) -> Discounts | None:
-        """Returns an order's discounts, or None where they are undefined."""
+        """Returns an order's discounts, or None if they are undefined."""
 
     def first_order(
         self, table: NgramCounts, keep: Bools, vocabulary: Words, discounts: Discounts
     ) -> Floats:
-        """Returns the probability of each word, shape (words,); what it gives `<s>` is not used."""
+        """Returns the probability of each word, shape (words,); the entry of `<s>` is not used."""
 
     def higher_order(
         self, table: NgramCounts, keep: Bools, lower: Floats, discounts: Discounts
@@ -44,10 +49,10 @@ class Smoother(Protocol):
         """Returns each n-gram's probability and each context's weight.
 
         Args:
-          table: counts of the order, of n n-grams.
+          table: counts of the n n-grams of this order.
           keep: which n-grams the model keeps, shape (n,).
           lower: probabilities of the order below, shape (contexts,).
-          discounts: of the order.
+          discounts: discounts of this order.
         """
 
 
@@ -55,9 +60,10 @@ class Smoother(Protocol):
 class NgramEstimate:
     """A smoothed model.
 
-    grams: what it keeps of each order, from 1 up.
-    discounts: by order: of counts 1, 2 and 3 or more; of Katz's, what is left of counts 1 to 5.
-    fallback_orders: where the corpus was too thin to estimate them.
+    grams: kept n-grams by order, from 1 up.
+    discounts: by order. Kneser-Ney: discounts of counts 1, 2 and 3 or more. Katz: factors of counts
+      1 to 5.
+    fallback_orders: orders for which the corpus was too small to estimate discounts.
     """
 
     grams: tuple[Grams, ...]
@@ -66,10 +72,10 @@ class NgramEstimate:
 
 
 def prune_thresholds(prune: Sequence[int], order: int) -> tuple[int, ...]:
-    """Returns the threshold of each order: the last one given holds for the orders above.
+    """Returns a threshold for each order; the last given one also holds for all higher orders.
 
     Raises:
-      ValueError: if there are more than orders, one is negative, or they decrease.
+      ValueError: if there are more thresholds than orders, one is negative, or they decrease.
     """
     if len(prune) > order:
         raise ValueError(f"prune must have at most {order} counts, one an order, got {len(prune)}")
@@ -86,11 +92,11 @@ def estimate(
 ) -> NgramEstimate:
     """Returns the smoothed model of a corpus.
 
-    prune: n-grams that occur so often or less are dropped, by order; none by default. The discounts
-    are those of the whole. `<unk>`, `<s>` and `</s>` stay.
+    prune: by order, n-grams with this count or less are dropped; none by default. The discounts
+      are estimated before. `<unk>`, `<s>` and `</s>` are always kept.
 
     Raises:
-      ValueError: as `prune_thresholds`.
+      ValueError: if `prune` is invalid (`prune_thresholds`).
     """
     thresholds = prune_thresholds(prune, len(counts.orders))
     vocabulary = counts.vocabulary
@@ -129,6 +135,6 @@ def estimate(
 
 
 def _log10(values: Floats) -> Floats:
-    """Returns log10 of probabilities or of weights, which may exceed 1; LOG10_ZERO for 0."""
+    """Returns log10 of probabilities or weights (which may exceed 1); LOG10_ZERO for 0."""
     with np.errstate(divide="ignore"):
         return np.maximum(np.log10(values), LOG10_ZERO)

@@ -1,6 +1,6 @@
-"""Katz's back-off (1987): Good-Turing discounts, and the shorter context where nothing was seen.
+"""Katz's back-off (1987): Good-Turing discounts, and the shorter context for unseen n-grams.
 
-Where Kneser-Ney interpolates, Katz keeps to the counts of the longest context that was seen:
+Kneser-Ney interpolates all orders; Katz uses only the longest context with a count:
 
     p(w | h) = d_c c(hw) / c(h)      if c(hw) > 0
                α(h) p(w | h')        else,       h' the context without its first word
@@ -8,7 +8,7 @@ Where Kneser-Ney interpolates, Katz keeps to the counts of the longest context t
     d_r = (r* / r - μ) / (1 - μ)     for r <= k = 5, else 1
     r* = (r + 1) n_{r+1} / n_r,      μ = (k + 1) n_{k+1} / n_1
 
-with n_r the number of n-grams of count r, and α(h) such that the row sums to 1.
+where n_r is the number of n-grams with count r, and α(h) makes the row sum to 1.
 """
 
 import numpy as np
@@ -18,16 +18,16 @@ from ngram.rows.words import UNKNOWN
 from ngram.training.counts import NgramCounts
 from ngram.training.estimate import Bools, Discounts, Floats, Words
 
-# Katz's k: counts above it are trusted.
+# Katz's k: larger counts are not discounted.
 MOST_DISCOUNTED = 5
-# A context of which less is left over than this is one whose counts nothing discounts.
+# If a context has less than this left over, none of its counts was discounted.
 _NOTHING_LEFT = 1e-9
 
 
 def good_turing_discounts(counts: NDArray[np.int64]) -> tuple[float, ...] | None:
-    """Returns d_1, ..., d_k, or None where they are undefined: the corpus is too thin or regular.
+    """Returns d_1, ..., d_k; None if they are undefined, for a small or regular corpus.
 
-    counts: of the n-grams of one order, shape (n,); those of 0 count for nothing.
+    counts: counts of the n-grams of one order, shape (n,); zeros are ignored.
     """
     n = np.bincount(np.minimum(counts, MOST_DISCOUNTED + 2), minlength=MOST_DISCOUNTED + 3)
     if (n[1 : MOST_DISCOUNTED + 2] == 0).any():
@@ -43,11 +43,11 @@ def good_turing_discounts(counts: NDArray[np.int64]) -> tuple[float, ...] | None
 
 
 class Katz:
-    """Good-Turing discounts of raw counts; where nothing was seen, the shorter context.
+    """Good-Turing discounts of raw counts, and the shorter context for unseen n-grams.
 
-    Where discounts are undefined nothing is discounted, and a context that is left without any mass
-    for what it has not seen counts one occurrence more, as in SRILM. The words that were not seen
-    at all share what is left at order 1: they are `<unk>`, and to `<s>` nothing is given.
+    If discounts are undefined, nothing is discounted. A context without probability left for unseen
+    words then counts one more occurrence, as in SRILM. At order 1 the remaining probability goes to
+    `<unk>`, which stands for all unseen words; `<s>` gets none.
     """
 
     fallback: Discounts = (1.0,) * MOST_DISCOUNTED
@@ -59,7 +59,7 @@ class Katz:
         self, table: NgramCounts, keep: Bools, vocabulary: Words, discounts: Discounts
     ) -> Floats:
         own, left = _discounted(table, keep, discounts, contexts=1)
-        # Of the words that pruning dropped, `<unk>` takes the place.
+        # `<unk>` takes the place of words that were pruned.
         return np.where(keep & (vocabulary != UNKNOWN), own, left[0])
 
     def higher_order(
@@ -67,7 +67,7 @@ class Katz:
     ) -> tuple[Floats, Floats]:
         own, left = _discounted(table, keep, discounts, contexts=len(lower))
         shorter = np.where(keep, lower[table.suffix], 0.0)
-        # `<unk>` follows nothing, so that something is always unlisted.
+        # `<unk>` follows no context, so some probability is always unlisted.
         unlisted = 1 - np.bincount(table.context, weights=shorter, minlength=len(lower))
         weight = np.maximum(left, 0.0) / unlisted
         return np.where(keep, own, weight[table.context] * lower[table.suffix]), weight
@@ -76,7 +76,7 @@ class Katz:
 def _discounted(
     table: NgramCounts, keep: Bools, discounts: Discounts, *, contexts: int
 ) -> tuple[Floats, Floats]:
-    """Returns each n-gram's own share, d_c c(hw) / c(h), and what each context has left over."""
+    """Returns each n-gram's share, d_c c(hw) / c(h), and what each context has left over."""
     share = np.array([0.0, *discounts, 1.0])[np.minimum(table.raw, MOST_DISCOUNTED + 1)]
     total = np.bincount(table.context, weights=table.raw, minlength=contexts)
     seen = np.where(keep, share * table.raw, 0.0)

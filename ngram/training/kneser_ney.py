@@ -1,10 +1,10 @@
-"""Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1999), as KenLM's `lmplz` has it.
+"""Interpolated modified Kneser-Ney smoothing (Chen and Goodman 1999), like KenLM's `lmplz`.
 
     p(w | h) = (a(hw) - D(a(hw))) / a(h) + γ(h) p(w | h'),
-    γ(h) = (Σ_w D(a(hw)) + what pruning took) / a(h),   a(h) = Σ_w a(hw)
+    γ(h) = (Σ_w D(a(hw)) + what pruning removed) / a(h),   a(h) = Σ_w a(hw)
 
-with a the adjusted count and h' the context without its first word; the order below the first
-is uniform over all words but `<s>`, to which nothing is given.
+where a is the adjusted count and h' the context without its first word. The order below the first
+is uniform over all words except `<s>`, which gets 0.
 """
 
 import numpy as np
@@ -17,11 +17,11 @@ FALLBACK_DISCOUNTS = (0.5, 1.0, 1.5)
 
 
 def closed_form_discounts(tallied: NDArray[np.int64]) -> tuple[float, float, float] | None:
-    """Returns the discounts of counts 1, 2 and 3 or more, or None where they are undefined.
+    """Returns the discounts of counts 1, 2 and 3 or more; None if they are undefined.
 
         D_j = j - (j+1) Y n_{j+1} / n_j,   Y = n_1 / (n_1 + 2 n_2)
 
-    with n_j the number of n-grams of adjusted count j (Chen and Goodman 1999, equation 26).
+    where n_j is the number of n-grams with adjusted count j (Chen and Goodman 1999, equation 26).
 
     Args:
       tallied: adjusted counts, shape (n,).
@@ -37,7 +37,7 @@ def closed_form_discounts(tallied: NDArray[np.int64]) -> tuple[float, float, flo
 
 
 class KneserNey:
-    """Discounts D of adjusted counts, and the shorter context interpolated everywhere."""
+    """Discounts adjusted counts, and always interpolates with the shorter context."""
 
     fallback: Discounts = FALLBACK_DISCOUNTS
 
@@ -60,9 +60,9 @@ class KneserNey:
 def _discounted(
     table: NgramCounts, keep: Bools, discounts: Discounts, *, contexts: int
 ) -> tuple[Floats, Floats]:
-    """Returns each n-gram's own share, (a - D(a)) / a(h), and each context's weight γ(h).
+    """Returns each n-gram's share, (a - D(a)) / a(h), and each context's weight γ(h).
 
-    A context without continuation has weight 1.
+    A context without continuations has weight 1.
     """
     adjusted = table.adjusted
     off = np.array([0.0, *discounts])[np.minimum(adjusted, 3)]

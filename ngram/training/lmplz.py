@@ -1,4 +1,4 @@
-"""Runs KenLM's `lmplz`, where the user has it (Heafield et al. 2013)."""
+"""Runs KenLM's `lmplz` if the user has it (Heafield et al. 2013)."""
 
 import os
 import re
@@ -16,16 +16,16 @@ from ngram.rows.words import END
 from ngram.training.kneser_ney import FALLBACK_DISCOUNTS
 from reference.atomic import whole_file
 
-MEMORY = "1G"  # it sorts on disk what does not fit
+MEMORY = "1G"  # lmplz sorts on disk what exceeds this
 TOKENS_AT_ONCE = 1 << 20
 FALLBACK = re.compile(r"Substituting fallback discounts for order (\d+)")
 
 
 def find_lmplz(given: str | None = None) -> str | None:
-    """Returns the program's path: as given, else from PATH, else None.
+    """Returns the program's path: the given one, else the one on PATH, else None.
 
     Raises:
-      ValueError: if the one given cannot be run.
+      ValueError: if the given program cannot be run.
     """
     found = shutil.which("lmplz" if given is None else given)
     if given is not None and found is None:
@@ -41,13 +41,14 @@ def run_lmplz(
     order: int,
     prune: Sequence[int],
 ) -> tuple[int, ...]:
-    """Writes an ARPA file with `lmplz`, and returns the orders that took the fallback discounts.
+    """Writes an ARPA file with `lmplz`; returns the orders that used the fallback discounts.
 
-    The file appears only when complete. sentences: as `count_ngrams` takes them; prune: thresholds,
-    one an order.
+    The file is written atomically.
+    sentences: token ids, in the form of `count_ngrams`.
+    prune: thresholds, one per order.
 
     Raises:
-      ValueError: if it would prune `</s>`, which it does wrongly: it writes probability 1.
+      ValueError: if `</s>` would be pruned, for which `lmplz` wrongly writes probability 1.
       RuntimeError: if it fails.
     """
     texts = int(np.count_nonzero(sentences == END))
@@ -72,7 +73,7 @@ def run_lmplz(
                 with os.fdopen(os.dup(process.stdin.fileno()), "wb") as corpus:
                     _write_corpus(corpus, sentences)
             except BrokenPipeError:
-                pass  # it ended early; its exit status tells
+                pass  # lmplz ended early; its exit status says why
         messages.seek(0)
         said = messages.read().decode("utf-8", "replace")
         if process.returncode != 0:
@@ -82,7 +83,7 @@ def run_lmplz(
 
 
 def _write_corpus(file: BinaryIO, sentences: NDArray[np.int32]) -> None:
-    """Writes one line for each text."""
+    """Writes one line per text."""
     for start in range(0, len(sentences), TOKENS_AT_ONCE):
         ids = " ".join(map(str, sentences[start : start + TOKENS_AT_ONCE].tolist()))
         file.write(f"{ids} ".replace(str(END), "\n").encode())

@@ -1,4 +1,4 @@
-"""Trains n-gram models: a corpus in, an ARPA file and its description out."""
+"""Trains n-gram models: writes an ARPA file and its description for a corpus."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,21 +35,21 @@ def train(
     tokenizer_name: str,
     lmplz: str | None = None,
 ) -> Description:
-    """Returns the description of a model that it trains and writes, as is the description.
+    """Trains a model, writes it with its description, and returns the description.
 
-    Interpolated modified Kneser-Ney smoothing, by KenLM's `lmplz` or by our own estimator, which
-    agree, or Katz's back-off by our own. Both files appear only when complete.
+    Interpolated modified Kneser-Ney smoothing by KenLM's `lmplz` or by our own estimator (the
+    results agree), or Katz's back-off by our own estimator. Both files are written atomically.
 
     Args:
       order: 1 to 6.
-      prune: n-grams that occur so often or less are dropped, by order; the last count holds for
-        the orders above.
-      tokenizer_name: what the tokenizer of the corpus was loaded by.
-      lmplz: the program's path; None for our own estimator.
+      prune: by order, n-grams with this count or less are dropped; the last count also holds for
+        all higher orders.
+      tokenizer_name: the name by which the corpus's tokenizer was loaded.
+      lmplz: path of the program; None for our own estimator.
 
     Raises:
-      ValueError: if order or prune are out of range, or lmplz is given with Katz's smoothing.
-      OSError: if the file cannot be written; an old one is then intact.
+      ValueError: if order or prune are out of range, or if lmplz is given with Katz's smoothing.
+      OSError: if the file cannot be written; an older one is then unchanged.
       RuntimeError: if `lmplz` fails.
     """
     check_order(order)

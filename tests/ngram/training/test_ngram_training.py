@@ -147,7 +147,7 @@ def test_another_tokenizer_is_refused_by_name(tmp_path: Path) -> None:
 
 def test_an_unknown_tokenizer_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "a.arpa", TEXTS, 2)
-    with pytest.raises(ValueError, match=r"fingerprint beside it, in a.arpa.json, got none"):
+    with pytest.raises(ValueError, match=r"fingerprint in a.arpa.json, got none"):
         require_tokenizer(path, tiny_tokenizer(), name="target")
 
 
