@@ -1,4 +1,4 @@
-"""What steps and prompts take a server, by how many requests are there, from its own streams."""
+"""Times of steps and prompts of a server, by how many requests are there, from its own streams."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -22,7 +22,7 @@ JITTER_SECONDS = 0.002
 
 @dataclass
 class Pricing:
-    """What a server did for clients whose number went up and down.
+    """Times of a server for clients whose number went up and down.
 
     stairs: how many clients there were by turns.
     drafts, accepted: blocks that drafted, and their tokens that were accepted.

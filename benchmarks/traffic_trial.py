@@ -10,8 +10,8 @@ from traffic_prices import Priced, Pricing, priced
 from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve
 from simulator.traffic.policy import Policy
-from simulator.traffic.served import Served
-from simulator.traffic.steady import Steady, most_rate, steady
+from simulator.traffic.simulation_result import SimulationResult
+from simulator.traffic.steady import Steady, max_rate, steady
 
 
 @dataclass
@@ -68,7 +68,7 @@ class Trial:
     def predicted_most(self, arm: Arm) -> float:
         """Returns the requests a second that the server of an arm bears by its prices."""
         server = arm.prices.server(self.slots, self.demand, self.slots)
-        return float(most_rate(server, self.demand, arm.gamma))
+        return float(max_rate(server, self.demand, arm.gamma))
 
     @property
     def clients(self) -> int:
@@ -106,7 +106,7 @@ class Row:
 
     arm: Arm
     state: Steady
-    simulated: list[Served]
+    simulated: list[SimulationResult]
 
     @property
     def token_ms(self) -> tuple[float, float, float]:

@@ -50,8 +50,8 @@ class TrafficCurve(FigureRows[TrafficPoint]):
     """
 
     demand: Demand
-    most: float
-    most_without: float
+    max_rate: float
+    max_rate_without: float
     break_even: float | None
     caption: str
 
@@ -86,7 +86,7 @@ def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
         pair = default_pair()
         load = default_load()
         caption = f"{load.caption} by public measurements, γ = {GAMMA}, α = {load.alpha:g}"
-    most, without = float(pair.most), float(pair.most_without)
+    most, without = float(pair.max_rate), float(pair.max_rate_without)
     rates = _SHARES * max(most, without)
     alone, gammas = pair.without(rates), pair.best(rates).tolist()
     points = []
@@ -104,12 +104,14 @@ def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
 def title(data: TrafficCurve) -> str:
     """Returns the finding: where speculation ceases to pay."""
     if data.break_even is None:
-        return f"Speculation shortens requests up to all {data.most:.3g} a second that are borne"
+        return (
+            f"Speculation shortens requests up to all {data.max_rate:.3g} a second that are borne"
+        )
     if data.break_even == 0:
         return "Speculation lengthens requests at every rate"
     return (
         f"Speculation shortens requests up to {data.break_even:.3g} a second; "
-        f"the server bears {data.most:.3g} with it, {data.most_without:.3g} without"
+        f"capacity: {data.max_rate:.3g} with it and {data.max_rate_without:.3g} without"
     )
 
 
@@ -137,14 +139,14 @@ def _panel(axes: style.Axes, data: TrafficCurve, name: str) -> None:
     rates = np.array([point.rate for point in data.rows])
     axes.set_yscale("log")
     for field, colour, label, most in (
-        (name, style.BLUE, "with speculation", data.most),
-        (f"{name}_without", style.VERMILION, "without", data.most_without),
+        (name, style.BLUE, "with speculation", data.max_rate),
+        (f"{name}_without", style.VERMILION, "without", data.max_rate_without),
     ):
         values = np.array([getattr(point, field) for point in data.rows])
         borne = np.isfinite(values)
         axes.plot(rates[borne], values[borne], color=colour, linewidth=2, label=label)
         axes.axvline(most, color=colour, linewidth=1, linestyle=":")
-    right = 1.03 * max(data.most, data.most_without)
+    right = 1.03 * max(data.max_rate, data.max_rate_without)
     if data.break_even:
         axes.axvline(data.break_even, color=style.INK, linewidth=1)
         early = data.break_even < right / 2

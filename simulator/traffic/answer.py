@@ -13,7 +13,7 @@ from simulator.traffic.demand import Requests
 from simulator.traffic.doubt import Doubt
 from simulator.traffic.pair import Pair
 from simulator.traffic.policy import Policy
-from simulator.traffic.served import Promise, Served
+from simulator.traffic.simulation_result import LatencyTargets, SimulationResult
 from simulator.traffic.steady import Steady
 
 # The interval that is printed holds this share.
@@ -36,7 +36,7 @@ class TrafficRequest:
     pair: Pair
     rates: tuple[float, ...]
     doubt: Doubt | None = None
-    promise: Promise | None = None
+    promise: LatencyTargets | None = None
     arrivals: Callable[[float], Requests] | None = None
     seed: int = 0
 
@@ -74,7 +74,7 @@ class Simulated:
 
     rate: float
     policy: str
-    served: Served
+    served: SimulationResult
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,25 +82,25 @@ class Traffic:
     """The answer.
 
     rows: two for each rate, with and without.
-    most, most_without: requests a second that the server bears at most.
+    most, max_rate_without: requests a second that the server bears at most.
     break_even: the rate above which speculation loses; 0: always, None: never.
     kept: most requests a second that keep the promise, with and without; None: none is made.
     schedule: γ by batch under which each step serves most.
     simulated: of each rate that is borne with and without, by policy.
     draws: of what is not known, from which intervals are; 0: all is certain.
-    most_interval, most_without_interval, break_even_interval: None where certain.
+    max_rate_interval, max_rate_without_interval, break_even_interval: None where certain.
     """
 
     rows: tuple[Row, ...]
-    most: float
-    most_without: float
+    max_rate: float
+    max_rate_without: float
     break_even: float | None
     kept: tuple[float, float] | None
     schedule: tuple[Range, ...]
     simulated: tuple[Simulated, ...] = ()
     draws: int = 0
-    most_interval: Interval | None = None
-    most_without_interval: Interval | None = None
+    max_rate_interval: Interval | None = None
+    max_rate_without_interval: Interval | None = None
     break_even_interval: Interval | None = None
 
 
@@ -112,7 +112,7 @@ def answer(request: TrafficRequest) -> Traffic:
         its cache does not hold a request, or if not even an idle server keeps the promise.
     """
     pair, rates = request.pair, np.array(request.rates)
-    most, without = float(pair.most), float(pair.most_without)
+    most, without = float(pair.max_rate), float(pair.max_rate_without)
     if not 0 < rates.min() < max(most, without):
         raise ValueError(
             f"rate must lie between 0 and {max(most, without):.4g} requests a second, "
@@ -123,15 +123,15 @@ def answer(request: TrafficRequest) -> Traffic:
     near = min(crossing, 0.999 * most) or 1e-3 * most
     *gammas, at_crossing = pair.best([*rates, near]).tolist()
     rows = [
-        Row(rate, gamma, state, min(rate, float(state.most)) * pair.demand.output_tokens)
+        Row(rate, gamma, state, min(rate, float(state.max_rate)) * pair.demand.output_tokens)
         for rate, best in zip(request.rates, gammas, strict=True)
         for gamma in (0, best)
         for state in [pair.under(gamma, rate)]
     ]
     certain = Traffic(
         rows=tuple(rows),
-        most=most,
-        most_without=without,
+        max_rate=most,
+        max_rate_without=without,
         break_even=None if np.isinf(crossing) else crossing,
         kept=kept,
         schedule=Policy.scheduled(pair.drafting, pair.demand).ranges,
@@ -144,9 +144,9 @@ def _doubted(request: TrafficRequest, certain: Traffic, at_crossing: int) -> Tra
     """Returns the answer with intervals: every draw serves with and without, at all batches."""
     pair, doubt = request.pair, request.doubt
     assert doubt is not None
-    drafting, alone = doubt.of(pair.drafting), doubt.of(pair.alone)
+    drafting, alone = doubt.of(pair.drafting), doubt.of(pair.baseline)
     # Which γ bears most, or is best, hardly depends on the draw.
-    drawn = Pair(drafting, alone, pair.demand, (int(pair.most_gamma),))
+    drawn = Pair(drafting, alone, pair.demand, (int(pair.max_rate_gamma),))
     rates = sorted({row.rate for row in certain.rows})
     times = {gamma: drawn.under(gamma, rates) for gamma in {row.gamma for row in certain.rows}}
     rows = [
@@ -159,8 +159,8 @@ def _doubted(request: TrafficRequest, certain: Traffic, at_crossing: int) -> Tra
         certain,
         rows=tuple(rows),
         draws=len(doubt.logits),
-        most_interval=_interval(drawn.most),
-        most_without_interval=_interval(drawn.most_without),
+        max_rate_interval=_interval(drawn.max_rate),
+        max_rate_without_interval=_interval(drawn.max_rate_without),
         break_even_interval=_interval(crossing),
     )
 
@@ -177,14 +177,14 @@ def _simulated(request: TrafficRequest, rate: float) -> list[Simulated]:
 
     pair = request.pair
     requests = request.arrivals(rate)
-    ways = {"none": (pair.alone, Policy.fixed(pair.alone, 0))}
-    if rate < pair.most:
+    ways = {"none": (pair.baseline, Policy.fixed(pair.baseline, 0))}
+    if rate < pair.max_rate:
         server, gamma = pair.drafting, int(pair.best([rate])[0])
         ways["fixed"] = (server, Policy.fixed(server, gamma))
         ways["schedule"] = (server, Policy.scheduled(server, pair.demand))
         if server.blocks.kinds > 1:
             ways["request"] = (server, Policy.by_request(server, pair.demand))
-    if rate >= pair.most_without:
+    if rate >= pair.max_rate_without:
         del ways["none"]
     return [
         Simulated(rate, name, serve(server, requests, policy, seed=request.seed))

@@ -41,7 +41,7 @@ class Doubt:
             server,
             seconds=server.seconds * factors,
             blocks=server.blocks.moved(logit, change),
-            prompts=replace(server.prompts, pace=factors[:, 0, 0]),
+            prompts=replace(server.prompts, pace=factors[:, :1, 0]),
         )
 
 

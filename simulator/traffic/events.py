@@ -17,14 +17,14 @@ import numpy as np
 from simulator.traffic.demand import Requests
 from simulator.traffic.outputs import drawn_blocks
 from simulator.traffic.policy import Policy
-from simulator.traffic.served import Served
 from simulator.traffic.server import Server
+from simulator.traffic.simulation_result import SimulationResult
 
 # Ends are sums of floats once γ has changed.
 _ROUNDING = 1e-6
 
 
-def serve(server: Server, requests: Requests, policy: Policy, *, seed: int) -> Served:
+def serve(server: Server, requests: Requests, policy: Policy, *, seed: int) -> SimulationResult:
     """Returns when each request got its first and its last token.
 
     Requests are taken in the order of arrival, where a slot is free and the cache holds the prompt.
@@ -53,7 +53,7 @@ def serve(server: Server, requests: Requests, policy: Policy, *, seed: int) -> S
             run.read_chunk()
         elif run.ends:
             run.decode()
-    return Served(requests, np.array(run.first), np.array(run.last), run.preemptions)
+    return SimulationResult(requests, np.array(run.first), np.array(run.last), run.preemptions)
 
 
 class _Run:
@@ -81,7 +81,7 @@ class _Run:
         chunk = server.prompts.chunk
         widths = np.arange(1 + (int(max(self.prompts)) if chunk is None else chunk))
         self.chunk = chunk
-        self.alone: list[float] = server.prompts.alone(widths).tolist()
+        self.apart: list[float] = server.prompts.apart(widths).tolist()
         self.added: list[float] = server.prompts.added(widths).tolist()
         self.first, self.last = [inf] * count, [inf] * count
         self.clock = self.step = self.held = self.growth = 0.0
@@ -127,7 +127,7 @@ class _Run:
             self._advance(1, self._step_seconds() + self.added[tokens])
             self._end()
         else:
-            self.clock += self.alone[tokens]
+            self.clock += self.apart[tokens]
         for request in done:
             self._start(request)
 
@@ -156,9 +156,9 @@ class _Run:
         return self.prompts[request] + int(self.emitted[request] * written)
 
     def _alone(self, tokens: int) -> float:
-        if tokens < len(self.alone):
-            return self.alone[tokens]
-        return float(self.server.prompts.alone(tokens))
+        if tokens < len(self.apart):
+            return self.apart[tokens]
+        return float(self.server.prompts.apart(tokens))
 
     def _start(self, request: int) -> None:
         """Gives a request its first token, and starts its decoding."""

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.traffic.demand import Demand
-from simulator.traffic.served import Promise
+from simulator.traffic.population import Floats
 from simulator.traffic.server import Server
-from simulator.traffic.steady import Floats, Steady, most_rate, steady
+from simulator.traffic.simulation_result import LatencyTargets
+from simulator.traffic.steady import Steady, max_rate, steady
 
 # Rates at which both are compared, as shares of the most requests that the one that bears less can.
 _SHARES = np.concatenate([np.geomspace(1e-3, 0.1, 16), np.linspace(0.12, 0.999, 80)])
@@ -26,13 +27,13 @@ class Pair:
     """One server, with speculation and without.
 
     drafting: with it.
-    alone: without.
+    baseline: the same server without speculation.
     demand: what a request asks.
     gammas: what may be drafted, each at least 1.
     """
 
     drafting: Server
-    alone: Server
+    baseline: Server
     demand: Demand
     gammas: tuple[int, ...]
 
@@ -42,7 +43,7 @@ class Pair:
 
     def under(self, gamma: int | Sequence[int], rate: ArrayLike) -> Steady:
         """Returns the steady states at one γ or several; 0: without speculation."""
-        server = self.alone if gamma == 0 else self.drafting
+        server = self.baseline if gamma == 0 else self.drafting
         return steady(server, self.demand, gamma, rate)
 
     def best(self, rate: ArrayLike) -> NDArray[np.int64]:
@@ -52,30 +53,30 @@ class Pair:
         """
         found = self.under(self.gammas, rate)
         times = found.request_seconds(self.demand)
-        least = np.where(np.isfinite(times).any(axis=0), times, -found.most[:, None])
+        least = np.where(np.isfinite(times).any(axis=0), times, -found.max_rate[:, None])
         return np.asarray(np.array(self.gammas)[least.argmin(axis=0)])
 
     @property
-    def most(self) -> Floats:
+    def max_rate(self) -> Floats:
         """Requests a second that it bears at most with speculation, at the best γ for that."""
-        return np.asarray(most_rate(self.drafting, self.demand, self.gammas).max(axis=0))[()]
+        return np.asarray(max_rate(self.drafting, self.demand, self.gammas).max(axis=0))[()]
 
     @property
-    def most_gamma(self) -> int:
+    def max_rate_gamma(self) -> int:
         """The γ under which it bears most."""
-        return self.gammas[int(most_rate(self.drafting, self.demand, self.gammas).argmax())]
+        return self.gammas[int(max_rate(self.drafting, self.demand, self.gammas).argmax())]
 
     @property
-    def most_without(self) -> Floats:
+    def max_rate_without(self) -> Floats:
         """The same without speculation."""
-        return most_rate(self.alone, self.demand, 0)
+        return max_rate(self.baseline, self.demand, 0)
 
     def break_even(self) -> Floats:
         """Returns the rate from which on requests take longer with speculation than without.
 
         0 where they do at any rate, infinite where they never do.
         """
-        most, without = self.most, self.most_without
+        most, without = self.max_rate, self.max_rate_without
         rates = _SHARES * np.minimum(most, without)[..., None]
         coarse = (self._losses(rates[..., _COARSE]) > 0).argmax(axis=-1)
         start = _COARSE[np.maximum(coarse - 1, 0)]
@@ -98,33 +99,33 @@ class Pair:
         ways = self.under(self.gammas, rates).request_seconds(self.demand).min(axis=0)
         return np.asarray(np.log(ways / self.without(rates).request_seconds(self.demand)))
 
-    def keeping(self, promise: Promise) -> tuple[float, float]:
+    def keeping(self, promise: LatencyTargets) -> tuple[float, float]:
         """Returns the most requests a second, with and without, whose means keep a promise.
 
         Raises:
           ValueError: if not even an idle server keeps it.
         """
-        idle = 1e-6 * float(min(self.most, self.most_without))
-        ways = (partial(self.under, self.gammas), partial(steady, self.alone, self.demand, [0]))
+        idle = 1e-6 * float(min(self.max_rate, self.max_rate_without))
+        ways = (partial(self.under, self.gammas), partial(steady, self.baseline, self.demand, [0]))
         kept, without = (_keeping(way, promise, idle) for way in ways)
         if max(kept, without) == 0:
             raise ValueError(_unkept(promise, [way(idle) for way in ways]))
         return kept, without
 
 
-def _kept(state: Steady, promise: Promise) -> NDArray[np.bool_]:
+def _kept(state: Steady, promise: LatencyTargets) -> NDArray[np.bool_]:
     """Returns whether the means keep a promise at any γ, by rate."""
     first = np.inf if promise.first_seconds is None else promise.first_seconds
     token = np.inf if promise.token_seconds is None else promise.token_seconds
-    kept = state.stable & (state.first_seconds <= first) & (state.token_seconds <= token)
+    kept = state.stable & (state.first_seconds <= first) & ~(state.token_seconds > token)
     return np.asarray(kept.any(axis=0))
 
 
-def _keeping(way: Callable[[ArrayLike], Steady], promise: Promise, idle: float) -> float:
+def _keeping(way: Callable[[ArrayLike], Steady], promise: LatencyTargets, idle: float) -> float:
     """Returns the largest rate that keeps a promise, to a thousandth; 0: none."""
     if not _kept(way(idle), promise)[0]:
         return 0.0
-    low, high = idle, float(way(idle).most.max())
+    low, high = idle, float(way(idle).max_rate.max())
     while high - low > 1e-3 * high:
         rates = np.linspace(low, high, 34)[1:-1]
         kept = _kept(way(rates), promise)
@@ -134,7 +135,7 @@ def _keeping(way: Callable[[ArrayLike], Steady], promise: Promise, idle: float) 
     return low
 
 
-def _unkept(promise: Promise, states: Sequence[Steady]) -> str:
+def _unkept(promise: LatencyTargets, states: Sequence[Steady]) -> str:
     """Returns which part of a promise not even an idle server keeps."""
     parts = {
         "ttft": (promise.first_seconds, min(float(each.first_seconds.min()) for each in states)),

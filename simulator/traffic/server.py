@@ -20,7 +20,7 @@ class Prompts:
     seconds: of a pass over n prompt tokens of one sequence, by n; 1 is required.
     chunk: most prompt tokens that ride along with a decoding step; None: prompts are read apart,
       decoding stands still meanwhile.
-    pace: factor of all times, of several draws of a server shape (draws,).
+    pace: factor of all times, of several draws of a server shape (draws, 1).
     """
 
     seconds: Mapping[int, float]
@@ -32,7 +32,7 @@ class Prompts:
         if self.chunk is not None and self.chunk < 1:
             raise ValueError(f"chunk must be at least 1, got {self.chunk}")
 
-    def alone(self, tokens: ArrayLike) -> NDArray[np.float64]:
+    def apart(self, tokens: ArrayLike) -> NDArray[np.float64]:
         """Returns the time of a pass over so many tokens and nothing else, linear between points.
 
         Beyond the last point time grows by the mean time of a token there.
@@ -44,8 +44,18 @@ class Prompts:
 
     def added(self, tokens: ArrayLike) -> NDArray[np.float64]:
         """Returns what so many tokens add to a server's work: less, where they share its steps."""
-        alone = self.alone(tokens)
-        return alone if self.chunk is None else np.maximum(alone - self.alone(1), 0.0)
+        apart = self.apart(tokens)
+        return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
+
+    def max_rate(self, tokens: float) -> NDArray[np.float64]:
+        """Returns how many prompts of so many tokens could be read a second if none were decoded.
+
+        Chunks are filled as quickly as can be: to a measured width, or whole.
+        """
+        if self.chunk is None:
+            return np.asarray(1 / self.apart(tokens))
+        widths = np.array([n for n in self.seconds if n < self.chunk] + [self.chunk])
+        return np.asarray((widths / tokens / self.apart(widths)).max(axis=-1))
 
     def steps(self, tokens: float) -> int:
         """Returns in how many decoding steps a prompt takes part; 0 where it is read apart."""
@@ -54,9 +64,9 @@ class Prompts:
     def idle(self, tokens: float) -> NDArray[np.float64]:
         """Returns the time of reading a prompt while nothing is decoded, chunk by chunk."""
         if self.chunk is None:
-            return self.alone(tokens)
+            return self.apart(tokens)
         whole, rest = divmod(tokens, self.chunk)
-        return np.asarray(whole * self.alone(self.chunk) + (rest > 0) * self.alone(rest))
+        return np.asarray(whole * self.apart(self.chunk) + (rest > 0) * self.apart(rest))
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +93,10 @@ class Server:
 
     def without(self, prompts: Prompts) -> Server:
         """Returns the server of the target alone, which reads prompts so."""
-        alone = Blocks(self.blocks.stands[..., :1])
-        return Server(self.seconds[..., :1], alone, prompts, self.cache_tokens)
+        single = Blocks(self.blocks.stands[..., :1])
+        return Server(self.seconds[..., :1], single, prompts, self.cache_tokens)
 
-    def most(self, demand: Demand) -> int:
+    def max_batch(self, demand: Demand) -> int:
         """Returns how many sequences it decodes together at most, its memory considered.
 
         Raises:

@@ -1,16 +1,15 @@
 """The steady state of a server in closed form, at any rate of requests.
 
-Requests arrive at rate λ. Each takes t seconds of the server for its prompt and n(γ) steps. While b
-are decoded, a step takes s(b, γ) and serves each of them once: the server is a processor that b
-requests share. Whatever the law of their lengths, how many are there then has the law
+Requests arrive at rate λ. With k of them present, one ends every r(k) seconds of the server
+(`simulator.traffic.population`). With processor sharing the number present has the distribution
 
-    π(b) = π(0) Π_{k ≤ b} λ (n s(k) / k + t)               (Cohen 1979, processor sharing)
+    π(k) = π(0) Π_{j ≤ k} λ r(j)                           (Cohen 1979)
 
-Of slots there are B, and the most requests a second that the server bears is 1 / (n s(B) / B + t).
-Beyond B requests wait in line, exact if lengths were exponential and corrected by (1 + cv²)/2 (Lee
-and Longton 1959), which is exact again at B = 1 (Pollaczek and Khinchine). By Little's law the mean
-number in service over λ is the time in service. Prompts that are read apart go before decoding, and
-break off no step (Cobham 1954).
+for any distribution of output lengths. B requests are served together, so the server sustains at
+most 1 / r(B) requests a second, and the others wait in line: exact if lengths were exponential, and
+corrected by (1 + cv²)/2 (Lee and Longton 1959), which is exact again at B = 1 (Pollaczek and
+Khinchine). Where prompts are read apart, r(k) = n s(k) / k + t for a prompt of t seconds and n
+steps of s(k) seconds; prompts go before decoding and break off no step (Cobham 1954).
 """
 
 from __future__ import annotations
@@ -21,202 +20,217 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.traffic.demand import Demand
+from simulator.traffic.population import Floats, Population, at_gamma, population
 from simulator.traffic.server import Server
 
-Floats = NDArray[np.float64]
+# The load by prompts at which what follows from it would have no end.
+_NEARLY = 0.98
 
 
 @dataclass(frozen=True, slots=True)
 class Steady:
     """A server's steady state, shape (γ, draws, rates) each, γ and draws where there are several.
 
-    What the server does not bear is infinite.
+    Times are infinite at a rate that the server does not sustain.
 
     rate: requests a second.
     batch: sequences decoded together on average, times without any included.
-    token_seconds: between two tokens of a request, from its first to its last.
+    token_seconds: between two tokens of a request; NaN where outputs have a single token.
     first_seconds: from a request's arrival to its first token.
-    most: requests a second that it bears at most, shape (γ, draws).
+    max_rate: requests a second that the server can sustain, shape (γ, draws).
     """
 
     rate: Floats
     batch: Floats
     token_seconds: Floats
     first_seconds: Floats
-    most: Floats
+    max_rate: Floats
 
     @property
     def stable(self) -> NDArray[np.bool_]:
-        """Whether the server bears the rate."""
-        return np.asarray(self.rate < self.most[..., None])
+        """Whether the server sustains the rate."""
+        return np.asarray(self.rate < self.max_rate[..., None])
 
     def request_seconds(self, demand: Demand) -> Floats:
         """Returns the time from a request's arrival to its last token."""
+        if demand.output_tokens == 1:
+            return self.first_seconds
         return np.asarray(self.first_seconds + (demand.output_tokens - 1) * self.token_seconds)
 
 
 @dataclass(frozen=True, slots=True)
-class _Needs:
-    """What a request needs, shape (γ, draws) but where it is said.
-
-    most: sequences decoded together at most.
-    seconds: of a step at batches 1, 2, … up to the largest `most`, shape (γ, draws, batches).
-    decoding: steps of the output.
-    riding: steps that the prompt takes part in, one value.
-    reading: seconds of the server that the prompt adds, shape (draws,).
-    """
-
-    most: NDArray[np.int64]
-    seconds: Floats
-    decoding: Floats
-    riding: int
-    reading: Floats
-
-    @classmethod
-    def of(cls, server: Server, demand: Demand, gamma: ArrayLike) -> _Needs:
-        decoding = _at(server.blocks.needed(demand.output_tokens - 1).mean(axis=-2), gamma)
-        most = np.full(decoding.shape, server.most(demand))
-        if server.prompts.chunk is not None:
-            # In each step as many end as whose prompts one chunk holds: no larger batch can last.
-            ending = decoding * server.prompts.chunk / demand.prompt_tokens
-            most = np.clip(ending, 1, most).astype(np.int64)
-        seconds = _at(server.seconds, gamma)[..., : most.max()]
-        riding = server.prompts.steps(demand.prompt_tokens)
-        return cls(most, seconds, decoding, riding, server.prompts.added(demand.prompt_tokens))
-
-    @property
-    def batches(self) -> NDArray[np.int64]:
-        """1, 2, …, shape (batches,)."""
-        return np.arange(1, self.seconds.shape[-1] + 1)
-
-    @property
-    def all_taken(self) -> NDArray[np.bool_]:
-        """Where all slots are taken, shape (γ, draws, batches)."""
-        return np.asarray(self.batches == self.most[..., None])
-
-    @property
-    def shares(self) -> Floats:
-        """Seconds of the server that a request takes, shape (γ, draws, batches).
-
-        A prompt that is read step by step has a slot meanwhile, which counts where all are taken.
-        """
-        steps = self.decoding[..., None] + self.riding * self.all_taken
-        return np.asarray(steps * self.seconds / self.batches + self.reading[..., None])
-
-    @property
-    def least_share(self) -> Floats:
-        """That where all slots are taken."""
-        return self.where_taken(self.shares)
-
-    @property
-    def decoded(self) -> Floats:
-        """Sequences that are decoded, shape (γ, draws, batches)."""
-        share = self.decoding / np.maximum(self.decoding + self.riding, 1.0)
-        return np.where(self.all_taken, (self.most * share)[..., None], self.batches)
-
-    def where_taken(self, values: Floats) -> Floats:
-        """Returns values of batches where all slots are taken."""
-        return np.asarray(np.take_along_axis(values, self.most[..., None] - 1, -1)[..., 0])
-
-    def variation(self, server: Server, demand: Demand, gamma: ArrayLike) -> Floats:
-        """Returns the squared coefficient of variation of the time that it needs by itself."""
-        step = self.where_taken(self.seconds)
-        own = self.decoding * step
-        blocks = server.blocks.variation(demand.output_tokens - 1, demand.output_spread)
-        variance = _at(blocks, gamma) * own**2 + (demand.prompt_spread * self.reading) ** 2
-        seconds = np.maximum(own + self.riding * step + self.reading, 1e-300)
-        return np.asarray(variance / seconds**2)
-
-
-@dataclass(frozen=True, slots=True)
 class _Law:
-    """How many requests are there, shape (γ, draws, rates) each.
+    """Means over the distribution of the number of requests, shape (γ, draws, rates) each.
 
-    idle, full: the chance that none is there, and that all slots are taken.
-    decoded: sequences decoded on average.
-    step: of a step on average, while there is any.
-    running: what is left on average of the step that an arrival meets where a slot is free.
+    company: share of the places that others can have: 0 with a single place.
+    idle, full: probability that no request is there, and that no place is free.
+    present: requests in service.
+    step, added: seconds of a step that reads no prompt, and seconds that prompts of others add to
+      it, as a request meets them on arrival.
+    base, reading, busy_step: while any request is there, seconds of a step without prompts, seconds
+      that a prompt adds, and seconds of a whole step.
     """
 
+    company: float
     idle: Floats
     full: Floats
-    decoded: Floats
+    present: Floats
     step: Floats
-    running: Floats
+    added: Floats
+    base: Floats
+    reading: Floats
+    busy_step: Floats
+
+    @property
+    def among(self) -> Floats:
+        """How much of a queue of prompts a request meets."""
+        return self.company * (1 - self.full)
 
     @classmethod
-    def of(cls, rate: Floats, needs: _Needs) -> _Law:
-        within = needs.batches <= needs.most[..., None]
-        logs = np.cumsum(np.log(needs.shares), axis=-1)[..., None, :]
-        logs = np.where(within, 0, -np.inf)[..., None, :] + logs
-        logs = logs + np.log(rate)[..., None] * needs.batches
+    def of(cls, rate: Floats, found: Population) -> _Law:
+        present = np.arange(1, found.share.shape[-1] + 1)
+        logs = np.cumsum(np.log(found.share), axis=-1)[..., None, :]
+        logs = logs + np.log(rate)[..., None] * present
         scale = np.maximum(logs.max(axis=-1), 0.0)
         weights, idle = np.exp(logs - scale[..., None]), np.exp(-scale)
-        # Those who wait in line beyond the last batch are counted there.
-        place = np.broadcast_to(needs.most[..., None, None] - 1, (*idle.shape, 1))
-        full = np.take_along_axis(weights, place, -1)
-        full = full / (1 - rate * needs.least_share[..., None])[..., None]
-        np.put_along_axis(weights, place, full, -1)
-        ones, steps = np.ones_like(needs.seconds), needs.seconds
-        values = np.stack([needs.decoded, ones, steps, steps * ~needs.all_taken / 2], axis=-1)
-        decoded, busy, step, running = np.moveaxis(weights @ values, -1, 0)
+        # Requests that wait in line are counted with the last batch.
+        weights[..., -1] /= 1 - rate * found.share[..., -1:]
+        # An arrival raises the number by one.
+        raised = np.concatenate([found.step[..., 1:], found.step[..., -1:]], axis=-1)
+        steps = 1 / found.mean_step
+        columns = [np.ones_like(steps), present + 0 * steps, raised, found.met]
+        columns += [found.base, found.reading, steps]
+        means = np.moveaxis(weights @ np.stack(columns, axis=-1), -1, 0)
+        busy, number, step, added, base, reading, steps = means
         total = idle + busy
-        step = step / np.maximum(busy, 1e-300)
-        return cls(idle / total, full[..., 0] / total, decoded / total, step, running / total)
+        return cls(
+            1 - 1 / len(present),
+            idle / total,
+            weights[..., -1] / total,
+            number / total,
+            (step + idle * found.step[..., :1]) / total,
+            added / total,
+            base / busy,
+            reading / busy,
+            busy / steps,
+        )
 
 
 def steady(server: Server, demand: Demand, gamma: ArrayLike, rate: ArrayLike) -> Steady:
     """Returns the steady state.
 
     Args:
-      server: what its steps take and yield, and in how many draws.
-      demand: what a request asks.
-      gamma: drafted tokens a block, one or several, shape () or (γ,).
+      server: times of its steps and tokens of its blocks, in one or several draws.
+      demand: prompts and outputs of requests.
+      gamma: drafted tokens per block, one or several, shape () or (γ,).
       rate: λ, requests a second, above 0, shape (rates,) or (draws, rates).
 
     Raises:
       ValueError: if the cache does not hold one request.
     """
     rates = np.atleast_1d(np.asarray(rate, dtype=np.float64))
-    needs = _Needs.of(server, demand, gamma)
-    most = 1 / needs.least_share
-    borne = np.where(rates < most[..., None], rates, np.nan)
-    law, reading = _Law.of(borne, needs), needs.reading[..., None]
-    # How much of a prompt's queue a request meets: none of it with a single slot.
-    among = (1 - law.full) * (1 - 1 / needs.most[..., None])
-    occupied, last = borne * reading, borne / most[..., None]
-    decoding = law.decoded / borne - reading * (1 + among * occupied / (1 - occupied))
-    variation = needs.variation(server, demand, gamma)[..., None]
-    waiting = (1 + variation) / 2 * law.full * last / (1 - last) / borne
-    first = waiting + _reading_seconds(server, demand, needs, borne, law, among)
-    emitted = max(demand.output_tokens - 1, 1.0)
-    values = (decoding * borne, decoding / emitted, first)
-    batch, token, first = (np.where(np.isnan(borne), np.inf, each) for each in values)
+    found = population(server, demand, gamma)
+    most = found.max_rate
+    sustained = np.where(rates < most[..., None], rates, np.nan)
+    law = _Law.of(sustained, found)
+    last = sustained / most[..., None]
+    decode = _decode_apart if server.prompts.chunk is None else _decode_with_chunks
+    decoding = decode(server, demand, found, law, sustained)
+    variation = _variation(server, demand, gamma, found)[..., None]
+    waiting = (1 + variation) / 2 * law.full * last / (1 - last) / sustained
+    first = waiting + _reading_seconds(server, demand, law, sustained)
+    values = (decoding * sustained, decoding / max(demand.output_tokens - 1, 1.0), first)
+    batch, token, first = (np.where(np.isnan(sustained), np.inf, each) for each in values)
+    if demand.output_tokens == 1:
+        batch, token = 0 * sustained, np.full_like(token, np.nan)
     return Steady(rates, batch, token, first, most[()])
 
 
-def most_rate(server: Server, demand: Demand, gamma: ArrayLike) -> Floats:
-    """Returns the requests a second that the server bears at most; arguments as in steady."""
-    return np.asarray(1 / _Needs.of(server, demand, gamma).least_share)[()]
+def max_rate(server: Server, demand: Demand, gamma: ArrayLike) -> Floats:
+    """Returns the requests a second that the server can sustain; arguments as in steady."""
+    return np.asarray(population(server, demand, gamma).max_rate)[()]
 
 
-def _at(values: Floats, gamma: ArrayLike) -> Floats:
-    """Returns values by γ, their last axis, at one γ or, along a new first axis, at several."""
-    return np.asarray(np.moveaxis(values, -1, 0)[np.asarray(gamma)])
-
-
-def _reading_seconds(
-    server: Server, demand: Demand, needs: _Needs, rate: Floats, law: _Law, among: Floats
+def _decode_apart(
+    server: Server, demand: Demand, found: Population, law: _Law, rate: Floats
 ) -> Floats:
-    """Returns the time from having a slot to the first token.
+    """Returns the time from first to last token where decoding stops while a prompt is read.
 
-    What is left of the step that runs, prompts of others that are before it, and its own.
+    Little's law, less the time until the first token.
     """
-    prompts, added = server.prompts, needs.reading[..., None]
-    idle = np.asarray(prompts.idle(demand.prompt_tokens))[..., None]
+    reading = np.asarray(server.prompts.apart(demand.prompt_tokens))
+    occupied = rate * reading
+    return np.asarray(law.present / rate - reading * (1 + law.among * occupied / (1 - occupied)))
+
+
+def _decode_with_chunks(
+    server: Server, demand: Demand, found: Population, law: _Law, rate: Floats
+) -> Floats:
+    """Returns the time from the first to the last token where prompts share the steps.
+
+    In the n steps of an output, prompts of others add c(∞) to a step on average. More than that in
+    the first ones: requests that came while its own prompt was read are next. They add
+    c(1) = r t(0), with r = λ a and t(0) the time of a step that reads its prompt, and the excess
+    decays by 1 - 1/J a step, J = max(1, D) / (1 - r).
+    """
+    chunk = server.prompts.chunk
+    assert chunk is not None
+    chunks, steps = demand.prompt_tokens / chunk, found.decoding[..., None]
+    load = np.minimum(rate * law.reading, _NEARLY)
+    whole = server.prompts.added(chunk)
+    own = law.step + _together(server, demand, law, rate)
+    first = np.minimum(load * own, whole) * law.company
+    later = law.added
+    if chunks < 1:
+        later = np.minimum(later, load * law.step / (1 - load))
+    memory = max(1.0, chunks) / (1 - load)
+    excess = (first - later) * memory * (1 - (1 - 1 / memory) ** steps)
+    return np.asarray(steps * (law.step + later) + excess)
+
+
+def _variation(server: Server, demand: Demand, gamma: ArrayLike, found: Population) -> Floats:
+    """Returns the squared coefficient of variation of a request's time with all places taken."""
+    own = found.decoding * found.step[..., -1]
+    reading = found.reading[..., -1]
+    blocks = server.blocks.variation(demand.output_tokens - 1, demand.output_spread)
+    variance = at_gamma(blocks, gamma) * own**2 + (demand.prompt_spread * reading) ** 2
+    riding = server.prompts.steps(demand.prompt_tokens) * found.base[..., -1]
+    return np.asarray(variance / np.maximum(own + riding + reading, 1e-300) ** 2)
+
+
+def _met_step(law: _Law, rate: Floats, chunks: float) -> Floats:
+    """Returns the mean length of the step that an arrival meets; 0 where it meets none.
+
+    Steps that are long gather more prompts, which make the next ones long.
+    """
+    load = np.minimum(rate * law.reading, _NEARLY)
+    bursts = 1 - load**2 * max(1 - chunks**2, 0.0)
+    return np.asarray((1 - law.idle) * (law.busy_step + law.reading * load / bursts))
+
+
+def _together(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats:
+    """Returns what prompts add to the step that reads a request's last prompt tokens."""
+    chunk = server.prompts.chunk
+    assert chunk is not None
+    load = np.minimum(rate * law.reading, _NEARLY)
+    others = load * _met_step(law, rate, demand.prompt_tokens / chunk)
+    return np.asarray(np.minimum(law.reading + others, server.prompts.added(chunk)))
+
+
+def _reading_seconds(server: Server, demand: Demand, law: _Law, rate: Floats) -> Floats:
+    """Returns the time from having a place to the first token.
+
+    The rest of the step that runs, prompts of others that are before its own, and its own; where
+    a chunk holds several prompts, all that came in one step share the next.
+    """
+    prompts, idle = server.prompts, np.asarray(server.prompts.idle(demand.prompt_tokens))
     share = 0.0 if prompts.chunk is None else demand.prompt_tokens / prompts.chunk
-    own = idle if prompts.chunk is None else needs.riding * law.step + added
-    reading = share * law.step + added
+    own = idle if prompts.chunk is None else np.ceil(share) * law.base + law.reading
+    reading = share * law.base + law.reading
     squares = (1 + demand.prompt_spread**2) * reading**2
-    others = among * rate * squares / (2 * np.maximum(1 - rate * reading, 1e-9))
-    return np.asarray(law.running + others + law.idle * idle + (1 - law.idle) * own)
+    others = law.among * rate * squares / (2 * np.maximum(1 - rate * reading, 1e-3))
+    found = (1 - law.idle) * (own + law.company * law.base / 2) + others
+    if prompts.chunk is not None and share < 1:
+        step = law.base + _together(server, demand, law, rate)
+        found = np.maximum(found, (1 - law.idle) * step + _met_step(law, rate, share) / 2)
+    return np.asarray(found + law.idle * idle)

@@ -5,8 +5,8 @@ import click
 from specplan.options.declared import takes
 from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.requests import Command
-from specplan.options.serving import asked
-from specplan.options.traffic import Answer, Batching, Load, Simulation
+from specplan.options.traffic_options import Answer, Batching, Load, Simulation
+from specplan.options.traffic_request import asked
 from specplan.reports.output import answer as give
 from specplan.reports.traffic import traffic_json, traffic_text
 

@@ -26,14 +26,14 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         "prompt_tokens": demand.prompt_tokens,
         "output_tokens": demand.output_tokens,
         "rows": [_row_json(row, demand.output_tokens) for row in found.rows],
-        "most_requests_per_second": found.most,
-        **_ends("most_requests_per_second", found.most_interval),
-        "most_requests_per_second_without": found.most_without,
-        **_ends("most_requests_per_second_without", found.most_without_interval),
+        "most_requests_per_second": found.max_rate,
+        **_ends("most_requests_per_second", found.max_rate_interval),
+        "most_requests_per_second_without": found.max_rate_without,
+        **_ends("most_requests_per_second_without", found.max_rate_without_interval),
         "break_even_rate": found.break_even,
         **_ends("break_even_rate", found.break_even_interval),
         "draws": found.draws,
-        "most_sequences": request.pair.drafting.most(demand),
+        "most_sequences": request.pair.drafting.max_batch(demand),
         "schedule": found.schedule,
     }
     if found.kept is not None:
@@ -112,7 +112,7 @@ def _borne(value: Callable[[Row], str]) -> Callable[[Row], str]:
 
 def _token_ms(row: Row) -> str:
     if not row.stable:
-        return f"too many (bears {row.state.most:.3g})"
+        return f"too many (bears {row.state.max_rate:.3g})"
     ends = None if row.token_seconds is None else [1e3 * each for each in row.token_seconds]
     interval = "" if ends is None else f" {_bounds(ends[0], ends[1], '.1f', 'too many')}"
     return f"{1e3 * row.state.token_seconds[0]:.2f}{interval}"
@@ -153,11 +153,11 @@ def _simulated_columns(request: TrafficRequest) -> list[Column[Simulated]]:
 def _limits(found: Traffic) -> list[str]:
     interval, without = (
         "" if each is None else f" {bounds(*each, '.3g')}"
-        for each in (found.most_interval, found.most_without_interval)
+        for each in (found.max_rate_interval, found.max_rate_without_interval)
     )
     return [
-        f"The server bears {found.most:.4g}{interval} requests/s with speculation, "
-        f"{found.most_without:.4g}{without} without."
+        f"The server bears {found.max_rate:.4g}{interval} requests/s with speculation, "
+        f"{found.max_rate_without:.4g}{without} without."
     ]
 
 

@@ -12,8 +12,8 @@ from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 from simulator.traffic.events import serve
 from simulator.traffic.policy import Policy
-from simulator.traffic.served import Served
 from simulator.traffic.server import Prompts, Server
+from simulator.traffic.simulation_result import SimulationResult
 
 STEP, LONGEST = 0.01, 4
 
@@ -32,7 +32,11 @@ def server(
 
 
 def repeated(
-    kept: Server, demand: Demand, gamma: int, rate: float, value: Callable[[Served], float]
+    kept: Server,
+    demand: Demand,
+    gamma: int,
+    rate: float,
+    value: Callable[[SimulationResult], float],
 ) -> tuple[float, float]:
     """Returns the mean of a value over 12 simulations of 1200 requests, and its standard error."""
     found = []

@@ -1,4 +1,4 @@
-"""What blocks yield to requests that differ, against the beta law itself."""
+"""The tokens of blocks of requests that differ, against the beta law itself."""
 
 import numpy as np
 import pytest

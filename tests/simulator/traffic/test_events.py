@@ -13,9 +13,9 @@ from simulator.traffic.demand import Demand, Requests
 from simulator.traffic.events import serve
 from simulator.traffic.outputs import drawn_blocks
 from simulator.traffic.policy import Policy
-from simulator.traffic.served import Promise, Served
 from simulator.traffic.server import Prompts
-from simulator.traffic.steady import most_rate
+from simulator.traffic.simulation_result import LatencyTargets, SimulationResult
+from simulator.traffic.steady import max_rate
 
 
 def requests(*rows: tuple[float, int, int]) -> Requests:
@@ -97,7 +97,7 @@ def test_a_schedule_is_no_slower_than_the_best_fixed_gamma() -> None:
     assert [each.gamma for each in schedule.ranges] == sorted(
         (each.gamma for each in schedule.ranges), reverse=True
     )
-    arrived = demand.arrivals(0.6 * most_rate(kept, demand, 0), 3000, seed=3)
+    arrived = demand.arrivals(0.6 * max_rate(kept, demand, 0), 3000, seed=3)
 
     def mean(policy: Policy) -> float:
         return float(serve(kept, arrived, policy, seed=3).token_seconds.mean())
@@ -118,11 +118,11 @@ def test_gamma_by_request_gains_where_requests_differ() -> None:
 
 def test_promises_are_kept_or_not() -> None:
     arrived = requests((0.0, 1, 11), (0.0, 1, 11))
-    served = Served(arrived, np.array([0.1, 0.3]), np.array([0.2, 0.5]), 0)
-    assert served.kept(Promise(first_seconds=0.2)) == 0.5
-    assert served.kept(Promise(token_seconds=0.015)) == 0.5
-    assert served.kept(Promise(0.05, 0.05)) == 0.0
-    assert served.kept(Promise()) == 1.0
+    served = SimulationResult(arrived, np.array([0.1, 0.3]), np.array([0.2, 0.5]), 0)
+    assert served.kept(LatencyTargets(first_seconds=0.2)) == 0.5
+    assert served.kept(LatencyTargets(token_seconds=0.015)) == 0.5
+    assert served.kept(LatencyTargets(0.05, 0.05)) == 0.0
+    assert served.kept(LatencyTargets()) == 1.0
 
 
 def test_a_single_output_token_comes_with_the_prompt() -> None:

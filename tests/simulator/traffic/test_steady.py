@@ -11,19 +11,19 @@ import pytest
 from servers import STEP, repeated, server
 
 from simulator.traffic.demand import Demand
-from simulator.traffic.served import Served
 from simulator.traffic.server import Prompts
-from simulator.traffic.steady import most_rate, steady
+from simulator.traffic.simulation_result import SimulationResult
+from simulator.traffic.steady import max_rate, steady
 
 ERRORS = 5.0
 LONG = Demand(1, 401)
 
 
-def first(served: Served) -> float:
+def first(served: SimulationResult) -> float:
     return float(served.first_seconds.mean())
 
 
-def token(served: Served) -> float:
+def token(served: SimulationResult) -> float:
     return float(served.token_seconds.mean())
 
 
@@ -36,7 +36,7 @@ def test_one_slot_is_the_queue_of_pollaczek_and_khinchine(share: float) -> None:
     waiting = rate * service**2 / (2 * (1 - share))
     assert found.first_seconds[0] == pytest.approx(waiting + 0.02, rel=1e-9)
     assert found.token_seconds[0] == pytest.approx(STEP, rel=1e-9)
-    assert found.most == pytest.approx(1 / service)
+    assert found.max_rate == pytest.approx(1 / service)
 
 
 def test_the_simulation_of_one_slot_waits_as_pollaczek_and_khinchine_say() -> None:
@@ -63,7 +63,7 @@ def test_a_token_takes_what_the_simulation_finds(
     gamma: int, share: float, prompt: float, chunk: int | None
 ) -> None:
     kept = server(prompt=prompt, chunk=chunk)
-    rate = share * most_rate(kept, LONG, gamma)
+    rate = share * max_rate(kept, LONG, gamma)
     mean, error = repeated(kept, LONG, gamma, rate, token)
     assert abs(mean - steady(kept, LONG, gamma, rate).token_seconds[0]) < ERRORS * error
 
@@ -71,7 +71,7 @@ def test_a_token_takes_what_the_simulation_finds(
 @pytest.mark.parametrize(("gamma", "share"), [(0, 0.5), (3, 0.8)])
 def test_first_tokens_come_when_the_simulation_finds(gamma: int, share: float) -> None:
     kept = server(prompt=0.02)
-    rate = share * most_rate(kept, LONG, gamma)
+    rate = share * max_rate(kept, LONG, gamma)
     mean, error = repeated(kept, LONG, gamma, rate, first)
     assert abs(mean - steady(kept, LONG, gamma, rate).first_seconds[0]) < ERRORS * error
 
@@ -80,7 +80,7 @@ def test_first_tokens_come_when_the_simulation_finds(gamma: int, share: float) -
 def test_chunks_are_waited_for_to_within_six_per_cent(gamma: int, share: float) -> None:
     kept = replace(server(), prompts=Prompts({1: 0.01, 1000: 0.05}, 512))
     demand = Demand(1000, 301)
-    rate = share * most_rate(kept, demand, gamma)
+    rate = share * max_rate(kept, demand, gamma)
     mean, _ = repeated(kept, demand, gamma, rate, first)
     assert steady(kept, demand, gamma, rate).first_seconds[0] == pytest.approx(mean, rel=0.06)
 
@@ -92,7 +92,7 @@ def test_little_holds() -> None:
 
 def test_time_per_token_rises_with_the_rate_up_to_the_most_and_is_infinite_there() -> None:
     kept = server()
-    most = most_rate(kept, LONG, 2)
+    most = max_rate(kept, LONG, 2)
     found = steady(kept, LONG, 2, most * np.array([0.01, 0.3, 0.6, 0.9, 0.999, 1.0, 2.0]))
     assert (np.diff(found.token_seconds[:5]) > 0).all()
     assert np.isinf(found.token_seconds[5:]).all()
@@ -102,13 +102,13 @@ def test_time_per_token_rises_with_the_rate_up_to_the_most_and_is_infinite_there
 def test_a_chunk_bounds_the_requests_a_second() -> None:
     demand = Demand(1000, 50)
     few = replace(server(), prompts=Prompts({1: 0.01, 1000: 0.02}, 64))
-    assert most_rate(few, demand, 0) < 0.7 * most_rate(
+    assert max_rate(few, demand, 0) < 0.7 * max_rate(
         replace(few, prompts=Prompts(few.prompts.seconds, 1000)), demand, 0
     )
 
 
 def test_memory_bounds_the_batch() -> None:
     held = replace(server(), cache_tokens=2500.0)
-    assert held.most(LONG) == int(2500 / LONG.context)
+    assert held.max_batch(LONG) == int(2500 / LONG.context)
     with pytest.raises(ValueError, match="cache must hold a request of 402 tokens, got 300"):
         steady(replace(held, cache_tokens=300.0), LONG, 0, 1.0)

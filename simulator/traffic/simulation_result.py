@@ -14,7 +14,7 @@ _WARM_UP = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
+class LatencyTargets:
     """What a request is promised; None: nothing.
 
     first_seconds: from its arrival to its first token, at most.
@@ -26,7 +26,7 @@ class Promise:
 
 
 @dataclass(frozen=True, slots=True)
-class Served:
+class SimulationResult:
     """Requests that were served, the first tenth of them left out of all that is averaged.
 
     requests: as they arrived.
@@ -64,7 +64,7 @@ class Served:
         span = float(self.last.max() - self.requests.seconds[0])
         return float(self.requests.output_tokens.sum()) / span
 
-    def kept(self, promise: Promise) -> float:
+    def kept(self, promise: LatencyTargets) -> float:
         """Returns the share of requests whose promise was kept."""
         kept = np.ones(len(self.first_seconds), dtype=np.bool_)
         if promise.first_seconds is not None:

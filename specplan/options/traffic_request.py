@@ -24,14 +24,14 @@ from specplan.options.kinds import (
 )
 from specplan.options.planning import read
 from specplan.options.requests import fill
-from specplan.options.traffic import Answer, Batching, Load, Simulation, pair_of
+from specplan.options.traffic_options import Answer, Batching, Load, Simulation, pair_of
 
 if TYPE_CHECKING:
     from estimator.profiles.profile import Profile
     from simulator.cost.pricing import Pricing
     from simulator.traffic.answer import TrafficRequest
     from simulator.traffic.demand import Demand, Requests
-    from simulator.traffic.served import Promise
+    from simulator.traffic.simulation_result import LatencyTargets
 
 # Where steps are priced if --batch does not say so; between them times are linear.
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -116,13 +116,15 @@ def _demand(load: Load, trace: Requests | None) -> Demand:
     return Demand(load.prompt_tokens, load.output_tokens)
 
 
-def _promise(slo: dict[str, float] | None) -> Promise | None:
-    from simulator.traffic.served import Promise
+def _promise(slo: dict[str, float] | None) -> LatencyTargets | None:
+    from simulator.traffic.simulation_result import LatencyTargets
 
     if slo is None:
         return None
     first, token = (slo.get(name) for name in ("ttft", "tpot"))
-    return Promise(None if first is None else first / 1e3, None if token is None else token / 1e3)
+    return LatencyTargets(
+        None if first is None else first / 1e3, None if token is None else token / 1e3
+    )
 
 
 def _arrivals(

@@ -1,0 +1,162 @@
+"""The closed form of a server under traffic against the event simulator, over a grid of loads.
+
+    python benchmarks/traffic_closed_form.py -o closed_form.json [--cells 40]
+
+Every cell is a server (Llama-3.1-8B with EAGLE-3 on an H100, by the roofline), a prompt, an output,
+a chunk, a cache and a γ. Compared are the time of a token and the time to the first token at 30, 60
+and 85 % of the capacity, and the capacity itself, which the simulator shows when all requests
+arrive at once. The whole grid takes about half an hour on one core; cells that the file already has
+are skipped.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator
+from itertools import product
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import numpy as np
+from result_file import setup, write_result
+from tqdm import tqdm
+
+from estimator.model_shapes.drafts import read_pair
+from simulator.acceptance.iid import Iid
+from simulator.cost.catalogue import find_hardware
+from simulator.cost.roofline_cost import Deployment, prompt_seconds, roofline_cost
+from simulator.traffic.blocks import Blocks
+from simulator.traffic.demand import Demand, Requests
+from simulator.traffic.events import serve
+from simulator.traffic.policy import Policy
+from simulator.traffic.server import Prompts, Server, by_batch
+from simulator.traffic.steady import max_rate, steady
+
+PROMPTS, OUTPUTS = (200, 1000, 4000, 20_000), (2, 20, 200, 2000)
+CHUNKS, CACHES, GAMMAS = (256, 512, 2048, 8192), (None, 40, 10), (0, 3)
+SHARES = (0.3, 0.6, 0.85)
+SLOTS, BATCHES = 256, (1, 2, 4, 8, 16, 32, 64, 128, 256)
+# Standard error of a simulated mean at which the simulations of a cell end, and the most of them.
+PRECISION, MOST_SEEDS = 0.005, 12
+CONFIGS = Path(__file__).parent.parent / "docs" / "configs"
+
+
+def cells() -> Iterator[tuple[int, int, int, int | None, int]]:
+    """Returns prompt, output, chunk, requests that the cache holds, and γ of every cell."""
+    return product(PROMPTS, OUTPUTS, CHUNKS, CACHES, GAMMAS)
+
+
+def server_of(deployment: Deployment, demand: Demand, chunk: int, cache: int | None) -> Server:
+    """Returns a server whose cache holds `cache` requests."""
+    context, gammas = round(demand.context), np.arange(1, 5)
+    costs = [roofline_cost(deployment, context=context, batch=each) for each in BATCHES]
+    times = [[each.baseline_seconds, *each.block_seconds(gammas)] for each in costs]
+    places = sorted({1, 64, 256, 512, 2048, 8192, int(demand.prompt_tokens)})
+    reading = {n: prompt_seconds(deployment, n)[0] for n in places}
+    held = None if cache is None else cache * (demand.prompt_tokens + demand.output_tokens)
+    blocks = Blocks.of(Iid(0.7), 4)
+    return Server(by_batch(BATCHES, times, SLOTS), blocks, Prompts(reading, chunk), held)
+
+
+def simulated(server: Server, demand: Demand, gamma: int, rate: float) -> dict[str, float]:
+    """Returns means of repeated simulations, in seconds, and their relative standard error."""
+    found: list[tuple[float, float]] = []
+    count = int(np.clip(60 * server.max_batch(demand), 2000, 12_000))
+    while True:
+        seed = len(found)
+        requests = demand.arrivals(rate, count, seed=seed)
+        run = serve(server, requests, Policy.fixed(server, gamma), seed=seed)
+        found.append((float(run.token_seconds.mean()), float(run.first_seconds.mean())))
+        values = np.array(found)
+        if seed >= 2:
+            errors = values.std(axis=0, ddof=1) / values.mean(axis=0) / len(found) ** 0.5
+            if errors[0] < PRECISION or len(found) == MOST_SEEDS:
+                return dict(
+                    zip(
+                        ("token", "first", "token_error", "first_error"),
+                        (*values.mean(axis=0).tolist(), *errors.tolist()),
+                        strict=True,
+                    )
+                )
+
+
+def saturated(server: Server, demand: Demand, gamma: int) -> float:
+    """Returns the requests a second that end while the line never empties.
+
+    Where all arrive at once, equal outputs end together for ever, which no server sees; so a second
+    run has Poisson arrivals, a quarter more than the first one ended.
+    """
+    count = max(1500, 24 * server.max_batch(demand))
+    lengths = (np.full(count, round(n)) for n in (demand.prompt_tokens, demand.output_tokens))
+    requests = Requests(np.zeros(count), *lengths)
+    found = 0.0
+    for _ in range(2):
+        run = serve(server, requests, Policy.fixed(server, gamma), seed=0)
+        ends = np.sort(run.last)
+        first, last = ends[2 * count // 5], ends[9 * count // 10]
+        ended = np.searchsorted(ends, last, "right") - np.searchsorted(ends, first, "right")
+        found = float(ended / (last - first))
+        requests = demand.arrivals(1.25 * found, count, seed=0)
+    return found
+
+
+def compared(deployment: Deployment, cell: tuple[int, int, int, int | None, int]) -> dict[str, Any]:
+    """Returns what the closed form and the simulator say of a cell."""
+    prompt, output, chunk, cache, gamma = cell
+    demand = Demand(prompt, output)
+    server = server_of(deployment, demand, chunk, cache)
+    most = float(max_rate(server, demand, gamma))
+    row: dict[str, Any] = {"cell": list(cell), "max_rate": most}
+    row["max_rate_simulated"] = saturated(server, demand, gamma)
+    for share in SHARES:
+        rate = share * row["max_rate_simulated"]
+        state = steady(server, demand, gamma, rate)
+        row[f"{share:g}"] = {
+            "token_closed": float(state.token_seconds[0]),
+            "first_closed": float(state.first_seconds[0]),
+            **simulated(server, demand, gamma, rate),
+        }
+    return row
+
+
+def errors(rows: list[dict[str, Any]], what: str) -> list[tuple[float, str, list[Any]]]:
+    """Returns closed form over simulation less 1, by absolute size, the largest first."""
+    found = []
+    for row in rows:
+        if what == "max_rate":
+            found.append((row["max_rate"] / row["max_rate_simulated"] - 1, "", row["cell"]))
+            continue
+        for share in SHARES:
+            each = row[f"{share:g}"]
+            found.append((each[f"{what}_closed"] / each[what] - 1, f"{share:g}", row["cell"]))
+    return sorted(found, key=lambda each: -abs(each[0]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-o", "--output", type=Path, required=True)
+    parser.add_argument("--cells", type=int, help="cells drawn at random in place of all")
+    options = parser.parse_args()
+    chosen = list(cells())
+    if options.cells is not None:
+        chosen = Random(0).sample(chosen, options.cells)
+    rows = json.loads(options.output.read_text())["rows"] if options.output.exists() else []
+    done = {tuple(row["cell"]) for row in rows}
+    target, draft = read_pair(CONFIGS / "llama-3.1-8b.json", CONFIGS / "llama-3.1-8b-eagle3.json")
+    deployment = Deployment(target, draft, find_hardware("h100"))
+    for cell in tqdm([cell for cell in chosen if cell not in done], disable=None):
+        rows.append(compared(deployment, cell))
+        write_result(options.output, setup("numpy") | {"rows": rows})
+    for what in ("max_rate", "token", "first"):
+        found = errors(rows, what)
+        sizes = np.abs([each[0] for each in found])
+        print(
+            f"{what}: mean {100 * sizes.mean():.1f} %, within 5 %: "
+            f"{int((sizes <= 0.05).sum())} of {len(sizes)}"
+        )
+        for error, share, cell in found[:8]:
+            print(f"  {100 * error:+.1f} % {share} {cell}")
+
+
+if __name__ == "__main__":
+    main()

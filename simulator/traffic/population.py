@@ -1,0 +1,160 @@
+"""The speed of a server while a given number of requests is in it.
+
+With k requests that never leave, each one's prompt of P tokens is read in D = P / chunk of the
+steps, one prompt after another, and its output takes n more. The number of prompts read in a step
+follows from the mean values of a closed network with one queue and a delay (Reiser and Lavenberg
+1980; an arrival waits for half of the prompt that is being read):
+
+    x(k) = min(k / (⌈D⌉ + w(k) + n), 1 / D),    w(k) = D (q(k-1) - D x(k-1) / 2)
+
+q is the number of prompts that wait or are read. x(k) n sequences are then decoded, a step takes
+s(x n) + a x, and k requests end at the rate x(k) / (s + a x). Where prompts are read apart,
+x = k / n.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from simulator.traffic.demand import Demand
+from simulator.traffic.server import Server
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Population:
+    """The server with 1, 2, … requests in it, shape (γ, draws, requests) unless stated otherwise.
+
+    decoding: steps of an output, shape (γ, draws).
+    share: seconds of the server for each request that ends.
+    step: seconds of a step that reads no prompt, where sequences are decoded.
+    base: the same averaged over all steps, those in which nothing is decoded included.
+    prompts: prompts read per step.
+    reading: seconds that a prompt adds to the steps that it is read in.
+    """
+
+    decoding: Floats
+    share: Floats
+    step: Floats
+    base: Floats
+    prompts: Floats
+    reading: Floats
+
+    @property
+    def max_rate(self) -> Floats:
+        """Requests a second with all places taken, shape (γ, draws)."""
+        return np.asarray(1 / self.share[..., -1])
+
+    @property
+    def mean_step(self) -> Floats:
+        """Seconds of a step, prompts included."""
+        return self.base + self.prompts * self.reading
+
+    @property
+    def met(self) -> Floats:
+        """Seconds that prompts of others add to a mean step: one place is the request's own."""
+        added = self.prompts * self.reading
+        last = added[..., -2:-1] if added.shape[-1] > 1 else np.zeros_like(added)
+        return np.concatenate([added[..., :-1], last], axis=-1)
+
+
+def population(server: Server, demand: Demand, gamma: ArrayLike) -> Population:
+    """Returns what the server does with 1 to `max_batch` requests in it.
+
+    Args:
+      server: times of its steps, in one or several draws.
+      demand: prompts and outputs of requests.
+      gamma: drafted tokens per block, one or several, shape () or (γ,).
+
+    Raises:
+      ValueError: if the cache does not hold one request.
+    """
+    decoding = at_gamma(server.blocks.needed(demand.output_tokens - 1).mean(axis=-2), gamma)
+    most = server.max_batch(demand)
+    seconds, present = at_gamma(server.seconds, gamma)[..., :most], np.arange(1, most + 1.0)
+    if server.prompts.chunk is None:
+        reading = server.prompts.apart(demand.prompt_tokens) + np.zeros_like(seconds)
+        share = decoding[..., None] * seconds / present + reading
+        return Population(decoding, share, seconds, seconds, np.zeros_like(share), reading)
+    # Where the cache binds, requests enter until it is full, and each token that a sequence then
+    # grows by drives out one that has to be read again: an output's worth for every request.
+    crowded = _crowded(server, demand, most)
+    tokens = demand.prompt_tokens + np.where(present == most, crowded * demand.output_tokens, 0.0)
+    prompts = _prompts_per_step(tokens / server.prompts.chunk, decoding, present)
+    decoded = prompts * decoding[..., None]
+    # How probable it is that at least one of the requests is decoded, or read.
+    some = 1 - np.maximum(1 - decoded / present, 0.0) ** present
+    read = 1 - np.maximum(1 - prompts / present, 0.0) ** present
+    step = _between(seconds, np.maximum(decoded / np.maximum(some, 1e-300), 1.0))
+    reading = _reading(server, tokens, prompts, prompts / read)
+    base = some * step + (1 - some) * server.prompts.apart(1)
+    return Population(decoding, base / prompts + reading, step, base, prompts, reading)
+
+
+def at_gamma(values: Floats, gamma: ArrayLike) -> Floats:
+    """Returns values of γ = 0, 1, … at one γ, or at several along a new first axis.
+
+    Args:
+      values: by γ in the last axis, or, where there are batches, shape (..., batches, γ).
+      gamma: shape () or (γ,).
+    """
+    return np.asarray(np.moveaxis(values, -1, 0)[np.asarray(gamma)])
+
+
+def _crowded(server: Server, demand: Demand, most: int) -> bool:
+    """Returns whether the cache holds fewer whole requests than are decoded together."""
+    if server.cache_tokens is None or most == server.slots:
+        return False
+    return most * (demand.prompt_tokens + demand.output_tokens) > server.cache_tokens
+
+
+def _prompts_per_step(chunks: Floats, decoding: Floats, present: Floats) -> Floats:
+    """Returns the prompts read per step.
+
+    Args:
+      chunks: that a prompt fills, by requests present, shape (requests,).
+      decoding: steps of an output, shape (γ, draws).
+      present: 1, 2, …, shape (requests,).
+    """
+    found = np.empty((*decoding.shape, len(present)))
+    queued, rate = np.zeros(decoding.shape), np.zeros(decoding.shape)
+    for place, (count, share) in enumerate(zip(present, chunks, strict=True)):
+        least = np.ceil(share) + decoding
+        waiting = np.maximum(queued - rate * share / 2, 0.0) * share
+        rate = np.minimum(count / (least + waiting), 1 / share)
+        queued = count - rate * (least - share)
+        found[..., place] = rate
+    return found
+
+
+def _reading(server: Server, tokens: Floats, prompts: Floats, together: Floats) -> Floats:
+    """Returns the seconds that a prompt adds to the steps that it is read in.
+
+    A short prompt shares its step with others; a long one fills chunks, the last one in part. The
+    busier the server is with prompts, the fuller are the chunks.
+
+    Args:
+      tokens: length of a prompt, shape (requests,).
+      prompts: read per step.
+      together: prompts read in a step that reads any.
+    """
+    chunk, added = server.prompts.chunk, server.prompts.added
+    assert chunk is not None
+    width = np.minimum(tokens * together, chunk)
+    whole, rest = np.divmod(tokens, chunk)
+    apart = whole * added(chunk) + added(np.maximum(rest, 1.0))
+    apart = np.where(tokens < chunk, added(width) * tokens / width, apart)
+    busy = np.minimum(prompts * tokens / chunk, 1.0)
+    return np.asarray((1 - busy) * apart + busy * added(chunk) * tokens / chunk)
+
+
+def _between(seconds: Floats, batch: Floats) -> Floats:
+    """Returns times at fractional batches, at least 1, linear between the whole ones."""
+    low = np.minimum(batch.astype(np.int64), seconds.shape[-1])
+    high = np.minimum(low + 1, seconds.shape[-1])
+    below, above = (np.take_along_axis(seconds, each - 1, -1) for each in (low, high))
+    return np.asarray(below + (batch - low) * (above - below))
