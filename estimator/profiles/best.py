@@ -5,10 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from estimator.profiles.profile import Improvement, LoadCosts, Profile
 from simulator.acceptance.iid import Iid
+from simulator.choice.curve import Doubt
 from simulator.choice.gain import best_gamma, speed_up
+from simulator.choice.plan import Plan, plan
+from simulator.cost.curves import CostModel
+from simulator.cost.pricing import Pricing
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +21,14 @@ class Best:
     """A profile at the best γ that was timed.
 
     gamma: that γ, 0: do not speculate.
-    advised_gamma: the γ to run: 0, too, where not speculating is not significantly worse.
-    gain: the speed-up there, with its interval; 1 at γ = 0.
+    plan: the plan by the profile's acceptance and costs, whose advice every reader shows.
+    gain: the speed-up at `gamma`, with its interval; 1 at γ = 0.
     seconds: of a block at max(gamma, 1): drafting, verifying, other.
     slope: what verifying one token more adds, in target steps, on the way to that γ.
     """
 
     gamma: int
-    advised_gamma: int
+    plan: Plan
     gain: Improvement
     seconds: tuple[float, float, float]
     slope: float
@@ -55,8 +60,35 @@ def best_of(profile: Profile) -> Best | None:
     length = max(gamma, 1)
     verify = float(cost.verify_seconds(length + 1))
     seconds = (float(cost.drafting_seconds(length)), verify, cost.overhead_seconds)
-    advised = 0 if profile.recommended_gamma == 0 else gamma
-    return Best(gamma, advised, gain, seconds, max(0.0, (verify / cost.step_seconds - 1) / length))
+    slope = max(0.0, (verify / cost.step_seconds - 1) / length)
+    return Best(gamma, plan_of(profile, cost), gain, seconds, slope)
+
+
+def plan_of(profile: Profile, cost: CostModel) -> Plan:
+    """Returns the plan of a profile as it was measured, as `specplan plan --profile` makes it."""
+    acceptance = profile.drafting().under(profile.verification)
+    return plan(acceptance, Pricing(cost), doubt=measured_doubt(profile))
+
+
+def measured_doubt(profile: Profile) -> Doubt | None:
+    """Returns the covariance of the logarithms of measured speed-ups; None of a single prompt.
+
+    By the jackknife: (n - 1) / n Σ (xᵢ - x̄)(xᵢ - x̄)ᵀ, xᵢ without prompt i (Efron and Stein 1981),
+    and the difference of the baseline from itself. A γ that was not timed is taken as the nearest.
+    """
+    without = None if profile.left_out is None else profile.left_out.improvement_factor
+    if not without or len(next(iter(without.values()))) < 2:
+        return None
+    timed = np.array(sorted(without))
+    logs = np.log([without[gamma] for gamma in timed.tolist()])
+    clock = 0.0 if profile.noise_percent is None else profile.noise_percent / 100
+    covariance = (logs.shape[1] - 1) * np.cov(logs, bias=True).reshape(len(timed), -1) + clock**2
+
+    def doubt(gammas: NDArray[np.int64]) -> NDArray[np.float64]:
+        nearest = np.abs(timed - gammas[:, None]).argmin(axis=1)
+        return np.asarray(covariance[np.ix_(nearest, nearest)])
+
+    return doubt
 
 
 def best_by_batch(profile: Profile) -> list[BestAtBatch]:

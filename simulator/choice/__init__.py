@@ -1,1 +1,1 @@
-"""What each γ gains (Theorems 8 and 10) and which to choose."""
+"""The gain of each γ (Theorems 8 and 10), and the one to choose."""

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from simulator.cost.posterior import Forecast
 
-# What a smaller γ may lose, in logarithms.
+# A smaller γ may lose this, in logarithms.
 NEAR = 0.01
 # Speculation is advised from this probability of a gain on. By theory it is one half: below, a loss
 # is likelier than a gain. `benchmarks/published_speculation.py` prints what other values lose.
@@ -22,7 +22,7 @@ UNDECIDED = (0.4, 0.9)
 BEATEN, SURE = 0.01, 1.2816
 # A run has to promise this share of speed to be worth its while.
 WORTH = 0.002
-# What two runs of one setting differ by, in logarithms.
+# Two runs of one setting differ by this, in logarithms.
 REPEAT = 0.01
 # Deviations below are rounding.
 _NOTHING = 1e-12
@@ -106,7 +106,7 @@ def advise(
 
     Args:
       gammas: candidates, each at least 1, rising, shape (n,).
-      law: of the logarithms of their speed-ups over no speculation.
+      law: the law of the logarithms of their speed-ups over no speculation.
       near: what a smaller γ may lose against the best one, in logarithms.
       calibrated: whether a stated probability comes true as often as it says.
       tried: every γ that was run, 0 for the baseline. None: no runs can be had, since all numbers
@@ -170,7 +170,7 @@ def _next_run(
 
     Knowledge gradient (Frazier, Powell and Dayanik 2009): after a run of γ' the means are m + s·Z,
     Z a standard normal and s_γ = Cov(γ, γ') over the outcome's standard deviation. The gain is
-    E[max m + s·Z] less the mean of what is advised, by Gauss and Hermite. Without a baseline no
+    E[max m + s·Z] less the mean of the advised γ, by Gauss and Hermite. Without a baseline no
     speed-up is known, so that is run first. A candidate lies near what was run.
 
     Args:
@@ -192,13 +192,14 @@ def _next_run(
     reach = max(longest + 2, 2 * longest) if longest > 0 else int(every[-1])
     new = np.array([g not in tried and g <= reach for g in every.tolist()])
     worth = np.where(new, gains, -1.0)
-    # What is advised is run first, before others are compared with it.
-    chosen = named if worth[named] >= WORTH else int(worth.argmax())
+    # The best one is run before others are compared with it.
+    top = int(mean.argmax())
+    chosen = top if worth[top] >= WORTH else int(worth.argmax())
     if worth[chosen] < WORTH:
         return None
     rival = advised
     if chosen == advised:
-        # What would be run in its place, where the outcome is bad.
+        # The γ that would be run in its place after a bad outcome.
         winners = np.bincount(after[chosen].argmax(axis=0), weights, minlength=len(every))
         winners[chosen] = 0
         rival = int(winners.argmax())

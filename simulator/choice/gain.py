@@ -13,7 +13,7 @@ from simulator.acceptance.acceptance import Acceptance
 from simulator.acceptance.conversions import alpha_from_block_efficiency
 from simulator.choice.walltime import TIE
 from simulator.cost.cost import Cost
-from simulator.numerics.arguments import integer, integers, non_negative
+from simulator.numerics.arguments import integer, integers
 
 
 def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> NDArray[np.float64]:
@@ -67,28 +67,6 @@ def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int, multiple: 
         if longer > factor * (1 + TIE):
             best, factor = gamma, longer
     return best
-
-
-def near_gamma(
-    acceptance: Acceptance, cost: Cost, *, best: int, near: float, multiple: int = 1
-) -> int:
-    """Returns the smallest γ whose speed-up is within a share of the best one's; 0 may be it.
-
-    Args:
-      best: the best γ, at least 0.
-      near: the share, in [0, 1): 0.01 takes what is 1 % slower than the best.
-      multiple: as in `draftable`.
-
-    Raises:
-      ValueError: if near is out of range.
-    """
-    share = float(non_negative("near", near))
-    if share >= 1:
-        raise ValueError(f"near must lie in [0, 1), got {share:g}")
-    gammas = np.arange(best + 1)
-    factors = speed_up(acceptance, cost, gammas)
-    near_best = factors * (1 + TIE) >= (1 - share) * factors[best]
-    return int((near_best & draftable(gammas, multiple)).argmax())
 
 
 def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from simulator.numerics.arguments import integer
+
+_NONE: Mapping[int, Collection[int]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Batch sizes that draft alike.
+    """Batch sizes that draft the same number of tokens.
 
     first_batch, last_batch: both included.
     gamma: drafted tokens per block; 0: do not speculate.
@@ -21,14 +24,17 @@ class Range:
     gamma: int
 
 
-def schedule(gammas: Mapping[int, int]) -> tuple[Range, ...]:
+def schedule(
+    gammas: Mapping[int, int], near: Mapping[int, Collection[int]] = _NONE
+) -> tuple[Range, ...]:
     """Returns the ranges of batch sizes that draft alike, from 1 to the largest that was planned.
 
     A batch size between two planned ones takes the γ of the larger: long drafts cost most where the
-    load is highest.
+    load is highest. A range goes on while its γ is near the best of the batch.
 
     Args:
       gammas: γ by batch size, each batch size at least 1.
+      near: by batch size, every γ that loses too little there to change it.
 
     Raises:
       ValueError: if there is no batch size, or a number is out of range.
@@ -39,8 +45,8 @@ def schedule(gammas: Mapping[int, int]) -> tuple[Range, ...]:
     first = 1
     for batch in sorted(integer("batch", each, at_least=1) for each in gammas):
         gamma = integer("gamma", gammas[batch])
-        if ranges and ranges[-1].gamma == gamma:
-            ranges[-1] = Range(ranges[-1].first_batch, batch, gamma)
+        if ranges and ranges[-1].gamma in {gamma, *near.get(batch, ())}:
+            ranges[-1] = Range(ranges[-1].first_batch, batch, ranges[-1].gamma)
         else:
             ranges.append(Range(first, batch, gamma))
         first = batch + 1

@@ -8,7 +8,7 @@ least squares, and in logarithms their doubt is taken as normal about them, by t
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import erf, sqrt
 
 import numpy as np
@@ -33,12 +33,14 @@ class Prior:
     covariance: of them, shape (COUNT, COUNT), positive definite.
     level_error: standard deviation of the logarithm of a measured time about the model's.
     ratio_error: the same of a measured speed-up: what is wrong in both its times cancels.
+    calibrated: whether the probability of a gain that follows comes true as often as it says.
     """
 
     logs: NDArray[np.float64]
     covariance: NDArray[np.float64]
     level_error: float
     ratio_error: float
+    calibrated: bool = True
 
     def fixed(self, **known: float) -> Prior:
         """Returns the prior with some parameters known, by name, each above 0."""
@@ -48,7 +50,7 @@ class Prior:
             logs[index] = np.log(value)
             covariance[index, :] = covariance[:, index] = 0
             covariance[index, index] = SURE
-        return Prior(logs, covariance, self.level_error, self.ratio_error)
+        return replace(self, logs=logs, covariance=covariance)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,11 @@ class Posterior:
     logs: NDArray[np.float64]
     covariance: NDArray[np.float64]
     runs: tuple[Run, ...]
+
+    @property
+    def calibrated(self) -> bool:
+        """Whether the probability of a gain can be trusted: a run with drafts makes it so."""
+        return self.prior.calibrated or any(run.gamma > 0 for run in self.runs)
 
     def speed_ups(
         self, load: LoadPoint, draftings: Sequence[Drafting], lengths: Sequence[float]

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from simulator.cost.cost import Cost
     from simulator.cost.machine import LoadPoint
     from simulator.cost.posterior import Posterior
+    from simulator.cost.wall import Wall
 
 # Tokens in each sequence's cache, where nobody states them.
 DEFAULT_CONTEXT = 1024
@@ -70,6 +71,7 @@ class Pricing:
     posterior: what is known of the cost, which is then that of the most probable parameters; None:
       it is not in doubt.
     point: the load that the posterior is asked for; None with it.
+    wall: the largest step that the server replays as a captured graph; None: no limit is known.
     """
 
     cost: Cost
@@ -83,6 +85,7 @@ class Pricing:
     prompt_seconds: Callable[[int], tuple[float, float]] | None = None
     posterior: Posterior | None = None
     point: LoadPoint | None = None
+    wall: Wall | None = None
 
     @classmethod
     def of_doubt(cls, posterior: Posterior, point: LoadPoint) -> Pricing:

@@ -33,11 +33,12 @@ from specplan.reports.observation import (
     run_text,
 )
 from specplan.reports.output import folded, print_json, warn
-from specplan.reports.plan import Basis, plan_json, plan_text
+from specplan.reports.plan import plan_text
+from specplan.reports.plan_json import Basis, plan_json
 
 if TYPE_CHECKING:
     from engines.observing.observation import Observation
-    from simulator.choice.grid import Row
+    from simulator.choice.plan import Plan
     from simulator.cost.runs import Run
 
 FOLLOWED_SECONDS = 10.0
@@ -97,7 +98,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     print_json(data) if reading.as_json else click.echo(text)
 
 
-def _planned(observation: Observation, asking: Asked, run: Run | None = None) -> Row | None:
+def _planned(observation: Observation, asking: Asked, run: Run | None = None) -> Plan | None:
     """Returns the plan of what was observed, by a run of it at its time; None without a cost."""
     from simulator.choice.grid import PlanRequest, plans
 

@@ -16,12 +16,13 @@ from specplan.reports.deployment import does_not_fit
 from specplan.reports.export import export, export_schedule
 from specplan.reports.output import answer, warn
 from specplan.reports.p_min import StoppedPlans
-from specplan.reports.plan import plans_json, plans_text, warn_of_plans
+from specplan.reports.plan import plans_text, warn_of_plans
+from specplan.reports.plan_json import plans_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from simulator.choice.grid import Row
+    from simulator.choice.plan import Plan
     from specplan.options.planning import Asked
 
 
@@ -79,9 +80,9 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
         answer({**data, "export": flags}, lambda: flags, form=form)
 
 
-def _flags(rows: Sequence[Row], asking: Asked, server: str, p_min: float) -> str:
+def _flags(rows: Sequence[Plan], asking: Asked, server: str, p_min: float) -> str:
     """Returns what makes a server draft as planned, for each context apart."""
-    by_context: dict[int | None, list[Row]] = {}
+    by_context: dict[int | None, list[Plan]] = {}
     for row in rows:
         load = row.price.load
         by_context.setdefault(None if load is None else load.context, []).append(row)
@@ -93,14 +94,14 @@ def _flags(rows: Sequence[Row], asking: Asked, server: str, p_min: float) -> str
     return "\n".join(parts)
 
 
-def _flags_of_context(rows: Sequence[Row], asking: Asked, server: str, p_min: float) -> str:
+def _flags_of_context(rows: Sequence[Plan], asking: Asked, server: str, p_min: float) -> str:
     """Returns what makes a server draft as planned: always alike, or by batch size."""
     load = rows[0].price.load
     draft = Drafted("DRAFT") if load is None else Drafted("DRAFT", load.draft_kind)
     if len(rows) > 1:
         return _scheduled_flags(rows, server, draft)
     [row] = rows
-    gamma = row.advised_gamma if asking.request.gamma is None else row.plan.gamma
+    gamma = row.advised_gamma if asking.request.gamma is None else row.gamma
     if load is not None and not load.fits:
         raise ValueError(f"--export: {does_not_fit(row.price)}")
     flags = export(
@@ -117,12 +118,12 @@ def _flags_of_context(rows: Sequence[Row], asking: Asked, server: str, p_min: fl
             "--export is for a draft model: these costs do not tell a head from one, which "
             "--draft-config (with --target-config and --gpu) does"
         )
-    if row.plan.extrapolated_at(gamma):
+    if row.extrapolated_at(gamma):
         warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
     return flags
 
 
-def _scheduled_flags(rows: Sequence[Row], server: str, draft: Drafted) -> str:
+def _scheduled_flags(rows: Sequence[Plan], server: str, draft: Drafted) -> str:
     from simulator.choice.grid import schedules
 
     found = schedules(rows)
@@ -132,6 +133,6 @@ def _scheduled_flags(rows: Sequence[Row], server: str, draft: Drafted) -> str:
     unfit = [row.price.batch for row in rows if row.price.load and not row.price.load.fits]
     if unfit:
         warn(f"batches of {min(unfit)} and more do not fit: the schedule ends before")
-    if any(rows[0].plan.extrapolated_at(each.gamma) for each in ranges):
+    if any(rows[0].extrapolated_at(each.gamma) for each in ranges):
         warn("some of these gammas are beyond what was observed: their speed-ups are extrapolated")
     return export_schedule(server, ranges, draft=draft)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.acceptance.acceptance import Acceptance
     from simulator.acceptance.accepted import Accepted
+    from simulator.choice.curve import Doubt
     from simulator.cost.pricing import Pricing
 
 
@@ -71,8 +72,7 @@ class Stated:
     counted: whether alpha is inferred from counts, as if acceptances were i.i.d.
     draft_sampling, verification: how drafts are made and judged; None: not known.
     notes: what a reader must know of them.
-    not_worse: the smallest gamma that was not significantly worse than the best when they were
-      measured, at the costs of then; None: not known.
+    doubt: of the speed-ups at the costs that were measured with them; None: not known.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -80,7 +80,7 @@ class Stated:
     draft_sampling: DraftSampling | None = None
     verification: Verification | None = None
     notes: tuple[str, ...] = ()
-    not_worse: int | None = None
+    doubt: Doubt | None = None
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from specplan.options.kinds import Background, Stated, acceptance_kinds, chosen,
 from specplan.options.requests import fill
 from specplan.options.stopping import StoppingOptions
 from specplan.reports.output import Printed, Written, writable
-from specplan.reports.plan import Basis
+from specplan.reports.plan_json import Basis
 
 if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds
@@ -145,9 +145,8 @@ def asked(ctx: click.Context) -> Asked:
     if thresholds is not None:
         if len(priced) > 1:
             raise click.UsageError("--p-min needs a single cost")
-        stated = replace(stated, acceptances=thresholds.acceptances, not_worse=None)
+        stated = replace(stated, acceptances=thresholds.acceptances, doubt=None)
         longest = min(longest, thresholds.max_gamma)
-    not_worse = stated.not_worse if costing is OfProfile else None
     scheduled = len(stated.acceptances) == 1 and all(price.load is not None for price in priced)
     several = thresholds is None and len(stated.acceptances) * len(priced) > 1
     if server is not None and several and not scheduled:
@@ -160,7 +159,7 @@ def asked(ctx: click.Context) -> Asked:
             gamma=choice.gamma,
             max_gamma=longest,
             near=choice.near / 100,
-            gain_certain=None if not_worse is None else not_worse > 0,
+            doubt=stated.doubt if costing is OfProfile else None,
             reads_again=choice.reads_again,
         ),
         stated,
@@ -170,19 +169,12 @@ def asked(ctx: click.Context) -> Asked:
             draft_sampling=stated.draft_sampling,
             verification=stated.verification,
             quiet=None if profile is None else profile.quiet,
-            notes=(*stated.notes, *_not_worse_note(not_worse)),
+            notes=stated.notes,
         ),
         None if profile is None else profile.setup.draft,
         answer,
         thresholds,
     )
-
-
-def _not_worse_note(gamma: int | None) -> tuple[str, ...]:
-    if gamma is None:
-        return ()
-    what = "not speculating" if gamma == 0 else f"gamma {gamma}"
-    return (f"Over the profile's prompts, {what} is not significantly worse than the best gamma.",)
 
 
 def read(path: Path | None) -> Profile | None:

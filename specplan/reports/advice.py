@@ -1,127 +1,205 @@
-"""What to do about a plan, in plain words: what to draft, and where it would stop paying."""
+"""The advice of a plan in plain words: what to draft, how sure that is, and what to run next."""
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
+
+from simulator.acceptance.acceptance import iid_error
+from simulator.acceptance.iid import Iid
+from simulator.choice.advice import certainty
+from simulator.choice.curve import baseline_seconds, curve_of
+from simulator.choice.gain import break_even_alpha, break_even_c, speed_up
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
 
+NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
+# What an acceptance may fall short of the one that is stated.
+SHORT = 0.1
 # Relative: speed-ups that differ by less are one answer.
 _SAME = 0.05
 
 
-def advice(plan: Plan, *, gain_certain: bool | None = None) -> list[str]:
-    """Returns what to draft, what that gains, and at which alpha and c it still would.
+def advice_lines(plan: Plan) -> list[str]:
+    """Returns what to draft, how sure a gain is, where it ends, and the run that would decide."""
+    lines = [*decision_lines(plan), *_limits(plan)]
+    if plan.gamma != plan.optimal_gamma and plan.gamma > 0:
+        lines.append(f"K = {plan.gamma} gives {_gain(plan, plan.gamma)}.")
+    lines += _next(plan)
+    lines += _speed(plan)
+    return [*lines, *_iid(plan), _break_even(plan)] if plan.price.posterior is None else lines
 
-    gain_certain: whether speculation is known to gain; None: nobody measured it.
-    """
-    if plan.optimal_gamma == 0:
-        lines = ["Do not speculate: at this alpha and these costs no gamma is faster."]
-    elif gain_certain is False:
-        best = plan.curve.improvement_factor[plan.optimal_gamma - 1]
-        lines = [
-            "Do not speculate: no gain is certain. On average gamma "
-            f"{plan.optimal_gamma} is best, with {best:.2f} times the speed of the target alone."
-        ]
-    else:
-        lines = [*_recommendation(plan), *_tolerance(plan), *_observed(plan)]
-    if plan.gamma != plan.optimal_gamma:
-        lines.append(f"Gamma {plan.gamma} gives {_gain(plan)}")
-    if plan.tokens_per_second is not None:
-        lines.append(
-            f"Tokens per second: {plan.tokens_per_second:.1f}, without a draft "
-            f"{plan.baseline_tokens_per_second:.1f}."
+
+def break_evens(plan: Plan) -> tuple[float | None, float | None]:
+    """Returns the acceptance and the c at which speculation breaks even; None: nowhere."""
+    cap, cost = len(plan.curve.gamma), plan.price.cost
+    alpha = break_even_alpha(cost, max_gamma=cap)
+    c = break_even_c(plan.acceptance, cost, max_gamma=cap) if cost.by_steps else math.nan
+    return None if math.isnan(alpha) else alpha, None if math.isnan(c) else c
+
+
+def odds_text(plan: Plan) -> str:
+    """Returns the probability of a gain as a sentence; what it is for a lower acceptance, too."""
+    probability = plan.advice.gain_probability
+    assert probability is not None
+    words, percent = certainty(probability), f"{100 * probability:.0f} %"
+    if words == "a loss is likelier":
+        return f"A loss is likelier ({100 - 100 * probability:.0f} %)."
+    opening = "A gain is undecided" if words == "undecided" else f"A gain is {words}"
+    lower = plan.alpha - SHORT
+    # An acceptance that was never observed is stated by the user.
+    if plan.acceptance.observed_gamma is not None or plan.price.posterior is None or lower < 0:
+        return f"{opening} ({percent})."
+    at = plan.curve.gamma[[plan.advice.named - 1]]
+    worse = curve_of(Iid(lower), plan.price, at, c_hat=plan.c_hat).gains.exceeds(1.0)[0]
+    return (
+        f"{opening}: {percent} if acceptance is {plan.alpha:.2g}; {100 * worse:.0f} % at "
+        f"{lower:.2g}."
+    )
+
+
+def decision_lines(plan: Plan) -> list[str]:
+    """Returns what to draft, and how sure a gain is."""
+    advice = plan.advice
+    named, gain = advice.named, _gain(plan, advice.named)
+    if advice.undecided:
+        chance = 100 * (advice.gain_probability or 0.0)
+        return [f"Undecided ({chance:.0f} %): measure K = 0 and K = {named} first. K = {named} "
+                f"gives {gain}.", NOT_CALIBRATED]  # fmt: skip
+    doubt = [odds_text(plan)] if plan.curve.in_doubt and named > 0 else []
+    if advice.gamma > 0:
+        tokens = "1 token" if named == 1 else f"{named} tokens"
+        lines = [f"Draft {tokens} per block (K = {named}): {gain}{_near(plan)}.", *doubt]
+        return [*lines, "Its own runs gained; no other K is surely better."] * advice.measured or (
+            [*lines, *_tolerance(plan)]
         )
-    lines += _iid(plan)
-    lines.append(_break_even(plan))
+    if named == 0:
+        return ["Do not speculate: no K is possible here."]
+    if plan.optimal_gamma == 0:
+        return [f"Do not speculate: the best, K = {named}, gives {gain}.", *doubt]
+    share = f"{100 * plan.near:g} %"
+    return [f"Not worth a draft: K = {named} gives {gain}, within {share} of none.", *doubt]
+
+
+def _gain(plan: Plan, gamma: int) -> str:
+    """Returns a speed-up in words, with its interval where it has one."""
+    inside = 0 < gamma <= len(plan.curve.gamma)
+    curve, at = (plan.curve, gamma - 1) if inside or plan.at is None else (plan.at, 0)
+    factor = f"{curve.improvement_factor[at]:.2f} times the speed without speculation"
+    return f"{factor} ({curve.low[at]:.2f} to {curve.high[at]:.2f})" if curve.in_doubt else factor
+
+
+def _near(plan: Plan) -> str:
+    """Names the best γ where a smaller one is advised."""
+    best = plan.advice.best
+    if best == plan.advice.gamma or best == 0 or plan.advice.measured:
+        return ""
+    factor = plan.curve.improvement_factor[best - 1]
+    return f", within {100 * plan.near:g} % of the best, K = {best} ({factor:.2f} times)"
+
+
+def _tolerance(plan: Plan) -> list[str]:
+    """Says how far from the best γ one may stray: the top of the curve is flat."""
+    near = plan.within(0.02)
+    first = last = plan.advice.best
+    while first - 1 in near and first > 1:
+        first -= 1
+    while last + 1 in near:
+        last += 1
+    return [] if first == last else [f"K = {first} to {last} come within 2 % of the best."]
+
+
+def _limits(plan: Plan) -> list[str]:
+    """Says what keeps a longer draft from being advised: observations, or captured graphs."""
+    lines = []
+    if plan.most_gamma is not None and plan.advice.named > 0:
+        lines.append(
+            f"No position beyond {plan.acceptance.observed_gamma} was observed, so at most "
+            f"K = {plan.most_gamma} is advised: run K = {plan.advice.named}, then look again."
+        )
+    elif plan.extrapolated_at(plan.advice.gamma):
+        lines.append(f"K = {plan.advice.gamma} was not observed: run it, and look again.")
+    wall = plan.price.wall
+    if wall is not None:
+        batch = plan.price.batch
+        crossed = plan.curve.gamma[wall.crossed(batch, plan.curve.gamma)]
+        if wall.beyond(batch, 0):
+            lines.append(
+                f"Even the baseline's step of {wall.size(batch, 0)} {wall.unit} is larger than the "
+                f"captured graphs ({wall.most}): prices here are not known well. {wall.flag} moves "
+                "the limit."
+            )
+        elif len(crossed) > 0 and crossed[0] <= max(plan.advice.best + 1, 8):
+            lines.append(
+                f"K = {crossed[0]} would need {wall.size(batch, crossed[0])} {wall.unit} a step, "
+                f"and graphs are captured up to {wall.most}: it can be far slower, and is not "
+                f"advised. {wall.flag} moves the limit."
+            )
     return lines
 
 
-def _recommendation(plan: Plan) -> list[str]:
-    """Says what to draft: the smallest gamma near the best, and what that saves from."""
-    factor = plan.curve.improvement_factor[plan.optimal_gamma - 1]
-    best = f"gamma {plan.optimal_gamma} ({factor:.2f} times)"
-    share = f"{100 * plan.near:g} %"
-    if plan.gamma_near == 0:
-        return [f"Not worth a draft: the best is {best}, within {share} of none at all."]
-    tokens = "1 token" if plan.gamma_near == 1 else f"{plan.gamma_near} tokens"
-    if plan.gamma_near == plan.optimal_gamma:
-        if plan.gamma == plan.optimal_gamma:
-            return [f"Draft {tokens} per block: {_gain(plan)}"]
-        return [f"Draft {tokens} per block: {factor:.2f} times the speed of the target alone."]
-    near = plan.curve.improvement_factor[plan.gamma_near - 1]
+def _next(plan: Plan) -> list[str]:
+    following = plan.advice.next_run
+    if following is None:
+        return []
+    if following.gamma == 0:
+        also = f" and K = {following.rival}" * (following.rival > 0)
+        return [f"Next: run K = 0{also}, and add the times as --run gamma=0,tpot=MS."]
+    rival = f"K = {following.rival}" if following.rival > 0 else "no speculation"
+    return [f"Next: run K = {following.gamma}. It decides against {rival}; add it as a --run."]
+
+
+def _speed(plan: Plan) -> list[str]:
+    """Says the tokens per second of the advised γ, and of none."""
+    baseline = plan.baseline_tokens_per_second
+    if baseline is None:
+        return []
+    law, named = baseline_seconds(plan.price), plan.advice.named
+    middle, low, high = (1e3 * law.quantile(share)[0] for share in (0.5, 0.05, 0.95))
+    lines = []
+    if named > 0:
+        with_draft = baseline * plan.curve.improvement_factor[named - 1]
+        lines.append(
+            f"Tokens per second: {with_draft:.1f} at K = {named}, {baseline:.1f} without "
+            "speculation."
+        )
+    if plan.price.posterior is None:
+        return lines
     return [
-        f"Draft {tokens} per block: {near:.2f} times the speed of the target alone,",
-        f"within {share} of the best, {best}.",
+        *lines,
+        f"Without speculation a token takes {middle:.2f} ms ({low:.2f} to {high:.2f}). Runs: "
+        f"{len(plan.price.posterior.runs)}.",
     ]
 
 
 def _iid(plan: Plan) -> list[str]:
-    """Says whether i.i.d. acceptances would give the same numbers, and what they would give."""
-    if plan.iid_error is None:
+    """Says whether equal acceptance at all positions would give the same numbers."""
+    error = iid_error(plan.acceptance, max_gamma=len(plan.curve.gamma))
+    gamma = plan.advice.named
+    if error is None or gamma == 0:
         return []
-    factor = f"gamma {plan.gamma} would give {plan.improvement_factor_iid:.2f}"
-    if not plan.iid_consistent:
-        side = "high" if plan.iid_error > 0 else "low"
+    even = float(speed_up(Iid(plan.alpha), plan.price.cost, gamma))
+    would = f"If all positions were accepted equally, K = {gamma} would give {even:.2f}"
+    if abs(error[0]) > _SAME:
+        side = "many" if error[0] > 0 else "few"
         return [
-            "Acceptances are not i.i.d.: with this alpha at every position tokens per call would "
-            f"be {100 * abs(plan.iid_error):.0f} % too {side} at gamma {plan.iid_error_gamma}, and "
-            f"{factor} times the speed."
+            f"{would}: {100 * abs(error[0]):.0f} % too {side} tokens per call at K = {error[1]}. "
+            "Positions are not accepted equally, and the plan counts that."
         ]
-    if abs(plan.improvement_factor_iid / plan.improvement_factor - 1) <= _SAME:
-        return [f"With this alpha at every position (i.i.d.) {factor}: no other answer."]
-    return [
-        f"With this alpha at every position (i.i.d.) {factor}: tokens per call would be the same, "
-        "but each block would draft all it may."
-    ]
-
-
-def _gain(plan: Plan) -> str:
-    return (
-        f"{plan.improvement_factor:.2f} times the speed of the target alone.\n"
-        f"A target call yields {plan.expected_tokens:.2f} tokens; a token takes "
-        f"{plan.operations_factor:.2f} times the arithmetic."
-    )
-
-
-def _tolerance(plan: Plan) -> list[str]:
-    """Says how far from the best gamma one may stray: the top of the curve is flat."""
-    improvement = plan.curve.improvement_factor
-    near = improvement >= 0.98 * improvement.max()
-    first = last = plan.optimal_gamma
-    while first > 1 and near[first - 2]:
-        first -= 1
-    while last < len(near) and near[last]:
-        last += 1
-    return [] if first == last else [f"Gamma {first} to {last} come within 2 % of that."]
-
-
-def _observed(plan: Plan) -> list[str]:
-    """Says what the largest observed gamma gives, where the advised one lies beyond."""
-    observed = plan.observed_gamma
-    if observed is None or not 0 < observed < plan.gamma_near:
-        return []
-    gain = plan.curve.improvement_factor[observed - 1]
-    return [
-        f"No position beyond {observed} was observed: gamma {observed} gives {gain:.2f}. Try gamma "
-        f"{plan.gamma_near}, and look again."
-    ]
+    if abs(even / plan.curve.improvement_factor[gamma - 1] - 1) <= _SAME:
+        return [f"{would}: the choice stands."]
+    return [f"{would}: as many tokens per call, but every block would draft all it may."]
 
 
 def _break_even(plan: Plan) -> str:
-    c = plan.break_even_c
+    alpha, c = break_evens(plan)
     costs = "this c" if plan.tokens_per_second is None else "these costs"
-    below = "at no c" if c is None or c == 0 else f"below c {c:.3g}"
-    these = "this alpha" if plan.acceptance_kind == "iid" else "these acceptances"
-    return f"Speculation pays {_paying_alphas(plan)} with {costs},\n{below} with {these}."
-
-
-def _paying_alphas(plan: Plan) -> str:
-    least = plan.break_even_alpha
-    if least is None or least == 1:
-        return "at no alpha"
-    if least > 0:
-        return f"above alpha {least:.3g}"
-    gains_unaccepted = plan.alpha == 0 and plan.optimal_gamma > 0
-    return "at any alpha" if gains_unaccepted else "at any alpha above 0"
+    if alpha is None or alpha == 1:
+        least = f"at {costs} not even a perfect draft gains"
+    elif alpha > 0:
+        least = f"acceptance {alpha:.2g} at {costs}"
+    else:
+        least = f"any acceptance at {costs}"
+    step = "" if not c else f", or a draft step of {100 * c:.3g} % of a target step"
+    return f"Break-even: {least}{step}."

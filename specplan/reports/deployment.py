@@ -4,19 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from simulator.choice.advice import certainty
+
 if TYPE_CHECKING:
-    from simulator.choice.grid import Row
+    from simulator.choice.plan import Plan
+    from simulator.choice.schedule import Range
     from simulator.cost.pricing import Load, Pricing
 
 _MOSTLY = 0.5
 _KEYS = ("gpu", "dtype", "tp", "draft_kind", "context", "needed_gb", "fits")
 
 
-def load_json(row: Row) -> dict[str, Any]:
+def load_json(row: Plan) -> dict[str, Any]:
     """Returns the keys of one plan's load; null where its costs are of none."""
-    low, high = row.price.published_speeds(row.plan.tokens_per_second) or (None, None)
+    low, high = row.price.published_speeds(row.tokens_per_second) or (None, None)
     return {
         **{key: getattr(row.price.load, key, None) for key in _KEYS},
         "tokens_per_second_low": low,
@@ -24,7 +28,7 @@ def load_json(row: Row) -> dict[str, Any]:
     }
 
 
-def load_notes(row: Row) -> list[str]:
+def load_notes(row: Plan) -> list[str]:
     """Returns what a reader of one plan must know of its load."""
     load = row.price.load
     if load is None:
@@ -34,7 +38,7 @@ def load_notes(row: Row) -> list[str]:
         f"Costs {load.origin}, batch {row.price.batch}, context {load.context}.{draft}",
         *([] if load.fits else [does_not_fit(row.price)]),
     ]
-    if load.modelled and load.fits and row.doubt is None:
+    if load.modelled and load.fits and row.price.posterior is None:
         notes.append(_published(row))
     return [*notes, *load.notes, *_overhead_notes(load)]
 
@@ -50,14 +54,14 @@ def rows_notes(price: Pricing) -> list[str]:
     return [f"Costs {load.origin}{draft}{doubt}.", *load.notes, *_overhead_notes(load)]
 
 
-def _published(row: Row) -> str:
-    speeds = row.price.published_speeds(row.plan.tokens_per_second)
+def _published(row: Plan) -> str:
+    speeds = row.price.published_speeds(row.tokens_per_second)
     if speeds is None:
         return "Few speeds of several sequences are published to judge this by."
     low, high = speeds
     return (
         f"Eight of ten published speeds lie between {low:.0f} and {high:.0f} tokens per second "
-        f"where this says {row.plan.tokens_per_second:.0f}. What a server spends beside the models "
+        f"where this says {row.tokens_per_second:.0f}. What a server spends beside the models "
         "is left out: --cost-model public adds it, and speed-ups fall."
     )
 
@@ -83,36 +87,67 @@ def does_not_fit(price: Pricing) -> str:
     )
 
 
-def schedules_json(rows: Sequence[Row]) -> list[dict[str, Any]]:
-    """Returns the ranges of all contexts, each with its context."""
+def schedules_json(rows: Sequence[Plan]) -> list[dict[str, Any]]:
+    """Returns the ranges of all contexts, each with its context.
+
+    Where the kind of draft is undecided, `gamma` is 0 and `test_gamma` is the one to measure.
+    """
     from simulator.choice.grid import schedules
 
-    found = schedules(rows)
-    return [{"context": context, **asdict(each)} for context in found for each in found[context]]
+    return [
+        {
+            "context": context,
+            **asdict(each),
+            "gamma": 0 if is_undecided(rows) else each.gamma,
+            "test_gamma": each.gamma if is_undecided(rows) and each.gamma > 0 else None,
+        }
+        for context, ranges in schedules(rows).items()
+        for each in ranges
+    ]
 
 
-def schedules_text(rows: Sequence[Row]) -> list[str]:
+def is_undecided(rows: Sequence[Plan]) -> bool:
+    """Returns whether a measurement must decide, at one batch size or at several."""
+    return any(row.advice.undecided for row in rows)
+
+
+def schedules_text(rows: Sequence[Plan]) -> list[str]:
     """Returns a line of ranges for each context, and where speculation stops paying."""
     from simulator.choice.grid import schedules
     from simulator.choice.schedule import last_paying_batch
 
     lines = []
     for context, ranges in schedules(rows).items():
-        parts = ", ".join(
-            f"gamma {each.gamma} "
-            + (
-                f"at batch {each.first_batch}"
-                if each.first_batch == each.last_batch
-                else f"up to batch {each.last_batch}"
-            )
-            for each in ranges
-        )
+        parts = ", ".join(f"K = {each.gamma} {_batches(each)}" for each in ranges)
         lines.append(f"Schedule at context {context}: {parts}.")
+        if any(later.gamma > each.gamma > 0 for each, later in pairwise(ranges)):
+            lines.append(
+                "K rises with the batch where a further token costs less: the weights, of a "
+                "mixture the experts, are then read for the whole batch anyway."
+            )
         last = last_paying_batch(ranges)
-        if last is None:
-            lines.append("Speculation pays at none of these batch sizes.")
+        if is_undecided(rows):
+            lines.append("Undecided: measure K = 0 and this K before you use the schedule.")
+        elif last is None:
+            lines.append(_nowhere(rows))
         elif last < ranges[-1].last_batch:
             lines.append(f"Speculation stops paying beyond batch {last}.")
         else:
             lines.append(f"Speculation still pays at batch {last}, the largest planned that fits.")
+        if len(ranges) > 1:
+            lines.append("K changes only where keeping it would lose more than 1 %.")
     return lines
+
+
+def _nowhere(rows: Sequence[Plan]) -> str:
+    """Says that no batch size speculates, as surely as the probabilities are."""
+    chances = [row.advice.gain_probability or 0.0 for row in rows]
+    if all(certainty(each) == "a loss is likelier" for each in chances):
+        return "Speculation pays at none of these batch sizes."
+    return f"A gain is undecided at these batch sizes (at most {100 * max(chances):.0f} %)."
+
+
+def _batches(each: Range) -> str:
+    if each.first_batch == each.last_batch:
+        return f"at batch {each.first_batch}"
+    return f"up to batch {each.last_batch}"

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from specplan.reports.output import folded
-from specplan.reports.plan import Basis, plan_json
+from specplan.reports.plan_json import Basis, plan_json
 from specplan.reports.table import GAMMA, Column, shown, table
 
 if TYPE_CHECKING:
     from estimator.profiles.p_min import StopGain, Thresholds
-    from simulator.choice.grid import Row
+    from simulator.choice.plan import Plan
 
 
 class StoppedPlans:
@@ -21,10 +21,10 @@ class StoppedPlans:
     gain: the best draft length and threshold, and what they gain over the best fixed length.
     """
 
-    def __init__(self, rows: Sequence[Row], thresholds: Thresholds) -> None:
+    def __init__(self, rows: Sequence[Plan], thresholds: Thresholds) -> None:
         """Takes a plan for each threshold, all at one cost."""
         self._rows, self._thresholds = rows, thresholds
-        longest = len(rows[0].plan.curve.gamma)
+        longest = len(rows[0].curve.gamma)
         self.gain = thresholds.gain(rows[0].price.cost, max_gamma=longest)
         self._best = thresholds.p_mins.index(self.gain.p_min)
         self.best = rows[self._best]
@@ -50,7 +50,7 @@ class StoppedPlans:
     def text(self, basis: Basis) -> str:
         """Returns the readable form: the speed at each threshold, and the advice."""
         rule, acceptances = self._thresholds.rule, self._thresholds.acceptances
-        gammas = [max(row.plan.optimal_gamma, 1) for row in self._rows]
+        gammas = [max(row.optimal_gamma, 1) for row in self._rows]
         tokens = [float(a.tokens_per_call(g)) for a, g in zip(acceptances, gammas, strict=True)]
         drafted = [
             float(a.drafted_per_token(g)) * each
@@ -63,7 +63,7 @@ class StoppedPlans:
             Column[int]("drafted/call", lambda i: shown(drafted[i])),
             Column[int](
                 "speed-up",
-                lambda i: shown(self._rows[i].plan.curve.improvement_factor[gammas[i] - 1]),
+                lambda i: shown(self._rows[i].curve.improvement_factor[gammas[i] - 1]),
             ),
         ]
         what = "product of its probabilities" if rule.product else "probability"
@@ -86,8 +86,8 @@ class StoppedPlans:
         return folded("\n".join(lines))
 
 
-def _advice(row: Row, gain: StopGain) -> str:
-    if row.plan.optimal_gamma == 0:
+def _advice(row: Plan, gain: StopGain) -> str:
+    if row.optimal_gamma == 0:
         return "Do not speculate: no draft length and threshold gains."
     interval = (
         ""

@@ -10,45 +10,66 @@ from specplan.reports.output import folded
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, shown, table
 
 if TYPE_CHECKING:
-    from simulator.choice.grid import Row
+    from simulator.choice.plan import Plan
+    from simulator.cost.wall import Wall
 
 BEYOND = "+ beyond the observed gamma: extrapolated"
 
 
-def rows_text(rows: Sequence[Row], basis_notes: Sequence[str]) -> str:
+def beyond_graphs(wall: Wall) -> str:
+    """Returns what marks rows beyond the captured graphs, and what moves that limit."""
+    return (
+        f"! more than {wall.most} {wall.unit} a step: no captured graph ({wall.flag}), "
+        "and its time is not known"
+    )
+
+
+def rows_text(rows: Sequence[Plan], basis_notes: Sequence[str]) -> str:
     """Returns a table with one line per plan, on what it rests, and the schedule of a load."""
     notes = [*rows_notes(rows[0].price), *basis_notes]
     lines = [table(rows, _columns(rows), note=_note)]
     if any(_beyond_observed(row) for row in rows):
         lines.append(BEYOND)
-    if any(row.plan.optimal_gamma == 0 for row in rows):
-        lines.append("Best K (gamma) 0: do not speculate.")
+    wall = rows[0].price.wall
+    if wall is not None and any(_beyond_graphs(row) for row in rows):
+        lines.append(folded(beyond_graphs(wall)))
+    if any(row.advised_gamma == 0 and not row.advice.undecided for row in rows):
+        lines.append("Advised K (gamma) 0: do not speculate. Such a row shows the best K.")
+    if any(row.advice.undecided for row in rows):
+        lines.append("Advised K ?: undecided until the K of the row was measured.")
     if of_loads(rows):
         lines += ["", *map(folded, schedules_text(rows))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
 
 
-def _columns(rows: Sequence[Row]) -> list[Column[Row]]:
+def _columns(rows: Sequence[Plan]) -> list[Column[Plan]]:
     """Returns what differs between these rows, and what each gains."""
-    plans = [row.plan for row in rows]
     loads = [row.price.load for row in rows if row.price.load is not None]
-    in_seconds = all(plan.tokens_per_second is not None for plan in plans)
-    known: list[tuple[bool, str, Callable[[Row], str]]] = [
-        (True, "alpha", lambda row: f"{row.plan.alpha:.4g}"),
-        (True, "c", lambda row: f"{row.plan.c:.4g}"),
+    in_seconds = all(row.tokens_per_second is not None for row in rows)
+    in_doubt = any(row.curve.in_doubt for row in rows)
+    by_load = bool(loads) and of_loads(rows)
+    known: list[tuple[bool, str, Callable[[Plan], str]]] = [
+        (not by_load, "alpha", lambda row: f"{row.alpha:.4g}"),
+        (not by_load, "c", lambda row: f"{row.price.cost.c:.4g}"),
         (len({load.context for load in loads}) > 1, "context", _context),
-        (any(plan.batch > 1 for plan in plans), "batch", lambda row: str(row.plan.batch)),
+        (any(row.price.batch > 1 for row in rows), "batch", lambda row: str(row.price.batch)),
     ]
-    gained: list[tuple[bool, str, Callable[[Row], str]]] = [
-        (True, "best K", lambda row: str(row.plan.optimal_gamma)),
-        (bool(loads), "advised K", lambda row: str(row.advised_gamma)),
-        (any(p.gamma != p.optimal_gamma for p in plans), GAMMA, lambda row: str(row.plan.gamma)),
-        (True, "tokens/call", lambda row: shown(row.plan.expected_tokens)),
-        (True, "speed-up", lambda row: shown(row.plan.improvement_factor)),
-        (not in_seconds, "operations", lambda row: shown(row.plan.operations_factor)),
-        (in_seconds, MS, _milliseconds),
-        (in_seconds, TOKENS, lambda row: shown(row.plan.tokens_per_second, ".1f")),
-        (in_seconds, "alone", lambda row: shown(row.plan.baseline_tokens_per_second, ".1f")),
+    gained: list[tuple[bool, str, Callable[[Plan], str]]] = [
+        (True, "best K", lambda row: str(row.optimal_gamma)),
+        (True, "advised K", _advised),
+        (any(_shown(row) != row.advised_gamma for row in rows), GAMMA, lambda r: str(_shown(r))),
+        (True, "tokens/call", lambda row: shown(_value(row, "expected_tokens"))),
+        (True, "speed-up", lambda row: shown(_value(row, "improvement_factor"))),
+        (in_doubt, "90 %", lambda r: f"{_value(r, 'low'):.2f} to {_value(r, 'high'):.2f}"),
+        (in_doubt, "gain", _odds),
+        (
+            not in_seconds and not in_doubt,
+            "operations",
+            lambda row: shown(_value(row, "operations_factor")),
+        ),
+        (in_seconds, MS, lambda row: shown(1e3 * row.price.batch / _speed(row))),
+        (in_seconds, TOKENS, lambda row: shown(_speed(row), ".1f")),
+        (in_seconds, "without", lambda row: shown(row.baseline_tokens_per_second, ".1f")),
     ]
     return [
         *(Column(header, cell) for needed, header, cell in known if needed),
@@ -56,33 +77,60 @@ def _columns(rows: Sequence[Row]) -> list[Column[Row]]:
     ]
 
 
-def _milliseconds(row: Row) -> str:
-    speed = row.plan.tokens_per_second
-    return shown(None if speed is None else 1e3 * row.plan.batch / speed)
+def _shown(row: Plan) -> int:
+    """Returns the γ whose numbers a row has: that of --gamma, else the one to draft with."""
+    return row.gamma if row.gamma != row.optimal_gamma else row.advice.named
 
 
-def _where_it_fits(cell: Callable[[Row], str]) -> Callable[[Row], str]:
+def _value(row: Plan, name: str) -> float:
+    gamma = _shown(row)
+    if 0 < gamma <= len(row.curve.gamma):
+        return float(getattr(row.curve, name)[gamma - 1])
+    return 1.0 if row.at is None else float(getattr(row.at, name)[0])
+
+
+def _speed(row: Plan) -> float:
+    """Returns the tokens per second of all sequences."""
+    baseline = row.baseline_tokens_per_second
+    assert baseline is not None
+    return baseline * _value(row, "improvement_factor")
+
+
+def _advised(row: Plan) -> str:
+    return "?" if row.advice.undecided else str(row.advised_gamma)
+
+
+def _odds(row: Plan) -> str:
+    chance = row.advice.gain_probability
+    return "-" if chance is None else f"{100 * chance:.0f} %"
+
+
+def _where_it_fits(cell: Callable[[Plan], str]) -> Callable[[Plan], str]:
     return lambda row: cell(row) if row.price.load is None or row.price.load.fits else "-"
 
 
-def _context(row: Row) -> str:
+def _context(row: Plan) -> str:
     return "" if row.price.load is None else str(row.price.load.context)
 
 
-def _note(row: Row) -> str:
+def _note(row: Plan) -> str:
     """Returns what stands after a row of a table: that it does not fit, or is extrapolated."""
     load = row.price.load
     if load is not None and not load.fits:
         return f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"
-    return "+" if _beyond_observed(row) else ""
+    return " ".join(["+"] * _beyond_observed(row) + ["!"] * _beyond_graphs(row))
 
 
-def _beyond_observed(row: Row) -> bool:
+def _beyond_graphs(row: Plan) -> bool:
+    wall = row.price.wall
+    return wall is not None and bool(wall.beyond(row.price.batch, _shown(row)))
+
+
+def _beyond_observed(row: Plan) -> bool:
     """Returns whether a gamma that a row of a table shows is larger than any observed one."""
-    plan = row.plan
-    return any(map(plan.extrapolated_at, {plan.gamma, plan.optimal_gamma, row.advised_gamma}))
+    return any(map(row.extrapolated_at, {_shown(row), row.optimal_gamma, row.advised_gamma}))
 
 
-def of_loads(rows: Sequence[Row]) -> bool:
+def of_loads(rows: Sequence[Plan]) -> bool:
     """Returns whether rows differ in their load alone, so that a schedule tells of them."""
-    return rows[0].price.load is not None and len({row.plan.alpha for row in rows}) == 1
+    return rows[0].price.load is not None and len({row.alpha for row in rows}) == 1

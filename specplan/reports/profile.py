@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from specplan.reports.advice import decision_lines
 from specplan.reports.output import Written, folded, print_json
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
 from specplan.reports.validation import TIMES_IN_DOUBT
@@ -50,7 +51,7 @@ def profile_text(profile: Profile) -> str:
             table(profile.improvement_factor, columns, best=lambda gamma: gamma == best),
             *workload_lines(profile),
             "",
-            _advice(profile),
+            *_advice(profile),
             *_by_batch(profile),
             *clock_lines(profile),
         ]
@@ -106,19 +107,12 @@ def _ran_on(setup: Setup) -> str:
     return f"{setup.device}, {setup.dtype}{threads}"
 
 
-def _advice(profile: Profile) -> str:
-    """Returns which gamma to run: none, where no gain is certain."""
-    best, recommended = profile.optimal_gamma, profile.recommended_gamma
-    if best not in profile.improvement_factor:
-        return "Best: do not speculate."
-    if recommended == 0:
-        return (
-            "Do not speculate: no gain is certain. Not speculating is not significantly worse over "
-            f"these prompts than gamma {best}, the best on average."
-        )
-    if recommended in (None, best):
-        return f"Best: gamma {best}."
-    return f"Best: gamma {best}. Not significantly worse over these prompts: gamma {recommended}."
+def _advice(profile: Profile) -> list[str]:
+    """Returns which gamma to run and how sure a gain is, as `specplan plan --profile` says it."""
+    from estimator.profiles.best import plan_of
+
+    assert profile.cost is not None
+    return decision_lines(plan_of(profile, profile.cost))
 
 
 def clock_lines(profile: Profile) -> list[str]:

@@ -14,7 +14,7 @@ from simulator.acceptance.replay import Replay
 from simulator.cost.curves import CostModel
 from specplan.main import main
 
-# Keys of a plan's JSON that are fields of simulator.choice.plan.Plan.
+# Keys of a plan's JSON.
 KEYS = {
     "alpha", "c", "c_hat", "optimal_gamma", "gamma", "expected_tokens",
     "improvement_factor", "improvement_factor_theorem8", "operations_factor",

@@ -68,6 +68,8 @@ class Recorded(Profiled, AcceptanceKind):
                     "times as often\nas in the target's distribution; acceptances are taken as "
                     "i.i.d."
                 )
+        from estimator.profiles.best import measured_doubt
+
         as_measured = (
             sampling == profile.draft_sampling
             and verification == profile.verification
@@ -85,7 +87,7 @@ class Recorded(Profiled, AcceptanceKind):
             draft_sampling=sampling,
             verification=verification,
             notes=tuple(notes),
-            not_worse=profile.recommended_gamma if as_measured else None,
+            doubt=measured_doubt(profile) if as_measured else None,
         )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from engines.kind import Drafted
 from estimator.profiles.best import Best, best_of
 from estimator.profiles.profile import Profile
+from specplan.reports.advice import odds_text
 from specplan.reports.export import export, exported_to
 from specplan.reports.page.inputs import Named
 from specplan.reports.profile import clock_lines
@@ -57,14 +58,16 @@ def answer(drafts: Sequence[DraftSection]) -> Answer:
     counted = "" if alpha.prompts is None else f" over {alpha.prompts} prompts"
     if best.gamma == 0:
         headline = "Do not speculate: no draft here pays."
-    elif best.advised_gamma == 0:
-        headline = f"Do not speculate: no gain of {first.name} is certain."
+    elif best.plan.advised_gamma == 0:
+        headline = f"Do not speculate: a gain of {first.name} is not likely."
     else:
+        advised = best.plan.advised_gamma
+        gain = best.plan.curve.improvement_factor[advised - 1]
         headline = (
-            f"Draft with {first.name}, γ = {best.gamma}: "
-            f"{best.gain.replay:.2f} times the speed of the target alone."
+            f"Draft with {first.name}, γ = {advised}: {gain:.2f} times the speed without "
+            "speculation."
         )
-    flags = _flags(first.profile, best.advised_gamma)
+    flags = _flags(first.profile, best.plan.advised_gamma)
     return Answer(headline, tuple(_sure(drafts, best, counted)), flags)
 
 
@@ -72,17 +75,14 @@ def _sure(drafts: Sequence[DraftSection], best: Best, counted: str) -> list[str]
     profile = drafts[0].profile
     lines = []
     if best.gamma > 0:
-        if best.gain.low is None or best.gain.high is None:
-            lines.append("One prompt gives no interval: measure more.")
-        else:
+        plan, at = best.plan, max(best.plan.advice.named, 1) - 1
+        if plan.curve.in_doubt:
             lines.append(
-                f"{_average(best)}95 % interval {best.gain.low:.2f} to "
-                f"{best.gain.high:.2f}{counted}; "
-                f"{best.gain.iid:.2f} if acceptances were independent."
+                f"90 % interval {plan.curve.low[at]:.2f} to {plan.curve.high[at]:.2f}{counted}. "
+                f"{odds_text(plan)}"
             )
-        recommended = profile.recommended_gamma
-        if recommended is not None and recommended not in (0, best.gamma):
-            lines.append(f"Not significantly worse over these prompts: γ = {recommended}.")
+        else:
+            lines.append("One prompt gives no interval: measure more.")
     lines += clock_lines(profile)
     setups = [draft.profile.setup for draft in drafts]
     if len({(setup.target, setup.prompts_hash) for setup in setups}) > 1:
@@ -96,12 +96,6 @@ def _sure(drafts: Sequence[DraftSection], best: Best, counted: str) -> list[str]
             "prompt."
         )
     return lines
-
-
-def _average(best: Best) -> str:
-    if best.advised_gamma > 0:
-        return ""
-    return f"On average γ = {best.gamma} gives {best.gain.replay:.2f} times the speed; "
 
 
 def _flags(profile: Profile, gamma: int) -> tuple[tuple[str, str], ...]:

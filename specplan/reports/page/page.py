@@ -85,7 +85,7 @@ def page_json(inputs: Inputs) -> dict[str, Any]:
                 "alpha": draft.profile.alpha,
                 "c": draft.profile.c,
                 "gamma": None if draft.best is None else draft.best.gamma,
-                "advised_gamma": None if draft.best is None else draft.best.advised_gamma,
+                "advised_gamma": None if draft.best is None else draft.best.plan.advised_gamma,
                 "improvement_factor": None if draft.best is None else draft.best.gain,
                 "quiet": draft.profile.quiet,
             }

@@ -4,16 +4,18 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planned import planned
 
 from simulator.acceptance.acceptance import Acceptance, iid_error
 from simulator.acceptance.by_position import ByPosition
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.recorded import Recorded
 from simulator.acceptance.replay import Replay
-from simulator.choice.gain import best_gamma, near_gamma, speed_up
+from simulator.choice.gain import best_gamma, speed_up
 from simulator.choice.plan import plan
 from simulator.cost.cost import Cost
 from simulator.cost.curves import CostModel
+from simulator.cost.pricing import Pricing
 from simulator.cost.ratio import Ratio
 
 COST = CostModel({1: 0.02, 2: 0.03, 5: 0.034, 9: 0.05}, 0.002, 0.001, 0.0004)
@@ -54,11 +56,12 @@ def test_laws_of_every_acceptance_under_every_cost(acceptance: Acceptance, cost:
     assert speed_up(acceptance, cost, best) == pytest.approx(
         max(1.0, speed_up(acceptance, cost, gammas).max()), rel=1e-12
     )
-    assert near_gamma(acceptance, cost, best=best, near=0) == best
-    near = near_gamma(acceptance, cost, best=best, near=0.2)
+    last = int(gammas[-1])
+    assert plan(acceptance, Pricing(cost), max_gamma=last, near=0).gamma_near == best
+    near = plan(acceptance, Pricing(cost), max_gamma=last, near=0.2).gamma_near
     factors = speed_up(acceptance, cost, gammas)
-    assert factors[near] >= 0.8 * factors[best]
-    assert (factors[:near] < 0.8 * factors[best]).all()
+    assert factors[near] >= np.exp(-0.2) * factors[best]
+    assert (factors[:near] < np.exp(-0.2) * factors[best]).all()
 
 
 @pytest.mark.parametrize("acceptance", [Iid(0.7), ALL[2]], ids=lambda each: each.kind)
@@ -174,7 +177,7 @@ def test_beyond_the_replayed_gammas_blocks_stay_short_where_they_were(
     gap = known.seconds_per_token(replayed, cost) / known.seconds_per_token(replayed + 1, cost)
     true_gap = truth.seconds_per_token(replayed, cost) / truth.seconds_per_token(replayed + 1, cost)
     assert gap == pytest.approx(true_gap, rel=within / 2)
-    marked = plan(known, cost, max_gamma=4 * replayed).curve.extrapolated
+    marked = planned(known, cost, max_gamma=4 * replayed).curve.extrapolated
     assert marked.tolist() == [False] * replayed + [True] * (3 * replayed)
 
 
@@ -190,33 +193,33 @@ def test_what_contradicts_iid_is_said_with_the_gamma_where_it_does_most() -> Non
     steep = ByPosition((0.9, 0.6, 0.5))
     alpha = (0.9 + 0.54 + 0.27) / (0.9 + 0.54 + 0.27 + 1 - 0.27)
     assert iid_error(steep, max_gamma=8) == (pytest.approx((1 + alpha) / 1.9 - 1), 1)
-    assert plan(steep, Ratio(0.05)).iid_consistent is False
-    assert plan(ByPosition.of_unconditional(PRINTED), Ratio(0.05)).iid_consistent is True
-    assert plan(Iid(0.7), Ratio(0.05)).iid_consistent is None
+    assert planned(steep, Ratio(0.05)).iid_consistent is False
+    assert planned(ByPosition.of_unconditional(PRINTED), Ratio(0.05)).iid_consistent is True
+    assert planned(Iid(0.7), Ratio(0.05)).iid_consistent is None
 
 
 def test_rates_of_blocks_that_were_cut_short_do_not_tell_whether_they_are_iid() -> None:
     cut = ByPosition.of_unconditional((0.9, 0.5, 0.2), cut_short=0.02)
     assert cut.is_lower_bound
-    assert plan(cut, Ratio(0.05)).iid_consistent is None
+    assert planned(cut, Ratio(0.05)).iid_consistent is None
     assert not ByPosition((0.9, 0.6), cut_short=0.01).is_lower_bound
 
 
 def test_a_plan_marks_what_lies_beyond_the_observed() -> None:
-    by_position = plan(ByPosition.of_unconditional(PRINTED), Ratio(0.05), max_gamma=6)
+    by_position = planned(ByPosition.of_unconditional(PRINTED), Ratio(0.05), max_gamma=6)
     assert by_position.curve.extrapolated.tolist() == [False] * 3 + [True] * 3
-    priced = plan(Iid(0.7), COST, max_gamma=10)
+    priced = planned(Iid(0.7), COST, max_gamma=10)
     assert priced.curve.extrapolated.tolist() == [False] * 8 + [True] * 2
-    assert not plan(Iid(0.7), Ratio(0.05)).curve.extrapolated.any()
+    assert not planned(Iid(0.7), Ratio(0.05)).curve.extrapolated.any()
 
 
 def test_a_plan_of_recorded_texts_has_the_iid_numbers_beside_it() -> None:
     rates = np.random.default_rng(3).random(50)
-    result = plan(recorded(rates), COST, gamma=4)
+    result = planned(recorded(rates), COST, gamma=4)
     assert result.improvement_factor == pytest.approx(
         50 * COST.baseline_seconds / Replay(rates).seconds(4, COST)
     )
-    iid = plan(Iid(float(rates.mean())), COST, gamma=4)
+    iid = planned(Iid(float(rates.mean())), COST, gamma=4)
     assert result.improvement_factor_iid == pytest.approx(iid.improvement_factor)
     assert result.improvement_factor_theorem8 == pytest.approx(iid.improvement_factor_theorem8)
     calls, drafted = Replay(rates).calls(4), Replay(rates).blocks(4) @ np.arange(5)
@@ -225,7 +228,7 @@ def test_a_plan_of_recorded_texts_has_the_iid_numbers_beside_it() -> None:
 
 
 def test_the_smallest_gamma_near_the_best_may_be_none() -> None:
-    result = plan(Iid(0.5), Ratio(0.499), near=0.01)
+    result = planned(Iid(0.5), Ratio(0.499), near=0.01)
     assert result.optimal_gamma == 1
     assert result.gamma_near == 0
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from planned import planned
 
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, draftable, speed_up
 from simulator.choice.grid import PlanRequest, plans
-from simulator.choice.plan import plan
 from simulator.cost.pricing import Pricing
 from simulator.cost.ratio import Ratio
 
@@ -23,24 +23,24 @@ def test_the_best_gamma_is_the_best_of_those_that_can_be(multiple: int) -> None:
     possible = [g for g in range(1, 17) if g <= multiple or g % multiple == 0]
     best = max(possible, key=lambda g: float(speed_up(acceptance, cost, g)))
     assert best_gamma(acceptance, cost, max_gamma=16, multiple=multiple) == best
-    planned = plan(acceptance, cost, max_gamma=16, multiple=multiple)
-    assert planned.gamma_near in possible
-    assert not planned.cap_binds
+    found = planned(acceptance, cost, max_gamma=16, multiple=multiple)
+    assert found.gamma_near in possible
+    assert not found.cap_binds
 
 
 def test_the_cap_binds_where_the_next_multiple_is_better() -> None:
-    assert plan(Iid(0.95), Ratio(0.01), max_gamma=8, multiple=3).optimal_gamma == 6
-    assert plan(Iid(0.95), Ratio(0.01), max_gamma=8, multiple=3).cap_binds
+    assert planned(Iid(0.95), Ratio(0.01), max_gamma=8, multiple=3).optimal_gamma == 6
+    assert planned(Iid(0.95), Ratio(0.01), max_gamma=8, multiple=3).cap_binds
 
 
 def test_another_gamma_is_refused() -> None:
     with pytest.raises(ValueError, match=r"at most 3 or a multiple of it, the layers .*, got 4"):
-        plan(Iid(0.8), Ratio(0.1), gamma=4, multiple=3)
+        planned(Iid(0.8), Ratio(0.1), gamma=4, multiple=3)
 
 
 @pytest.mark.parametrize(("asked", "gamma"), [(None, 5), (2, 2)])
 def test_a_plan_is_of_the_gamma_that_its_draft_states(asked: int | None, gamma: int) -> None:
     price = Pricing(Ratio(0.3), stated_gamma=5)
     (row,) = plans(PlanRequest((Iid(0.5),), (price,), gamma=asked))
-    assert row.plan.gamma == gamma
-    assert row.plan.optimal_gamma == 1
+    assert row.gamma == gamma
+    assert row.optimal_gamma == 1

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from planned import planned
 
 from simulator.acceptance.iid import Iid
-from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
 
@@ -31,7 +31,7 @@ def longhand(alpha: float, gamma: int) -> tuple[float, float, float]:
 
 
 def test_theorem8_example_longhand() -> None:
-    result = plan(Iid(0.8), Ratio(0.05))
+    result = planned(Iid(0.8), Ratio(0.05))
     factors = [
         (1 - 0.8 ** (gamma + 1)) / ((1 - 0.8) * (gamma * 0.05 + 1)) for gamma in range(1, 33)
     ]
@@ -57,7 +57,7 @@ def test_theorem8_example_longhand() -> None:
 
 
 def test_measured_costs_longhand() -> None:
-    result = plan(Iid(0.8), MEASURED)
+    result = planned(Iid(0.8), MEASURED)
     rows = [longhand(0.8, gamma) for gamma in range(1, 33)]
     assert result.curve.expected_tokens == pytest.approx([row[0] for row in rows], rel=1e-12)
     assert result.curve.improvement_factor == pytest.approx([row[2] for row in rows], rel=1e-12)
@@ -73,11 +73,11 @@ def test_measured_costs_longhand() -> None:
 
 
 def test_break_even_points_under_measured_costs_are_where_no_gamma_gains_any_more() -> None:
-    alpha = plan(Iid(0.8), MEASURED).break_even_alpha
+    alpha = planned(Iid(0.8), MEASURED).break_even_alpha
     assert alpha is not None
-    assert plan(Iid(alpha - 1e-6), MEASURED).optimal_gamma == 0
-    assert plan(Iid(alpha + 1e-6), MEASURED).optimal_gamma > 0
-    c = plan(Iid(0.8), MEASURED).break_even_c
+    assert planned(Iid(alpha - 1e-6), MEASURED).optimal_gamma == 0
+    assert planned(Iid(alpha + 1e-6), MEASURED).optimal_gamma > 0
+    c = planned(Iid(0.8), MEASURED).break_even_c
     assert c is not None
     for factor, gains in ((1 - 1e-6, True), (1 + 1e-6, False)):
         costs = CostModel(
@@ -86,12 +86,12 @@ def test_break_even_points_under_measured_costs_are_where_no_gamma_gains_any_mor
             overhead_seconds=0.001,
             baseline_overhead_seconds=0.0005,
         )
-        assert (plan(Iid(0.8), costs).optimal_gamma > 0) is gains
+        assert (planned(Iid(0.8), costs).optimal_gamma > 0) is gains
 
 
 def test_times_without_a_verification_curve_are_theorem8() -> None:
-    times = plan(Iid(0.7), CostModel(target_seconds={1: 0.02}, draft_seconds=0.002))
-    ratio = plan(Iid(0.7), Ratio(0.1))
+    times = planned(Iid(0.7), CostModel(target_seconds={1: 0.02}, draft_seconds=0.002))
+    ratio = planned(Iid(0.7), Ratio(0.1))
     assert times.curve.improvement_factor == pytest.approx(ratio.curve.improvement_factor)
     for name in ("optimal_gamma", "lower_bound", "oracle_improvement_factor", "break_even_alpha",
                  "break_even_c", "improvement_factor"):  # fmt: skip
@@ -114,7 +114,7 @@ def test_overhead_takes_the_bounds_of_theorem8_away(
         overhead_seconds=overhead,
         baseline_overhead_seconds=baseline_overhead,
     )
-    result = plan(Iid(0.1), cost)
+    result = planned(Iid(0.1), cost)
     assert result.lower_bound is None
     assert result.oracle_improvement_factor is None
     assert result.verification_free
@@ -131,23 +131,23 @@ def test_overhead_takes_the_bounds_of_theorem8_away(
 def test_verification_is_free_without_a_curve_whatever_the_overhead(
     costs: CostModel, free: bool
 ) -> None:
-    assert plan(Iid(0.8), costs).verification_free is free
+    assert planned(Iid(0.8), costs).verification_free is free
 
 
 @pytest.mark.parametrize("alpha", [0.0, 0.05, 0.2])
 def test_gamma_zero_means_the_target_alone(alpha: float) -> None:
-    result = plan(Iid(alpha), Ratio(0.2))
+    result = planned(Iid(alpha), Ratio(0.2))
     assert result.optimal_gamma == result.gamma == 0
     assert result.accepted_fraction is None
     for name in ("expected_tokens", "improvement_factor", "improvement_factor_theorem8",
                  "operations_factor", "memory_access_factor"):  # fmt: skip
         assert getattr(result, name) == 1
-    slow = plan(Iid(alpha), CostModel(target_seconds={1: 0.02, 2: 0.09}, draft_seconds=0.001))
+    slow = planned(Iid(alpha), CostModel({1: 0.02, 2: 0.09}, 0.001))
     assert slow.tokens_per_second == slow.baseline_tokens_per_second == 50
 
 
 def test_a_gamma_asked_for_is_evaluated_even_past_the_cap() -> None:
-    result = plan(Iid(0.8), Ratio(0.05), gamma=40)
+    result = planned(Iid(0.8), Ratio(0.05), gamma=40)
     assert (result.optimal_gamma, result.gamma, len(result.curve.gamma)) == (8, 40, 32)
     assert result.improvement_factor == pytest.approx((1 - 0.8**41) / (0.2 * 3), rel=1e-12)
 
@@ -160,33 +160,33 @@ def test_a_gamma_asked_for_is_evaluated_even_past_the_cap() -> None:
 def test_the_cap_binds_only_if_a_longer_draft_gains(
     alpha: float, c: float, max_gamma: int, binds: bool
 ) -> None:
-    assert plan(Iid(alpha), Ratio(c), max_gamma=max_gamma).cap_binds is binds
+    assert planned(Iid(alpha), Ratio(c), max_gamma=max_gamma).cap_binds is binds
 
 
 def test_no_alpha_makes_up_for_a_draft_slower_than_its_target() -> None:
-    assert plan(Iid(0.9), Ratio(1.5)).break_even_alpha is None
+    assert planned(Iid(0.9), Ratio(1.5)).break_even_alpha is None
     costs = CostModel(target_seconds={1: 1.0, 2: 3.0}, draft_seconds=0.1)
-    assert plan(Iid(0.9), costs).break_even_alpha is None
-    assert plan(Iid(0.9), costs).break_even_c is None
+    assert planned(Iid(0.9), costs).break_even_alpha is None
+    assert planned(Iid(0.9), costs).break_even_c is None
 
 
 def test_a_free_perfect_draft_has_an_infinite_oracle() -> None:
-    assert plan(Iid(1.0), Ratio(0.0)).oracle_improvement_factor == math.inf
+    assert planned(Iid(1.0), Ratio(0.0)).oracle_improvement_factor == math.inf
 
 
 def test_tokens_per_second_count_the_whole_batch() -> None:
-    one, many = (plan(Iid(0.8), MEASURED, batch=batch) for batch in (1, 16))
+    one, many = (planned(Iid(0.8), MEASURED, batch=batch) for batch in (1, 16))
     assert one.tokens_per_second is not None
     assert many.tokens_per_second == pytest.approx(16 * one.tokens_per_second)
     assert many.improvement_factor == one.improvement_factor
 
 
 def test_c_hat_takes_the_place_of_c_in_operations_alone() -> None:
-    assert plan(Iid(0.8), Ratio(0.1)).c_hat == 0.1
-    other = plan(Iid(0.8), Ratio(0.1), c_hat=0.02)
+    assert planned(Iid(0.8), Ratio(0.1)).c_hat == 0.1
+    other = planned(Iid(0.8), Ratio(0.1), c_hat=0.02)
     assert other.c_hat == 0.02
-    assert other.improvement_factor == plan(Iid(0.8), Ratio(0.1)).improvement_factor
-    assert other.operations_factor < plan(Iid(0.8), Ratio(0.1)).operations_factor
+    assert other.improvement_factor == planned(Iid(0.8), Ratio(0.1)).improvement_factor
+    assert other.operations_factor < planned(Iid(0.8), Ratio(0.1)).operations_factor
 
 
 @pytest.mark.parametrize(
@@ -199,9 +199,8 @@ def test_c_hat_takes_the_place_of_c_in_operations_alone() -> None:
         ({"max_gamma": 1_000_000_000}, "max_gamma must be at most 10000, got 1000000000"),
         ({"near": -0.1}, "near must be finite and at least 0, got -0.1"),
         ({"near": 1}, r"near must lie in \[0, 1\), got 1"),
-        ({"batch": 0}, "batch must be at least 1, got 0"),
     ],
 )
 def test_bad_input_is_named(arguments: dict[str, float], message: str) -> None:
     with pytest.raises(ValueError, match=message):
-        plan(Iid(0.5), Ratio(0.1), **arguments)  # type: ignore[arg-type]
+        planned(Iid(0.5), Ratio(0.1), **arguments)  # type: ignore[arg-type]

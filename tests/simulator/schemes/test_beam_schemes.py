@@ -2,9 +2,9 @@
 
 import numpy as np
 import pytest
+from planned import planned
 
 from simulator.acceptance.iid import Iid
-from simulator.choice.plan import plan
 from simulator.schemes.beams import BeamCost
 
 BEAMS = BeamCost(2, 4, {1: 1.1, 101: 11.1}, {1: 0.01, 101: 1.01})
@@ -24,7 +24,7 @@ def test_a_block_is_drafted_from_w_beams_on_with_u_and_checked_in_one_call() -> 
 def test_a_plan_of_beams_takes_the_chance_that_the_drafts_hold_the_targets() -> None:
     """The steps of a call by where the first miss falls, term by term (A.4 with Eq. 1)."""
     r = 0.8
-    found = plan(Iid(r), BEAMS, max_gamma=5)
+    found = planned(Iid(r), BEAMS, max_gamma=5)
     gamma = np.arange(1, 6)
     steps = [sum((k + 1) * r**k * (1 - r) for k in range(g)) + (g + 1) * r**g for g in gamma]
     block = 1 + 0.1 * (2 + 4 * gamma) + 0.02 + 0.04 * (gamma - 1)

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 from iid_process import finite_seconds, tokens_law
+from planned import planned
 
 from simulator.acceptance.iid import Iid
-from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
 from simulator.schemes.hierarchical import hierarchical_cost
@@ -36,7 +36,7 @@ def test_all_but_drafting_costs_what_it_did() -> None:
 
 def test_without_inner_drafting_it_is_theorem_8() -> None:
     cost = hierarchical_cost(Ratio(0.1), inner=Ratio(0.2), alpha=0.6, gamma=0)
-    found, single = (plan(Iid(0.8), each) for each in (cost, Ratio(0.1)))
+    found, single = (planned(Iid(0.8), each) for each in (cost, Ratio(0.1)))
     assert found.curve.improvement_factor == pytest.approx(single.curve.improvement_factor)
     assert (found.lower_bound, found.break_even_c) == (None, None)
 
@@ -48,9 +48,9 @@ def test_a_perfect_free_inner_drafter_makes_a_draft_cost_one_step() -> None:
 
 def test_a_capable_draft_that_is_too_dear_alone_pays_with_a_cheap_one_before_it() -> None:
     # §6: hierarchy "could allow for more capable approximation models".
-    alone = plan(Iid(0.9), Ratio(0.3)).improvement_factor
+    alone = planned(Iid(0.9), Ratio(0.3)).improvement_factor
     cost = hierarchical_cost(Ratio(0.3), inner=Ratio(0.02), alpha=0.8, gamma=4)
-    assert plan(Iid(0.9), cost).improvement_factor > 1.4 * alone
+    assert planned(Iid(0.9), cost).improvement_factor > 1.4 * alone
 
 
 @pytest.mark.parametrize("gammas", [(7, 3, 2), (5, 5, 1), (4, 0, 3), (6, 2, 0)])

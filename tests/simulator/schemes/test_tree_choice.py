@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from planned import planned
 
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
-from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
 from simulator.schemes.tree_choice import Passes, choose_tree, fastest_trees
@@ -46,7 +46,7 @@ def test_the_rival_is_the_draft_that_does_not_branch_as_a_plan_has_it() -> None:
     cost = CostModel({1: 1.0, 9: 1.6}, draft_seconds=0.05, draft_curve={1: 0.09})
     passes = Passes(cost, {1: 0.05, 9: 0.45})
     choice = choose_tree([0.8, 0.02], passes, max_nodes=12, max_depth=12)
-    alone = plan(Iid(0.8), cost, max_gamma=12)
+    alone = planned(Iid(0.8), cost, max_gamma=12)
     assert len(choice.chain.parents) == alone.optimal_gamma > 3
     assert choice.chain.speedup == pytest.approx(alone.improvement_factor)
     assert choice.chain.tokens == pytest.approx(alone.expected_tokens)
@@ -56,12 +56,12 @@ def test_the_rival_is_the_draft_that_does_not_branch_as_a_plan_has_it() -> None:
 def test_the_choice_is_the_best_of_a_plan_of_the_fastest_trees() -> None:
     passes = Passes(CostModel({1: 1.0, 6: 1.1}, draft_seconds=0.3), {1: 0.3, 6: 0.4})
     found = fastest_trees(RATES, passes, max_nodes=9, max_depth=4)
-    planned = plan(found, passes.of_trees(found.shapes), max_gamma=9)
+    best = planned(found, passes.of_trees(found.shapes), max_gamma=9)
     choice = choose_tree(RATES, passes, max_nodes=9, max_depth=4)
-    assert choice.best == choice.by_nodes[planned.optimal_gamma]
+    assert choice.best == choice.by_nodes[best.optimal_gamma]
     speeds = [each.speedup for each in choice.by_nodes.values()]
-    assert speeds == pytest.approx(planned.curve.improvement_factor)
-    assert planned.break_even_c is None
+    assert speeds == pytest.approx(best.curve.improvement_factor)
+    assert best.break_even_c is None
 
 
 def test_the_choice_is_the_fastest_of_all_trees_but_for_few_and_small_misses() -> None:

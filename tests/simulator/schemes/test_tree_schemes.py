@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pytest
 import torch
+from planned import planned
 from tabular import TabularModel
 from torch import Tensor
 from tree_replay import calls_along
@@ -15,7 +16,6 @@ from reference.drafters.trees import TreeDrafter
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 from simulator.acceptance.tokens import expected_tokens
-from simulator.choice.plan import plan
 from simulator.cost.ratio import Ratio
 from simulator.schemes.best_trees import best_trees
 from simulator.schemes.trees import TreeAcceptance, chain, draft_passes, nodes_of, tree_tokens
@@ -152,13 +152,13 @@ def test_a_level_of_the_tree_is_a_pass_over_what_goes_on_and_what_leads_there(
 def test_a_plan_of_trees_has_the_nodes_for_gamma() -> None:
     shapes = {1: (-1,), 2: (-1, -1), 3: (-1, -1, 0), 4: (-1, -1, 0, 0)}
     trees = TreeAcceptance(tuple(RATES), shapes)
-    found = plan(trees, Ratio(0.0), max_gamma=4)
+    found = planned(trees, Ratio(0.0), max_gamma=4)
     tokens = [longhand(shape, RATES) for shape in shapes.values()]
     assert found.curve.expected_tokens == pytest.approx(tokens)
     assert found.improvement_factor == pytest.approx(tokens[-1])
-    assert (found.acceptance_kind, found.alpha, found.optimal_gamma) == ("tree", 0.6, 4)
+    assert (found.kind, found.alpha, found.optimal_gamma) == ("tree", 0.6, 4)
     assert found.accepted_fraction == pytest.approx((tokens[-1] - 1) / 4)
-    assert found.iid_error is found.break_even_alpha is None
+    assert found.iid_error is None
     assert trees.tokens_per_call([0, 4, 9]) == pytest.approx([1, tokens[-1], tokens[-1]])
 
 

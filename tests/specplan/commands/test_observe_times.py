@@ -29,7 +29,7 @@ def test_the_time_of_a_token_in_an_interval_is_planned_from(tmp_path: Path) -> N
     assert data["plan"]["curve"][1]["ms_per_token"] == pytest.approx(5.0, rel=0.02)
     text = observe(*asked).stdout
     assert "A token took 5.00 ms" in text
-    assert "Try gamma" in text
+    assert "Next: run K = 0" in text
     assert "specplan plan --run gamma=2,tpot=5,length=2 --run" in " ".join(text.split())
 
 

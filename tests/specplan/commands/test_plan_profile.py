@@ -5,15 +5,22 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from made_profiles import made_profile
 from plan_inputs import BLOCKS, COSTS, JOINTLY, KEYS, MS, PROFILE, run, run_json
+from planned import planned
 from refusals import assert_refused
 
+from estimator.profiles.best import best_of
 from estimator.profiles.drafting import Alpha, Drafting
 from estimator.profiles.profile_file import write_profile
 from estimator.profiles.setup import Setup
 from simulator.acceptance.recorded import Recorded
 from simulator.choice.plan import plan
 from simulator.cost.curves import CostModel
+from simulator.cost.pricing import Pricing
+from specplan.reports.page.drafts import answer, ranked
+from specplan.reports.page.inputs import Named
+from specplan.reports.profile import profile_text
 
 COST_MS = "--target-ms 10 --draft-ms 1.2 --verify-ms 3=12 --overhead-ms 0.3"
 
@@ -33,7 +40,7 @@ def written(folder: Path, **changes: Any) -> str:
 
 def test_a_profile_is_planned_by_replay_with_the_iid_number_beside_it(stated: str) -> None:
     result = run_json(stated)
-    expected = plan(Recorded(0.62, BLOCKS["sampled"]), COSTS, c_hat=0.04)
+    expected = planned(Recorded(0.62, BLOCKS["sampled"]), COSTS, c_hat=0.04)
     for key in KEYS:
         assert result[key] == pytest.approx(getattr(expected, key)), key
     assert result["improvement_factor"] != pytest.approx(result["improvement_factor_iid"])
@@ -47,7 +54,7 @@ def test_a_profile_is_planned_by_replay_with_the_iid_number_beside_it(stated: st
     )
     assert [row["extrapolated"] for row in result["curve"]] == [gamma > 2 for gamma in range(1, 33)]
     assert result["c_hat_is_c"] is False
-    assert "i.i.d." in run(stated).stdout
+    assert "If all positions were accepted equally" in run(stated).stdout
 
 
 def test_a_speed_up_that_iid_misses_since_blocks_are_short_is_said(tmp_path: Path) -> None:
@@ -58,13 +65,13 @@ def test_a_speed_up_that_iid_misses_since_blocks_are_short_is_said(tmp_path: Pat
     assert result["acceptance"]["iid_consistent"] is True
     assert result["improvement_factor"] > 1.05 * result["improvement_factor_iid"]
     text = " ".join(run(asked).stdout.split())
-    assert "tokens per call would be the same, but each block would draft all it may" in text
+    assert "as many tokens per call, but every block would draft all it may" in text
 
 
 def test_a_profiles_acceptances_meet_other_hardware(stated: str) -> None:
     other = run_json(f"{stated} {COST_MS} --verify-ms 9=30")
     costs = CostModel({1: 0.010, 3: 0.012, 9: 0.030}, 0.0012, 0.0003)
-    expected = plan(Recorded(0.62, BLOCKS["sampled"]), costs)
+    expected = planned(Recorded(0.62, BLOCKS["sampled"]), costs)
     assert other["improvement_factor"] == pytest.approx(expected.improvement_factor)
     assert other["acceptance"]["kind"] == "replay"
 
@@ -87,7 +94,7 @@ def test_text_where_even_a_draft_that_is_never_accepted_pays(tmp_path: Path) -> 
     asked = written(tmp_path, alpha=Alpha(0.0), draftings=never, baseline_overhead_ms=5.0)
     result = run(asked)
     assert "Draft 1 token per block" in result.stdout
-    assert "Speculation pays at any alpha with these costs,\nbelow c " in result.stdout
+    assert "Break-even: any acceptance at these costs, or a draft step of " in result.stdout
 
 
 def test_a_profile_of_a_busy_machine_says_so_wherever_it_is_used(tmp_path: Path) -> None:
@@ -175,18 +182,47 @@ def test_a_profile_of_block_verification_is_planned_as_it_was_measured(tmp_path:
         assert run_json(asked + more)["verification"] == verification
 
 
-def test_where_no_gain_is_certain_nothing_is_advised(tmp_path: Path) -> None:
-    doubtful = written(tmp_path, recommended_gamma=0, quiet=False)
-    result = run_json(doubtful)
-    assert result["optimal_gamma"] > 0
-    assert (result["advised_gamma"], result["gain_certain"]) == (0, False)
-    assert "Do not speculate: no gain is certain." in run(doubtful).stdout
-    assert "run the target without a draft" in run(f"{doubtful} --export vllm").stdout
-    assert "n-max 4" in run(f"{doubtful} --export llama.cpp --gamma 4").stdout
+def test_a_profile_gives_one_gamma_by_every_road(tmp_path: Path) -> None:
+    """plan --profile, the same numbers typed, what measure prints, the page and the flags."""
+    made = made_profile("some/draft", alpha=0.7, c=0.05)
+    path = tmp_path / "made.json"
+    write_profile(made, path)
+    result = run_json(f"--profile {path}")
+    gamma = result["advised_gamma"]
+    assert gamma > 0
+    assert result["gain_probability"] > 0.95
+    assert result["improvement_factor_low"] < result["improvement_factor"]
+    best = best_of(made)
+    assert best is not None
+    assert best.plan.advised_gamma == gamma
+    assert f"(K = {gamma})" in profile_text(made)
+    assert f"γ = {gamma}:" in answer(ranked([Named("made", "made.json", made)])).headline
+    flags = run(f"--profile {path} --export vllm").stdout
+    assert f'"num_speculative_tokens": {gamma}' in flags
+    assert made.cost is not None
+    typed = plan(made.drafting().acceptance, Pricing(made.cost))
+    assert typed.advised_gamma == gamma
+    rows = run_json(f"--profile {path} --gamma {gamma}")
+    assert rows["advised_gamma"] == gamma
+
+
+def test_prompts_that_differ_widen_the_interval_of_a_profile(tmp_path: Path) -> None:
+    made = made_profile("some/draft", alpha=0.7, c=0.05)
+    assert made.left_out is not None
+    apart = {
+        gamma: tuple(factor * (1 + place / 20) for place, factor in enumerate(factors))
+        for gamma, factors in made.left_out.improvement_factor.items()
+    }
+    chances = []
+    for left_out in (made.left_out, replace(made.left_out, improvement_factor=apart), None):
+        path = tmp_path / "made.json"
+        write_profile(replace(made, left_out=left_out), path)
+        chances.append(run_json(f"--profile {path}")["gain_probability"])
+    assert chances[0] > chances[1] > 0.5
+    # Of a single prompt nothing is known of other prompts.
+    assert chances[2] is None
     # At other costs nothing was measured.
-    other = run_json(f"{doubtful} --c 0.01")
-    assert (other["advised_gamma"], other["gain_certain"]) == (other["gamma_near"], None)
-    assert "not significantly worse" not in run(f"{doubtful} --c 0.01").stdout
+    assert run_json(f"--profile {path} --c 0.01")["gain_probability"] is None
 
 
 @pytest.mark.parametrize(
@@ -198,7 +234,7 @@ def test_what_lies_beyond_the_counted_gamma_is_marked(counted: str) -> None:
     ]
     text = run(f"{counted} --c 0.02").stdout
     assert "+ beyond the observed gamma" in text
-    assert "No position beyond 3 was observed" in text
+    assert "No position beyond 3 was observed, so at most K = 5 is advised" in text
     table = run(f"{counted} --c 0.02,0.03").stdout
     assert table.count("  +\n") == 2
     exported = run(f"{counted} --c 0.02 --export vllm")

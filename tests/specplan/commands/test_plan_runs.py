@@ -43,7 +43,7 @@ def test_one_run_gives_a_range_and_the_run_to_try_next() -> None:
     assert isinstance(following, dict)
     assert following["gamma"] not in (0, 3)
     text = run("--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85").stdout
-    assert f"Try gamma {following['gamma']} next" in text
+    assert f"Next: run K = {following['gamma']}." in text
     assert "ms/token  tokens/s" in text
 
 
@@ -175,6 +175,6 @@ def test_a_file_plans_as_its_numbers_do() -> None:
 
 def test_a_loss_is_shown_with_its_interval() -> None:
     text = run("--run gamma=0,tpot=7 --run gamma=3,tpot=9,length=1.4").stdout
-    assert "Do not speculate." in text
-    assert "loss is likelier" in text
-    assert "90 %:" in text
+    assert "Do not speculate: the best, K = 1, gives 0.8" in " ".join(text.split())
+    assert "A loss is likelier" in text
+    assert " 90 %" in text

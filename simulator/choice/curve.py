@@ -1,0 +1,148 @@
+"""Tokens, time and speed-up of each draft length, with their doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from simulator.acceptance.acceptance import Acceptance
+from simulator.choice.gain import speed_up
+from simulator.cost.machine import Drafting
+from simulator.cost.posterior import Forecast
+from simulator.cost.pricing import Pricing
+
+# From γ, shape (n,), to a covariance of the logarithms of speed-ups, shape (n, n).
+Doubt = Callable[[NDArray[np.int64]], NDArray[np.float64]]
+# Deviations below are rounding.
+_NOTHING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """Tokens and speed-up by γ, shape (n,) each.
+
+    gamma: rising, at least 1.
+    expected_tokens: tokens per target call.
+    improvement_factor: speed-up over no speculation; the median where it is in doubt.
+    operations_factor: arithmetic over the baseline's (Leviathan et al. 2023, Theorem 10).
+    extrapolated: whether acceptance or cost was observed at smaller γ only.
+    beyond_graphs: whether a step is larger than the graphs that the server captures.
+    gains: the law of the logarithms of the speed-ups.
+    """
+
+    gamma: NDArray[np.int64]
+    expected_tokens: NDArray[np.float64]
+    improvement_factor: NDArray[np.float64]
+    operations_factor: NDArray[np.float64]
+    extrapolated: NDArray[np.bool_]
+    beyond_graphs: NDArray[np.bool_]
+    gains: Forecast
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether any speed-up has an interval."""
+        return bool((self.gains.deviation > _NOTHING).any())
+
+    @property
+    def low(self) -> NDArray[np.float64]:
+        """Lower end of the 90 % interval of the speed-ups."""
+        return self.gains.quantile(0.05)
+
+    @property
+    def high(self) -> NDArray[np.float64]:
+        """Upper end of the 90 % interval of the speed-ups."""
+        return self.gains.quantile(0.95)
+
+
+def curve_of(
+    acceptance: Acceptance,
+    price: Pricing,
+    gammas: NDArray[np.int64],
+    *,
+    c_hat: float,
+    doubt: Doubt | None = None,
+) -> Curve:
+    """Returns what each γ gives.
+
+    A cost that is not in doubt has one draw: the doubt is then the acceptance's.
+
+    Args:
+      acceptance: how often drafts are accepted.
+      price: the cost of blocks.
+      gammas: at least 1 each, rising, shape (n,).
+      c_hat: operations of one draft step over the operations of one target step.
+      doubt: covariance of measured speed-ups; None: it follows from acceptance and cost.
+    """
+
+    def operations(lengths: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.asarray(lengths * c_hat + lengths + 1, dtype=np.float64)
+
+    gains = _gains(acceptance, price, gammas, doubt)
+    known = (acceptance.observed_gamma, price.cost.observed_gamma)
+    observed = [each for each in known if each is not None]
+    exact = price.posterior is None
+    none = np.zeros(len(gammas), dtype=np.bool_)
+    return Curve(
+        gamma=gammas,
+        expected_tokens=np.asarray(acceptance.tokens_per_call(gammas)),
+        improvement_factor=np.asarray(speed_up(acceptance, price.cost, gammas))
+        if exact
+        else np.exp(gains.mean),
+        operations_factor=acceptance.per_token(operations, gammas),
+        extrapolated=gammas > min(observed) if observed else none,
+        beyond_graphs=none if price.wall is None else price.wall.beyond(price.batch, gammas),
+        gains=gains,
+    )
+
+
+def _gains(
+    acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64], doubt: Doubt | None
+) -> Forecast:
+    lengths, own = _lengths(acceptance, price, gammas)
+    if price.posterior is None or price.point is None:
+        logs = np.log(speed_up(acceptance, price.cost, gammas))
+        return Forecast(np.asarray(logs), own if doubt is None else doubt(gammas), 0.0)
+    draftings = [Drafting(gamma) for gamma in gammas.tolist()]
+    law = price.posterior.speed_ups(price.point, draftings, np.exp(lengths).tolist())
+    return law.blurred(own)
+
+
+def _lengths(
+    acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns logarithms of tokens a block, and the covariance that is left once runs are known.
+
+    A run measured the time of a token itself: an error of its length cancels against the time of
+    a block that follows from it. So the doubt at other γ is what their lengths do not share.
+    """
+    runs = () if price.posterior is None else price.posterior.runs
+    run = sorted({each.gamma for each in runs if each.gamma > 0 and each.load == price.point})
+    every = np.unique([*gammas.tolist(), *run])
+    logs, covariance = acceptance.log_lengths(every)
+    if run:
+        known = np.isin(every, run)
+        shared = covariance[:, known]
+        covariance = covariance - shared @ np.linalg.pinv(shared[known]) @ shared.T
+    wanted = np.isin(every, gammas)
+    return logs[wanted], covariance[np.ix_(wanted, wanted)]
+
+
+def token_seconds(acceptance: Acceptance, price: Pricing, gammas: NDArray[np.int64]) -> Forecast:
+    """Returns the law of the time between two tokens of a sequence, as curve_of takes them."""
+    lengths, own = _lengths(acceptance, price, gammas)
+    if price.posterior is None or price.point is None:
+        logs = np.log(acceptance.seconds_per_token(gammas, price.cost))
+        return Forecast(np.asarray(logs), own, 0.0)
+    draftings = [Drafting(gamma) for gamma in gammas.tolist()]
+    law = price.posterior.seconds_per_token(price.point, draftings, np.exp(lengths).tolist())
+    return law.blurred(own)
+
+
+def baseline_seconds(price: Pricing) -> Forecast:
+    """Returns the law of the time between two tokens without speculation, shape (1,)."""
+    if price.posterior is None or price.point is None:
+        return Forecast(np.log([price.cost.baseline_seconds]), np.zeros((1, 1)), 0.0)
+    return price.posterior.seconds_per_token(price.point, [None], [1.0])

@@ -1,0 +1,133 @@
+"""Plans whose cost is in doubt: from runs alone, and from a roofline that runs correct."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from served_machines import SERVED
+
+from simulator.acceptance.acceptance import Acceptance
+from simulator.acceptance.accepted import Accepted
+from simulator.acceptance.by_position import ByPosition
+from simulator.acceptance.from_counts import from_counts
+from simulator.acceptance.iid import Iid
+from simulator.choice.curve import baseline_seconds, token_seconds
+from simulator.choice.gain import best_gamma, speed_up
+from simulator.choice.plan import Plan, plan
+from simulator.cost.machine import Drafting, LoadPoint, Unseen
+from simulator.cost.parameters import COUNT
+from simulator.cost.parametric_cost import ParametricCost
+from simulator.cost.posterior import Posterior, Prior, infer
+from simulator.cost.pricing import Pricing
+from simulator.cost.published_prior import Traits, published_prior, vague_prior
+from simulator.cost.runs import Run
+from simulator.cost.wall import Wall
+
+LOAD = LoadPoint(1000)
+PRIOR = published_prior(Traits("vllm", "EAGLE"))
+GRAPHS = Wall("tokens", 512, "--max-cudagraph-capture-size", "")
+REQUESTS = Wall("requests", 256, "--cuda-graph-max-bs", "")
+
+
+def run(gamma: int, milliseconds: float, length: float = 1.0) -> Run:
+    return Run(LOAD, milliseconds / 1e3, Drafting(gamma) if gamma else None, length, error=0.02)
+
+
+def doubtful(posterior: Posterior, acceptance: Acceptance, *, max_gamma: int = 16) -> Plan:
+    return plan(acceptance, Pricing.of_doubt(posterior, LOAD), max_gamma=max_gamma)
+
+
+def test_without_doubt_it_is_the_plan_of_the_cost_itself() -> None:
+    sure = Prior(PRIOR.logs, 1e-16 * np.eye(COUNT), 1e-9, 1e-9)
+    posterior = infer(SERVED, sure, [])
+    cost = ParametricCost.of(posterior, LOAD)
+    found = doubtful(posterior, Iid(0.8), max_gamma=12)
+    assert found.curve.improvement_factor == pytest.approx(
+        speed_up(Iid(0.8), cost, found.curve.gamma)
+    )
+    assert found.curve.high == pytest.approx(found.curve.low, rel=1e-6)
+    assert found.optimal_gamma == best_gamma(Iid(0.8), cost, max_gamma=12)
+    times = token_seconds(Iid(0.8), found.price, found.curve.gamma).quantile(0.5)
+    assert times == pytest.approx(cost.baseline_seconds / found.curve.improvement_factor)
+    assert baseline_seconds(found.price).quantile(0.5)[0] == pytest.approx(cost.baseline_seconds)
+
+
+def test_what_a_server_user_knows_is_enough() -> None:
+    """Published: Apertus 8B with an EAGLE head, 5.82, 3.375 and 1.765 ms a token; γ 3 had 2.16."""
+    runs = [run(0, 5.82), run(1, 3.375, 1.853), run(7, 1.765, 4.522)]
+    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in runs]), runs)
+    found = doubtful(posterior, from_counts([Accepted(1, 1.853), Accepted(7, 4.522)]), max_gamma=7)
+    law = token_seconds(found.acceptance, found.price, found.curve.gamma)
+    low, middle, high = (1e3 * law.quantile(share)[2] for share in (0.05, 0.5, 0.95))
+    assert low < 2.16 < high
+    assert middle == pytest.approx(2.16, rel=0.05)
+    assert found.gain_certain
+    assert found.optimal_gamma in (6, 7)
+
+
+def test_one_run_says_which_to_try_next() -> None:
+    runs = [run(0, 7.1), run(3, 4.1, 2.85)]
+    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in runs]), runs)
+    found = doubtful(posterior, from_counts([Accepted(3, 2.85)]))
+    tried = found.advice.next_run
+    assert tried is not None
+    assert tried.gamma not in (0, 3)
+    assert tried.gamma <= 6
+    # The γ that was run is known well, others are a range.
+    width = found.curve.high / found.curve.low
+    assert width[2] == width.min()
+    assert width[-1] > 1.5 * width[2]
+
+
+def test_runs_of_a_small_gain_are_kept() -> None:
+    runs = [run(0, 9.5), run(3, 8.9, 2.1)]
+    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in runs]), runs)
+    found = doubtful(posterior, from_counts([Accepted(3, 2.1)]))
+    assert (found.advised_gamma, found.advice.measured) == (3, True)
+    # Without a baseline there is no measured gain.
+    posterior = infer(Unseen(), vague_prior([runs[1].step_seconds]), runs[1:])
+    found = doubtful(posterior, from_counts([Accepted(3, 2.1)]))
+    assert not found.advice.measured
+    assert found.advice.next_run is not None
+    assert found.advice.next_run.gamma == 0
+
+
+def test_doubtful_lengths_widen_the_intervals_of_what_was_not_run() -> None:
+    posterior = infer(SERVED, PRIOR, [run(0, 7.1), run(3, 4.1, 2.85)])
+    acceptance = from_counts([Accepted(3, 2.85)])
+    unsure = doubtful(posterior, acceptance).curve
+    given = doubtful(posterior, ByPosition(acceptance.conditional)).curve
+    assert unsure.improvement_factor == pytest.approx(given.improvement_factor)
+    assert unsure.high[7] > given.high[7]
+    # The time of a token was measured in that run, so its length's error cancels.
+    assert unsure.high[2] == pytest.approx(given.high[2])
+
+
+def test_a_draft_model_that_was_never_run_is_undecided_until_it_was() -> None:
+    prior = published_prior(Traits("vllm", "model"))
+    assert not infer(SERVED, prior, []).calibrated
+    assert not infer(SERVED, prior, [run(0, 7.1)]).calibrated
+    assert infer(SERVED, prior, [run(0, 7.1), run(3, 4.1, 2.85)]).calibrated
+    assert infer(SERVED, PRIOR, []).calibrated
+
+
+@pytest.mark.parametrize("batch", [1, 64, 127, 128, 129, 170, 256, 511, 512, 513, 4096])
+def test_no_step_beyond_the_graphs_is_advised_while_the_baseline_is_within(batch: int) -> None:
+    point = LoadPoint(1000, batch)
+    price = Pricing.of_doubt(infer(SERVED, PRIOR, []), point)
+    for wall in (GRAPHS, REQUESTS):
+        found = plan(Iid(0.9), replace(price, wall=wall))
+        gammas = {found.advised_gamma, found.advice.named, found.optimal_gamma} - {0}
+        within = not wall.beyond(batch, 0)
+        assert not any(within and wall.beyond(batch, gamma) for gamma in gammas)
+        assert found.curve.beyond_graphs.tolist() == [
+            batch * (gamma + 1 if wall is GRAPHS else 1) > wall.most for gamma in range(1, 33)
+        ]
+        if not within or wall is REQUESTS:
+            # Both lie beyond, or the limit does not depend on γ: the order is as without it.
+            assert found.advised_gamma == plan(Iid(0.9), price).advised_gamma
+
+
+def test_max_gamma_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="max_gamma must be at least 1, got 0"):
+        doubtful(infer(SERVED, PRIOR, []), Iid(0.5), max_gamma=0)

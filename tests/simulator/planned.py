@@ -1,0 +1,20 @@
+"""A plan with every number that `specplan plan --json` prints of it, by name."""
+
+from types import SimpleNamespace
+from typing import Any
+
+from simulator.acceptance.acceptance import Acceptance
+from simulator.choice.plan import plan
+from simulator.cost.cost import Cost
+from simulator.cost.pricing import Pricing
+from specplan.reports.plan_json import Basis, plan_json
+
+
+def planned(
+    acceptance: Acceptance, cost: Cost, *, batch: int = 1, multiple: int = 1, **options: Any
+) -> SimpleNamespace:
+    """Returns the plan's curve and its printed numbers as attributes."""
+    result = plan(acceptance, Pricing(cost, batch=batch, multiple=multiple), **options)
+    basis = Basis(counted=False, c_hat_is_c=False)
+    numbers = plan_json(result, basis) | {"curve": result.curve, "plan": result}
+    return SimpleNamespace(**numbers | numbers["acceptance"])
