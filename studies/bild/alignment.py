@@ -1,4 +1,4 @@
-"""Teaching a small model to say what the large one would (Kim et al. 2023, section 3.5.1)."""
+"""Trains a small model to write what the large one writes (Kim et al. 2023, section 3.5.1)."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ MEASURES = ("alpha", "fallbacks", "rollbacks")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Align:
-    """A small model to be trained on texts of a large one, and judged on others of its texts.
+    """Settings of an alignment: the small model is trained on texts of the large one.
 
     loss: hard, soft or tv.
-    held_out: how many of the prompts, the last ones, only judge.
-    fallback, rollback: BiLD's, where it judges.
+    held_out: number of prompts, at the end of the list, that are used only for judging.
+    fallback, rollback: thresholds of BiLD for judging.
 
     Raises:
-      ValueError: if the models are spread over devices.
+      ValueError: if a device map is given.
     """
 
     output: Path
@@ -66,7 +66,7 @@ class Align:
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """What is trained, and with what it drafts."""
+    """The model to train, and the pair that drafts with it."""
 
     loaded: LoadedPair
     subject: Subject
@@ -76,7 +76,7 @@ class _Pair:
 
 
 def unfinished_files(output: Path) -> tuple[Path, Path]:
-    """Returns where an unfinished run keeps the large model's texts and its checkpoint."""
+    """Returns the files in which an unfinished run keeps the large model's texts and checkpoint."""
     texts, checkpoint = (
         output.with_name(f"{output.name}.{kind}") for kind in ("texts.json", "checkpoint")
     )
@@ -84,10 +84,10 @@ def unfinished_files(output: Path) -> tuple[Path, Path]:
 
 
 def align_draft(request: Align, progress: Progress = SILENT) -> dict[str, Any] | None:
-    """Returns what training changed, the model written; None in processes beside the main one.
+    """Trains the small model, writes it, and returns what changed; None in all but one process.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range.
     """
     Fallback(request.fallback)
     Rollback(request.rollback)
@@ -152,7 +152,7 @@ def _loaded(request: Align, models: ModelSettings, name: str) -> _Pair:
     [drafter_of] = loaded.drafters.values()
     subject = Subject(loaded.target, drafter_of(sampling), sampling, loaded.stopping)
     drafted_with = draft_model(subject.drafter)
-    # Rows of another width than the target's are fitted to it; the model inside is trained.
+    # A model with another row width is wrapped; the model inside the wrapper is trained.
     small = drafted_with.model if isinstance(drafted_with, FittedModel) else drafted_with
     if drafted_with is None or not isinstance(small, CachedModel):
         raise ValueError(f"draft must be a model to be trained, got {name}")
@@ -162,7 +162,7 @@ def _loaded(request: Align, models: ModelSettings, name: str) -> _Pair:
 def _enough(prompts: list[list[int]], judging: int) -> list[list[int]]:
     if len(prompts) <= judging:
         raise ValueError(
-            f"a calibration set must have at least one text beside the {judging} held out, got "
+            f"a calibration set must have at least one text in addition to {judging} held out, got "
             f"{len(prompts)} prompts in all"
         )
     return prompts
@@ -171,7 +171,7 @@ def _enough(prompts: list[list[int]], judging: int) -> list[list[int]]:
 def _judge(
     request: Align, pair: _Pair, judging: list[Lesson], progress: Progress
 ) -> Callable[[float], HeldOut]:
-    """Returns what judges the small model as it is, at a fallback."""
+    """Returns a function that judges the small model in its present state, at a fallback."""
 
     def judge(threshold: float) -> HeldOut:
         progress.expect(len(judging))
@@ -190,7 +190,7 @@ def _judge(
 
 
 def _changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float) -> dict[str, Any]:
-    """Returns the measures before and after, at the same fallback and at as many calls."""
+    """Returns measures before and after, at the same fallback and at as many large calls."""
     after = judge(fallback)
     equal_fallback, equal = with_as_many_calls(before.fallbacks.value, judge)
 
@@ -203,7 +203,7 @@ def _changes(before: HeldOut, judge: Callable[[float], HeldOut], fallback: float
 
 
 def compared(before: Share, after: Share) -> dict[str, Any]:
-    """Returns a share before and after, and its change, each with its interval."""
+    """Returns a share before and after training, and its change, each with an interval."""
     change = (after.value - before.value, *before.change(after))
     parts = {
         "before": (before.value, *before.interval()),

@@ -1,4 +1,4 @@
-"""The calibration set: what the large model writes, kept as it grows."""
+"""The calibration set: texts of the large model, saved as they are written."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -23,14 +23,14 @@ def large_texts(
     seed: int,
     progress: Callable[[], object],
 ) -> list[Lesson]:
-    """Returns what the large model writes after each prompt.
+    """Returns the large model's continuation of each prompt.
 
     Args:
-      subject: its target and settings.
+      subject: the target and its settings.
       prompts: ids, at least one prompt.
-      path: holds the finished texts; gone on from where it is of the same prompts and settings.
-      seed: of sampled texts.
-      progress: called for each prompt, finished earlier or now.
+      path: file with the finished texts; resumed if it has the same prompts and settings.
+      seed: seed of sampled texts.
+      progress: called for each prompt, even if it was finished earlier.
 
     Raises:
       ValueError: if there is no prompt, or path holds texts of other prompts or settings.
@@ -50,7 +50,7 @@ def large_texts(
         if kept["settings"] != settings:
             raise ValueError(
                 f"{path} must hold texts of these prompts and settings, got others; delete it to "
-                "begin anew"
+                "start over"
             )
         texts = kept["texts"]
     for _ in texts:

@@ -1,10 +1,10 @@
-"""Cost of Big Little Decoder: a small model that falls back to a large one, which rolls it back.
+"""The cost of Big Little Decoder: a small model drafts, a large one checks and rolls back.
 
-Kim et al. 2023 (BiLD), Algorithm 1: the small model drafts while it is confident and at most
-`max_draft` tokens (10 in their §7.1.2), then the large model reads the draft in one call; it
-replaces the first drafted token that is too far from its own law, or else adds the next token.
-The paper measures this and gives no formula; the ones here follow from its algorithm with
-independent positions, which is what Leviathan et al. 2023 assume for Eq. 1.
+Kim et al. 2023 (BiLD), Algorithm 1: the small model drafts while it is confident, at most
+`max_draft` tokens (10 in their section 7.1.2). Then the large model reads the draft in one call. It
+replaces the first drafted token that is too far from its own distribution, or else adds the next
+token. The paper measures costs and gives no formula. The formulas here follow from its algorithm
+with independent positions, the assumption of Leviathan et al. 2023, Eq. 1.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from simulator.numerics.arguments import integer, integers, non_negative, probab
 
 @dataclass(frozen=True, slots=True)
 class BildCalls:
-    """What Big Little Decoder runs for some text: expected per large call, or counted.
+    """Calls of Big Little Decoder: expected per large call, or counted over a text.
 
-    tokens: emitted, shape (...).
-    small_calls: forward passes of the small model, the one that was not confident included.
+    tokens: emitted tokens, shape (...).
+    small_calls: forward passes of the small model, unconfident ones included.
     draft_lengths: shape (..., max_draft + 1); entry k counts large calls after k drafted tokens.
-    unread_lengths: as draft_lengths, of drafts that end a text: no large call reads them.
+    unread_lengths: the same counts for drafts that end a text without a large call.
     """
 
     tokens: NDArray[np.float64]
@@ -36,29 +36,29 @@ class BildCalls:
 
     @property
     def large_calls(self) -> NDArray[np.float64]:
-        """Forward passes of the large model; over `tokens`, the paper's percentage of fallback."""
+        """Forward passes of the large model; over `tokens`, the paper's fallback percentage."""
         return np.asarray(self.draft_lengths.sum(axis=-1))
 
     @property
     def drafted_tokens(self) -> NDArray[np.float64]:
-        """Tokens that the small model proposed."""
+        """Tokens proposed by the small model."""
         return _weighted_lengths(self.draft_lengths) + _weighted_lengths(self.unread_lengths)
 
     @property
     def discarded_tokens(self) -> NDArray[np.float64]:
-        """Drafted tokens that a rollback threw away, the replaced one included."""
+        """Drafted tokens that rollbacks removed, the replaced ones included."""
         return self.drafted_tokens - (self.tokens - self.large_calls)
 
 
 def expected_calls(fallback: ArrayLike, *, rollback: ArrayLike, max_draft: int) -> BildCalls:
-    """Returns what runs on average per call of the large model.
+    """Returns the mean calls and tokens per call of the large model.
 
         tokens      = (1 - s^(K+1)) / (1 - s),   s = (1 - fallback)·(1 - rollback)
         small_calls = (1 - (1 - fallback)^K) / fallback
 
-    K is max_draft. A drafted token survives when neither model objects, so the first is Eq. 1 of
-    Leviathan et al. 2023 with α = s; the second counts a pass for each drafted token and one for
-    the token that was not confident, which the limit K spares.
+    K is max_draft. A drafted token survives if neither model objects, so the first line is Eq. 1 of
+    Leviathan et al. 2023 with α = s. The second line counts a pass for each drafted token and one
+    for an unconfident token; after K tokens this pass is not needed.
 
     Args:
       fallback: probability that the small model is not confident at a position, shape (...).
@@ -91,22 +91,22 @@ def count_calls(
     max_draft: int,
     ends: ArrayLike | None = None,
 ) -> BildCalls:
-    """Returns what runs for a recorded text, block by block (Kim et al. 2023, Algorithm 1).
+    """Returns the calls for a recorded text, block by block (Kim et al. 2023, Algorithm 1).
 
-    A draft goes on beyond a token that will be rolled back, and where it then ends the text it
-    stands unread as a whole: Algorithm 1 ends there. So confidence is best recorded along the draft
-    that would begin at each position; recorded along the text alone, it takes the text's own
-    positions for those beyond, and the text's end for every draft's.
+    A draft continues after a token that will be rolled back. If the draft then ends the text, no
+    large call reads it, because Algorithm 1 ends there. So confidence should be recorded along the
+    draft that would begin at each position. If it was recorded along the text only, the text's
+    confidence is used beyond, and the text's end as every draft's end.
 
     Args:
-      confidence: max_y p_S(y) of the small model at each position, shape (n,), or at each place of
-        the draft that would begin there, shape (n, max_draft or more); NaN: not sure.
+      confidence: max_y p_S(y) of the small model at each position, shape (n,), or along the draft
+        that would begin there, shape (n, max_draft or more); NaN: not confident.
       distance: d(p_S, p_L) at each position, shape (n,).
-      fallback_threshold: α_FB; a confidence below it calls the large model.
-      rollback_threshold: α_RB; a distance above it rolls back.
+      fallback_threshold: α_FB; a lower confidence calls the large model.
+      rollback_threshold: α_RB; a larger distance rolls back.
       max_draft: most tokens drafted before the large model is called, at least 1.
-      ends: after how many tokens the draft that would begin at each position ends the text, at
-        least 1, shape (n,); None: where the recorded text ends.
+      ends: number of tokens after which the draft at each position would end the text, at least 1,
+        shape (n,); None: at the end of the recorded text.
 
     Raises:
       ValueError: if the recordings differ in shape or are empty, or max_draft is below 1.
@@ -147,16 +147,16 @@ def count_calls(
 
 
 def relative_latency(calls: BildCalls, cost: Cost) -> NDArray[np.float64]:
-    """Returns time per token over that of the large model alone.
+    """Returns time per token, relative to the large model without a draft.
 
         (Σ_k draft_lengths[k]·(t_d(k) + t_p(k+1) + t_o) + Σ_k unread_lengths[k]·t_d(k) + r·t_q)
             / (tokens·(t_p(1) + t_b))
 
-    where r counts the small model's calls that drafted nothing, those that it was not confident
-    after. The inverse is the speed-up of Kim et al. 2023, Figure 8.
+    where r counts the small model's calls that drafted nothing because it was not confident. The
+    inverse is the speed-up of Kim et al. 2023, Figure 8.
 
     Args:
-      cost: the small model's step is its draft step, the large model its target.
+      cost: its draft step is the small model's step, its target the large model.
     """
     read = np.arange(calls.draft_lengths.shape[-1])
     unread = np.arange(calls.unread_lengths.shape[-1])
@@ -169,13 +169,13 @@ def relative_latency(calls: BildCalls, cost: Cost) -> NDArray[np.float64]:
 
 
 def relative_operations(calls: BildCalls, *, c_hat: ArrayLike) -> NDArray[np.float64]:
-    """Returns operations per token over those of the large model alone ("FLOPs" of Figure 8).
+    """Returns operations per token, relative to the large model ("FLOPs" of Figure 8).
 
         (small_calls·ĉ + read + large_calls) / tokens
 
     "The autoregressive and non-autoregressive executions have the same amount of FLOPs" (Kim et
-    al. 2023, §7.5.1): only the small model and what is rolled back come on top. A draft that ends
-    the text unread is none of the large model's.
+    al. 2023, section 7.5.1): so only the small model and rolled-back tokens add operations. The
+    large model does not read a draft that ends the text.
 
     Args:
       c_hat: operations per token of the small model over the large one's.
@@ -187,7 +187,7 @@ def relative_operations(calls: BildCalls, *, c_hat: ArrayLike) -> NDArray[np.flo
 
 
 def relative_memory_traffic(calls: BildCalls, *, bytes_ratio: ArrayLike) -> NDArray[np.float64]:
-    """Returns memory traffic per token over that of the large model alone ("MOPs" of Figure 8).
+    """Returns memory traffic per token, relative to the large model ("MOPs" of Figure 8).
 
         (small_calls·m + large_calls) / tokens
 
@@ -204,13 +204,13 @@ def relative_memory_traffic(calls: BildCalls, *, bytes_ratio: ArrayLike) -> NDAr
 def relative_intensity(
     calls: BildCalls, *, c_hat: ArrayLike, bytes_ratio: ArrayLike
 ) -> NDArray[np.float64]:
-    """Returns operations per byte over those of the large model alone (their Figure 8)."""
+    """Returns operations per byte, relative to the large model (Figure 8)."""
     operations = relative_operations(calls, c_hat=c_hat)
     return np.asarray(operations / relative_memory_traffic(calls, bytes_ratio=bytes_ratio))[()]
 
 
 def _sure_lengths(confident: NDArray[np.bool_], limit: int) -> NDArray[np.int64]:
-    """Returns how many tokens a draft from each position has if no text ends, shape (n,)."""
+    """Returns the length of a draft from each position if no text ended, shape (n,)."""
     if confident.ndim == 1:
         sure = _next_true(~confident) - np.arange(confident.size)
     elif confident.shape[1] < limit:
@@ -223,11 +223,11 @@ def _sure_lengths(confident: NDArray[np.bool_], limit: int) -> NDArray[np.int64]
 
 
 def _weighted_lengths(lengths: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the tokens of drafts that are counted by length, shape (...)."""
+    """Returns the number of tokens in drafts that are counted by length, shape (...)."""
     return np.asarray((lengths * np.arange(lengths.shape[-1])).sum(axis=-1))
 
 
 def _next_true(mask: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Returns for each position the next true one at or after it, the length if there is none."""
+    """Returns the first true position at or after each position; the length if there is none."""
     positions = np.where(mask, np.arange(mask.size), mask.size)
     return np.asarray(np.minimum.accumulate(positions[::-1])[::-1], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""One text decoded by BiLD."""
+"""Decodes one text by BiLD."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateBild(GenerateAlone):
-    """A text of a large model and a small one, which writes while it is sure.
+    """Settings of a text: a small model writes while it is confident, a large one otherwise.
 
-    draft_temperature: of the small one; None: the large one's.
-    max_gamma: the most tokens that the small model writes in a row; None: the paper's 10.
+    draft_temperature: temperature of the small model; None: the large one's.
+    max_gamma: most tokens that the small model writes in a row; None: the paper's 10.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -33,10 +33,10 @@ class GenerateBild(GenerateAlone):
 
 
 def generate_bild(request: GenerateBild) -> Started:
-    """Returns a text that the two models continue.
+    """Returns a session in which the two models continue a text.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range.
     """
     most = PAPERS_MOST if request.max_gamma is None else request.max_gamma
     policy = Fallback(request.fallback, most, request.certainty)

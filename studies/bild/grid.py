@@ -1,4 +1,4 @@
-"""What a BiLD sweep tries: thresholds, windows, and what stands beside them."""
+"""The settings of a BiLD sweep: thresholds, windows, and the decoders to compare with."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -20,14 +20,14 @@ from studies.bild.thresholds import PAPERS_MOST, Fallback, Rollback
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Grid:
-    """What is tried.
+    """The settings to try.
 
     fallback, rollback: thresholds, at least one of each; a rollback may be infinite.
-    windows: also fixed windows of so many tokens, without a fallback (Figure 5's ablation).
-    certainty, distance: names of the measures that the thresholds are of.
-    gammas: of speculative decoding.
-    lenience: of speculative decoding beside the strict rule; None or 1: 0.5.
-    max_gamma: the most tokens that the small model writes in a row; None: the paper's 10.
+    windows: lengths of fixed windows to try without a fallback (the ablation of Figure 5).
+    certainty, distance: names of the measures to which the thresholds apply.
+    gammas: draft lengths of speculative decoding.
+    lenience: lenience of a second speculative decoder; None or 1: 0.5.
+    max_gamma: most tokens that the small model writes in a row; None: the paper's 10.
 
     Raises:
       ValueError: if there is no threshold of a kind, or one is out of range.
@@ -57,11 +57,11 @@ class Grid:
 
     @property
     def most(self) -> int:
-        """The most tokens that the small model writes in a row."""
+        """Most tokens that the small model writes in a row."""
         return PAPERS_MOST if self.max_gamma is None else self.max_gamma
 
     def arms(self, end_ids: frozenset[int], max_new_tokens: int) -> list["Arm"]:
-        """Returns every way to decode but the large model alone."""
+        """Returns every decoder except the large model without a draft."""
 
         def fallback(threshold: float, most: int) -> Fallback:
             return Fallback(threshold, most, self.certainty, end_ids)
@@ -83,9 +83,9 @@ class Grid:
         return arms
 
     def probes(self, end_ids: frozenset[int]) -> dict[str, "Arm"]:
-        """Returns the arms that measure costs, by name: draft lengths of powers of 2, the longest.
+        """Returns the arms that measure costs, by name: draft lengths of powers of 2.
 
-        Nothing is rolled back, so that each of their blocks drafts as many tokens.
+        They roll nothing back, so that each of their blocks drafts equally many tokens.
         """
         lengths = sorted({*(2**power for power in range(8) if 2**power < self.most), self.most})
         nothing = Arm(WINDOW, Fixed(0), Rollback(np.inf), 0.0)
@@ -99,9 +99,9 @@ class Grid:
 
 @dataclass(frozen=True, slots=True)
 class Arm:
-    """A way to decode.
+    """One decoder of a sweep.
 
-    fallback: the threshold, of BiLD alone; 0 of a fixed window.
+    fallback: BiLD's threshold; 0 for a fixed window, None for other decoders.
     """
 
     decoder: str
@@ -111,22 +111,22 @@ class Arm:
 
     @property
     def rollback(self) -> float | None:
-        """BiLD's threshold; None where nothing is rolled back by distance."""
+        """BiLD's threshold; None for decoders without one."""
         finite = isinstance(self.rule, Rollback) and np.isfinite(self.rule.threshold)
         return self.rule.threshold if isinstance(self.rule, Rollback) and finite else None
 
     @property
     def most(self) -> int:
-        """The longest draft."""
+        """Length of the longest draft."""
         return self.policy.value if isinstance(self.policy, Fixed) else self.policy.most
 
     @property
     def name(self) -> str:
-        """Tells the arms of a sweep apart."""
+        """A name that is unique within a sweep."""
         return f"{self.decoder} {self.rule.name} {self.fallback} {self.most}"
 
     def begin(self, subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
-        """Returns a text that the subject's pair decodes so, begun."""
+        """Returns a session of the subject's pair with this decoder."""
         subject = replace(subject, rule=self.rule)
         if not isinstance(self.rule, Rollback):
             return Speculative(self.policy)(subject, prompt, generator)

@@ -1,7 +1,7 @@
-"""What alignment changes on held-out prompts: alpha, fallbacks and rollbacks, with intervals.
+"""The effect of alignment on held-out prompts: alpha, fallbacks and rollbacks, with intervals.
 
-A model that was taught is surer of itself, so one threshold no longer means as many large calls;
-rollbacks are also compared where these are as many as before.
+A trained model is more confident, so the same threshold leads to fewer large calls. Rollbacks are
+therefore also compared at a threshold with as many large calls as before.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,7 +20,7 @@ from studies.bild.thresholds import Fallback, Rollback
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """A ratio of sums over prompts: summed numerators over summed denominators."""
+    """A ratio of sums over prompts: sum of numerators over sum of denominators."""
 
     numerators: tuple[float, ...]
     denominators: tuple[float, ...]
@@ -30,11 +30,11 @@ class Share:
         return sum(self.numerators) / sum(self.denominators)
 
     def interval(self) -> Interval:
-        """Returns the interval over prompts."""
+        """Returns the interval of the ratio over prompts."""
         return ratio_interval(self.numerators, self.denominators)
 
     def change(self, other: "Share") -> Interval:
-        """Returns the interval of other's value less this one's, on the same prompts."""
+        """Returns the interval of the other's value minus this one's, on the same prompts."""
         before, after = (
             left_out(np.array(share.numerators)) / left_out(np.array(share.denominators))
             for share in (self, other)
@@ -44,10 +44,11 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Of one small model.
+    """Measures of one small model.
 
     alpha: mean of sum min(p, q) along texts that the large model wrote.
-    fallbacks, rollbacks: large calls, and those that replaced a token, over BiLD's tokens.
+    fallbacks: large calls over tokens emitted by BiLD.
+    rollbacks: large calls that replaced a token, over tokens emitted by BiLD.
     """
 
     alpha: Share
@@ -56,15 +57,15 @@ class HeldOut:
 
 
 HALVINGS = 7
-"""Of the range of thresholds, in search of one: to a hundredth and less."""
+"""Share of the range of thresholds at which the search for a threshold stops."""
 
 
 def with_as_many_calls(
     fallbacks: float, judge: Callable[[float], HeldOut]
 ) -> tuple[float, HeldOut]:
-    """Returns the fallback threshold with the nearest share of large calls, and what it gives.
+    """Returns the fallback threshold with the nearest share of large calls, and its measures.
 
-    Certainties are at most 1 and a higher threshold is undercut more often, so halving finds it.
+    A confidence is at most 1, and a higher threshold leads to more calls, so bisection finds it.
     """
     low, high = 0.0, 1.0
     tried: list[tuple[float, HeldOut]] = []
@@ -90,10 +91,10 @@ def held_out(
     seed: int,
     progress: Callable[[], object],
 ) -> HeldOut:
-    """Returns what the pair does on prompts that no training saw.
+    """Returns the pair's measures on prompts that were not used in training.
 
     Args:
-      small: its draft model, whose rows are as wide as the target's.
+      small: the draft model, with rows as wide as the target's.
     """
     subject = replace(subject, rule=Rollback(rollback))
     policy = Fallback(fallback, end_ids=subject.stopping.end_ids)

@@ -1,8 +1,8 @@
-"""Big Little Decoder's loop: Algorithm 1 of Kim et al. 2023, of the parts of speculative decoding.
+"""Big Little Decoder's loop: Algorithm 1 of Kim et al. 2023, from parts of speculative decoding.
 
-A loop beside the core's, because a text may end here with a draft that the large model never reads:
-"while y[-1] is not the end of text" asks nothing of it. So a draft may fill the text to its last
-token, and a block may have no call of the large model; in speculative decoding neither can be.
+It needs a loop of its own because a text may end with a draft that the large model never reads
+("while y[-1] is not the end of text"). So a draft may fill the text to its last token, and a block
+may have no call of the large model. Neither is possible in speculative decoding.
 """
 
 from collections.abc import Iterator, Sequence
@@ -24,8 +24,9 @@ from reference.stopping import Stopping
 class BildBlock(Block):
     """A block of BiLD.
 
-    asked: laws that the small model computed: of drafted tokens, and one that it was not sure of.
-    read: whether the large model ran; a text's last block may be a draft that stands unread.
+    computed: distributions that the small model computed: one per drafted token, and one more if it
+      was not confident of the next.
+    read: whether the large model ran; the last block of a text may be a draft that it did not read.
     """
 
     computed: int
@@ -41,19 +42,19 @@ class BildBlock(Block):
 
 
 def read_part(run: Generation) -> Generation:
-    """Returns the blocks of a text that its large model read."""
+    """Returns the blocks of a text that the large model read."""
     return replace(run, blocks=tuple(block for block in run.blocks if block.target_calls > 0))
 
 
 def unread_ending(
     draft: Draft, text: Sequence[int], *, drafter_name: str, stopping: Stopping, emitted: int
 ) -> tuple[int, ...]:
-    """Returns the ids of a draft that ends the text by itself; none if the text goes on.
+    """Returns the ids of a draft that ends the text by itself; empty if the text continues.
 
     Args:
-      draft, text, drafter_name: as for `reference.speculative.verify_draft`.
+      draft, text, drafter_name: see `reference.speculative.verify_draft`.
       stopping: when the text ends.
-      emitted: how many ids of text were not given.
+      emitted: number of ids of text that are new.
 
     Raises:
       FloatingPointError: if the drafter returned logits that are NaN or infinite.
@@ -73,7 +74,7 @@ def unread_ending(
 def bild_blocks(
     subject: Subject, text: list[int], policy: Policy, generator: torch.Generator
 ) -> Iterator[BildBlock]:
-    """Yields a text's blocks as they are made.
+    """Yields a text's blocks as they are decoded.
 
     Args:
       subject: the pair, started on this text (`reference.generation.start`); its rule is what the
@@ -123,6 +124,6 @@ def bild_blocks(
 def bild_session(
     subject: Subject, prompt: Sequence[int], policy: Policy, generator: torch.Generator
 ) -> Session:
-    """Returns a continuation by both models, begun; arguments as for `bild_blocks`."""
+    """Returns a session of both models; for the arguments see `bild_blocks`."""
     text, seconds = start(subject.target, subject.drafter, prompt, subject.stopping)
     return Session(text, seconds, bild_blocks(subject, text, policy, generator))

@@ -1,4 +1,4 @@
-"""Metrics of texts: against references (BLEU, ROUGE-L, exact), and against the target's own."""
+"""Quality of texts: against references (BLEU, ROUGE-L, exact), and against the target's texts."""
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
@@ -13,12 +13,12 @@ from reference.records import Generation
 def reference_metrics(texts: Sequence[str], references: Sequence[str]) -> dict[str, float]:
     """Returns metrics of texts against one reference each, in per cent.
 
-    bleu: sacrebleu's corpus BLEU as it comes; rouge_l: the mean F-measure of rouge-score's
-    ROUGE-L, without stemming; exact: the share of texts equal to their references.
+    bleu: sacrebleu's corpus BLEU; rouge_l: mean F-measure of rouge-score's ROUGE-L without
+    stemming; exact: share of texts that equal their references.
 
     Raises:
       ModuleNotFoundError: if one of the libraries is not installed.
-      ValueError: if there are not as many references as texts.
+      ValueError: if the number of references differs from the number of texts.
     """
     if len(texts) != len(references):
         raise ValueError(
@@ -45,10 +45,9 @@ def own_metrics(
 ) -> dict[str, float]:
     """Returns metrics that need no references.
 
-    agreement: how much of a text and of the target's own greedy one is common, 2M/T in per cent
-    (M ids in matching runs of the T in both; Ratcliff and Obershelp), the mean over texts.
-    log_likelihood: mean ln p(x) of a text's tokens under the target at temperature 1, over all
-    tokens, in nats.
+    agreement: similarity of each text to the target's own greedy text, 2M/T in per cent (M ids in
+    matching runs, of T ids in both; Ratcliff and Obershelp), mean over texts.
+    log_likelihood: mean ln p(x) of all tokens under the target at temperature 1, in nats.
     """
     ratios = [
         SequenceMatcher(None, run.tokens, other.tokens, autojunk=False).ratio()

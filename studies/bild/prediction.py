@@ -1,4 +1,4 @@
-"""BiLD at any thresholds from a run of each model alone: what its policies see, calls, latency."""
+"""Predicts BiLD at any thresholds from one run of each model: calls and latency."""
 
 import sys
 from collections.abc import Sequence
@@ -21,13 +21,14 @@ NEVER = sys.maxsize
 
 @dataclass(frozen=True, slots=True)
 class BildTrace:
-    """What BiLD's policies look at along one text.
+    """The quantities along one text on which BiLD's policies decide.
 
-    certainty: of the small model's law at each place of the draft that it would begin at each
-      token, shape (tokens, most); NaN beyond its end.
-    ends: after how many tokens that draft ends a text, shape (tokens,); NEVER if it does not.
-    distance: of what the small model would have written at each token, shape (tokens,).
-    same: whether that is the text's own token, shape (tokens,).
+    certainty: certainty of the small model along the draft that it would begin at each token,
+      shape (tokens, most); NaN beyond the draft's end.
+    ends: number of tokens after which that draft ends the text, shape (tokens,); NEVER if it does
+      not.
+    distance: distance between the models at each token of the small model, shape (tokens,).
+    same: whether the small model would write the text's own token, shape (tokens,).
     """
 
     certainty: NDArray[np.float64]
@@ -46,18 +47,19 @@ def bild_trace(
     fallback: Fallback,
     rollback: Rollback,
 ) -> BildTrace:
-    """Returns what BiLD's policies look at along a text, greedily decoded.
+    """Returns the quantities on which BiLD's policies decide, along a greedily decoded text.
 
-    A draft goes on from what the small model wrote, whether or not that will be rolled back; where
-    it wrote the text's own token, as the draft from the next token does. Only the others are run.
+    A draft continues after each token of the small model, even if it will be rolled back. Where the
+    small model writes the text's own token, the draft continues like the draft from the next token,
+    so only the other drafts are run.
 
     Args:
       large: begins a new text.
-      drafter: of the small model, greedy.
+      drafter: the greedy small model.
       prompt: ids.
-      continuation: the ids after it, at least 1.
-      fallback, rollback: which measure and which distance, the longest draft, and what ends a text;
-        their thresholds are not looked at.
+      continuation: the ids after the prompt, at least 1.
+      fallback, rollback: give the certainty measure, the distance, the longest draft and the ids
+        that end a text; their thresholds are not used.
     """
     greedy = [Sampling(0.0)]
     beginning = drafter.draft.beginning(prompt)
@@ -71,7 +73,7 @@ def bild_trace(
     ends = np.full(len(continuation), NEVER)
     drafts = replace(fallback, threshold=0.0)
     nothing_drawn = seeded(large.device, 0)
-    # Backwards, so that the small model's cache always holds what comes before.
+    # Backwards, so that the small model's cache always holds the preceding text.
     for place in reversed(range(len(continuation))):
         if same[place] and place + 1 < len(continuation):
             own = fallback.certainty(q.at(torch.tensor([place], device=q.device)))
@@ -89,11 +91,11 @@ def bild_trace(
 
 @dataclass(frozen=True, slots=True)
 class BildPrediction:
-    """Of a run at given thresholds.
+    """Predicted speed and calls at given thresholds.
 
-    speedup: seconds per token of the large model alone over BiLD's.
-    seconds: per token.
-    large_calls, small_calls: per emitted token.
+    speedup: seconds per token of the large model over BiLD's.
+    seconds: BiLD's seconds per token.
+    large_calls, small_calls: calls per emitted token.
     """
 
     speedup: float
@@ -103,11 +105,11 @@ class BildPrediction:
 
 
 def spliced(large: BildTrace, small: BildTrace, *, fallback: float, rollback: float) -> BildTrace:
-    """Returns what BiLD's policies would look at: the trace along its text at these thresholds.
+    """Returns the trace along BiLD's own text at these thresholds.
 
-    BiLD writes the large model's own text until a token of the small model's stands that the large
-    one would not have written. What follows is unlike that text and easier for the small model: its
-    own text stands for it, place by place.
+    BiLD follows the large model's text until it accepts a token of the small model that the large
+    one would not have written. The text after that is easier for the small model, so the trace of
+    the small model's own text is used from there on, position by position.
     """
     stands = ~large.same & (large.certainty[:, 0] >= fallback) & (large.distance <= rollback)
     if not stands.any():
@@ -131,10 +133,10 @@ def predict(
     max_new_tokens: int,
     cost: Cost,
 ) -> BildPrediction:
-    """Returns what BiLD takes at any thresholds, from runs of the two models alone.
+    """Returns BiLD's predicted speed at any thresholds, from one run of each model.
 
     Args:
-      large_traces, small_traces: along the texts of either model alone, after the same prompts.
+      large_traces, small_traces: traces along each model's own texts, after the same prompts.
     """
     counted = [
         count_calls(

@@ -1,4 +1,4 @@
-"""What a user asks of a sweep over BiLD's thresholds, and its answer."""
+"""The settings and the result of a sweep over BiLD's thresholds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from studies.bild.swept import Sweep
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ValidateBild(TimedPair):
-    """Quality and latency over thresholds, with speculative decoding beside them."""
+    """Settings of a sweep: quality and latency over thresholds, and of speculative decoding."""
 
     grid: Grid = field(default_factory=Grid)
     temperatures: tuple[float, ...] = (0.0,)
@@ -31,7 +31,7 @@ class ValidateBild(TimedPair):
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """The sweeps of each draft at each temperature, over how many prompts, by how many threads."""
+    """The sweeps of each draft at each temperature, the number of prompts, and the threads."""
 
     sweeps: tuple[Sweep, ...]
     prompts: int
@@ -39,12 +39,12 @@ class Swept:
 
     @property
     def repeats(self) -> int:
-        """How often each run was timed, at least."""
+        """Smallest number of times that a run was timed."""
         return min(sweep.repeats for sweep in self.sweeps)
 
     @property
     def precision_percent(self) -> float | None:
-        """How far the clock lets speed-ups be off; None of a single prompt."""
+        """Largest error of a speed-up due to the clock, in per cent; None for a single prompt."""
         every = [sweep.precision_percent for sweep in self.sweeps]
         known = [percent for percent in every if percent is not None]
         return max(known) if len(known) == len(every) else None
@@ -54,7 +54,7 @@ def validate_thresholds(request: ValidateBild, progress: Progress = SILENT) -> S
     """Returns a sweep for each draft at each temperature.
 
     Raises:
-      ValueError: if a setting is out of range, or references are not as many as prompts.
+      ValueError: if a setting is out of range, or if prompts and references differ in number.
     """
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
@@ -95,7 +95,7 @@ def _sweeps(request: ValidateBild, progress: Progress) -> tuple[tuple[Sweep, ...
 
 
 def tell_of_size(loaded: LoadedPair, subject: Subject) -> None:
-    """Tells of a small model with more weights than the large one."""
+    """Warns if the small model has more weights than the large one."""
     small = draft_model(subject.drafter)
     module = None if small is None else transformers_module(small)
     large = loaded.target.module

@@ -1,11 +1,11 @@
-"""What BiLD is run with where nothing else is said (Kim et al. 2023)."""
+"""Default settings of BiLD (Kim et al. 2023)."""
 
 FALLBACKS = (0.3, 0.5, 0.7, 0.9)
 ROLLBACKS = (1.0, 2.0, 4.0)
-# Of speculative decoding beside it.
+# Lenience of the speculative decoding that BiLD is compared with.
 LENIENCE = 0.5
 CERTAINTY = "probability"
 DISTANCE = "cross-entropy"
-# Figure 3's, where one text is decoded.
+# Thresholds of Figure 3, for decoding one text.
 ONE_FALLBACK = 0.6
 ONE_ROLLBACK = 2.0

@@ -1,4 +1,4 @@
-"""A sweep over BiLD's thresholds, with speculative decoding and both models alone beside it."""
+"""A sweep over BiLD's thresholds, compared with speculative decoding and with each model."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ from studies.bild.thresholds import Fallback, Rollback
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """What texts are held against."""
+    """Reference texts, and the function that decodes ids."""
 
     texts: Sequence[str]
     text_of: Callable[[Sequence[int]], str]
@@ -43,15 +43,15 @@ def sweep(
     *,
     references: References | None,
 ) -> Sweep:
-    """Returns quality and speed of every way to decode, all interleaved on the same prompts.
+    """Returns quality and speed of every decoder, all interleaved on the same prompts.
 
     Args:
-      subject: the pair, its drafter a model's; the rule is not looked at.
-      timing: of runs; all prompts run once in any case.
-      references: what texts are held against, or None.
+      subject: the pair, with a model as its drafter; its rule is not used.
+      timing: how runs are timed; all prompts run at least once.
+      references: the reference texts, or None.
 
     Raises:
-      ValueError: if there are not as many references as prompts, or no model drafts.
+      ValueError: if prompts and references differ in number, or if the drafter is no model.
     """
     if references is not None and len(references.texts) != len(prompts):
         raise ValueError(
@@ -103,10 +103,10 @@ def sweep(
 
 
 def drafting_model(drafter: Drafter) -> ModelDrafter:
-    """Returns the drafter, whose model has laws that a fallback can ask.
+    """Returns the drafter if it is a model, which a fallback needs.
 
     Raises:
-      ValueError: if no model drafts.
+      ValueError: if the drafter is no model.
     """
     if not isinstance(drafter, ModelDrafter):
         raise ValueError(f"bild needs a draft that is a model, got {drafter.name}")
@@ -114,7 +114,7 @@ def drafting_model(drafter: Drafter) -> ModelDrafter:
 
 
 def _greedy_texts(subject: Subject, prompts: Sequence[Sequence[int]]) -> list[Generation]:
-    """Returns what the large model writes after each prompt at temperature 0."""
+    """Returns the large model's continuation of each prompt at temperature 0."""
     greedy = replace(subject, sampling=replace(subject.sampling, temperature=0.0))
     nothing_drawn = seeded(subject.target.device, 0)
     return [alone(greedy, prompt, nothing_drawn).finished() for prompt in prompts]
@@ -128,7 +128,7 @@ def _predictions(
     arms: Mapping[str, Arm],
     cost: Cost,
 ) -> dict[str, BildPrediction]:
-    """Returns BiLD's predictions by arm, from traces along the two models' own texts."""
+    """Returns predictions for BiLD by arm, from traces along both models' own texts."""
     bild = {name: arm for name, arm in arms.items() if arm.decoder in (BILD, WINDOW)}
     longest = max(bild.values(), key=lambda arm: arm.most)
     policy, rule = longest.policy, longest.rule
@@ -167,7 +167,7 @@ def _row(
     quality: Mapping[str, float],
     predicted: BildPrediction | None,
 ) -> BildRow:
-    """Returns the row of one arm; None: the large model alone."""
+    """Returns the row of one arm; None: the large model without a draft."""
     own = texts[name]
     tokens = np.array([len(text.tokens) for text in own])
     total = int(tokens.sum())
@@ -206,7 +206,7 @@ def _row(
 
 
 def _with_front(rows: Sequence[BildRow], metric: str) -> list[BildRow]:
-    """Returns the rows, those that no other beats both in quality and in speed so marked."""
+    """Returns the rows, each marked if no other row is better in both quality and speed."""
 
     def beaten(row: BildRow) -> bool:
         mine = (row.quality[metric], row.measured)

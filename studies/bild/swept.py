@@ -1,4 +1,4 @@
-"""Rows of a BiLD sweep, how well they were predicted, and the best of them."""
+"""Rows of a BiLD sweep, the errors of their predictions, and the best rows."""
 
 from __future__ import annotations
 
@@ -9,27 +9,28 @@ from typing import Any, ClassVar
 from estimator.validation.row import ValidationRow, mean_abs
 from simulator.cost.cost import Cost
 
-# What a row's decoder is.
+# Names of decoders.
 LARGE, SMALL, BILD, WINDOW = "large", "small", "bild", "window"
 
 
 class BildRow(ValidationRow, frozen=True, kw_only=True):
-    """What came of one way to decode, and what was predicted of it.
+    """Measurement and prediction of one decoder.
 
-    decoder: "large" (alone), "small" (alone), "bild", "window" (BiLD without its fallback),
-      "strict" or "lenient".
-    fallback, rollback: BiLD's thresholds; rollback is None without one (infinite).
-    most: the most tokens that the small model writes in a row; gamma of strict and lenient.
-    measured, _low, _high: the large model's seconds per token over this one's, with its 95 %
-      interval over prompts.
-    predicted: the speed-up from texts of the two models alone and costs of other runs; BiLD's, at
-      temperature 0. predicted_seconds: per token.
-    predicted_large_calls, predicted_small_calls: for as many tokens as were emitted.
-    large_calls, small_calls: forward passes, prompts apart.
-    rollbacks: large calls that replaced a drafted token.
-    discarded: drafted tokens that were not emitted.
-    draft_seconds, verify_seconds, other_seconds: in the small model, the large one, outside both.
-    pareto: whether no row is both faster and better by the main metric.
+    decoder: "large" or "small" (without the other model), "bild", "window" (BiLD without its
+      fallback), "strict" or "lenient" (speculative decoding).
+    fallback, rollback: BiLD's thresholds; rollback is None if infinite.
+    most: most tokens that the small model writes in a row; gamma of strict and lenient.
+    measured, measured_low, measured_high: speed-up over the large model, with its 95 % interval
+      over prompts.
+    predicted: speed-up from each model's own texts and costs of other runs; for BiLD at
+      temperature 0.
+    predicted_seconds: predicted seconds per token.
+    predicted_large_calls, predicted_small_calls: predicted calls for the emitted tokens.
+    large_calls, small_calls: forward passes, without the prompts'.
+    rollbacks: number of large calls that replaced a drafted token.
+    discarded: number of drafted tokens that were not emitted.
+    draft_seconds, verify_seconds, other_seconds: in the small model, in the large model, elsewhere.
+    pareto: whether no other row is both faster and better by the main metric.
     """
 
     derived: ClassVar[tuple[str, ...]] = (
@@ -57,12 +58,12 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
 
     @property
     def seconds(self) -> float:
-        """Per token."""
+        """Measured seconds per token."""
         return self.ms_per_token / 1e3
 
     @property
     def speedup(self) -> float:
-        """The measured speed-up by the name that sweeps gave it first; so are its bounds."""
+        """The measured speed-up, under the name that older readers of sweeps expect."""
         return self.measured
 
     @property
@@ -75,7 +76,7 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
 
     @property
     def time_error_percent(self) -> float | None:
-        """100 (predicted - measured) / measured, of the time of a token."""
+        """100 (predicted - measured) / measured, for the time per token."""
         if self.predicted_seconds is None:
             return None
         return 100 * (self.predicted_seconds / self.seconds - 1)
@@ -91,8 +92,8 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
         return 100 * self.rollbacks / self.tokens
 
 
-# How much of its metric, in points, each kind of loss may lose; "no loss" as the paper's tables
-# let it (Kim et al. 2023, Table 1).
+# Points of the metric that each kind of loss may lose; "no loss" as in the paper's tables (Kim et
+# al. 2023, Table 1).
 NO_LOSS = 0.1
 LOSSES = {"no_loss": NO_LOSS, "one_point": 1.0}
 COMPARED = (BILD, WINDOW, "strict", "lenient")
@@ -102,10 +103,10 @@ COMPARED = (BILD, WINDOW, "strict", "lenient")
 class Sweep:
     """A finished sweep.
 
-    rows: the large model alone first.
-    metric: the main one, which the Pareto front is of.
-    precision_percent: how far the clock lets speed-ups be off; None of a single prompt.
-    repeats: how often each run was timed, at least.
+    rows: one row per decoder; the large model's first.
+    metric: the metric of the Pareto front.
+    precision_percent: largest error of a speed-up due to the clock; None for a single prompt.
+    repeats: smallest number of times that a run was timed.
     """
 
     rows: tuple[BildRow, ...]
@@ -116,7 +117,7 @@ class Sweep:
     repeats: int = 1
 
     def fastest(self, decoder: str, *, loss: float) -> BildRow | None:
-        """Returns the decoder's fastest row that loses at most so many points of the metric."""
+        """Returns the decoder's fastest row that loses at most `loss` points of the metric."""
         least = self.rows[0].quality[self.metric] - loss
         able = [
             row
@@ -127,7 +128,7 @@ class Sweep:
 
     @property
     def summary(self) -> SweepSummary:
-        """What all rows come to."""
+        """The summary of all rows."""
 
         def mean_error(name: str, *decoders: str) -> float | None:
             return mean_abs(getattr(row, name) for row in self.rows if row.decoder in decoders)
@@ -155,13 +156,14 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class SweepSummary:
-    """Of one draft and temperature.
+    """Summary of one draft and temperature.
 
-    mean_abs_error_percent: of the predicted speed-ups, of BiLD with and without its fallback, and
-      of each; None where nothing was predicted. mean_abs_time_error_percent: of seconds per token.
+    mean_abs_error_percent: mean error of predicted speed-ups, over BiLD with and without its
+      fallback; bild_ and window_: of each one; None if nothing was predicted.
+    mean_abs_time_error_percent: mean error of predicted seconds per token.
     c: draft step over target step.
-    best: the fastest row of each of COMPARED that keeps the quality, by decoder and loss
-      (`bild_no_loss`); None where there is none.
+    best: by decoder and loss (`bild_no_loss`), the fastest row of each of COMPARED that keeps the
+      quality; None if there is none.
     """
 
     draft: str
@@ -178,6 +180,6 @@ class SweepSummary:
     best: Mapping[str, BildRow | None]
 
     def data(self) -> dict[str, Any]:
-        """Returns the summary as JSON has it."""
+        """Returns the summary for JSON."""
         best = {name: None if row is None else row.data() for name, row in self.best.items()}
         return {**asdict(self), "best": best}

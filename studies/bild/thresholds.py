@@ -1,4 +1,4 @@
-"""BiLD's two decisions (Kim et al. 2023): when the small model falls back, what is rolled back."""
+"""BiLD's two decisions (Kim et al. 2023): when to call the large model, and what to roll back."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,18 +11,18 @@ from reference.laws.laws import Dense, Laws, OneHot
 from reference.records import Block
 
 PAPERS_MOST = 10
-"""The most tokens in a row that the small model writes in the paper's runs (section 7.1.2)."""
+"""Most tokens in a row that the small model writes in the paper's runs (section 7.1.2)."""
 
 
 def peak_probability(law: Tensor) -> Tensor:
-    """Returns max over y of q(y), shape (positions,): the paper's measure."""
+    """Returns max over y of q(y), shape (positions,): the paper's certainty."""
     return law.amax(dim=-1)
 
 
 def inverse_perplexity(law: Tensor) -> Tensor:
     """Returns e^(-H(q)), shape (positions,), where H is the entropy in nats.
 
-    One over the number of equally likely tokens that would be as uncertain; at most max q.
+    One over the effective number of equally likely tokens; at most max q.
     """
     return law.xlogy(law).sum(dim=-1).exp()
 
@@ -35,18 +35,18 @@ MEASURES: dict[str, Callable[[Tensor], Tensor]] = {
 
 @dataclass(frozen=True, slots=True)
 class Fallback:
-    """Drafts until the draft model is unsure of a position, before it draws there.
+    """Drafts until the draft model is not certain of the next position.
 
-    Falls back where the certainty of q is below the threshold; the position is then the target's.
-    That depends on the law alone, so under the strict rule the output law stays the target's own;
-    `Confidence`, which asks after the draw, must submit the unsure token, too. Greedy drafting is
-    judged by the law at temperature 1; a drafter without one is certain. The answer makes the
-    device wait once a token.
+    A position is left to the target if the certainty of q is below the threshold. This depends only
+    on the distribution, so under the strict rule the output keeps the target's distribution. (The
+    policy `Confidence` decides after the draw and must therefore submit the uncertain token.) For
+    greedy drafting it is the certainty at temperature 1; a drafter without such a distribution
+    counts as certain. Each decision waits for the device.
 
-    threshold: alpha_FB, at least 0; 0 always drafts, and above 1 the target writes alone.
-    most: the most tokens that a block drafts, at least 1.
-    measure: a certainty in [0, 1]: a name of `MEASURES`.
-    end_ids: nothing is drafted after these.
+    threshold: alpha_FB, at least 0. 0 always drafts; above 1 only the target writes.
+    most: most tokens that a block drafts, at least 1.
+    measure: name of the certainty in [0, 1], from `MEASURES`.
+    end_ids: nothing is drafted after these ids.
     """
 
     name: ClassVar[str] = "fallback"
@@ -67,7 +67,7 @@ class Fallback:
         return self.most
 
     def certainty(self, q: Laws) -> float:
-        """Returns how certain one position's law is, in [0, 1]."""
+        """Returns the certainty of one position's distribution, in [0, 1]."""
         law = q.at_temperature_one() if isinstance(q, OneHot) else q
         return 1.0 if law is None else float(MEASURES[self.measure](law.probabilities))
 
@@ -79,34 +79,34 @@ class Fallback:
 
 
 Distance = Callable[[Tensor, Tensor, Tensor], Tensor]
-"""Of the target's laws p, the draft's q, both (positions, vocabulary), and the tokens drafted."""
+"""From the distributions p and q, both (positions, vocabulary), and the drafted tokens."""
 
 
 def cross_entropy(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
     """Returns -ln p(x), shape (positions,), in nats: the paper's choice (section 3.4).
 
-    The cross-entropy between the small model's hard label, which is the token x that it wrote, and
-    the large model's soft label.
+    It is the cross-entropy between the small model's hard label (the token x that it wrote) and the
+    large model's soft label.
     """
     return -p.gather(-1, tokens[:, None]).squeeze(-1).log()
 
 
 def kl_divergence(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
-    """Returns KL(q || p), shape (positions,), in nats: what the draft's law adds to -ln p."""
+    """Returns KL(q || p), shape (positions,), in nats."""
     surprise = torch.where(q > 0, q.log() - p.log(), 0.0)
     return (q * surprise).sum(dim=-1)
 
 
 def total_variation(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
-    """Returns sum over y of max(0, q(y) - p(y)), shape (positions,): the chance of a rejection.
+    """Returns sum over y of max(0, q(y) - p(y)), shape (positions,): probability of a rejection.
 
-    Of equal laws it is 0; 1 - sum of min(p, q), the same number, is 0 there but for rounding.
+    It is exactly 0 for equal distributions; 1 - sum of min(p, q) would be 0 up to rounding.
     """
     return (q - p).clamp(min=0).sum(dim=-1)
 
 
 def disagreement(p: Tensor, q: Tensor, tokens: Tensor) -> Tensor:
-    """Returns 1 where the laws' likeliest tokens differ, else 0; shape (positions,)."""
+    """Returns 1 where p and q have different likeliest tokens, else 0; shape (positions,)."""
     return (p.argmax(dim=-1) != q.argmax(dim=-1)).to(p.dtype)
 
 
@@ -120,16 +120,16 @@ DISTANCES: dict[str, Distance] = {
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """Keeps drafted tokens while d(q, p) <= threshold (Kim et al. 2023, Eq. 3): lossy by design.
+    """Accepts drafted tokens while d(q, p) <= threshold (Kim et al. 2023, Eq. 3): lossy by design.
 
-    The first token that is farther is replaced by the target's own, and what follows it is dropped.
-    No draw decides. Distances are of the laws that tokens are drawn from; under greedy decoding, of
-    those at temperature 1. A token that the target's sampling excludes (outside its nucleus) is
-    infinitely far in cross-entropy. A draft that ends the text ends it unread: "while y[-1] is not
-    the end of text" asks nothing of the large model.
+    The first token with a larger distance is replaced by the target's token, and later ones are
+    dropped. No random number is used. Distances are taken between the distributions that tokens are
+    drawn from; under greedy decoding, at temperature 1. A token that the target's sampling excludes
+    (outside its nucleus) has infinite cross-entropy. The large model does not read a draft that
+    ends the text ("while y[-1] is not the end of text").
 
     threshold: alpha_RB, at least 0; infinite: never rolls back.
-    distance: a name of `DISTANCES`.
+    distance: a name from `DISTANCES`.
     """
 
     lossless: ClassVar[bool] = False
@@ -162,7 +162,7 @@ class Rollback:
 
 
 def _soft(law: Laws, vocabulary: int | None = None) -> Tensor:
-    """Returns what stands behind a law: greedy ones at temperature 1, where there is such a law."""
+    """Returns the distribution before the argmax, at temperature 1, if there is one."""
     if isinstance(law, OneHot):
         hidden = law.at_temperature_one()
         if hidden is not None:

@@ -1,4 +1,4 @@
-"""An analysis of what blockwise heads draft, as a user asks for it (Kim et al. 2024)."""
+"""Settings and run of an analysis of blockwise heads (Kim et al. 2024)."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from studies.blockwise.texts import BlockText, block_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnalyseHeads:
-    """Drafts of heads on greedy texts of their target, before and after rescoring.
+    """Settings: drafts of heads on greedy texts of their target, before and after rescoring.
 
-    ngrams: files of n-grams that rescore; none: the embedded one, beside the embedded target.
-    neural: a small model that rescores; None: the embedded one, beside the embedded target.
-    tuning_share: of the prompts on which the rescorers' weights are chosen, in (0, 1).
+    ngrams: files of rescoring n-grams; empty: the embedded one, if the target is embedded.
+    neural: a small rescoring model; None: the embedded one, if the target is embedded.
+    tuning_share: share of the prompts on which the rescorers' weights are chosen, in (0, 1).
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -41,7 +41,7 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
     """Returns repetition, entropy by head, and block efficiency of each way to draft.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range or does not fit the heads.
     """
     drafts = request.models.drafts or (HeadsName.prefix,)
     heads = parse_drafter(drafts[0])
@@ -50,10 +50,10 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
     if not heads.alone:
         raise ValueError(f"draft must be heads or heads:FOLDER without rescorer, got {drafts[0]}")
     k = lattice_k(request.models.lattice_k)
-    # The heads' own drafts have no lattice; what rescores them here has.
+    # The heads' own drafts need no lattice; the rescorers here do.
     loaded = load(replace(request.models, drafts=drafts, lattice_k=None), request.text)
     drafter = loaded.drafters[drafts[0]](request.sampling.at(0.0))
-    assert isinstance(drafter, HeadsDrafter)  # of heads alone
+    assert isinstance(drafter, HeadsDrafter)  # plain heads
     require_arcs(k, loaded.target.vocabulary)
     rescorers = _rescorers(request, loaded)
     if len(loaded.prompts) < 2:
@@ -69,7 +69,7 @@ def analyse_heads(request: AnalyseHeads, progress: Progress = SILENT) -> Analysi
 
 
 def _rescorers(request: AnalyseHeads, loaded: LoadedPair) -> Rescorers:
-    """Returns what rescores."""
+    """Returns the rescorers."""
     embedded = request.models.target in (None, EMBEDDED)
     context = LoadContext(loaded.target, loaded.tokenizer, request.models)
     needs = Needs(loaded.target.name, loaded.tokenizer, request.models)

@@ -1,4 +1,4 @@
-"""The analyses of Kim et al. 2024 (blockwise drafts), sections 6 and 7, on models of one's own."""
+"""The analyses of Kim et al. 2024 (blockwise drafts), sections 6 and 7, for any model."""
 
 from __future__ import annotations
 
@@ -36,10 +36,10 @@ HEADS = (3, 6, 9)
 
 @dataclass(frozen=True, slots=True)
 class Rescorers:
-    """What rescores lattices.
+    """The models that rescore lattices.
 
-    ngrams: automata by name, "4-gram".
-    neural: a small model; None: none.
+    ngrams: automata by name, for example "4-gram".
+    neural: a small model, or None.
     """
 
     ngrams: Mapping[str, Automaton]
@@ -48,7 +48,7 @@ class Rescorers:
 
 @dataclass(frozen=True, slots=True)
 class Calls:
-    """Tokens and target calls of one way to draft, by text, shapes (texts,)."""
+    """Tokens and target calls of one drafting method, by text, shapes (texts,)."""
 
     tokens: NDArray[np.int64]
     calls: NDArray[np.int64]
@@ -60,7 +60,7 @@ class Calls:
 
 
 def calls_of(texts: Sequence[BlockText], lengths: Sequence[Counts]) -> Calls:
-    """Returns tokens and calls of texts whose blocks stand so far."""
+    """Returns tokens and calls of texts from the accepted lengths of their blocks."""
     return Calls(
         np.array([len(text.tokens) for text in texts]),
         np.array([target_calls(of_text) for of_text in lengths]),
@@ -72,7 +72,7 @@ def tuned(
     drafts_of: Callable[[BlockText, Sequence[float]], Sequence[Drafts]],
     weights: Sequence[float] = WEIGHTS,
 ) -> Tuning:
-    """Returns the block efficiency of each weight, on texts kept for tuning, and the best."""
+    """Returns the block efficiency of each weight on the tuning texts, and the best weight."""
     lengths: list[list[Counts]] = [[] for _ in weights]
     for text in texts:
         ahead = text.ahead()
@@ -86,12 +86,12 @@ def tuned(
 
 
 def best_weight(rows: Sequence[Weighted]) -> float:
-    """Returns the weight of the largest block efficiency, the smallest such."""
+    """Returns the weight with the largest block efficiency; the smallest such weight."""
     return max(rows, key=lambda row: (row.block_efficiency, -row.weight)).weight
 
 
 def way_of(name: str, calls: Calls, base: Calls) -> Way:
-    """Returns the block efficiency of one way to draft, and its change over the heads' own."""
+    """Returns the block efficiency of one drafting method, and its change over the heads' own."""
     low, high = ratio_interval(calls.tokens.tolist(), calls.calls.tolist())
     ends = ratio_interval(base.calls.tolist(), calls.calls.tolist())
     return Way(
@@ -113,7 +113,7 @@ def analyse(
     k: int,
     step: Callable[[], object] = lambda: None,
 ) -> Analysis:
-    """Returns every analysis; intervals leave out texts in turn."""
+    """Returns every analysis; intervals are jackknife intervals over texts."""
     ahead = [text.ahead() for text in texts]
 
     def lengths_of(drafts: Sequence[Drafts]) -> list[Counts]:
@@ -198,7 +198,7 @@ def analyse(
 def _first_paths(
     automaton: Automaton, text: BlockText, weights: Sequence[float]
 ) -> Sequence[Drafts]:
-    """Returns what n-gram rescoring, p = 1, drafts with each weight."""
+    """Returns the drafts of n-gram rescoring with p = 1, one array per weight."""
     return path_drafts(text, automaton, weights, count=1)
 
 

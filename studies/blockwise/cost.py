@@ -1,9 +1,9 @@
-"""Cost of blockwise parallel decoding: heads that draft a block in the pass that verifies the last.
+"""The cost of blockwise parallel decoding: heads draft a block while the last one is verified.
 
 Kim et al. 2024 (blockwise drafts), after Stern et al. 2018: h heads on the target predict the next
-h tokens, the first being the target's own, and p candidate drafts of h tokens are verified in one
-call. What a call reads is shared by the B tokens that it emits (B: the block efficiency); what it
-computes is not.
+h tokens (the first head is the target's own), and p candidate drafts of h tokens are verified in
+one call. The B tokens that a call emits (B: the block efficiency) share the bytes that it reads,
+but not its operations.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def parameter_bytes_per_token(
         parameter_bytes / B                   (Kim et al. 2024, Table 11, "Parameter I/O")
 
     Args:
-      parameter_bytes: of the target, and of a neural rescorer where one is used.
+      parameter_bytes: bytes of the target, and of a neural rescorer if one is used.
       block_efficiency: B, emitted tokens per call, at least 1.
 
     Raises:
@@ -46,11 +46,11 @@ def cache_bytes_per_token(
 
         kv · (L + p·h) / B                    (Kim et al. 2024, Table 11, "KV Cache I/O")
 
-    A call reads the cache of the L tokens before it and writes that of p drafts of h tokens. The
-    paper gives numbers and no formula; this one gives all of its 24 numbers to the digits printed.
+    A call reads the cache of the preceding L tokens and writes p drafts of h tokens. The paper
+    gives numbers and no formula; this formula reproduces its 24 numbers to the printed digits.
 
     Args:
-      cache_bytes: kv, bytes that the cache holds per token, a neural rescorer's own included.
+      cache_bytes: kv, cached bytes per token, a neural rescorer's included.
       context: L, tokens in the cache.
       drafts: p, candidates verified in parallel; 0 for plain autoregressive decoding.
       heads: h, tokens of each draft.
@@ -81,8 +81,8 @@ def flops_per_token(
 
         flops · p·h / B
 
-    As in Theorem 10 of Leviathan et al. 2023, every verified token is paid for, accepted or not.
-    (Kim et al. 2024, Table 11, count otherwise: their FLOPS fall with B.)
+    As in Theorem 10 of Leviathan et al. 2023, every verified token counts, accepted or not. (Kim et
+    al. 2024, Table 11, count differently: their FLOPS fall with B.)
 
     Args:
       flops: operations of the target for one token, about 2 for each of its parameters.
@@ -100,7 +100,7 @@ def flops_per_token(
 
 
 def verified_tokens(drafts: ArrayLike, *, heads: ArrayLike) -> NDArray[np.int64]:
-    """Returns p·h, the tokens that one call reads when p drafts of h tokens are a batch.
+    """Returns p·h, the number of tokens that one call reads for p drafts of h tokens.
 
     Raises:
       ValueError: if drafts is negative, heads below 1, or their shapes do not broadcast.

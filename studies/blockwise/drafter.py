@@ -1,8 +1,8 @@
-"""Drafting with blockwise heads: the whole block from one state that is there already.
+"""Drafts with blockwise heads: a whole block from one state that is already computed.
 
-Stern et al. 2018, section 3: the pass that verifies a block has computed the state from which the
-next is predicted, so a block is one call of the target. The state at the last position that a
-pass accepted gave the target's own token, the text's last; the further heads continue from there.
+Stern et al. 2018, section 3: the pass that verifies a block also computes the state that predicts
+the next block, so a block costs one target call. The state at the last accepted position predicted
+the target's own token, the last of the text; the further heads predict the tokens after it.
 """
 
 from collections.abc import Sequence
@@ -21,23 +21,23 @@ from studies.blockwise.heads import Heads
 
 
 class HeadsDrafter:
-    """Drafts position i of a block from head i + 2's own law, whatever was drawn before.
+    """Drafts position i of a block from head i + 2's distribution, independently of earlier draws.
 
-    That law is the q of the verifier, so that sampling is lossless at every temperature (which
+    The verifier uses this distribution as q, so sampling is lossless at every temperature (which
     Kim et al. 2024, appendix B.1, leave open).
     """
 
     def __init__(
         self, target: Model, heads: Heads, embedding: nn.Module, sampling: Sampling, *, name: str
     ) -> None:
-        """Binds heads to the model that verifies their drafts."""
+        """Connects heads to the model that verifies their drafts."""
         self.target = target
         self.heads = heads
         self.embedding = embedding
         self.sampling = sampling
         self.name = name
         self._stopwatch = Stopwatch(target.device)
-        self._beginning = 0  # scoring: where the first block began
+        self._beginning = 0  # for scoring: where the first block began
 
     @property
     def forward_seconds(self) -> float:
@@ -47,13 +47,13 @@ class HeadsDrafter:
         self._beginning = len(text)
 
     def logits(self, text: Sequence[int], limit: int) -> Tensor | None:
-        """Returns the logits of the heads for what follows text, shape (positions, vocabulary).
+        """Returns the heads' logits for the tokens after a text, shape (positions, vocabulary).
 
-        None where there is no state to draft from: after a text of one token.
+        None if there is no state to draft from: after a text of one token.
 
         Args:
-          text: ids, of which the target's cache holds all but the last.
-          limit: the most positions wanted, at least 0.
+          text: ids, of which the target's cache lacks only the last.
+          limit: most positions to return, at least 0.
         """
         state = self.target.state(len(text) - 2)
         limit = min(limit, self.heads.count - 1)
@@ -72,9 +72,9 @@ class HeadsDrafter:
         return draft_from(self.sampling.laws(logits, text), len(logits), policy, generator)
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns the scores of the blocks that reach into the stretch, by setting.
+        """Returns the scores of the blocks that reach into the stretch, one for each setting.
 
-        The target's cache must hold all of the text but the stretch's last token, as it does once
+        The target's cache must hold the text up to the stretch's last token, which is so once
         `stretch.p` has been computed.
         """
         first, positions = len(stretch.text), len(stretch.tokens)
@@ -82,7 +82,7 @@ class HeadsDrafter:
         scores = [nothing_drafted(positions, options) for _ in options.samplings]
         reach = min(options.max_gamma, self.heads.count - 1)
         for start in range(max(first - reach + 1, self._beginning), len(whole)):
-            # As `propose` drafts, whose block may go on beyond the text; only what is here counts.
+            # Drafted as in `propose`. The part of a block beyond the text is ignored.
             logits = self.logits(whole[:start], reach)
             if logits is None:
                 continue

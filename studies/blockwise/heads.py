@@ -1,8 +1,8 @@
 """Blockwise heads: a model with h of them predicts the next h tokens at once.
 
 Stern et al. 2018; Kim et al. 2024 (blockwise drafts), section 4: "h distinct feedforward layers
-with a single hidden layer, atop the target LM's final hidden layer", whose softmax layers share
-one embedding. The first of the h is the model's own and has no network here.
+with a single hidden layer, atop the target LM's final hidden layer", whose softmax layers share one
+embedding. The first head is the model's own and has no network here.
 """
 
 import hashlib
@@ -21,19 +21,20 @@ from reference.reading import read_json
 
 
 class Heads(nn.Module):
-    """The h - 1 further heads: what each puts in place of the state that the embedding reads.
+    """The h - 1 further heads; each computes a state for the output embedding.
 
         f_j(s) = s + down_j relu(up_j s + a_j) + b_j,     j = 2..h
 
-    down and b begin at 0, where every head repeats the first. All heads are two products.
+    down and b are initialised with 0, so untrained heads repeat the first one. All heads together
+    are two matrix products.
     """
 
     def __init__(self, *, heads: int, width: int, hidden: int) -> None:
         """Makes untrained heads.
 
         Args:
-          heads: h, the model's own included, at least 2.
-          width: of the model's states.
+          heads: h, the model's own head included, at least 2.
+          width: width of the model's states.
           hidden: width of the hidden layers, at least 1.
 
         Raises:
@@ -51,12 +52,12 @@ class Heads(nn.Module):
 
     @property
     def count(self) -> int:
-        """h, the model's own head included."""
+        """Number of heads (h), the model's own included."""
         return self.up.shape[0] + 1
 
     @property
     def width(self) -> int:
-        """Of the model's states."""
+        """Width of the model's states."""
         return self.up.shape[1]
 
     @property
@@ -65,11 +66,11 @@ class Heads(nn.Module):
         return self.up.shape[2]
 
     def forward(self, states: Tensor, first: int | None = None) -> Tensor:
-        """Returns what the output embedding reads for each further head.
+        """Returns the output embedding's input for each further head.
 
         Args:
           states: shape (positions, width).
-          first: how many of the further heads are wanted; None: all.
+          first: how many of the further heads to compute; None: all.
 
         Returns:
           shape (heads, positions, width).
@@ -85,10 +86,10 @@ SAMPLED_ROWS = 64
 
 
 def model_fingerprint(module: Any) -> str:
-    """Returns a hash that tells the model from others, whatever the precision it was loaded in.
+    """Returns a hash that identifies a model, in any precision.
 
-    Of the signs of 64 rows of its output embedding, which no rounding changes; a model trained
-    further is another.
+    It is taken of the signs of 64 rows of the output embedding, which rounding does not change. A
+    model that was trained further has another hash.
     """
     weight = module.get_output_embeddings().weight.detach()
     rows = torch.linspace(0, len(weight) - 1, min(SAMPLED_ROWS, len(weight))).long()
@@ -97,7 +98,7 @@ def model_fingerprint(module: Any) -> str:
 
 
 def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, object]) -> None:
-    """Writes heads as float16, each of the two files whole or not at all."""
+    """Writes heads as float16; each of the two files atomically."""
     folder.mkdir(parents=True, exist_ok=True)
     tensors = {
         name: value.detach().half().cpu().contiguous() for name, value in heads.state_dict().items()
@@ -117,10 +118,10 @@ def save_heads(folder: Path, heads: Heads, module: Any, note: Mapping[str, objec
 
 
 def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
-    """Returns the heads that a folder holds, on the device and in the precision of their model.
+    """Returns the heads in a folder, on their model's device and in its precision.
 
     Raises:
-      ValueError: if there are none, they are damaged, or they are another model's.
+      ValueError: if there are none, if they are damaged, or if they belong to another model.
     """
     description = _description(folder)
     embedding = module.get_output_embeddings()
@@ -135,7 +136,7 @@ def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
     if description["model_fingerprint"] != model_fingerprint(module):
         trained_for = description.get("model", "another model")
         raise ValueError(
-            f"heads in {folder} must be trained on the states of {name}, got those of a model "
+            f"heads in {folder} must be trained on the states of {name}, got heads of a model "
             f"with other weights ({trained_for})"
         )
     heads = Heads(
@@ -150,7 +151,7 @@ def load_heads(folder: Path, module: Any, *, name: str) -> Heads:
 
 
 def _description(folder: Path) -> dict[str, Any]:
-    """Returns what heads.json says, its sizes checked."""
+    """Returns the content of heads.json after checking its sizes."""
     path = folder / DESCRIPTION
     if not path.is_file():
         raise ValueError(

@@ -1,4 +1,4 @@
-"""How far drafts stand, whether they repeat, and what heads are sure of, tabulated."""
+"""Accepted lengths, repetition and entropy of drafts, tabulated."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Counts = NDArray[np.int64]
 
 
 def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
-    """Returns how many tokens of each block's draft, or of its best draft, are the text's.
+    """Returns the number of tokens of each block's draft (or best draft) that the text has.
 
     Args:
       drafts: shape (blocks, steps) or (blocks, p, steps).
@@ -31,10 +31,10 @@ def accepted(drafts: Drafts, ahead: NDArray[np.int64]) -> Counts:
 
 
 def oracle(tokens: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Counts:
-    """Returns how far the best path goes with the text (Kim et al. 2024, 6.3), shape (blocks,).
+    """Returns the accepted length of the best path (Kim et al. 2024, 6.3), shape (blocks,).
 
     Args:
-      tokens: of the lattices, shape (blocks, steps, arcs), the likeliest first.
+      tokens: lattices' tokens, shape (blocks, steps, arcs), likeliest first.
       ahead: the text's tokens, shape (blocks, steps).
     """
     inside = (tokens[:, :, :k] == ahead[:, :, None]).any(axis=2)
@@ -43,12 +43,12 @@ def oracle(tokens: NDArray[np.int64], ahead: NDArray[np.int64], k: int) -> Count
 
 
 def target_calls(accepted_lengths: Counts) -> int:
-    """Returns the calls that decode a text whose blocks stand so far.
+    """Returns the number of target calls that decode a text with these accepted lengths.
 
-    A block's call emits what stands and one token more.
+    A call emits the accepted tokens and one more.
 
     Args:
-      accepted_lengths: of the block that would begin at each position of the text.
+      accepted_lengths: for the block that would begin at each position of the text.
     """
     at = calls = 0
     while at < len(accepted_lengths):
@@ -58,11 +58,11 @@ def target_calls(accepted_lengths: Counts) -> int:
 
 
 def repeats(drafts: Drafts, own: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Returns which tokens of a block are the one before it, shape (blocks, steps).
+    """Returns which tokens of a block equal the previous token, shape (blocks, steps).
 
     Args:
       drafts: shape (blocks, steps).
-      own: the first head's token, which each draft goes on from, shape (blocks,).
+      own: the first head's token, which precedes each draft, shape (blocks,).
     """
     whole = np.column_stack([own, drafts])
     again: NDArray[np.bool_] = whole[:, 1:] == whole[:, :-1]
@@ -80,7 +80,7 @@ def longest_runs(repeated: NDArray[np.bool_]) -> Counts:
 
 
 def increasing_heads(mean_entropy: NDArray[np.float64]) -> int:
-    """Returns h_max: the head up to which the mean entropy increases (Kim et al. 2024, 6.2).
+    """Returns h_max: the last head of those with increasing mean entropy (Kim et al. 2024, 6.2).
 
     Args:
       mean_entropy: by head, the model's own first, shape (h,).
@@ -89,16 +89,16 @@ def increasing_heads(mean_entropy: NDArray[np.float64]) -> int:
     return int(falls[0]) + 1 if len(falls) else len(mean_entropy)
 
 
-BIN = 0.25  # nats, of the entropies' histograms
+BIN = 0.25  # bin width of the entropy histograms, in nats
 
 
 def _own(text: BlockText) -> NDArray[np.int64]:
-    """Returns the first head's token of each block: the text's last before it."""
+    """Returns the first head's token of each block: the text's last token before it."""
     return np.concatenate([[text.before[-1]], text.tokens[:-1]])
 
 
 def repetition(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> dict[str, float]:
-    """Returns Table 3's two columns, over the blocks of all positions."""
+    """Returns the two columns of Table 3, over the blocks of all positions."""
     repeated = np.concatenate(
         [repeats(d, _own(text)) for text, d in zip(texts, drafts, strict=True)]
     )
@@ -109,10 +109,10 @@ def repetition(texts: Sequence[BlockText], drafts: Sequence[Drafts]) -> dict[str
 
 
 def by_head(lengths: Sequence[Counts], texts: Sequence[BlockText]) -> list[float]:
-    """Returns a_j, how often head j = 2..h is right once all before it were, over all blocks."""
+    """Returns a_j: how often head j = 2..h is right if all earlier heads were, over all blocks."""
     rates = []
     for head in range(texts[0].lattices[0].steps):
-        # What would lie beyond the text tells nothing.
+        # Positions beyond the text are unknown.
         inside = [of[: max(len(of) - head, 0)] for of in lengths]
         reached = sum(int((of >= head).sum()) for of in inside)
         right = sum(int((of > head).sum()) for of in inside)
@@ -123,10 +123,10 @@ def by_head(lengths: Sequence[Counts], texts: Sequence[BlockText]) -> list[float
 def wins(
     texts: Sequence[BlockText], base: Sequence[Drafts], drafts: Sequence[Drafts], *, gain: Counts
 ) -> Wins:
-    """Returns Table 5's columns: blocks that stand further than the heads' own, or less far.
+    """Returns the columns of Table 5: how many blocks gain or lose accepted tokens.
 
     Args:
-      gain: by how many tokens these stand further, over the blocks of all texts.
+      gain: additional accepted tokens over the heads' own drafts, for the blocks of all texts.
     """
     own = [_own(text) for text in texts]
     before = np.concatenate([repeats(*pair).any(axis=1) for pair in zip(base, own, strict=True)])
@@ -143,7 +143,7 @@ def wins(
 
 
 def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
-    """Returns how the entropy of each head is distributed over all positions."""
+    """Returns the distribution of each head's entropy over all positions."""
     columns = np.concatenate([text.entropy for text in texts]).T
     bins = int(columns.max() / BIN) + 1
     return tuple(
@@ -162,12 +162,12 @@ def entropies(texts: Sequence[BlockText]) -> tuple[HeadEntropy, ...]:
 
 
 def h_max(texts: Sequence[BlockText]) -> int:
-    """Returns the head up to which the mean entropy over these texts increases."""
+    """Returns the last head with increasing mean entropy over these texts."""
     return increasing_heads(np.concatenate([text.entropy for text in texts]).mean(axis=0))
 
 
 def correlation(x: NDArray[np.float64], y: NDArray[np.float64]) -> Interval:
-    """Returns Pearson's r and its interval on Fisher's scale; None where one does not vary."""
+    """Returns Pearson's r and its interval on Fisher's scale; None if one variable is constant."""
     kept = [np.arange(len(x)) != left for left in range(len(x))]
     if len(x) < 3 or any(np.ptp(x[some]) == 0 or np.ptp(y[some]) == 0 for some in kept):
         return Interval(None, None, None)

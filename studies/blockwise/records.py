@@ -1,4 +1,4 @@
-"""What `specplan heads analyse` writes: the records of its JSON file."""
+"""The records of the JSON file that `specplan heads analyse` writes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import msgspec
 
 
 class Interval(msgspec.Struct, frozen=True):
-    """A number with its 95 % interval; all None where it cannot be told."""
+    """A number with its 95 % interval; None where it cannot be estimated."""
 
     value: float | None
     low: float | None
@@ -14,11 +14,12 @@ class Interval(msgspec.Struct, frozen=True):
 
 
 class Way(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Block efficiency of one way to draft.
+    """Block efficiency of one drafting method.
 
-    k: arcs of each head, of an oracle. p: drafts verified in one call, of parallel ones.
-    change_percent, _low, _high: of the block efficiency, over the heads' own drafts.
-    consecutive_percent, max_run: of repeated tokens, where one draft a block is looked at.
+    k: arcs of each head (oracles only).
+    p: drafts verified in one call (parallel methods only).
+    change_percent, change_low, change_high: change of the block efficiency over the heads' drafts.
+    consecutive_percent, max_run: repeated tokens (methods with one draft per block).
     """
 
     k: int | None = None
@@ -42,16 +43,16 @@ class Weighted(msgspec.Struct, frozen=True):
 
 
 class Tuning(msgspec.Struct, frozen=True):
-    """The weights that were tried, and the best."""
+    """The block efficiency of each tried weight, and the best weight."""
 
     best_weight: float
     rows: tuple[Weighted, ...]
 
 
 class Wins(msgspec.Struct, frozen=True):
-    """Blocks that stand further than the heads' own, or less far, and what repetition did there.
+    """Blocks that gain or lose accepted tokens, and the part of repetition in this.
 
-    Percentages are of the wins or losses; None where there are none.
+    Percentages are of the wins or of the losses; None if there are none.
     """
 
     ties: int
@@ -64,7 +65,7 @@ class Wins(msgspec.Struct, frozen=True):
 
 
 class HeadEntropy(msgspec.Struct, frozen=True):
-    """Entropy of one head, in nats; shares: of positions, by bins of `entropy_bin` nats."""
+    """Entropy of one head in nats; shares: of positions, in bins of `entropy_bin` nats."""
 
     head: int
     mean: float
@@ -74,11 +75,11 @@ class HeadEntropy(msgspec.Struct, frozen=True):
 
 
 class Analysis(msgspec.Struct, frozen=True):
-    """Every analysis; intervals leave out texts in turn.
+    """All analyses; intervals are jackknife intervals over texts.
 
-    acceptance_by_head: how often head j = 2..h is right once all before it were.
+    acceptance_by_head: how often head j = 2..h is right if all earlier heads were.
     wins: by rescorer.
-    h_max: the head up to which the mean entropy increases.
+    h_max: last head of those with increasing mean entropy.
     """
 
     texts: int

@@ -1,7 +1,7 @@
-"""A target's greedy text and what its heads say at every position: all that analyses need.
+"""A target's greedy text and its heads' output at every position: the input of all analyses.
 
-At temperature 0 a block that begins at a position is a function of the text, so every way to
-choose from the lattice is replayed along one text instead of decoded anew.
+At temperature 0 the block at a position depends only on the text, so every way to choose from the
+lattice is replayed along one text instead of being decoded.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from studies.blockwise.lattice.best_paths import Lattice, best_of, lattice_of, r
 
 @dataclass(frozen=True, slots=True)
 class BlockText:
-    """One text and the lattices of the blocks that begin at its positions but the first.
+    """One text, and the lattices of the blocks that begin at its positions except the first.
 
     before: the ids before the first of these blocks.
-    tokens: the ids from there on, shape (N,), int64; a block begins at each.
-    lattices: shape (N,), of h - 1 steps.
-    entropy: of each head's law, the model's own first, in nats, shape (N, h).
+    tokens: the following ids, shape (N,), int64; a block begins at each.
+    lattices: shape (N,), with h - 1 steps each.
+    entropy: entropy of each head's distribution, the model's own first, in nats, shape (N, h).
     """
 
     before: tuple[int, ...]
@@ -40,7 +40,7 @@ class BlockText:
     def ahead(self) -> NDArray[np.int64]:
         """Returns the tokens of the block that begins at each position, shape (N, h - 1).
 
-        What would lie beyond the text is -1, which is no id.
+        Positions beyond the text are -1, which is not an id.
         """
         steps = self.lattices[0].steps
         padded = np.concatenate([self.tokens, np.full(steps - 1, -1)])
@@ -60,14 +60,14 @@ def block_text(
     stopping: Stopping,
     k: int,
 ) -> BlockText | None:
-    """Returns the target's greedy continuation with its blocks; None where it is one token."""
+    """Returns the target's greedy continuation with its blocks; None if it has one token only."""
     own = decode(
         target, prompt, sampling=Sampling(0.0), stopping=stopping, generator=torch.Generator()
     )
     if len(own.tokens) < 2:
         return None
     target.start(prompt)
-    # One pass leaves the state of every position; the first block's is the prompt's last but one.
+    # One pass computes all states; the first block needs the state of the prompt's last but one.
     fed = torch.tensor([own.text[-1], *own.tokens[:-1]], device=target.device)
     own_laws = target.extend(fed).float().log_softmax(dim=-1)
     whole = [*own.text, *own.tokens]
@@ -92,22 +92,22 @@ Drafts = NDArray[np.int64]
 
 
 def heads_drafts(text: BlockText) -> Drafts:
-    """Returns the heads' own drafts: each one's likeliest token."""
+    """Returns the heads' own drafts: each head's likeliest token."""
     return np.stack([lattice.tokens[:, 0] for lattice in text.lattices])
 
 
 def path_drafts(
     text: BlockText, automaton: Automaton | None, weights: Sequence[float], *, count: int
 ) -> list[Drafts]:
-    """Returns the p best paths of each block's lattice with each of some weights.
+    """Returns the p best paths of each block's lattice, for each of some weights.
 
     Args:
-      automaton: of an n-gram model; None: the heads' scores alone.
-      weights: of the n-gram, each at least 0.
-      count: p, at most the paths of a lattice.
+      automaton: an n-gram model; None: only the heads' scores count.
+      weights: factors of the n-gram's log-probabilities, each at least 0.
+      count: p, at most the number of paths in a lattice.
 
     Returns:
-      by weight, shape (blocks, p, steps).
+      one array per weight, shape (blocks, p, steps).
     """
     found: list[list[Drafts]] = [[] for _ in weights]
     for start, lattice in enumerate(text.lattices):
@@ -121,11 +121,11 @@ def path_drafts(
 def local_drafts(text: BlockText, model: Model, weight: float) -> Drafts:
     """Returns the drafts of local rescoring, all blocks at once, shape (blocks, steps).
 
-    Step by step as `LocalRescoring` (`studies.blockwise.lattice.drafter`), but that the blocks
-    of all positions branch off one text and are read in one pass a step.
+    Equals `LocalRescoring` (`studies.blockwise.lattice.drafter`), but the blocks of all positions
+    branch off one text and are read together, in one pass per step.
 
     Args:
-      model: the rescorer, which reads trees; it must have positions for text and block.
+      model: the rescorer; it must read trees, and have positions for text and block.
       weight: alpha, at least 0.
     """
     tokens = np.stack([lattice.tokens for lattice in text.lattices])

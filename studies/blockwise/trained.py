@@ -1,4 +1,4 @@
-"""Heads for a model of one's own, as a user asks for them."""
+"""Trains blockwise heads for a user's model."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from studies.blockwise.training import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainHeads(HeadTraining):
-    """Heads to be trained on text, on a frozen model or with it.
+    """Settings of heads to train on text, on a frozen model or together with it.
 
-    heads: how many, the model's own included.
-    hidden: None: twice the model's width.
+    heads: number of heads, the model's own included.
+    hidden: width of the hidden layers; None: twice the model's width.
     joint: whether the model is trained, too.
     """
 
@@ -38,14 +38,14 @@ class TrainHeads(HeadTraining):
 
 
 def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, Any]:
-    """Returns what was trained and how often each head is right on text kept apart; it is written.
+    """Trains and writes heads; returns a summary with each head's accuracy on held-out text.
 
     Args:
-      request: what is asked.
+      request: the settings.
       progress: counts files of text.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range.
     """
     request.require()
     output, work = request.output, request.work
@@ -94,7 +94,7 @@ def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, A
 
 
 def _trained(request: TrainHeads, made: Heads, model: CachedModel, learnt: Tensor) -> Trained:
-    """Trains the heads, with the model where that is asked; resumes what stands in the folder."""
+    """Trains the heads, and the model if requested; resumes from the files in the folder."""
     settings = {"heads": request.heads, "hidden": made.hidden}
     name = "model and heads" if request.joint else "heads"
     training = request.training(name, learnt, settings)

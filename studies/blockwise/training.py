@@ -2,8 +2,8 @@
 
     L = sum over j of lambda_j L_j,   L_j = -log p_j(y_{i+j} | x_1..x_i),   lambda_j = 1
 
-Kim et al. 2024 (blockwise drafts), appendix C.1. On a frozen model L_1 is a constant; the states
-of its text are then computed once and kept, and a step costs the heads alone.
+Kim et al. 2024 (blockwise drafts), appendix C.1. For a frozen model L_1 is constant. The states of
+its text are computed once and saved, so that a step trains only the heads.
 """
 
 from pathlib import Path
@@ -23,12 +23,12 @@ SHARD = 32
 
 
 def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
-    """Returns a text in windows, shape (windows, length); what is left at its end is dropped.
+    """Returns a text in windows, shape (windows, length), without the rest at its end.
 
     Args:
       stream: ids, shape (tokens,).
-      length: of a window; the whole text is one if it is shorter.
-      heads: h; each window must hold what the last of them is to predict.
+      length: tokens in a window; a shorter text is one window.
+      heads: h; each window must be long enough for the last head to predict a token.
 
     Raises:
       ValueError: if text or windows are too short for h heads.
@@ -45,7 +45,7 @@ def windows_of(stream: Tensor, length: int, *, heads: int) -> Tensor:
 
 
 def states_and_logits(module: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
-    """Returns what a model's output embedding reads, and what comes of it.
+    """Returns the inputs and outputs of a model's output embedding.
 
     Args:
       module: a decoder-only `PreTrainedModel`.
@@ -68,17 +68,17 @@ def states_and_logits(module: Any, ids: Tensor) -> tuple[Tensor, Tensor]:
 
 @torch.no_grad()
 def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -> Tensor:
-    """Returns a frozen model's states along windows, from files that are written as they are made.
+    """Returns a frozen model's states along windows, from files written on the first run.
 
     Args:
       windows: ids, shape (windows, length).
-      folder: of safetensors files, one for each SHARD windows; those there are not made again.
+      folder: folder of safetensors files with SHARD windows each; existing ones are read.
 
     Returns:
       shape (windows, length, width), float16, on the CPU.
 
     Raises:
-      ValueError: if a file is of other windows.
+      ValueError: if a file belongs to other windows.
     """
     folder.mkdir(parents=True, exist_ok=True)
     parts: list[Tensor] = []
@@ -91,13 +91,13 @@ def kept_states(module: Any, windows: Tensor, folder: Path, *, texts: int = 8) -
                 save_file({"ids": shard, "states": torch.cat(made)}, partial)
         held = load_file(path)
         if not torch.equal(held["ids"], shard):
-            raise ValueError(f"{path} must hold states of this text, got those of another")
+            raise ValueError(f"{path} must hold states of this text, got another text's")
         parts.append(held["states"])
     return torch.cat(parts)
 
 
 def tokens_ahead(windows: Tensor, heads: int) -> Tensor:
-    """Returns what heads 2..h are to predict: the tokens 2..h places after each.
+    """Returns the tokens that heads 2..h shall predict: those 2..h places after each token.
 
     Args:
       windows: ids, shape (windows, length).
@@ -110,7 +110,7 @@ def tokens_ahead(windows: Tensor, heads: int) -> Tensor:
 
 
 def drawn(count: int, size: int, *, seed: int, step: int) -> Tensor:
-    """Returns the examples of a step, drawn with replacement: a function of seed and step alone."""
+    """Returns the examples of a step, drawn with replacement; determined by seed and step."""
     generator = torch.Generator().manual_seed(seed * 1_000_003 + step)
     return torch.randint(count, (size,), generator=generator)
 
@@ -120,7 +120,7 @@ def heads_loss(heads: Heads, embedding: nn.Module, states: Tensor, ahead: Tensor
 
     Args:
       states: shape (positions, width).
-      ahead: what each is to predict there, shape (positions, h - 1).
+      ahead: the tokens to predict there, shape (positions, h - 1).
     """
     logits = embedding(heads(states)).float()
     return cross_entropy(logits.flatten(0, 1), ahead.T.flatten()) * (heads.count - 1)
@@ -140,10 +140,10 @@ def train_on_states(
     Args:
       heads: on the embedding's device.
       embedding: the model's output embedding, frozen.
-      training: its steps and checkpoint; its seed is that of the positions drawn, too.
+      training: steps and checkpoint; its seed also determines the positions.
       windows: ids, shape (windows, length).
-      states: along them, shape (windows, length, width).
-      positions: drawn at random for each step.
+      states: hidden states along the windows, shape (windows, length, width).
+      positions: number of positions drawn at random for each step.
     """
     usable = windows.shape[1] - heads.count
     device = heads.up.device
@@ -173,10 +173,10 @@ def train_jointly(
     windows: Tensor,
     texts: int,
 ) -> Trained:
-    """Trains heads and their model in place, L_1 being the model's own loss.
+    """Trains heads and their model together, in place; L_1 is the model's own loss.
 
     Args:
-      training: its steps and checkpoint; its seed is that of the windows drawn, too.
+      training: steps and checkpoint; its seed also determines the windows.
       windows: ids, shape (windows, length).
     """
     both = nn.ModuleDict({"model": module, "heads": heads})
@@ -206,11 +206,11 @@ def train_jointly(
 def head_accuracy(
     heads: Heads, embedding: nn.Module, *, windows: Tensor, states: Tensor
 ) -> list[float]:
-    """Returns how often each of heads 2..h finds the text's own token the likeliest.
+    """Returns how often the likeliest token of each head 2..h is the text's token.
 
     Args:
-      windows: ids that they were not trained on, shape (windows, length).
-      states: along them, shape (windows, length, width).
+      windows: ids of text that was not trained on, shape (windows, length).
+      states: hidden states along the windows, shape (windows, length, width).
     """
     ahead = tokens_ahead(windows, heads.count)
     right = torch.zeros(heads.count - 1)

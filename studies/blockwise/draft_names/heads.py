@@ -1,4 +1,4 @@
-"""`heads`, `heads:FOLDER`, `heads+RESCORER*P`: blockwise heads, and what rescores them."""
+"""`heads`, `heads:FOLDER`, `heads+RESCORER*P`: blockwise heads and their rescorers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from studies.blockwise.drafter import HeadsDrafter
     from studies.blockwise.lattice.drafter import Rescoring
 
-# Tokens of each head in the lattice, and the weight of what rescores, where nothing else is said.
+# Default number of tokens of each head in the lattice, and default weight of the rescorer.
 LATTICE_K = 16
 RESCORING_WEIGHT = 1.0
 
@@ -35,9 +35,9 @@ RESCORING_WEIGHT = 1.0
 class HeadsName(DrafterKind):
     """Blockwise heads of the target.
 
-    folder: theirs; None: the embedded ones.
-    rescorer: the n-gram or model that chooses from their lattice; None: the heads.
-    drafts: how many of the best are verified in parallel.
+    folder: folder of the heads; None: the embedded heads.
+    rescorer: n-gram or model that chooses from the heads' lattice; None: the heads choose.
+    drafts: number of best paths that are verified in parallel.
     """
 
     prefix = "heads"
@@ -70,7 +70,7 @@ class HeadsName(DrafterKind):
 
     @property
     def alone(self) -> bool:
-        """Whether the heads' own drafts are taken as they are."""
+        """Whether the heads draft without a rescorer."""
         return self.rescorer is None and self.drafts == 1
 
     @property
@@ -140,24 +140,24 @@ class HeadsName(DrafterKind):
         return GlobalRescoring(automaton, weight=weight, count=self.drafts)
 
     def _require_paths(self, context: LoadContext, paths: int) -> None:
-        """Refuses a target that cannot verify several drafts; tells where there are too few."""
+        """Refuses a target that cannot verify several drafts; warns if there are too few paths."""
         from reference.models.tree_mask import require_branching
 
         if self.drafts > 1:
             require_branching(context.target)
             if self.drafts > paths:
                 notice(
-                    f"the lattice has {paths} paths, all of which are drafted: fewer than asked for"
+                    f"the lattice has {paths} paths, all of which are drafted: fewer than requested"
                 )
 
 
 def lattice_k(stated: int | None) -> int:
-    """Returns how many tokens of each head a lattice holds."""
+    """Returns the number of tokens of each head in a lattice."""
     return LATTICE_K if stated is None else stated
 
 
 def _rescorer(named: str, text: str) -> DrafterKind:
-    """Returns what a name's rescorer is."""
+    """Returns the rescorer in a drafter's name."""
     rescorer = parse_drafter(named)
     if not rescorer.rescores or named.partition(":")[0] != rescorer.prefix:
         words = ", ".join(kind.prefix for kind in drafter_kinds() if kind.rescores)

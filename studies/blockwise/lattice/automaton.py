@@ -1,8 +1,8 @@
-"""An n-gram model as an automaton that reads the arcs of a lattice, all histories at once.
+"""An n-gram model as an automaton that reads the arcs of a lattice for all histories at once.
 
-The state after a history is its longest ending that the model lists. What comes before that
-changes neither the score of a next word nor the state after it (Katz back-off), so histories that
-agree in it are merged: of the k^(n-1) histories of a step, those that the model lists are left.
+The state after a history is its longest suffix that the model lists. Earlier words change neither
+the score of the next word nor the next state (Katz back-off), so histories with the same suffix are
+merged. Of the k^(n-1) histories of a step only those remain that the model lists.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from ngram.rows.words import BEGIN, END, UNKNOWN
 
 Index = NDArray[np.int64]
 
-# What an impossible word costs: "trivial weight" (Kim et al. 2024, appendix D).
+# Score of an impossible word: "trivial weight" (Kim et al. 2024, appendix D).
 LEAST_LOG_PROBABILITY = -1000.0
 
 
 @dataclass(frozen=True, slots=True)
 class LatticeStates:
-    """The states of one step, row 0 that of no history, then by the length of what is listed.
+    """The states of one step. Row 0 is the empty history; longer histories follow.
 
-    nodes: by length 1..n-1, the places of the histories among the n-grams of that order.
-    shorter: by length, the row of the longest proper ending that is listed too.
+    nodes: by length 1..n-1, indices of the histories among the n-grams of that order.
+    shorter: by length, the row of the longest proper suffix that is also listed.
     """
 
     nodes: tuple[Index, ...]
@@ -36,16 +36,16 @@ class LatticeStates:
 
     @property
     def rows(self) -> int:
-        """How many states there are, the one of no history included."""
+        """Number of states, the empty history included."""
         return 1 + sum(map(len, self.nodes))
 
 
 @dataclass(frozen=True, slots=True)
 class Arcs:
-    """What the words of a step cost after each state, and where they lead.
+    """The scores of a step's words after each state, and the next states.
 
-    log_probability: natural, of word w after state s, shape (states, words), float64.
-    target: row of the state after it among `after`, shape (states, words).
+    log_probability: natural logarithm, for word w after state s, shape (states, words), float64.
+    target: row of the next state in `after`, shape (states, words).
     after: the states of the next step.
     """
 
@@ -57,21 +57,21 @@ class Arcs:
 class Automaton:
     """A back-off model over token ids, read by whole steps of a lattice.
 
-    Scores are the ARPA file's own; a token that the model lacks has an equal share of `<unk>`.
+    Scores are the ARPA file's. A token that the model lacks has an equal share of `<unk>`.
     """
 
     def __init__(self, rows: Rows) -> None:
-        """Prepares a model's tables: 8 bytes for each n-gram above the unigrams.
+        """Prepares a model's tables, with 8 bytes for each n-gram above the unigrams.
 
         Args:
-          rows: the model and the tokenizer's vocabulary that it is bound to.
+          rows: the model, connected with a tokenizer's vocabulary.
         """
         model = rows.model
         self.model: BackoffModel = model
         self._rows = rows
         self._unigrams = len(model.levels[0].words)
-        # The n-grams of order 2 and more as keys: the place of the context, times the unigrams,
-        # plus that of the word. They are sorted; the last is no key, so a search never overruns.
+        # The n-grams of order 2 and more as keys: index of the context, times the number of
+        # unigrams, plus index of the word. Sorted; the last entry is no key, so searches end there.
         self._keys = [
             np.append(
                 np.repeat(np.arange(len(shorter.words)), np.diff(shorter.first)) * self._unigrams
@@ -98,10 +98,10 @@ class Automaton:
         self._breaks[sorted(rows.vocabulary.breaks)] = True
 
     def start(self, text: Sequence[int]) -> LatticeStates:
-        """Returns the state after a text, in the last row, and those of its endings.
+        """Returns the states after a text and after its suffixes; the text's own in the last row.
 
         Args:
-          text: token ids; the last n - 1 matter.
+          text: token ids; only the last n - 1 are used.
         """
         words = self._rows.context(text)
         nodes, shorter = [], []
@@ -115,7 +115,7 @@ class Automaton:
         return LatticeStates(tuple(nodes), tuple(shorter))
 
     def _node(self, words: Sequence[int]) -> int:
-        """Returns the place of listed words among the n-grams of their order, -1 if not listed."""
+        """Returns the index of listed words among the n-grams of their order; -1 if not listed."""
         numbers = [self._word_number(word) for word in words]
         node = numbers[0]
         for keys, number in zip(self._keys, numbers[1:], strict=False):
@@ -141,7 +141,7 @@ class Automaton:
         unigram = self._log_probability[0][number]
         log_probability[0] = unigram - self._unknown_cost * self._unknown[tokens]
         target[0] = 1 + np.arange(words)
-        # What follows an end or beginning of text follows `<s>`.
+        # Words after an end or beginning of text follow `<s>`.
         after = [np.where(breaks, self.model.number[BEGIN], number)]
         shorter = [np.zeros(words, np.int64)]
         begin, end = 1 + words, 1
@@ -163,6 +163,6 @@ class Automaton:
                 leads[grows] = begin + np.arange(len(after[-1]))
                 begin += len(after[-1])
             target[row] = leads
-        if self.model.order == 1:  # all histories are one
+        if self.model.order == 1:  # all histories have one state
             return Arcs(log_probability, np.zeros_like(target), LatticeStates((), ()))
         return Arcs(log_probability, target, LatticeStates(tuple(after), tuple(shorter)))

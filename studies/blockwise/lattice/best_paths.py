@@ -2,11 +2,10 @@
 
     score of a path = sum over its steps of log q_j(x_j) + weight * log P(x_j | text, x_1..x_{j-1})
 
-Kim et al. 2024 (blockwise drafts), 7.2, where OpenFST composes lattice and n-gram automaton. Here
-a pass from the end gives each state the score of its best completion; then a pass from the
-beginning keeps the p prefixes whose best completions are best. That loses none of the p best
-paths: of the prefixes that a pass would prefer to a path's own, each has a completion that comes
-before the path, and all of these are different.
+Kim et al. 2024 (blockwise drafts), 7.2, compose lattice and n-gram automaton with OpenFST. Here a
+backward pass gives each state the score of its best completion; then a forward pass keeps the p
+prefixes with the best completions. None of the p best paths is lost: each prefix that the pass
+prefers to a path's own prefix has a completion better than the path, and these are all different.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from numpy.typing import NDArray
 
 from studies.blockwise.lattice.automaton import Arcs, Automaton, LatticeStates
 
-# The scores of arcs are rounded to multiples of this many nats: their sums are then exact in any
-# order, so equal paths are equal and no library's rounding decides which is first.
+# Arc scores are rounded to multiples of this many nats. Their sums are then exact in any order, so
+# equal paths have equal scores on every machine.
 GRID = 2.0**-20
 
 
 @dataclass(frozen=True, slots=True)
 class Paths:
-    """Paths, the best first; equals in the order of their arcs, the likeliest arcs first.
+    """Paths, best first; ties in the order of their arcs, likeliest arcs first.
 
     tokens: shape (paths, steps), int64.
     scores: nats, shape (paths,), float64.
@@ -38,10 +37,10 @@ class Paths:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What an n-gram model makes of a lattice after a text, whatever its weight.
+    """An n-gram model's scores of a lattice after a text, for any weight.
 
     start: row of the state before the first step.
-    arcs: of each step.
+    arcs: one for each step.
     """
 
     start: int
@@ -56,13 +55,13 @@ def best_paths(
     weight: float = 1.0,
     text: Sequence[int] = (),
 ) -> Paths:
-    """Returns the `count` best paths, or all where there are fewer.
+    """Returns the `count` best paths, or all paths if there are fewer.
 
     Args:
-      lattice: of at least one step.
+      lattice: at least one step.
       count: p, at least 1.
-      automaton: of an n-gram model; None: the heads' scores alone.
-      weight: of the n-gram's log-probabilities beside the heads', at least 0.
+      automaton: an n-gram model; None: only the heads' scores count.
+      weight: factor of the n-gram's log-probabilities, at least 0.
       text: the ids before the lattice.
 
     Raises:
@@ -72,7 +71,7 @@ def best_paths(
 
 
 def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) -> Paths:
-    """Returns the best paths of a lattice that was read; arguments and errors of best_paths."""
+    """Returns the best paths of a lattice that was read before; see `best_paths`."""
     require_search(weight, count=count)
     arcs = reading.arcs
     gains = [
@@ -84,7 +83,7 @@ def best_of(lattice: Lattice, reading: Reading, *, count: int, weight: float) ->
         completions.append((gain + completions[-1][step.target]).max(axis=1))
     completions.reverse()
 
-    # The prefixes kept, always in the order of their arcs.
+    # The kept prefixes, always in the order of their arcs.
     chosen = np.empty((1, 0), np.int64)
     states = np.array([reading.start])
     scores = np.zeros(1)
@@ -115,10 +114,10 @@ def require_search(weight: float, *, count: int = 1) -> None:
 
 
 def read_lattice(lattice: Lattice, automaton: Automaton | None, text: Sequence[int]) -> Reading:
-    """Returns the arcs of a lattice as an n-gram model scores them; None: each by nothing.
+    """Returns a lattice's arcs with an n-gram model's scores; 0 for all arcs without a model.
 
     Args:
-      lattice, automaton, text: as for best_paths.
+      lattice, automaton, text: see `best_paths`.
     """
     if automaton is None:
         one = np.zeros((1, lattice.k))
@@ -146,7 +145,7 @@ class Lattice:
 
     @property
     def steps(self) -> int:
-        """Positions of the block: as many as there are heads beyond the model's own."""
+        """Number of positions in the block: the heads beyond the model's own."""
         return len(self.tokens)
 
     @property
@@ -156,7 +155,7 @@ class Lattice:
 
 
 def require_arcs(k: int, vocabulary: int) -> None:
-    """Refuses a lattice with fewer than one arc a step, or more than there are tokens.
+    """Refuses fewer than one arc per step, or more than the vocabulary has tokens.
 
     Raises:
       ValueError: if k is out of range.
@@ -169,7 +168,7 @@ def lattice_of(log_probabilities: NDArray[np.floating], k: int) -> Lattice:
     """Returns the lattice of the k likeliest tokens of each head; ties go to the smallest ids.
 
     Args:
-      log_probabilities: natural, shape (steps, vocabulary).
+      log_probabilities: natural logarithms, shape (steps, vocabulary).
       k: in [1, vocabulary].
 
     Raises:

@@ -1,7 +1,7 @@
-"""Drafts chosen from the lattice of a block: one, or several that one target call verifies.
+"""Drafts chosen from the lattice of a block: one draft, or several for one target call.
 
-Both ways of Kim et al. 2024 (blockwise drafts), section 7, choose without chance, so the law that
-the verifier needs is one-hot and decoding is lossless at every temperature.
+Both methods of Kim et al. 2024 (blockwise drafts), section 7, choose without randomness. So the
+verifier's q is one-hot, and decoding is lossless at every temperature.
 """
 
 from __future__ import annotations
@@ -40,28 +40,28 @@ class Rescoring(Protocol):
         """Begins a new text."""
 
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns the first `limit` tokens of the drafts that are to follow text.
+        """Returns the first `limit` tokens of the drafts after a text.
 
-        A longer draft begins with the shorter ones, so that a text's replay serves every gamma.
+        A longer draft begins with the shorter one, so that one replay of a text serves every gamma.
 
         Returns:
-          shape (p, limit), the best first; fewer tokens where the lattice has no more.
+          shape (p, limit), best first; fewer tokens if the lattice has no more.
         """
 
 
 class LatticeDrafter:
-    """Drafts by blockwise heads, their choice rescored."""
+    """Drafts with blockwise heads whose choice is rescored."""
 
     sampling = None
 
     def __init__(self, heads: HeadsDrafter, rescoring: Rescoring, *, k: int, name: str) -> None:
-        """Joins heads and what rescores their lattice.
+        """Combines heads with a rescorer of their lattice.
 
         Args:
-          heads: span the lattice.
-          rescoring: chooses from it.
-          k: tokens of each head that the lattice holds.
-          name: what reports call it.
+          heads: compute the lattice.
+          rescoring: chooses drafts from the lattice.
+          k: tokens of each head in the lattice.
+          name: name in reports.
 
         Raises:
           ValueError: if k is below 1 or above the vocabulary.
@@ -72,7 +72,7 @@ class LatticeDrafter:
         self.k = k
         self.name = name
         self._stopwatch = Stopwatch(torch.device("cpu"))
-        self._going: list[list[list[int]]] = []  # scoring: of blocks that began before
+        self._going: list[list[list[int]]] = []  # for scoring: drafts of blocks that began earlier
 
     @property
     def forward_seconds(self) -> float:
@@ -83,7 +83,7 @@ class LatticeDrafter:
         self._going = []
 
     def _drafts(self, text: Sequence[int], limit: int) -> list[list[int]]:
-        """Returns the drafts after text, each of up to limit tokens; none without a state."""
+        """Returns the drafts after a text, at most `limit` tokens each; none without a state."""
         logits = self.heads.logits(text, self.heads.heads.count - 1) if limit > 0 else None
         if logits is None:
             return []
@@ -95,7 +95,7 @@ class LatticeDrafter:
     def propose(
         self, text: Sequence[int], limit: int, policy: Policy, generator: torch.Generator
     ) -> Draft:
-        """Returns one draft, or several as one that branches; of these a policy cuts none."""
+        """Returns one draft, or several as a branching draft, which a policy never shortens."""
         drafts = self._drafts(text, limit)
         device = self.heads.target.device
         if len(drafts) > 1:
@@ -104,9 +104,9 @@ class LatticeDrafter:
         return draft_from(OneHot(tokens), len(tokens), policy, generator)
 
     def score(self, stretch: Stretch, options: ScoreOptions) -> list[Scores]:
-        """Returns whether each token would be accepted: whether a draft goes with the text so far.
+        """Returns the scores of each token: 1 if a draft agrees with the text so far.
 
-        As for `HeadsDrafter.score`, the target's cache holds the text.
+        The target's cache must hold the text, as for `HeadsDrafter.score`.
         """
         whole = [*stretch.text, *stretch.tokens]
         scores = nothing_drafted(len(stretch.tokens), options)
@@ -123,7 +123,7 @@ class LatticeDrafter:
                 scores.beta[place] = begun.beta.sum()
                 scores.lenient_beta[place] = begun.lenient_beta.sum(dim=0).clamp(max=1.0)
             going = [drafts, *self._going[: options.max_gamma - 1]]
-            # Of each block, the drafts that go with the text up to here.
+            # For each block, the drafts that agree with the text so far.
             self._going = [
                 [draft for draft in of_block if draft[offset : offset + 1] == [token]]
                 for offset, of_block in enumerate(going)
@@ -134,21 +134,21 @@ class LatticeDrafter:
 
 
 class LocalRescoring:
-    """Greedy choice, step by step, by heads and a small autoregressive model together.
+    """Greedy choice, step by step, by the heads together with a small autoregressive model.
 
         z_j[S_j] <- z_j[S_j] + alpha r_{t+j}[S_j]    (Kim et al. 2024, Algorithm 2 and 7.1)
 
-    S_j are head j's tokens in the lattice and r the small model's logits after those chosen
-    before.
+    S_j are head j's tokens in the lattice, and r the small model's logits after the tokens chosen
+    so far.
     """
 
     def __init__(self, model: Model, vocabulary: int, *, weight: float) -> None:
         """Takes a rescoring model.
 
         Args:
-          model: reads the same ids as the target.
+          model: reads the target's ids.
           vocabulary: width of the target's rows.
-          weight: alpha, at least 0; 0 leaves the heads' own choice.
+          weight: alpha, at least 0; with 0 the heads choose.
 
         Raises:
           ValueError: if weight is out of range.
@@ -162,7 +162,7 @@ class LocalRescoring:
 
     @torch.inference_mode()
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns one draft; where the model's positions end, the heads' own."""
+        """Returns one draft; beyond the model's positions the heads choose."""
         chosen = lattice.tokens[:limit, 0].copy()
         positions = self.model.max_length
         room = len(chosen) if positions is None else positions - len(text) + 1
@@ -180,15 +180,15 @@ class LocalRescoring:
 
 
 class GlobalRescoring:
-    """The p best of all paths by heads and an n-gram model together (Kim et al. 2024, 7.2)."""
+    """The p best of all paths by heads and an n-gram model (Kim et al. 2024, 7.2)."""
 
     def __init__(self, automaton: Automaton | None, *, weight: float, count: int) -> None:
         """Takes an n-gram model.
 
         Args:
-          automaton: of that model; None: paths by the heads' scores alone.
-          weight: of the n-gram's log-probabilities, at least 0.
-          count: p, how many drafts are verified in parallel, at least 1; 1 is n-gram rescoring.
+          automaton: the n-gram model; None: only the heads' scores count.
+          weight: factor of the n-gram's log-probabilities, at least 0.
+          count: p, number of drafts verified in parallel, at least 1; 1 is n-gram rescoring.
 
         Raises:
           ValueError: if weight or count is out of range.
@@ -202,7 +202,7 @@ class GlobalRescoring:
         pass
 
     def drafts(self, lattice: Lattice, text: Sequence[int], limit: int) -> NDArray[np.int64]:
-        """Returns how the p best paths of the whole lattice begin; all where there are fewer."""
+        """Returns the first tokens of the p best paths; of all paths if there are fewer."""
         whole = best_paths(
             lattice,
             count=self.count,

@@ -51,7 +51,7 @@ def test_a_model_trained_further_has_another_fingerprint() -> None:
 @pytest.mark.parametrize(
     ("seed", "width", "message"),
     [
-        (1, 16, "trained on the states of big, got those of a model with other weights (tiny)"),
+        (1, 16, "trained on the states of big, got heads of a model with other weights (tiny)"),
         (0, 32, "must be as wide as the states of big, 32, got 16"),
     ],
 )

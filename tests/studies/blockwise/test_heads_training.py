@@ -132,7 +132,7 @@ def test_states_are_kept_and_those_of_another_text_are_refused(tmp_path: Path) -
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.safetensors", "1.safetensors"]
     model.get_output_embeddings().weight.data.zero_()
     assert torch.equal(kept_states(model, windows, tmp_path), states)
-    with pytest.raises(ValueError, match="must hold states of this text, got those of another"):
+    with pytest.raises(ValueError, match="must hold states of this text, got another text's"):
         kept_states(model, windows + 1, tmp_path)
 
 
