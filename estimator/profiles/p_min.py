@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from estimator.intervals import Interval, jackknife_interval, left_out, ratio
-from estimator.profiles.drafting import Drafting
+from estimator.profiles.profile import Profile
 from estimator.traces.trace_file import read_traces, traces_path
 from estimator.traces.traces import DraftSampling, Trace, alpha
+from simulator.acceptance.recorded import Recorded
 from simulator.acceptance.stopping.rule import StoppingRule
 from simulator.acceptance.stopping.stopped import Stopped
-from simulator.acceptance.stopping.stopped_text import StoppedBlocks
 from simulator.cost.cost import Cost
 
 # Thresholds that --p-min auto tries.
@@ -25,14 +25,14 @@ ROUNDING = 1e-9
 
 
 class StopGain(NamedTuple):
-    """The best draft length with the thresholds considered, against the best fixed length.
+    """The best draft length and threshold together, against the best fixed length.
 
     gamma, p_min: the pair with the least time.
     fixed_gamma: the draft length with the least time at threshold 0.
     value: time at the fixed length over time at the pair; low, high: its 95 % interval over texts,
       None of a single text. The pair was chosen on the same texts, which flatters it.
-    held_out: the same ratio where each text is decoded by what is best on all other texts; None of
-      a single text.
+    held_out: the same ratio if each text is decoded by what is best on all other texts; None of a
+      single text.
     """
 
     gamma: int
@@ -47,8 +47,7 @@ class StopGain(NamedTuple):
 class Thresholds:
     """Recorded texts under a stopping rule, at several thresholds and draft lengths.
 
-    p_mins: the thresholds, ascending, 0 first, which is also the fixed length that others are
-      compared with.
+    p_mins: the thresholds, ascending, 0 first, which is the fixed length to compare with.
     max_gamma: the longest draft that was recorded.
     """
 
@@ -59,7 +58,7 @@ class Thresholds:
 
         Args:
           traces: at least one, with confidence.
-          p_mins: each in [0, 1].
+          p_mins: thresholds to choose among, each in [0, 1].
           drawn: whether the draft's tokens are drawn.
 
         Raises:
@@ -87,22 +86,18 @@ class Thresholds:
         """The acceptance at each threshold."""
         tokens = self._tokens.sum()
         verified, paid = (each.sum(axis=0) / tokens for each in (self._verified, self._paid))
-        errors = np.sqrt((self._errors**2).sum(axis=0)) / tokens
+        errors = np.sqrt((self._errors**2).sum(axis=0))[:, -1] / tokens
         return tuple(
             Stopped(
-                self._alpha,
-                [
-                    StoppedBlocks(
-                        verified[at, gamma - 1, : gamma + 1],
-                        paid[at, gamma - 1, : gamma + 1],
-                        float(errors[at, gamma - 1]),
-                    )
-                    for gamma in range(1, self.max_gamma + 1)
-                ],
-                rule=self.rule,
-                p_min=p_min,
+                Recorded(self._alpha, _rows(of_blocks)),
+                _rows(of_steps),
+                self.rule,
+                p_min,
+                error=float(error),
             )
-            for at, p_min in enumerate(self.p_mins)
+            for of_blocks, of_steps, p_min, error in zip(
+                verified, paid, self.p_mins, errors, strict=True
+            )
         )
 
     def gain(self, cost: Cost, *, max_gamma: int) -> StopGain:
@@ -111,7 +106,9 @@ class Thresholds:
         Args:
           max_gamma: the longest draft considered, at least 1.
         """
-        seconds = self._seconds(cost)[:, :, :max_gamma]
+        counts = np.arange(self.max_gamma + 1)
+        checking = self._verified @ cost.checking_seconds(counts)
+        seconds = (checking + self._paid @ cost.drafting_seconds(counts))[:, :, :max_gamma]
         total = seconds.sum(axis=0)
         best, fixed = self._least(total), (0, int(total[0].argmin()))
         value = float(total[fixed] / total[best])
@@ -120,15 +117,12 @@ class Thresholds:
         if len(seconds) > 1:
             above, below = left_out(seconds[:, *fixed]), left_out(seconds[:, *best])
             interval = jackknife_interval(value, above / below, scale=ratio, sizes=self._tokens)
-            held_out = self._held_out(seconds)
+            others = list(zip(seconds, total - seconds, strict=True))
+            plain = sum(text[0, other[0].argmin()] for text, other in others)
+            held_out = float(plain / sum(text[self._least(other)] for text, other in others))
         low, high = interval
-        return StopGain(best[1] + 1, self.p_mins[best[0]], fixed[1] + 1, value, low, high, held_out)
-
-    def _seconds(self, cost: Cost) -> NDArray[np.float64]:
-        """Returns the time of each text, shape (texts, thresholds, max_gamma)."""
-        counts = np.arange(self.max_gamma + 1)
-        checking = self._verified @ cost.checking_seconds(counts)
-        return np.asarray(checking + self._paid @ cost.drafting_seconds(counts))
+        p_min = self.p_mins[best[0]]
+        return StopGain(best[1] + 1, p_min, fixed[1] + 1, value, low, high, held_out)
 
     def _least(self, seconds: NDArray[np.float64]) -> tuple[int, int]:
         """Returns the threshold and the draft length of the least time, by their places."""
@@ -136,40 +130,34 @@ class Thresholds:
         threshold, gamma = np.unravel_index(considered.argmin(), considered.shape)
         return self._considered[int(threshold)], int(gamma)
 
-    def _held_out(self, seconds: NDArray[np.float64]) -> float:
-        """Returns fixed over stopped time, each text decoded by what is best on all others."""
-        others = seconds.sum(axis=0) - seconds
-        pairs = list(zip(seconds, others, strict=True))
-        fixed = sum(text[0, other[0].argmin()] for text, other in pairs)
-        return float(fixed / sum(text[self._least(other)] for text, other in pairs))
+
+def _rows(blocks: NDArray[np.float64]) -> dict[int, tuple[float, ...]]:
+    return {at: tuple(row[: at + 1].tolist()) for at, row in enumerate(blocks, start=1)}
 
 
 def recorded_thresholds(
-    profile: Path,
-    drafting: Drafting,
+    path: Path,
+    profile: Profile,
     sampling: DraftSampling,
     rule: StoppingRule,
     p_mins: Sequence[float],
 ) -> Thresholds:
-    """Returns thresholds over the texts whose traces lie next to a profile.
-
-    Args:
-      drafting: the profile's own acceptance under that sampling, which the traces must have.
+    """Returns thresholds over the texts whose traces lie next to a profile's file.
 
     Raises:
       OSError, ValueError: if the traces cannot be used, or are another measurement's.
     """
-    path = traces_path(profile)
-    if not path.exists():
+    place = traces_path(path)
+    if not place.exists():
         raise ValueError(
-            f"--p-min needs the traces that 'specplan measure' writes next to a profile, got no "
-            f"{path.name}"
+            "--p-min needs the traces that 'specplan measure' writes next to a profile, got no "
+            f"{place.name}"
         )
-    _, pairs = read_traces(path)
-    traces = [pair.under(sampling) for pair in pairs.values()]
-    if abs(alpha(traces) - drafting.alpha.value) > ROUNDING:
+    traces = [pair.under(sampling) for pair in read_traces(place)[1].values()]
+    found, wanted = alpha(traces), profile.drafting(sampling).alpha.value
+    if abs(found - wanted) > ROUNDING:
         raise ValueError(
-            f"traces {path.name} must be of the profile's own measurement, got alpha "
-            f"{alpha(traces):.6g} where the profile has {drafting.alpha.value:.6g}"
+            f"traces {place.name} must be of the profile's own measurement, got alpha {found:.6g} "
+            f"where the profile has {wanted:.6g}"
         )
     return Thresholds(traces, rule, p_mins, drawn=sampling == "sampled")

@@ -33,10 +33,10 @@ def own_paths(
     tokens: Sequence[int],
     sampling: Sampling,
     *,
+    device: torch.device,
     length: int,
     seconds: float,
-    along: NDArray[np.float32] | None,
-    right: NDArray[np.bool_] | None,
+    known: tuple[NDArray[np.float32], NDArray[np.bool_]] | None,
 ) -> Paths:
     """Returns block starts of a text, and how sure the draft is along its own path from each.
 
@@ -48,17 +48,18 @@ def own_paths(
       text: the ids before the tokens, at least 1.
       tokens: ids that the target wrote, N of them.
       sampling: how the draft samples.
+      device: where it draws.
       length: tokens of a path, L, at least 1.
       seconds: how long all paths together may take, above 0: where they would take longer, every
         n-th start has a path.
-      along, right: how sure the draft is along the text, shape (N, 3), and whether its token is the
-        text's; None where paths are drawn or depend on the block's start.
+      known: how sure the draft is along the text, shape (N, 3), and whether its token is right,
+        shape (N,); None where paths are drawn or depend on the block's start.
 
     Returns:
       starts, ascending, in 0..N, and confidences of shape (starts, L, 3), the columns as in
       `reference.laws.scoring.confidence` for the drafted token; 0 beyond a path's end.
     """
-    generator = seeded(drafter_device(drafter), *tokens)
+    generator = seeded(device, *tokens)
     before = drafter.sampling
     drafter.sampling = sampling
 
@@ -72,21 +73,14 @@ def own_paths(
 
     try:
         places = np.arange(len(tokens) + 1)
-        if along is not None and right is not None:
-            shared = _shared(path, along, right, length, seconds)
+        if known is not None:
+            shared = _shared(path, *known, length, seconds)
             if shared is not None:
                 return places, shared
         starts, rows = _within(path, places, seconds)
         return starts, np.stack(rows)
     finally:
         drafter.sampling = before
-
-
-def drafter_device(drafter: ModelDrafter | NgramDrafter | StateHeadDrafter) -> torch.device:
-    """Returns where a drafter draws its tokens."""
-    if isinstance(drafter, ModelDrafter):
-        return drafter.draft.device
-    return drafter.device if isinstance(drafter, NgramDrafter) else drafter.target.device
 
 
 def _shared(

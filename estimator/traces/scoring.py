@@ -137,10 +137,10 @@ def _traces(
             text,
             tokens,
             sampling,
+            device=subject.target.device,
             length=ahead,
             seconds=PATH_SECONDS,
-            along=along if greedy else None,
-            right=one.ratio > 0 if greedy else None,
+            known=(along, one.ratio > 0) if greedy else None,
         )
         by_start = (
             along

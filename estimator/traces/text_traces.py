@@ -14,10 +14,18 @@ from reference.speculative import Subject
 class TextTraces:
     """Traces of texts, each scored once however many arms produced it."""
 
-    def __init__(self, subject: Subject, prompts: Sequence[Sequence[int]], max_gamma: int) -> None:
+    def __init__(
+        self,
+        subject: Subject,
+        prompts: Sequence[Sequence[int]],
+        max_gamma: int,
+        *,
+        ahead: int = 0,
+    ) -> None:
+        """Takes a pair and its prompts; max_gamma and ahead as `scoring.trace` takes them."""
         self.subject = subject
         self.prompts = prompts
-        self._max_gamma = max_gamma
+        self._max_gamma, self._ahead = max_gamma, ahead
         rule = subject.rule
         self._leniences = (rule.lenience,) if isinstance(rule, Lenient) else ()
         self._known: dict[tuple[int, tuple[int, ...]], Trace] = {}
@@ -35,6 +43,7 @@ class TextTraces:
                 tokens,
                 max_gamma=self._max_gamma,
                 leniences=self._leniences,
+                ahead=self._ahead,
             )
             judged = verification_of(self.subject.rule) or "token"
             self._known[key] = found.judged(judged, max(self._max_gamma, 1))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from estimator.loading.pairs import draft_names, load, require_rule
-from estimator.loading.policies import parse_policies
+from estimator.loading.policies import STOPPING, parse_policies
 from estimator.progress import SILENT, Progress
 from estimator.rule_names.kind import VERIFICATION, acceptance_rule
 from estimator.settings import (
@@ -72,13 +72,14 @@ class Validate(TimedPair):
 
     @property
     def replayed(self) -> bool:
-        """Whether replay predicts a row: of a fixed gamma, lossless or greedy.
+        """Whether replay predicts a row: of a policy that it knows, lossless or greedy.
 
         Raises:
           ValueError: if a setting is out of range.
         """
         rule = acceptance_rule(self.verification, self.lenience)
-        return FIXED in self.policy_names and (rule.lossless or 0 in self.temperatures)
+        known = [name == FIXED or name.partition(":")[0] in STOPPING for name in self.policy_names]
+        return any(known) and (rule.lossless or 0 in self.temperatures)
 
 
 def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Validation]:

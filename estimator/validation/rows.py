@@ -20,9 +20,11 @@ from estimator.timing.rates import (
 from estimator.traces.ahead import ahead_interval, baseline_seconds, replay_factor, replay_seconds
 from estimator.traces.scoring import verification_of
 from estimator.traces.text_traces import TextTraces
-from estimator.traces.traces import replayed_calls
+from estimator.traces.traces import Trace, replayed_calls
 from estimator.validation.row import SpeculativeRow, row_doubts
-from reference.policies.policy import Fixed, Policy
+from reference.policies.policy import Confidence, Fixed, Policy, Product
+from simulator.acceptance.stopping import product, transformers
+from simulator.acceptance.stopping.stopped_text import StoppedBlocks
 from simulator.choice.walltime import improvement_factor
 from simulator.cost.cost import Cost
 
@@ -48,11 +50,13 @@ class RowEvidence:
 def row_of(
     evidence: RowEvidence, arm: str, policy: Policy, generator: np.random.Generator
 ) -> SpeculativeRow:
-    """Returns the row of one arm, predicted where gamma is fixed and replay knows the rule."""
+    """Returns the row of one arm, predicted where replay knows the policy and the rule."""
     row = _measured(evidence, arm, policy)
-    known = verification_of(evidence.texts.subject.rule) is not None
-    if known and isinstance(policy, Fixed):
+    verification = verification_of(evidence.texts.subject.rule)
+    if verification is not None and isinstance(policy, Fixed):
         row = _predicted(row, evidence, arm, policy.value, generator)
+    if verification == "token" and row.lossless and isinstance(policy, Confidence | Product):
+        row = _predicted_stopped(row, evidence, arm, policy)
     doubts = row_doubts(row, tokens_a_call=row.block_efficiency)
     if row.gamma is not None and row.gamma in evidence.shrinking:
         doubts += (evidence.shrinking[row.gamma],)
@@ -141,4 +145,28 @@ def _predicted(
         predicted_ahead=replay_factor([trace for pair in pairs for trace in pair], gamma, cost),
         predicted_ahead_low=low,
         predicted_ahead_high=high,
+    )
+
+
+def _predicted_stopped(
+    row: SpeculativeRow, evidence: RowEvidence, arm: str, policy: Confidence | Product
+) -> SpeculativeRow:
+    """Returns the row of drafts that end by their confidence, with its predictions."""
+    texts, timed, cost = evidence.texts, evidence.timed, evidence.cost
+    rule = product.RULE if isinstance(policy, Product) else transformers.RULE
+    drawn = row.draft_temperature != 0
+
+    def stopped(trace: Trace) -> StoppedBlocks:
+        return trace.stopped(rule, drawn=drawn).blocks(policy.most, rule, policy.threshold)
+
+    own, other = texts.of(timed[arm]), [*texts.of(timed[BASELINE]), *texts.of(timed[AGAIN])]
+    if any(trace.confidence is None for trace in (*own, *other)):
+        return row
+    blocks = [stopped(trace) for trace in own]
+    base, ahead = (sum(baseline_seconds(t, cost) for t in some) for some in (own, other))
+    return replace(
+        row,
+        predicted=base / sum(each.seconds(cost) for each in blocks),
+        predicted_target_calls=float(sum(each.verified.sum() for each in blocks)),
+        predicted_ahead=ahead / sum(stopped(trace).seconds(cost) for trace in other),
     )

@@ -15,7 +15,7 @@ from estimator.timing.threads import Threads
 from estimator.traces.text_traces import TextTraces
 from estimator.validation.row import SpeculativeRow, max_abs, mean_abs
 from estimator.validation.rows import RowEvidence, row_of
-from reference.policies.policy import Fixed, Policy
+from reference.policies.policy import Confidence, Fixed, Policy, Product
 from reference.speculative import Subject
 from simulator.cost.curves import CostModel
 
@@ -68,7 +68,9 @@ def validate(
     best = timed(runs)
     clock = noise(best)
     cost = priced(best)
-    texts = TextTraces(subject, prompts, _longest(policies, max_gamma))
+    texts = TextTraces(
+        subject, prompts, _longest(policies, max_gamma), ahead=max(_stopped(policies), default=0)
+    )
     gammas = [gamma for gamma in _fixed(policies) if gamma > 0]
     evidence = RowEvidence(texts, runs, best, cost, clock, shrinking(best, gammas))
     rows = tuple(
@@ -102,6 +104,11 @@ def _fixed(policies: Mapping[str, Policy | None]) -> list[int]:
     return [policy.value for policy in policies.values() if isinstance(policy, Fixed)]
 
 
+def _stopped(policies: Mapping[str, Policy | None]) -> list[int]:
+    """Returns the longest drafts of policies that end a draft by its confidence."""
+    return [each.most for each in policies.values() if isinstance(each, Confidence | Product)]
+
+
 def _longest(policies: Mapping[str, Policy | None], max_gamma: int) -> int:
     gammas = _fixed(policies)
     return max([*gammas, max_gamma] if len(gammas) < len(policies) else gammas)
@@ -109,6 +116,8 @@ def _longest(policies: Mapping[str, Policy | None], max_gamma: int) -> int:
 
 def _priced(policies: Mapping[str, Policy | None], max_gamma: int) -> list[int]:
     drafted = [gamma for gamma in _fixed(policies) if gamma > 0]
+    for most in _stopped(policies):  # whose blocks are of any length up to that
+        drafted += [*(2**octave for octave in range(most.bit_length())), most]
     return drafted or [_longest(policies, max_gamma)]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simulator.acceptance.stopping.rules import RULES, rule_of
+from simulator.acceptance.stopping.rules import RULES
 from specplan.options.declared import option
 
 if TYPE_CHECKING:
@@ -66,12 +66,9 @@ class StoppingOptions:
             )
         from estimator.profiles.p_min import AUTO, recorded_thresholds
 
+        p_mins = AUTO if self.p_min == "auto" else _numbers(self.p_min)
         return recorded_thresholds(
-            path,
-            profile.drafting(stated.draft_sampling),
-            stated.draft_sampling,
-            rule_of(self._rule(server)),
-            AUTO if self.p_min == "auto" else _numbers(self.p_min),
+            path, profile, stated.draft_sampling, RULES[self._rule(server)], p_mins
         )
 
     def _rule(self, server: EngineKind | None) -> str:

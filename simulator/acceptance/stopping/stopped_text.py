@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from simulator.acceptance.replay import Replay
 from simulator.acceptance.stopping.rule import StoppingRule
+from simulator.cost.cost import Cost
 from simulator.numerics.arguments import integer
 
 
@@ -35,6 +36,12 @@ class StoppedBlocks(NamedTuple):
     verified: NDArray[np.float64]
     paid: NDArray[np.float64]
     drafted_error: float
+
+    def seconds(self, cost: Cost) -> float:
+        """Returns the expected time of decoding the text."""
+        counts = np.arange(len(self.verified))
+        drafting = self.paid @ cost.drafting_seconds(counts)
+        return float(drafting + self.verified @ cost.checking_seconds(counts))
 
 
 class StoppedText:

@@ -12,7 +12,7 @@ from estimator.validation.row import SpeculativeRow
 from estimator.validation.validation import Validation, generations, validate
 from ngram.drafters.copying import PromptLookupDrafter
 from reference.laws.sampling import seeded
-from reference.policies.policy import Confidence, Fixed, Policy
+from reference.policies.policy import Confidence, Fixed, Heuristic, Policy, Product
 from reference.rules.lenience import Lenient
 from reference.rules.strict import STRICT, Rule
 from reference.speculative import Subject
@@ -99,16 +99,27 @@ def test_a_lossy_target_is_seen_not_to_be_identical() -> None:
     assert all(row.predicted_theorem8 is row.error_percent is None for row in result.rows)
 
 
-def test_every_policy_has_its_row_and_only_fixed_ones_predictions() -> None:
-    policies = {"gamma 2": Fixed(2), "confidence:0.5": Confidence(0.5, 4), "adaptive": None}
+def test_every_policy_has_its_row_and_those_that_replay_knows_predictions() -> None:
+    policies = {
+        "gamma 2": Fixed(2),
+        "confidence:0.1": Confidence(0.1, 4),
+        "product:0.02": Product(0.02, 4),
+        "heuristic": Heuristic(2, 4),
+        "adaptive": None,
+    }
     rows = validated(tiny_subject(0, 12, noise=0.2), policies, max_gamma=4).rows
     assert [(row.policy, row.gamma) for row in rows] == [
         ("fixed", 2),
-        ("confidence:0.5", None),
+        ("confidence:0.1", None),
+        ("product:0.02", None),
+        ("heuristic", None),
         ("adaptive", None),
     ]
     assert all(row.identical_to_target for row in rows)
-    for row in rows[1:]:
+    for row in rows[:3]:
+        assert row.predicted_target_calls == pytest.approx(row.target_calls, rel=1e-12)
+        assert row.predicted_ahead == pytest.approx(row.predicted, rel=1e-12)
+    for row in rows[3:]:
         assert row.predicted_theorem8 is row.predicted_ahead is row.predicted_calibrated is None
         assert row.predicted_target_calls is row.end_to_end_predicted is row.error_percent is None
         assert row.measured > 0
