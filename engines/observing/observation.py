@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Literal
@@ -17,6 +17,8 @@ from simulator.acceptance.from_counts import FromCounts, from_counts
 Origin = Literal["metrics", "log", "bench", "timings"]
 # Rates by position that differ by more than chance once in a hundred times are not i.i.d.
 IID_FALSE_ALARM = 0.01
+# Rounding of a printed rate.
+_PRINTED = 0.005
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -167,9 +169,27 @@ class Observation(Counts):
             return Accepted.of_rates(rates, drafts=self.drafts)
         return Accepted(self.gamma, self.block_efficiency, drafts=self.drafts)
 
-    def acceptance(self, kind: str | None = None) -> FromCounts:
-        """Returns the acceptance to plan with, for a kind of draft (`rate_prior`)."""
-        return from_counts([self.counted], kind=kind, cut_short=self.cut_short)
+    def acceptance(self, kind: str | None = None, others: Sequence[Accepted] = ()) -> FromCounts:
+        """Returns the acceptance to plan with, for a kind of draft (`rate_prior`).
+
+        Args:
+          others: further counts of the same draft.
+        """
+        return from_counts([self.counted, *others], kind=kind, cut_short=self.cut_short)
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        """Sentences that name counts which do not fit each other."""
+        stood = sum(self.by_position)
+        # Rates are printed with two digits at the least.
+        if not self.by_position or abs(stood - self.accepted) <= self.gamma * (
+            1 + _PRINTED * self.drafts
+        ):
+            return ()
+        return (
+            f"{self.accepted} tokens were accepted, and {stood} by position: the rates by position "
+            "are used",
+        )
 
     @property
     def cut_short(self) -> float:

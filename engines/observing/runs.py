@@ -29,4 +29,5 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
         USUAL_ERROR,
         counted.rates,
         counted.drafts,
+        observation.model,
     )

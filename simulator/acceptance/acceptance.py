@@ -54,6 +54,11 @@ class Acceptance(ABC):
         return None
 
     @property
+    def contradictions(self) -> tuple[str, ...]:
+        """Sentences that name counts which do not fit each other."""
+        return ()
+
+    @property
     def is_lower_bound(self) -> bool:
         """Whether blocks that were cut short hide some of it."""
         return False

@@ -52,7 +52,7 @@ class FromCounts(ByPosition):
     change, away: what the logits change by with the logarithm of the context, and how far that is
       from the contexts that were counted; origin: the mean of their logarithms, None where fewer
       than two were.
-    contradictions: sentences that name counts which do not fit the others.
+    unfitting: sentences that name counts which do not fit the others.
     """
 
     rate: float = field(kw_only=True)
@@ -64,7 +64,7 @@ class FromCounts(ByPosition):
     change: float = field(default=0.0, kw_only=True)
     away: float = field(default=0.0, kw_only=True)
     origin: float | None = field(default=None, kw_only=True)
-    contradictions: tuple[str, ...] = field(default=(), kw_only=True)
+    unfitting: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def alpha(self) -> float:
@@ -77,6 +77,10 @@ class FromCounts(ByPosition):
     @property
     def most_gamma(self) -> int | None:
         return self.most
+
+    @property
+    def contradictions(self) -> tuple[str, ...]:
+        return self.unfitting
 
     @property
     def tells_iid(self) -> bool:
@@ -168,7 +172,7 @@ def from_counts(
         lengths=tuple((g, length) for g, length in lengths.items() if g > len(known)),
         change=float(found[-1]) if several else 0.0,
         origin=origin if several else None,
-        contradictions=_contradictions(counted, off, logs),
+        unfitting=_unfitting(counted, off, logs),
     )
 
 
@@ -206,7 +210,7 @@ def _alpha(
     return float(stands.sum() / (stands.sum() + 1 - stands[-1]))
 
 
-def _contradictions(
+def _unfitting(
     counted: Sequence[Accepted], off: NDArray[np.float64], logs: NDArray[np.float64]
 ) -> tuple[str, ...]:
     """Returns what to say of counts that the others contradict."""

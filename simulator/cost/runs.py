@@ -29,6 +29,7 @@ class Run:
     error: relative standard deviation of seconds_per_token, at least 0.
     rates: how often positions 1 to γ were accepted, counting all blocks; empty: not counted.
     drafts: how many blocks were counted; None: not known.
+    model: name of the served model; None: not known.
     """
 
     load: LoadPoint
@@ -38,6 +39,7 @@ class Run:
     error: float = 0.0
     rates: tuple[float, ...] = ()
     drafts: float | None = None
+    model: str | None = None
 
     def __post_init__(self) -> None:
         seconds = self.seconds_per_token
@@ -91,7 +93,11 @@ def require_consistent(runs: Sequence[Run]) -> None:
     """Raises a ValueError if runs of one load contradict each other beyond their noise.
 
     A block that drafts more takes no less time, nor does a block less than a step without drafts.
+    All runs serve one model.
     """
+    models = sorted({run.model for run in runs if run.model is not None})
+    if len(models) > 1:
+        raise ValueError(f"runs must be of one model, got {' and '.join(models)}")
     for first in runs:
         for second in runs:
             if first.load == second.load and first.gamma < second.gamma:

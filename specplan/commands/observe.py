@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
-from specplan.options.costs.runs import price_of_runs
 from specplan.options.declared import takes
 from specplan.options.draft_kind import law_of
 from specplan.options.kinds import cost_kinds
@@ -26,6 +25,7 @@ from specplan.options.observing import (
 )
 from specplan.options.planning import Longest
 from specplan.options.requests import Command
+from specplan.options.runs import Runs, counts_of
 from specplan.reports.observation import (
     observation_json,
     observation_line,
@@ -82,11 +82,14 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     data = observation_json(observation, seconds=reading.interval)
     since = bool(reading.since)
     text = folded(observation_text(observation, seconds=reading.interval, since=since))
-    run = _timed(observation) if asking.price is None else None
+    for each in observation.contradictions:
+        warn(each)
+    run = _timed(observation) if asking.costs is None or isinstance(asking.costs, Runs) else None
     row = _planned(observation, asking, run)
     require_planned(ctx, planned=row is not None)
     if row is not None:
-        basis = Basis(counted=True, c_hat_is_c=row.price.c_hat is None)
+        notes = row.acceptance.contradictions
+        basis = Basis(counted=True, c_hat_is_c=row.price.c_hat is None, notes=notes)
         data["plan"] = plan_json(row, basis)
         text += "\n\n" + plan_text(row, basis)
     elif reading.output is None:
@@ -102,10 +105,11 @@ def _planned(observation: Observation, asking: Asked, run: Run | None = None) ->
     """Returns the plan of what was observed, by a run of it at its time; None without a cost."""
     from simulator.choice.grid import PlanRequest, plans
 
-    price = asking.price if run is None else price_of_runs((run,))
+    price = asking.price(run)
     if price is None:
         return None
-    acceptance = observation.acceptance(law_of(asking.reading.draft_kind, (price,)))
+    kind = law_of(asking.reading.draft_kind, (price,))
+    acceptance = observation.acceptance(kind, counts_of(asking.runs))
     request = PlanRequest(
         (acceptance,), (price,), gamma=observation.gamma, max_gamma=asking.max_gamma
     )
@@ -191,7 +195,8 @@ def _written(observation: Observation, reading: Observed, asking: Asked) -> str:
     from simulator.cost.curves import CostModel
 
     assert reading.output is not None
-    cost = None if asking.price is None else asking.price.cost
+    price = None if asking.costs is None else asking.price()
+    cost = None if price is None else price.cost
     profile = observed_profile(
         observation,
         draft_sampling=reading.draft_sampling or "argmax",

@@ -3,22 +3,32 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import click
 
 from specplan.options.costs.profile import Profiled
+from specplan.options.costs.runs import price_of_runs
 from specplan.options.declared import option
 from specplan.options.draft_kind import DraftNamed
-from specplan.options.kinds import Background, any_stated, chosen, cost_kinds, prices
+from specplan.options.kinds import (
+    Background,
+    CostKind,
+    any_stated,
+    chosen,
+    cost_kinds,
+    prices,
+)
 from specplan.options.planning import Longest, Shown, read
 from specplan.options.requests import fill, is_stated
+from specplan.options.runs import Runs
 from specplan.reports.output import writable
 
 if TYPE_CHECKING:
     from simulator.cost.pricing import Pricing
+    from simulator.cost.runs import Run
 
 
 _ADDRESS = re.compile(r"[\w.-]+:\d+(/.*)?")
@@ -103,14 +113,46 @@ class Observed(Sources, Shown):
 class Asked:
     """What `specplan observe` is asked.
 
-    reading: what is read; Observed, where the answer is one.
+    reading: the sources; Observed, where the answer is one.
     max_gamma: the largest γ to plan.
-    price: of blocks; None: what the sources tell of time, if anything.
+    background: for the costs.
+    costs: prices of blocks; None: by the sources' own times, where they have any.
     """
 
     reading: Followed | Observed
     max_gamma: int
-    price: Pricing | None
+    background: Background
+    costs: CostKind | None = None
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs that a user states."""
+        return (self.costs.runs or ()) if isinstance(self.costs, Runs) else ()
+
+    def price(self, run: Run | None = None) -> Pricing | None:
+        """Returns the cost of blocks; None where nothing is known of it.
+
+        Args:
+          run: the observation as a run; it joins the runs that a user states.
+
+        Raises:
+          click.UsageError, OSError, ValueError: as the cost does; if there are several costs.
+        """
+        if self.costs is None:
+            return None if run is None else price_of_runs((run,))
+        costs = self.costs
+        if run is not None and isinstance(costs, Runs):
+            from simulator.cost.runs import require_consistent
+
+            runs = (*self.runs, run)
+            require_consistent(runs)
+            costs = replace(costs, runs=runs)  # type: ignore[call-arg]
+        found = prices(costs, self.background)
+        if len(found) > 1:
+            raise click.UsageError(
+                f"observe takes one cost, got {len(found)}: state one c, one load"
+            )
+        return found[0]
 
 
 def asked(ctx: click.Context) -> Asked:
@@ -132,13 +174,10 @@ def asked(ctx: click.Context) -> Asked:
     reading, longest, file, *costs = fill(ctx, records, way="--follow" if follows else "")
     if not follows:
         _require_fit(reading)
-    if costing is None:
-        return Asked(reading, longest.max_gamma, None)
     background = Background(read(file.profile_path), max_gamma=longest.max_gamma)
-    found = prices(costs[0], background)
-    if len(found) > 1:
-        raise click.UsageError(f"observe takes one cost, got {len(found)}: state one c, one load")
-    return Asked(reading, longest.max_gamma, found[0])
+    asking = Asked(reading, longest.max_gamma, background, *costs)
+    asking.price()  # Refuses options before anything is read.
+    return asking
 
 
 def require_planned(ctx: click.Context, *, planned: bool) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.declared import option
 from specplan.options.ranges import callback, parse_counted_share, parse_numbers
+from specplan.reports.output import warn
 
 if TYPE_CHECKING:
     from simulator.acceptance.accepted import Accepted
@@ -50,9 +51,9 @@ def parse_run(text: str) -> Run:
     from simulator.cost.runs import USUAL_ERROR, Run
 
     stated = _pairs(text)
-    accepted = None
+    accepted, model = None, None
     if "file" in stated:
-        stated, accepted = _with_file(stated)
+        stated, accepted, model = _with_file(stated)
     gamma = _integer(stated, "gamma", None)
     load = LoadPoint(_integer(stated, "context", DEFAULT_CONTEXT), _integer(stated, "batch", 1))
     error = USUAL_ERROR
@@ -62,17 +63,21 @@ def parse_run(text: str) -> Run:
         extra = [key for key in _ACCEPTED if key in stated]
         if extra:
             raise ValueError(f"{extra[0]} must not be given at gamma 0, in {text!r}")
-        return Run(load, _seconds(stated, load, text), error=error)
+        return Run(load, _seconds(stated, load, text), error=error, model=model)
     found = _accepted(stated, gamma, text) if accepted is None else accepted
-    return Run(
-        load,
-        _seconds(stated, load, text),
-        Drafting(gamma),
-        found.length,
-        error,
-        found.rates,
-        found.drafts,
-    )
+    seconds, drafting = _seconds(stated, load, text), Drafting(gamma)
+    return Run(load, seconds, drafting, found.length, error, found.rates, found.drafts, model)
+
+
+def counts_of(runs: Sequence[Run]) -> list[Accepted]:
+    """Returns what runs with speculation count of their drafts."""
+    from simulator.acceptance.accepted import Accepted
+
+    return [
+        Accepted(run.gamma, run.length, run.rates, run.drafts, run.load.context)
+        for run in runs
+        if run.gamma > 0
+    ]
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -88,8 +93,8 @@ def _pairs(text: str) -> dict[str, str]:
     return stated
 
 
-def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Accepted | None]:
-    """Returns a run's time and setting by its file and its keys, and what the file counts."""
+def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Accepted | None, str | None]:
+    """Returns a run's time and setting by its file and its keys, the file's counts and model."""
     from engines.sources import observe
 
     file, beside = stated["file"], {key: stated[key] for key in stated if key != "file"}
@@ -98,6 +103,8 @@ def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Accepted | No
             raise ValueError(f"{key} must not be given with file, which contains it, got {file}")
     gamma = _integer(beside, "gamma", None) if "gamma" in beside else None
     seen = observe([file], gamma=gamma)
+    for each in seen.contradictions:
+        warn(f"{file}: {each}")
     if seen.timed is None:
         raise ValueError(f"{file} must tell the time of a token, got none")
     told = {"tpot": repr(1e3 * seen.timed.seconds_per_token)}
@@ -108,10 +115,10 @@ def _with_file(stated: Mapping[str, str]) -> tuple[dict[str, str], Accepted | No
             raise ValueError(f"gamma must be given beside {file}, which does not tell it")
         if gamma not in (None, seen.stated_gamma):
             raise ValueError(f"gamma must be the {seen.stated_gamma} of {file}, got {gamma}")
-        return told | {"gamma": str(seen.stated_gamma)} | beside, seen.counted
+        return told | {"gamma": str(seen.stated_gamma)} | beside, seen.counted, seen.model
     if gamma != 0:
         raise ValueError(f"{file} must count drafts, got none (without speculation: gamma=0)")
-    return told | beside, None
+    return told | beside, None, seen.model
 
 
 def _one_of(stated: Mapping[str, str], keys: tuple[str, ...], text: str) -> str:

@@ -121,9 +121,11 @@ def _draft_milliseconds(observation: Observation) -> float | None:
 def run_text(run: Run) -> str:
     """Returns how to plan from an observed run beside others."""
     batch = "" if run.load.batch == 1 else f",batch={run.load.batch}"
+    rates = "/".join(f"{rate:.4g}" for rate in run.rates)
+    accepted = f"rates={rates}" if rates else f"length={run.length:.4g}"
     return (
         f"With other runs: specplan plan --run gamma={run.gamma},"
-        f"tpot={1e3 * run.seconds_per_token:.4g},length={run.length:.4g}{batch} --run ..."
+        f"tpot={1e3 * run.seconds_per_token:.4g},{accepted}{batch} --run ..."
     )
 
 

@@ -74,12 +74,37 @@ def test_rates_by_position_are_the_same_by_every_road(
         assert other["alpha"] == pytest.approx(stated["alpha"], rel=1e-9)
 
 
-def test_a_length_is_the_same_by_its_two_options() -> None:
+def test_rates_of_a_run_are_rates_by_position() -> None:
+    stated = answered("plan", *BY_POSITION, "--c", "0.05")
+    run = answered("plan", *BASELINE, "--run", f"gamma=5,tpot=4,rates={'/'.join(RATES)}")
+    assert curve(run) == pytest.approx(curve(stated), rel=1e-9)
+
+
+def test_a_bench_file_is_the_same_as_a_run_and_as_a_source(sources: dict[str, Path]) -> None:
+    stated = answered("plan", *BY_POSITION, "--c", "0.05")
+    run = f"file={sources['bench']}"
+    planned = answered("plan", *BASELINE, "--run", run)
+    typed = answered("plan", *BASELINE, "--run", f"gamma=5,tpot=4,rates={'/'.join(RATES)}")
+    observed = answered("observe", str(sources["bench"]), *BASELINE)["plan"]
+    for other in (planned, observed):
+        assert curve(other) == pytest.approx(curve(stated), rel=1e-9)
+        assert other["advised_gamma"] == typed["advised_gamma"]
+        assert curve(other, "improvement_factor") == pytest.approx(
+            curve(typed, "improvement_factor"), rel=1e-9
+        )
+
+
+def test_a_length_is_the_same_by_every_road() -> None:
     stated = answered("plan", "--block-efficiency", "2.85", "--at-gamma", "3", "--c", "0.05")
     fraction = f"{1.85 / 3!r}"
-    other = answered("plan", "--accepted-fraction", fraction, "--at-gamma", "3", "--c", "0.05")
-    assert other["alpha"] == pytest.approx(stated["alpha"], rel=1e-9)
-    assert curve(other) == pytest.approx(curve(stated), rel=1e-9)
+    others = [
+        answered("plan", "--accepted-fraction", fraction, "--at-gamma", "3", "--c", "0.05"),
+        answered("plan", *BASELINE, "--run", "gamma=3,tpot=4,length=2.85"),
+        answered("plan", *BASELINE, "--run", f"gamma=3,tpot=4,accepted={fraction}"),
+    ]
+    for other in others:
+        assert other["alpha"] == pytest.approx(stated["alpha"], rel=1e-3)
+        assert curve(other, most=3) == pytest.approx(curve(stated, most=3), rel=1e-3)
 
 
 @pytest.mark.parametrize("factor", [0.01, 3.0, 100.0])
@@ -160,3 +185,16 @@ def test_gamma_zero_is_the_baseline_by_every_road() -> None:
         assert data["improvement_factor"] == data["expected_tokens"] == 1, words
         if data["tokens_per_second"] is not None:
             assert data["tokens_per_second"] == pytest.approx(data["baseline_tokens_per_second"])
+
+
+def test_a_run_of_another_model_is_refused(sources: dict[str, Path], tmp_path: Path) -> None:
+    other = tmp_path / "other.json"
+    bench = json.loads(sources["bench"].read_text())
+    kept = ("completed", "max_concurrency")
+    other.write_text(
+        json.dumps({"model_id": "N", "mean_tpot_ms": 7.0} | {name: bench[name] for name in kept})
+    )
+    words = ["plan", "--run", f"file={other},gamma=0", "--run", f"file={sources['bench']}"]
+    result = CliRunner().invoke(main, words)
+    assert result.exit_code == 2
+    assert "M and N" in result.stderr or "N and M" in result.stderr

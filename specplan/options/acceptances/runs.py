@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import click
 
 from specplan.options.kinds import AcceptanceKind, Background, Stated, counted
-from specplan.options.runs import Runs
+from specplan.options.runs import Runs, counts_of
 
 
 @dataclass(frozen=True)
@@ -16,13 +16,7 @@ class Lengths(Runs, AcceptanceKind):
     needs = ("runs",)
 
     def make(self, background: Background) -> Stated:
-        from simulator.acceptance.accepted import Accepted
-
-        found = [
-            Accepted(run.gamma, run.length, run.rates, run.drafts, run.load.context)
-            for run in self.runs or ()
-            if run.gamma > 0
-        ]
+        found = counts_of(self.runs or ())
         if not found:
             raise click.UsageError(
                 "give the acceptance: a --run beyond gamma 0 with its length, or another option"

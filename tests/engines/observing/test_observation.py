@@ -238,3 +238,12 @@ def test_a_source_without_positions_leaves_totals_alone() -> None:
 def test_refuses(refusal: Callable[[], object], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         refusal()
+
+
+def test_counts_that_contradict_their_positions_are_named() -> None:
+    fits = observation(1000, (700, 500, 300), accepted=1504)
+    assert fits.contradictions == ()
+    (said,) = observation(1000, (700, 500, 300), accepted=1800).contradictions
+    assert said == (
+        "1800 tokens were accepted, and 1500 by position: the rates by position are used"
+    )

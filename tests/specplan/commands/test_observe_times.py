@@ -30,7 +30,7 @@ def test_the_time_of_a_token_in_an_interval_is_planned_from(tmp_path: Path) -> N
     text = observe(*asked).stdout
     assert "A token took 5.00 ms" in text
     assert "Next: run K = 0" in text
-    assert "specplan plan --run gamma=2,tpot=5,length=2 --run" in " ".join(text.split())
+    assert "specplan plan --run gamma=2,tpot=5,rates=0.6/0.4 --run" in " ".join(text.split())
 
 
 def test_a_bench_is_planned_from_as_a_run_of_plan_is(tmp_path: Path) -> None:
