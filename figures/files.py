@@ -1,4 +1,4 @@
-"""Writing a figure as PNG, SVG and CSV files, each complete or not there at all."""
+"""Writes a figure as PNG, SVG and CSV files, each atomically."""
 
 from __future__ import annotations
 
@@ -29,12 +29,11 @@ def write_figure(
     load: FigureLoad | None = None,
     dots_per_inch: int = 150,
 ) -> list[Path]:
-    """Computes and draws one figure and returns the files written, named after it, of these
-    formats.
+    """Computes and draws a figure; returns the files written, one for each format.
 
     Raises:
       ValueError: if a format is unknown.
-      OSError: if the folder, which is made if it is not there, or a file cannot be written.
+      OSError: if the folder or a file cannot be written; a missing folder is created.
     """
     for name in formats:
         if name not in FORMATS:
@@ -66,11 +65,11 @@ def save_image(figure: Figure, path: Path, *, dots_per_inch: int = 150) -> None:
 
 
 def _image(figure: Figure, image_format: str, dots_per_inch: int) -> bytes:
-    """Returns the file's bytes, the same for the same drawing: no date, no random names."""
+    """Returns the file's bytes, equal for equal drawings: without a date or random names."""
     import matplotlib
 
     arranged = figure.get_layout_engine()
-    if arranged is not None:  # Once for all of its files.
+    if arranged is not None:  # once for all formats
         arranged.execute(figure)
         figure.set_layout_engine(None)
     stream = io.BytesIO()

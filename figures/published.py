@@ -46,7 +46,7 @@ class LeviathanTable4:
 
 @dataclass(frozen=True, slots=True)
 class LeviathanTable5:
-    """α under lenience; improvement: of T5-small, as the text of §A.5 prints it, else None."""
+    """α under lenience; improvement: T5-small's in the text of §A.5, else None."""
 
     sampling: str
     draft: str
@@ -56,9 +56,9 @@ class LeviathanTable5:
 
 
 def published(table: str, record: type[Record]) -> tuple[Record, ...]:
-    """Returns the rows of one table of a paper, as printed, by the name of its file.
+    """Returns the rows of a paper's table, by the name of its file.
 
-    record: class of a row, whose fields are the file's columns; an empty cell takes the default.
+    record: class of a row; its fields are the file's columns. An empty cell takes the default.
     """
     return tuple(
         msgspec.convert({name: cell for name, cell in row.items() if cell}, record, strict=False)
@@ -67,7 +67,7 @@ def published(table: str, record: type[Record]) -> tuple[Record, ...]:
 
 
 def published_grid(table: str) -> dict[str, dict[str, float | None]]:
-    """Returns a table whose first column names its rows: by row, by column; None: empty."""
+    """Returns a table whose first column names its rows, by row and column; None: empty cell."""
     return {
         next(iter(row.values())): {
             column: float(cell) if cell else None for column, cell in list(row.items())[1:]

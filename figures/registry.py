@@ -1,4 +1,4 @@
-"""The figures by name, each with its source; what makes one is imported when it is asked for."""
+"""The figures by name, each with its source; a figure's module is imported when it is drawn."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ _OURS = "ours"
 
 
 class FigureData(Protocol):
-    """What compute() of a figure returns: plain numbers that can be laid out as one table."""
+    """Result of a figure's compute(): plain numbers that can be written as one table."""
 
     def table(self) -> Table: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One figure: its name, where it is from and what it shows.
+    """One figure: its name, source and content.
 
-    takes_results: whether compute() also accepts the results of a validation.
-    takes_load: whether compute() also accepts what is deployed, and under which load.
+    takes_results: whether compute() accepts the results of a validation.
+    takes_load: whether compute() accepts a deployment and its load.
     """
 
     name: str
@@ -43,7 +43,7 @@ class Entry:
     takes_load: bool = False
 
     def _made_by(self) -> Any:
-        """Returns what has compute() and draw(): a declared table, or a module of its own."""
+        """Returns the object with compute() and draw(): a declared table, or a module."""
         declared = importlib.import_module("figures.tables").TABLES.get(self.name)
         if declared is not None:
             return declared
@@ -55,13 +55,13 @@ class Entry:
     def compute(
         self, results: Validated | None = None, load: FigureLoad | None = None
     ) -> FigureData:
-        """Returns the figure's numbers; what it does not take is not passed on."""
+        """Returns the figure's numbers; arguments that it does not accept are ignored."""
         taken: list[Any] = [results] if self.takes_results else [load] if self.takes_load else []
         data: FigureData = self._made_by().compute(*taken)
         return data
 
     def draw(self, data: FigureData) -> Figure:
-        """Returns the drawing of what compute() returned."""
+        """Returns the drawing of compute()'s result."""
         figure: Figure = self._made_by().draw(data)
         return figure
 
@@ -78,7 +78,7 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
             Entry(
                 "leviathan-table3",
                 _LEVIATHAN + ", Table 3",
-                "published α, beside it ours once measured",
+                "published α, and ours if measured",
                 takes_results=True,
             ),
             Entry("leviathan-table4", _LEVIATHAN + ", Table 4", "expected and measured speed-up"),
@@ -89,7 +89,7 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
             Entry("bild-fig8", _BILD + ", Figure 8", "operations, memory traffic, speed-up"),
             Entry("bild-fig10", _BILD + ", Figure 10", "quality against latency, by thresholds"),
             Entry("bild-table1", _BILD + ", Table 1", "speed-up without loss, and at 1 point lost"),
-            Entry("bild-table3", _BILD + ", Table 3", "BiLD beside speculative decoding"),
+            Entry("bild-table3", _BILD + ", Table 3", "BiLD and speculative decoding"),
             Entry("bild-table4", _BILD + ", Table 4", "fallbacks and rollbacks of either"),
             Entry("bild-table5", _BILD + ", Table 5", "nucleus sampling at p = 0.8"),
             Entry("blockwise-fig2", _BLOCKWISE + ", Figure 2", "entropy of each head"),
@@ -131,7 +131,7 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
 
 
 def find_figure(name: str) -> Entry:
-    """Returns the figure of that name.
+    """Returns the figure with that name.
 
     Raises:
       ValueError: if there is none; the message suggests the nearest name.

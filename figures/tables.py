@@ -1,4 +1,4 @@
-"""The tables that are drawn as tables: of each the numbers, ours and the paper's, and captions."""
+"""The tables that are drawn as tables: numbers (ours and the paper's), layout and captions."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -110,20 +110,20 @@ TABLES: Mapping[str, PaperTable | TimesTable] = MappingProxyType(
             wins,
             partial(lay_grid, form=".1f"),
             lambda cells: (
-                f"Neural rescoring: {own(cells, '% wins'):.0f} % of blocks stand "
-                f"further, {own(cells, '% losses'):.0f} % less far; "
+                f"Neural rescoring: {own(cells, '% wins'):.0f} % of blocks get more tokens "
+                f"accepted, {own(cells, '% losses'):.0f} % fewer; "
                 f"{own(cells, 'wins repair'):.0f} % of the wins end a repetition"
             ),
             lambda: (
-                f"{PAPER}, Table 5 (61M weights), counts as shares of all blocks: by how much "
-                "of a draft stands; repair: the rescored draft no longer repeats a token, regress: "
+                f"{PAPER}, Table 5 (61M weights), as shares of all blocks, by accepted tokens; "
+                "repair: the rescored draft no longer repeats a token, regress: "
                 f"it now does. {said()}; neural: the embedded draft"
             ),
         ),
         "blockwise-table8": PaperTable(
             weights,
             partial(lay_grid, form="g", width=6.4),
-            "The tuned weight of the rescorer beside the heads",
+            "The tuned weight of the rescorer",
             _tuning_source,
         ),
         "blockwise-table9": PaperTable(

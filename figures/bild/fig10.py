@@ -1,4 +1,4 @@
-"""Kim et al. 2023 (BiLD), Figure 10: a curve for each rollback threshold, fallbacks along it."""
+"""Kim et al. 2023 (BiLD), Figure 10: one curve per rollback threshold, along the fallbacks."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ SMALLEST, LARGEST = 3.0, 9.0  # marks, in points
 
 
 def compute() -> TradeOff:
-    """Returns BiLD's runs at temperature 0: of a task the aligned ones, as in the paper, if any."""
+    """Returns BiLD's runs at temperature 0; for each task the aligned runs, as in the paper."""
     plain = [sweep for sweep in measured() if sweep.is_plain]
     return trade_off([aligned(sweep.task) or sweep for sweep in plain], decoders=("bild",))
 

@@ -10,14 +10,15 @@ from figures.drawing import style
 from figures.drawing.table import FigureRows
 
 PUBLISHED_SHARE = 20
-"""Per cent of tokens at which the small model "can retain the large model's quality" (3.1)."""
+"""Percentage of tokens at which the small model "can retain the large model's quality" (3.1)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharePoint:
-    """One way to decode.
+    """One decoder.
 
-    large_percent: tokens that the large model wrote, 0 for the small one alone, 100 for itself.
+    large_percent: percentage of tokens from the large model; 0 for the small model only, 100 for
+      the large model only.
     rollback: BiLD's threshold; None without one.
     """
 
@@ -30,10 +31,10 @@ class SharePoint:
 
 
 def compute() -> FigureRows[SharePoint]:
-    """Returns BiLD's rows and both models alone, of our unaligned pairs at temperature 0.
+    """Returns BiLD's rows and both models' rows, for our unaligned pairs at temperature 0.
 
-    The paper runs both models at every step and lets the large one replace unlikely tokens; here
-    the large model writes one token at each of its calls, so its share is calls over tokens.
+    In the paper both models run at every step, and the large one replaces unlikely tokens. Here the
+    large model writes one token per call, so its percentage is calls over tokens.
     """
     return FigureRows(
         tuple(
@@ -49,7 +50,7 @@ def compute() -> FigureRows[SharePoint]:
 
 
 def draw(data: FigureRows[SharePoint]) -> style.Figure:
-    """Returns the drawing: a panel for each task."""
+    """Returns the drawing, with a panel for each task."""
     tasks = list(dict.fromkeys(point.task for point in data.rows))
     figure, panels = style.canvas(
         "How much of the text the large model must write to reach its own quality",

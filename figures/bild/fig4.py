@@ -1,4 +1,4 @@
-"""Kim et al. 2023 (BiLD), Figure 4: quality against latency, speculative decoding beside it."""
+"""Kim et al. 2023 (BiLD), Figure 4: quality against latency, compared with speculative decoding."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from figures.published import published
 
 @dataclass(frozen=True, slots=True)
 class LatencyPoint:
-    """One way to decode; latency is seconds per token over the large model's alone."""
+    """One decoder; latency is seconds per token over the large model's."""
 
     whose: str
     dataset: str
@@ -27,7 +27,7 @@ class LatencyPoint:
 
 @dataclass(frozen=True, slots=True)
 class Fig4(FigureRows[LatencyPoint]):
-    """The paper's points that are printed (Table 1), and ours.
+    """The points that the paper prints (Table 1), and ours.
 
     drawn: for each of our tasks the unaligned sweep, and the aligned one if it was measured.
     """
@@ -61,7 +61,7 @@ def compute() -> Fig4:
 
 
 def draw(data: Fig4) -> style.Figure:
-    """Returns the drawing: the paper's IWSLT first, then a panel for each of our tasks."""
+    """Returns the drawing: the paper's IWSLT, then a panel for each of our tasks."""
     columns = 1 + len(data.drawn)
     figure, panels = style.canvas(
         "Quality against latency: BiLD and speculative decoding",

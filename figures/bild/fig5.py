@@ -8,14 +8,14 @@ from figures.drawing import style
 
 
 def ablation(decoder: str, rollback: float | None) -> str:
-    """Returns what a run of BiLD lacks."""
+    """Returns which part BiLD ran without."""
     if decoder == "window":
         return "no fallback" if rollback is not None else "neither"
     return "no rollback" if rollback is None else "BiLD"
 
 
 def compute() -> TradeOff:
-    """Returns the runs of our unaligned pairs at temperature 0 that have both ablations."""
+    """Returns the runs of our unaligned pairs at temperature 0 that were made without a part."""
     sweeps = [
         sweep
         for sweep in measured()
@@ -27,10 +27,10 @@ def compute() -> TradeOff:
 
 
 def draw(data: TradeOff) -> style.Figure:
-    """Returns the drawing: a panel for each task."""
+    """Returns the drawing, with a panel for each task."""
     figure, prepared = panels(
         data,
-        title="What the fallback and the rollback are worth",
+        title="The effect of the fallback and of the rollback",
         source="As Kim et al. 2023 (BiLD), Figure 5, which prints no numbers; no fallback: fixed "
         "windows; a line follows each front",
     )

@@ -31,10 +31,10 @@ DATASET, METHOD = "CNN/DailyMail", "aligned, no loss"  # the speed-up is Table 1
 
 @dataclass(frozen=True, slots=True)
 class CostBar:
-    """One quantity of BiLD over vanilla inference.
+    """One quantity of BiLD, relative to vanilla inference.
 
     fitted: whether the cost model was fitted to it.
-    rounded: whether the paper gives it in words only ("5x", "approximately 5 times").
+    rounded: whether the paper gives only a rounded number in words ("5x").
     """
 
     quantity: str
@@ -46,9 +46,9 @@ class CostBar:
 
 @dataclass(frozen=True, slots=True)
 class Fig8(FigureRows[CostBar]):
-    """The bars, and the probabilities at which the cost model has the fitted two.
+    """The bars, and the fitted probabilities of the cost model.
 
-    implied_c: the cost of a small call over a large one that would give the paper's speed-up.
+    implied_c: cost of a small call over a large one that would give the paper's speed-up.
     """
 
     fallback: float
@@ -59,10 +59,11 @@ class Fig8(FigureRows[CostBar]):
 
 
 def compute() -> Fig8:
-    """Returns the model fitted to the two bars that depend on the policies alone.
+    """Returns the cost model, fitted to the two bars that depend only on the policies.
 
-    The paper gives neither probability for this data set. In the cost model, intensity depends on
-    the fallback alone and operations then on the rollback, so two bars fix them and two remain.
+    The paper gives neither probability for this data set. In the cost model the intensity depends
+    only on the fallback, and then the operations only on the rollback. So two bars determine both
+    probabilities, and the other two bars are predictions.
     """
     from scipy.optimize import brentq
 
@@ -103,7 +104,7 @@ def compute() -> Fig8:
 
 
 def draw(data: Fig8) -> style.Figure:
-    """Returns the drawing: for each quantity a bar of ours beside the paper's."""
+    """Returns the drawing: for each quantity our bar and the paper's."""
     figure, (axes,) = style.canvas(
         "Big Little Decoder moves a fifth of the bytes for a tenth more arithmetic",
         source="Kim et al. 2023 (BiLD), Figure 8, CNN/DailyMail, over vanilla inference = 1. "

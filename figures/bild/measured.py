@@ -10,7 +10,7 @@ import msgspec
 from estimator.validation.file import parse_rows
 from studies.bild.swept import BildRow
 
-# Named for the task and the draft, and for the texts where they are sampled.
+# Named after the task and the draft, and after the sampling if it is not greedy.
 FILES = (
     "translation-unaligned", "translation-aligned", "code-unaligned", "spelling-unaligned",
     "translation-unaligned-nucleus",
@@ -19,18 +19,18 @@ SOURCE = "ours: two cores of an AMD EPYC virtual machine, 2026-11-21 and 22, fig
 
 
 class MeasuredRow(BildRow, frozen=True, kw_only=True):
-    """One way to decode; metric: of its quality, by which the sweep is judged."""
+    """Measurement of one decoder; metric: the name of the sweep's main metric."""
 
     metric: str
 
     @property
     def score(self) -> float:
-        """Its quality by that metric."""
+        """Quality by the main metric."""
         return self.quality[self.metric]
 
     @property
     def latency(self) -> float:
-        """Seconds per token over the large model's alone."""
+        """Seconds per token over the large model's."""
         return 1 / self.measured
 
 
@@ -41,7 +41,7 @@ class MeasuredSweep:
     task: "translation", "code" or "spelling".
     draft: "unaligned" or "aligned".
     sampling: "greedy" or "nucleus 0.8".
-    prompts: how many.
+    prompts: number of prompts.
     """
 
     task: str
@@ -52,12 +52,12 @@ class MeasuredSweep:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the draft is not aligned and nothing is sampled."""
+        """Whether the draft is unaligned and decoding is greedy."""
         return (self.draft, self.sampling) == ("unaligned", "greedy")
 
     @property
     def large(self) -> MeasuredRow:
-        """The large model alone."""
+        """The large model's row."""
         return self.of("large")[0]
 
     @property
@@ -66,11 +66,11 @@ class MeasuredSweep:
         return max(self.of("strict"), key=lambda row: row.measured)
 
     def of(self, decoder: str) -> list[MeasuredRow]:
-        """Returns a decoder's rows, in the order of the sweep."""
+        """Returns the rows of a decoder, in the order of the sweep."""
         return [row for row in self.rows if row.decoder == decoder]
 
     def fastest(self, rows: list[MeasuredRow], *, loss: float) -> MeasuredRow | None:
-        """Returns the fastest of the rows that lose at most so many points; None: all lose more."""
+        """Returns the fastest row that loses at most `loss` points; None if all lose more."""
         able = [row for row in rows if row.score >= self.large.score - loss]
         return max(able, key=lambda row: row.measured, default=None)
 
@@ -83,7 +83,7 @@ def measured() -> tuple[MeasuredSweep, ...]:
 
 
 def aligned(task: str) -> MeasuredSweep | None:
-    """Returns a task's sweep with an aligned draft; None if none was measured."""
+    """Returns a task's sweep with an aligned draft; None if there is none."""
     return next((s for s in measured() if (s.task, s.draft) == (task, "aligned")), None)
 
 

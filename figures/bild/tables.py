@@ -1,4 +1,4 @@
-"""The tables of Kim et al. 2023 (BiLD): the paper's lines and ours, and their cells."""
+"""The tables of Kim et al. 2023 (BiLD): the paper's lines, ours, and their cells."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +16,10 @@ class TableLine:
     """One method on one data set.
 
     whose: "paper" or "ours".
-    quality: BLEU or ROUGE-L of the paper, the sweep's metric of ours; None: no row keeps to it.
-    speedup, low, high: over the large model alone; our interval is over prompts, 95 %.
-    fallback_percent, rollback_percent: over emitted tokens; None where the paper has none.
+    quality: BLEU or ROUGE-L in the paper, the sweep's metric in ours; None if no row qualifies.
+    speedup: speed-up over the large model.
+    low, high: 95 % interval of our speed-up over prompts.
+    fallback_percent, rollback_percent: percentages of emitted tokens; None if the paper has none.
     setting: our thresholds, or γ.
     """
 
@@ -35,22 +36,22 @@ class TableLine:
 
 
 Method = tuple[str, MeasuredRow | None]
-"""What a line is called, and our row; None: no row does it."""
+"""The name of a line, and our row; None if no row qualifies."""
 
 
 def lines_of(table: str, ours: Callable[[MeasuredSweep], Iterable[Method]]) -> list[TableLine]:
-    """Returns the lines that a table of the paper prints, then ours of every sweep.
+    """Returns the lines that the paper prints in a table, then our lines for every sweep.
 
     Args:
-      table: name of the file of the paper's numbers.
-      ours: returns a sweep's methods; none where the table is of other sweeps.
+      table: name of the file with the paper's numbers.
+      ours: returns a sweep's methods; none for sweeps that do not belong in the table.
     """
     own = (measured_line(sweep, *method) for sweep in measured() for method in ours(sweep))
     return [*published(table, TableLine), *own]
 
 
 def measured_line(sweep: MeasuredSweep, method: str, row: MeasuredRow | None) -> TableLine:
-    """Returns a line of ours; a row of None has no numbers."""
+    """Returns one of our lines; without numbers if there is no row."""
     named = TableLine(whose=OURS, dataset=sweep.task, method=method)
     if row is None:
         return named
@@ -63,7 +64,7 @@ def measured_line(sweep: MeasuredSweep, method: str, row: MeasuredRow | None) ->
 
 
 def setting_of(row: MeasuredRow) -> str:
-    """Returns the thresholds of BiLD or the γ of speculative decoding, in words."""
+    """Returns BiLD's thresholds, or the γ of speculative decoding, in words."""
     if row.decoder in ("bild", "window"):
         rollback = "∞" if row.rollback is None else f"{row.rollback:g}"
         return f"α_FB {row.fallback:g}, α_RB {rollback}"
@@ -71,7 +72,7 @@ def setting_of(row: MeasuredRow) -> str:
 
 
 def by_loss(sweep: MeasuredSweep) -> list[Method]:
-    """Returns Table 1's: vanilla once a task, then a draft's fastest row at each loss."""
+    """Returns the methods of Table 1: vanilla once per task, then the fastest row at each loss."""
     if sweep.sampling != "greedy":
         return []
     bild = sweep.of("bild")
@@ -83,7 +84,7 @@ def by_loss(sweep: MeasuredSweep) -> list[Method]:
 
 
 def by_method(sweep: MeasuredSweep) -> list[Method]:
-    """Returns Table 3's: speculative decoding at its best γ, BiLD at its speed or its quality."""
+    """Returns the methods of Table 3: speculative decoding, and BiLD at its speed or quality."""
     if not sweep.is_plain:
         return []
     strict, bild = sweep.fastest_strict, sweep.of("bild")
@@ -98,7 +99,7 @@ def by_method(sweep: MeasuredSweep) -> list[Method]:
 
 
 def by_calls(sweep: MeasuredSweep) -> list[Method]:
-    """Returns Table 4's: strict at its best γ, BiLD's fastest without loss."""
+    """Returns the methods of Table 4: strict at its best γ, and BiLD's fastest without loss."""
     if not sweep.is_plain:
         return []
     fastest = sweep.fastest(sweep.of("bild"), loss=NO_LOSS)
@@ -106,7 +107,7 @@ def by_calls(sweep: MeasuredSweep) -> list[Method]:
 
 
 def by_nucleus(sweep: MeasuredSweep) -> list[Method]:
-    """Returns Table 5's three operating points: the best, no loss, one point lost."""
+    """Returns the operating points of Table 5: the best, without loss, with one point lost."""
     if sweep.sampling != "nucleus 0.8":
         return []
     bild = sweep.of("bild")
@@ -123,7 +124,7 @@ def lay_lines(lines: Sequence[TableLine], *, percentages: bool = False) -> Layou
 
     Args:
       lines: at least one.
-      percentages: whether cells tell fallback and rollback, too.
+      percentages: whether cells include fallback and rollback percentages.
     """
     datasets = dict.fromkeys((line.whose, line.dataset) for line in lines)
     methods = list(dict.fromkeys(line.method for line in lines))
@@ -142,7 +143,7 @@ def lay_lines(lines: Sequence[TableLine], *, percentages: bool = False) -> Layou
 
 
 def cell(line: TableLine, *, percentages: bool) -> str:
-    """Returns quality, speed-up and its interval, and if asked fallback and rollback."""
+    """Returns quality, speed-up and interval; fallback and rollback percentages if requested."""
     if line.quality is None or line.speedup is None:
         return "none"
     text = f"{line.quality:.2f}  {line.speedup:.2f}×"

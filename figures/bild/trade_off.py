@@ -1,4 +1,4 @@
-"""Quality against latency, as Figures 4, 5 and 10 of Kim et al. 2023 draw it."""
+"""Quality against latency, as in Figures 4, 5 and 10 of Kim et al. 2023."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class TradeOffPoint:
     """One run of BiLD.
 
     decoder: "bild", or "window": drafts of `most` tokens without a fallback.
-    rollback: None: none.
-    latency: seconds per token over the large model's alone.
+    rollback: BiLD's threshold; None without one.
+    latency: seconds per token over the large model's.
     """
 
     task: str
@@ -33,13 +33,13 @@ class TradeOffPoint:
 
 @dataclass(frozen=True, slots=True)
 class TradeOff(FigureRows[TradeOffPoint]):
-    """Runs of BiLD, and the sweeps that they are of."""
+    """Runs of BiLD, and their sweeps."""
 
     sweeps: tuple[MeasuredSweep, ...]
 
 
 def trade_off(sweeps: Sequence[MeasuredSweep], *, decoders: Sequence[str]) -> TradeOff:
-    """Returns the sweeps' runs of these decoders."""
+    """Returns the sweeps' runs with these decoders."""
     return TradeOff(
         rows=tuple(
             TradeOffPoint(
@@ -77,7 +77,7 @@ def panels(
 
 
 def front(rows: Sequence[MeasuredRow]) -> list[MeasuredRow]:
-    """Returns the rows that no other beats both in quality and in speed, fastest first."""
+    """Returns the Pareto front of quality and speed, fastest row first."""
     kept = [
         row
         for row in rows

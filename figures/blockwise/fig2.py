@@ -1,4 +1,4 @@
-"""Kim et al. 2024 (blockwise drafts), Figure 2: how the entropy of each head is distributed."""
+"""Kim et al. 2024 (blockwise drafts), Figure 2: the distribution of each head's entropy."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from figures.drawing.table import FigureRows
 
 @dataclass(frozen=True, slots=True)
 class EntropyShare:
-    """The share of positions at which a head's entropy lies in [entropy, entropy + bin) nats."""
+    """Share of positions at which a head's entropy is in [entropy, entropy + bin) nats."""
 
     head: int
     entropy: float
@@ -20,7 +20,7 @@ class EntropyShare:
 
 @dataclass(frozen=True, slots=True)
 class Histograms(FigureRows[EntropyShare]):
-    """All heads' histograms, and each one's mean entropy in nats."""
+    """The histograms of all heads, and each head's mean entropy in nats."""
 
     means: tuple[float, ...]
     bin: float
@@ -42,7 +42,7 @@ def compute() -> Histograms:
 
 
 def draw(data: Histograms) -> style.Figure:
-    """Returns the drawing: a panel for each head."""
+    """Returns the drawing, with a panel for each head."""
     heads = len(data.means)
     figure, panels = style.canvas(
         f"The model's own head is unsure by {data.means[0]:.1f} nats in the mean, the next by "

@@ -13,7 +13,7 @@ PUBLISHED_R = 0.77  # over data sets, section 6.2
 
 @dataclass(frozen=True, slots=True)
 class TextEfficiency:
-    """One text: up to which head its mean entropy rises, and its block efficiency."""
+    """One text: its h_max (last head with increasing mean entropy) and its block efficiency."""
 
     h_max: int
     block_efficiency: float
@@ -21,7 +21,7 @@ class TextEfficiency:
 
 @dataclass(frozen=True, slots=True)
 class Fig3(FigureRows[TextEfficiency]):
-    """Our texts, and Pearson's r over them with its interval; None where nothing varies."""
+    """Our texts, and Pearson's r over them with its interval; None if a variable is constant."""
 
     r: float | None
     low: float | None
@@ -29,7 +29,7 @@ class Fig3(FigureRows[TextEfficiency]):
 
 
 def compute() -> Fig3:
-    """Returns our texts; the paper's points are data sets, printed in its figure alone."""
+    """Returns our texts; the paper's points are data sets, without printed numbers."""
     result = analysis()
     found = result.h_max_correlation
     pairs = zip(result.h_max_by_text, result.block_efficiency_by_text, strict=True)
@@ -37,7 +37,7 @@ def compute() -> Fig3:
 
 
 def draw(data: Fig3) -> style.Figure:
-    """Returns the drawing: a point for each text."""
+    """Returns the drawing, with a point for each text."""
     ours = "none: nothing varies"
     if data.r is not None:
         ours = f"{data.r:.2f} [{data.low:.2f}, {data.high:.2f}]"
@@ -47,7 +47,7 @@ def draw(data: Fig3) -> style.Figure:
         source=f"{PAPER}, Figure 3 and section 6.2. h_max: the head up to which the mean entropy "
         f"of the heads rises. {said()}",
     )
-    # Points of one column are set apart by their order, lest they hide one another.
+    # Points with the same h_max are spread out horizontally.
     columns: dict[int, list[float]] = {}
     for row in data.rows:
         columns.setdefault(row.h_max, []).append(row.block_efficiency)

@@ -12,9 +12,9 @@ from figures.published import published_grid
 
 @dataclass(frozen=True, slots=True)
 class Oracle:
-    """Block efficiency of the path that stands longest, over that of the likeliest arcs (k = 1).
+    """Block efficiency of the path with the most accepted tokens, relative to k = 1.
 
-    low, high: of our block efficiency, 95 %.
+    low, high: 95 % interval of our block efficiency.
     """
 
     dataset: str
@@ -26,7 +26,7 @@ class Oracle:
 
 
 def compute() -> FigureRows[Oracle]:
-    """Returns oracle block efficiencies by k: the paper's three points a data set, then ours."""
+    """Returns oracle block efficiencies by k: the paper's three points per data set, then ours."""
     rows = []
     for dataset, printed in published_grid("blockwise-table9").items():
         base = printed["base"] or 1.0

@@ -14,7 +14,7 @@ WAYS = ("parallel base", "parallel 4-gram")
 
 @dataclass(frozen=True, slots=True)
 class Parallel:
-    """Block efficiency of the p best paths; low, high: of ours, 95 %."""
+    """Block efficiency of the p best paths; low, high: 95 % interval of ours."""
 
     dataset: str
     way: str
@@ -25,7 +25,7 @@ class Parallel:
 
 
 def compute() -> FigureRows[Parallel]:
-    """Returns block efficiencies by p: the paper's two points a data set and way, then ours."""
+    """Returns block efficiencies by p: the paper's two points per data set and way, then ours."""
     rows = []
     for dataset, printed in published_grid("blockwise-table4").items():
         for way, single in zip(WAYS, ("base", "4-gram"), strict=True):
@@ -40,7 +40,7 @@ def compute() -> FigureRows[Parallel]:
 
 
 def draw(data: FigureRows[Parallel]) -> style.Figure:
-    """Returns the drawing: a panel for each data set, ours first."""
+    """Returns the drawing: a panel for each data set, starting with ours."""
     names = list(dict.fromkeys(row.dataset for row in data.rows))
     datasets = [names[-1], *names[:-1]]
     ours = {row.way: row for row in data.rows if row.dataset == OURS and row.p == 16}

@@ -1,4 +1,4 @@
-"""Tables by data set and column: the paper's rows, then ours with its interval."""
+"""Tables by data set and column: the paper's rows, then our row with its interval."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,18 +9,18 @@ from figures.published import published, published_grid
 from studies.blockwise.records import Way, Wins
 
 Ours = float | None | Way
-"""A number of ours, or a way to draft, which tells its block efficiency and interval."""
+"""A number of ours, or a drafting method with its block efficiency and interval."""
 
 
 class PrintedWins(Wins, frozen=True):
-    """A row of Table 5: its counts are of blocks."""
+    """A row of Table 5; its counts are numbers of blocks."""
 
     dataset: str
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One number of a table: the paper's, or ours with its interval where it has one."""
+    """One number of a table: the paper's, or ours with its interval if there is one."""
 
     dataset: str
     column: str
@@ -34,7 +34,7 @@ def grid(printed: Mapping[str, Mapping[str, float | None]], ours: Mapping[str, O
 
     Args:
       printed: the paper's numbers by data set and column.
-      ours: by column; a column that it lacks is empty.
+      ours: by column; a missing column is empty.
     """
     cells = [
         Cell(dataset, column, value)
@@ -51,7 +51,7 @@ def grid(printed: Mapping[str, Mapping[str, float | None]], ours: Mapping[str, O
 
 
 def efficiencies(table: str) -> list[Cell]:
-    """Returns a table whose columns are ways to draft."""
+    """Returns a table whose columns are drafting methods."""
     ours = analysis()
     ways = ours.ways | {way.name: way for way in ours.oracle}
     by_heads = {f"{way.name} heads": way for way in ours.by_heads}
@@ -59,7 +59,7 @@ def efficiencies(table: str) -> list[Cell]:
 
 
 def repetition() -> list[Cell]:
-    """Returns Table 3: percentages and runs before and after a 2-gram."""
+    """Returns Table 3: repetition in percent and run lengths, before and after a 2-gram."""
     base, rescored = analysis().ways["base"], analysis().ways["2-gram"]
     return grid(
         published_grid("blockwise-table3"),
@@ -73,7 +73,7 @@ def repetition() -> list[Cell]:
 
 
 def wins() -> list[Cell]:
-    """Returns Table 5, its counts of ties, wins and losses as shares of blocks."""
+    """Returns Table 5, with ties, wins and losses as percentages of blocks."""
     printed = published("blockwise-table5", PrintedWins)
     return grid({row.dataset: _shares(row) for row in printed}, _shares(analysis().wins["neural"]))
 
@@ -92,7 +92,7 @@ def _shares(row: Wins) -> dict[str, float | None]:
 
 
 def weights() -> list[Cell]:
-    """Returns Table 8: the weights of the largest block efficiency."""
+    """Returns Table 8: the weights with the largest block efficiency."""
     tuned = {name: tuning.best_weight for name, tuning in analysis().tuning.items()}
     return grid(published_grid("blockwise-table8"), tuned)
 
@@ -110,9 +110,9 @@ def lay_grid(cells: Sequence[Cell], *, form: str = ".2f", width: float = 9.6) ->
     """Returns the rows of the paper, then ours in bold with its interval below.
 
     Args:
-      cells: of a table.
-      form: of the numbers.
-      width: of the drawing, inches.
+      cells: the cells of one table.
+      form: format of the numbers.
+      width: width of the drawing in inches.
     """
     datasets = list(dict.fromkeys(cell.dataset for cell in cells))
     columns = tuple(dict.fromkeys(cell.column for cell in cells))

@@ -1,4 +1,4 @@
-"""What was measured on the embedded target, beside which the paper's numbers are drawn.
+"""Our measurements on the embedded target, which are drawn together with the paper's numbers.
 
 `benchmarks/blockwise_drafts.py` and `benchmarks/lattice_rescoring.py` wrote the two files.
 """
@@ -15,7 +15,7 @@ PAPER = "Kim et al. 2024 (blockwise drafts)"
 
 
 class Sizes(msgspec.Struct, frozen=True):
-    """Weights of each model, and values that a token leaves in its cache."""
+    """Number of weights of each model, and of values per token in its cache."""
 
     target: int
     heads: int
@@ -25,7 +25,7 @@ class Sizes(msgspec.Struct, frozen=True):
 
 
 class AnalysisSetup(msgspec.Struct, frozen=True):
-    """What was analysed."""
+    """The analysed models."""
 
     sizes: Sizes
 
@@ -37,12 +37,12 @@ class OwnAnalysis(Analysis, frozen=True, kw_only=True):
 
     @property
     def ways(self) -> dict[str, Way]:
-        """The ways to draft by name."""
+        """The drafting methods by name."""
         return {way.name: way for way in self.variants}
 
 
 class LatticeTime(msgspec.Struct, frozen=True):
-    """Milliseconds to find so many paths of a lattice, with a 95 % interval over lattices."""
+    """Milliseconds to find `paths` paths of a lattice, with a 95 % interval over lattices."""
 
     order: int
     steps: int
@@ -54,7 +54,7 @@ class LatticeTime(msgspec.Struct, frozen=True):
 
 
 class TimesSetup(msgspec.Struct, frozen=True):
-    """How the times were taken; ngrams: how many of each order a model lists."""
+    """Setting of the time measurements; ngrams: number of n-grams of each order in a model."""
 
     lattices: int
     repeats: int
@@ -76,7 +76,7 @@ def _read(name: str) -> bytes:
 
 @cache
 def analysis() -> OwnAnalysis:
-    """Returns what `specplan heads analyse` says of the embedded target."""
+    """Returns the output of `specplan heads analyse` for the embedded target."""
     return msgspec.json.decode(_read("blockwise.json"), type=OwnAnalysis)
 
 
@@ -87,7 +87,7 @@ def latencies() -> LatticeTimes:
 
 
 def said() -> str:
-    """Returns of what our numbers are, for the small print."""
+    """Returns the origin of our numbers, for the small print."""
     ours = analysis()
     return (
         f"Ours: {ours.texts} greedy texts of {ours.tokens} tokens in all from held-out "

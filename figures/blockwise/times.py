@@ -15,7 +15,7 @@ from figures.published import published
 class Latency:
     """Milliseconds for one lattice: the paper's, or ours with a 95 % interval over lattices.
 
-    Table 12 is of 8 steps of 16 arcs, Table 13 of one path.
+    Table 12 has 8 steps of 16 arcs, Table 13 has one path.
     """
 
     source: str = "paper"
@@ -30,13 +30,13 @@ class Latency:
 
 @dataclass(frozen=True, slots=True)
 class TimesTable:
-    """One of the two tables, by name, and how it is drawn."""
+    """One of the two tables by its name, and the function that draws it."""
 
     name: str
     draw: Callable[[FigureRows[Latency]], style.Figure]
 
     def compute(self) -> FigureRows[Latency]:
-        """Returns the times that the table prints, then ours of the same lattices."""
+        """Returns the times in the paper's table, then ours for the same lattices."""
         printed = published(self.name, Latency)
         sizes = {(row.steps, row.arcs, row.paths) for row in printed}
         ours = [
@@ -53,7 +53,7 @@ class TimesTable:
 
 
 def how() -> str:
-    """Returns how our times were taken, for the small print."""
+    """Returns how our times were measured, for the small print."""
     setup = latencies().setup
     sizes = ", ".join(f"{name} {sum(n) / 1e6:.1f} M" for name, n in setup.ngrams.items())
     return (
@@ -70,7 +70,7 @@ def own_of(rows: Sequence[Latency]) -> str:
 
 
 def draw_times(axes: style.Axes, rows: Sequence[Latency], *, along: str) -> list[tuple[str, str]]:
-    """Draws a line for the paper and one for each of our n-grams, and returns which these are.
+    """Draws a line for the paper and one for each of our n-grams; returns their names.
 
     along: field of the horizontal axis, "paths" or "arcs".
     """

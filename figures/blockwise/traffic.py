@@ -1,4 +1,4 @@
-"""Memory traffic per token: Table 11 of Kim et al. 2024, and the same of the embedded target."""
+"""Memory traffic per token: Table 11 of Kim et al. 2024, and the embedded target's."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from studies.blockwise.cost import cache_bytes_per_token, parameter_bytes_per_to
 HEADS = 9
 PARALLEL_DRAFTS = 16
 CONTEXTS = (128, 512, 1024, 2048)
-# Bytes, two a value. The table prints 3.000 GB for the 1.5B model; the 61M rescorer adds its own.
+# Bytes, two per value. The table prints 3.000 GB for the 1.5B model; the 61M rescorer adds to it.
 TARGET_PARAMETERS = 3.0e9
 RESCORER_PARAMETERS = 2 * 61e6
-# Keys and values of each layer, two bytes a value. The width at which the table comes out is the
-# "hidden dim" of Table 6, that of the feed-forward block; attention caches the embedding's width
-# (1536 and 384), so the printed numbers are 8 and 4 times what these models would move.
+# Keys and values of each layer, two bytes per value. The table's numbers follow from the "hidden
+# dim" of Table 6, the width of the feed-forward block. Attention caches the embedding's width (1536
+# and 384), so the printed numbers are 8 and 4 times the real traffic of these models.
 TARGET_CACHE = 2 * 18 * 12288 * 2
 RESCORER_CACHE = 2 * 12 * 1536 * 2
 
@@ -26,10 +26,11 @@ BYTES = 4  # float32, as it runs on a CPU
 
 @dataclass(frozen=True, slots=True)
 class Moving:
-    """What one way to draft reads.
+    """The memory that one drafting method reads.
 
-    drafts: verified in one call; 0 where nothing is drafted.
-    weights, cache: bytes of all weights, and of one token in the caches.
+    drafts: number of drafts verified in one call; 0 without drafting.
+    weights: bytes of all weights.
+    cache: bytes of one token in all caches.
     """
 
     drafts: int
@@ -39,10 +40,10 @@ class Moving:
     cache: float
 
     def bytes_per_token(self, contexts: Sequence[int]) -> list[float]:
-        """Returns the bytes of weights for each token emitted, then of the cache at each context.
+        """Returns the bytes of weights per emitted token, then of the cache at each context.
 
-        As in the paper a rescorer's weights and cache count once a call, though it runs for each
-        head.
+        As in the paper, a rescorer's weights and cache count once per call, although it runs for
+        each head.
         """
         weights = parameter_bytes_per_token(self.weights, block_efficiency=self.block_efficiency)
         cache = cache_bytes_per_token(
@@ -54,7 +55,7 @@ class Moving:
 
 @dataclass(frozen=True, slots=True)
 class MemoryTraffic:
-    """Gigabytes per token of one method: of weights (context None) or of cache at a context."""
+    """Gigabytes per token of one method: for weights (context None) or the cache at a context."""
 
     method: str
     context: int | None
@@ -63,13 +64,13 @@ class MemoryTraffic:
 
     @property
     def differs(self) -> bool:
-        """Whether it rounds differently from the paper's."""
+        """Whether our number rounds differently from the paper's."""
         return f"{self.gigabytes:.3f}" != f"{self.published:.3f}"
 
 
 @dataclass(frozen=True, slots=True)
 class OwnTraffic:
-    """Megabytes per token of one way to draft: of weights (context None) or of cache."""
+    """Megabytes per token of one drafting method: for weights (context None) or the cache."""
 
     way: str
     block_efficiency: float
@@ -78,9 +79,9 @@ class OwnTraffic:
 
 
 def table11() -> list[MemoryTraffic]:
-    """Returns every cell from the printed block efficiency and the sizes of the models.
+    """Returns the cells of Table 11, from printed block efficiencies and sizes of models.
 
-    But for the FLOPS, which follow another way of counting.
+    The FLOPS are left out, because the paper counts them differently.
     """
     rows = []
     for method, printed in published_grid("blockwise-table11").items():
@@ -96,7 +97,7 @@ def table11() -> list[MemoryTraffic]:
 
 
 def lay_table11(rows: Sequence[MemoryTraffic]) -> Layout:
-    """Returns the cells, a number that rounds differently from the paper's marked."""
+    """Returns the cells; numbers that round differently from the paper's are marked."""
     printed = published_grid("blockwise-table11")
     by_method = [[row for row in rows if row.method == method] for method in printed]
     cells = tuple(
@@ -120,7 +121,7 @@ def lay_table11(rows: Sequence[MemoryTraffic]) -> Layout:
 
 
 def own_traffic() -> list[OwnTraffic]:
-    """Returns every cell from the measured block efficiencies and the sizes of the models."""
+    """Returns the cells from the measured block efficiencies and the sizes of the models."""
     ours = analysis()
     sizes = ours.setup.sizes
     alone = Moving(0, ours.heads, 1.0, BYTES * sizes.target, BYTES * sizes.target_cache)
@@ -143,7 +144,7 @@ def own_traffic() -> list[OwnTraffic]:
 
 
 def own_title(rows: Sequence[OwnTraffic]) -> str:
-    """Returns the finding: what reading the weights costs with and without drafts."""
+    """Returns the title: the cost of reading weights with and without drafts."""
     weights = {row.way: row.megabytes for row in rows if row.context is None}
     least = min(weights, key=lambda way: weights[way])
     return (
@@ -153,7 +154,7 @@ def own_title(rows: Sequence[OwnTraffic]) -> str:
 
 
 def lay_own_traffic(rows: Sequence[OwnTraffic]) -> Layout:
-    """Returns the cells by way to draft."""
+    """Returns the cells by drafting method."""
     ways = {row.way: row.block_efficiency for row in rows}
     return Layout(
         ("MB per token", "B", "weights", *(f"cache, L = {context}" for context in OUR_CONTEXTS)),

@@ -24,7 +24,7 @@ class FigureLoad:
 def load_of(
     deployment: Deployment, *, context: int = DEFAULT_CONTEXT, alpha: float = ALPHA
 ) -> FigureLoad:
-    """Returns what is drawn of a deployment, named by sizes.
+    """Returns the load of a deployment, with a caption that names sizes.
 
     Args:
       deployment: the models, and what they run on.

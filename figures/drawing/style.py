@@ -1,4 +1,4 @@
-"""How every figure looks: colours, axes, labels at the ends of lines (in matplotlib)."""
+"""The look of all figures: colours, axes, and labels at the ends of lines (in matplotlib)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:  # numbers need no matplotlib: it is imported where something is drawn
+if TYPE_CHECKING:  # matplotlib is imported only where something is drawn
     from matplotlib.axes import Axes as Axes
     from matplotlib.figure import Figure as Figure
 
-# Okabe & Ito 2008: told apart by people with any of the common colour-vision deficiencies. Their
-# yellow is left out, being too light for lines and text.
+# Okabe & Ito 2008: distinguishable with any of the common colour-vision deficiencies. Their yellow
+# is left out because it is too light for lines and text.
 BLUE = "#0072B2"
 ORANGE = "#E69F00"
 GREEN = "#009E73"
@@ -41,10 +41,10 @@ def canvas(
     height: float = 4.6,
     sharex: bool = False,
 ) -> tuple[Figure, list[Axes]]:
-    """Returns a new figure and its axes, row by row, the title on top and the source below.
+    """Returns a new figure and its axes, row by row.
 
-    Title and source are wrapped to the width; width and height are in inches; with sharex panels on
-    top of each other share the horizontal axis.
+    Title (on top) and source (below) are wrapped to the width. Width and height are in inches. With
+    sharex, panels in a column share the horizontal axis.
     """
     from matplotlib.figure import Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
@@ -65,12 +65,12 @@ def canvas(
 
 
 def _wrap(text: str, characters: float) -> str:
-    """Returns the text in lines of at most that many characters, no equation broken at its "="."""
+    """Returns the text in lines of limited length; no line breaks before or after a "="."""
     return "\n".join(textwrap.wrap(text.replace(" = ", "\u00a0=\u00a0"), int(characters)))
 
 
 def name_axes(axes: Axes, *, x: str, y: str, panel: str = "") -> None:
-    """Writes both axes' names, units included, and the panel's heading."""
+    """Writes the names of both axes with their units, and the panel's heading."""
     axes.set_xlabel(x, fontsize=TEXT_SIZE, color=INK)
     axes.set_ylabel(y, fontsize=TEXT_SIZE, color=INK)
     if panel:
@@ -93,7 +93,7 @@ def plot_lines(
 
 
 def marks() -> Iterator[tuple[str, str]]:
-    """Yields pairs of a mark and a colour without end, the first seven all different."""
+    """Yields pairs of a mark and a colour, endlessly; the first seven are all different."""
     return zip(cycle(MARKS), cycle(CYCLE), strict=False)
 
 
@@ -110,8 +110,9 @@ def note(
 ) -> None:
     """Writes a remark.
 
-    at: where, in the coordinates `within`, as matplotlib names them; offset: points from there;
-    align: what of the text stands there.
+    at: its position, in the coordinates `within` (named as in matplotlib).
+    offset: distance from there, in points.
+    align: part of the text that is placed there.
     """
     horizontal, vertical = align.split()
     axes.annotate(
@@ -121,7 +122,7 @@ def note(
 
 
 def tenths_on_x(axes: Axes) -> None:
-    """Puts ticks of the horizontal axis at tenths, so that one that ends at 0.95 shows its end."""
+    """Puts ticks of the horizontal axis at tenths, so that an end at 0.95 is visible."""
     from matplotlib.ticker import MultipleLocator
 
     axes.xaxis.set_major_locator(MultipleLocator(0.1))
@@ -135,7 +136,7 @@ def count_on_y(axes: Axes) -> None:
 
 
 def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
-    """Writes labels beside the right edge of axes with limits, moved apart where they would touch.
+    """Writes labels at the right edge of axes with limits, moved apart where they would overlap.
 
     labels: (height in data units, text, colour) for each.
     """
@@ -152,7 +153,7 @@ def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
 
 
 def _spread(heights: list[float], *, gap: float) -> list[float]:
-    """Returns ascending heights moved apart to the gap, each group about its own middle."""
+    """Returns ascending heights moved apart to the gap; each group keeps its middle."""
     groups = [[height] for height in heights]
     merged = True
     while merged:
@@ -177,7 +178,7 @@ def _middle(group: list[float]) -> float:
 
 
 def key(axes: Axes, *, anchor: tuple[float, float], columns: int = 1) -> None:
-    """Writes a small frameless legend, for marks that cannot be labelled where they stand.
+    """Writes a small frameless legend for marks that cannot be labelled in place.
 
     anchor: its lower left corner as fractions of the axes; above 1 is outside.
     """
@@ -196,12 +197,12 @@ def octaves_on_x(axes: Axes, ticks: Sequence[int]) -> None:
 def intervals(
     axes: Axes, ends: Iterable[tuple[float, float | None, float | None]], colour: str
 ) -> None:
-    """Draws a line from low to high at each x; none where they are not known."""
+    """Draws a vertical line from low to high at each x; nothing where they are None."""
     for x, low, high in ends:
         if low is not None and high is not None:
             axes.plot([x, x], [low, high], color=colour, linewidth=1)
 
 
 def short_name(draft: str) -> str:
-    """Returns a draft as drawings name it: files without their folders, ngram:m.arpa."""
+    """Returns a draft's name for drawings: files without their folders, as ngram:m.arpa."""
     return re.sub(r"[^:+]*[/\\](?=[^/\\])", "", draft)

@@ -44,7 +44,7 @@ def table_of(records: Sequence[Any]) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class FigureRows(Generic[Record]):
-    """What a figure draws: records of one flat dataclass, each a row of its CSV file."""
+    """The data of a figure: records of one flat dataclass, each a row of its CSV file."""
 
     rows: tuple[Record, ...]
 
@@ -54,9 +54,10 @@ class FigureRows(Generic[Record]):
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """What a figure draws: lines over one axis, each a column of its CSV file.
+    """The data of a figure: lines over one axis, each a column of its CSV file.
 
-    x_name, names: the columns.
+    x_name: name of the first column.
+    names: names of the lines' columns.
     x: shape (points,).
     lines: by name, shape (names, points).
     """
@@ -84,9 +85,9 @@ def curves(x_name: str, x: Any, lines: Mapping[str, Any]) -> Curves:
 class Layout:
     """The cells of a drawn table.
 
-    widths: of the columns, in any unit.
-    width, height: of the drawing, inches.
-    marked: cells (row, column) that stand out.
+    widths: relative widths of the columns.
+    width, height: size of the drawing in inches.
+    marked: cells (row, column) to highlight.
     """
 
     columns: tuple[str, ...]
@@ -99,7 +100,7 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class PaperRows(FigureRows[Any]):
-    """The records of a table, laid out, with what stands above and below."""
+    """The records of a table, their layout, title and source."""
 
     layout: Layout
     title: str
@@ -108,11 +109,12 @@ class PaperRows(FigureRows[Any]):
 
 @dataclass(frozen=True, slots=True)
 class PaperTable:
-    """One table as it is declared.
+    """The declaration of one table.
 
     records: returns the paper's numbers and ours.
-    lay: returns their cells.
-    title, source: above and below; a title that tells numbers is a function of the records.
+    lay: returns the cells of the records.
+    title: text above the table; a function of the records if it contains numbers.
+    source: returns the text below the table.
     """
 
     records: Callable[[], Sequence[Any]]

@@ -12,13 +12,13 @@ GAMMAS = (1, 3, 5, 7, 10)
 
 
 def compute() -> Curves:
-    """Returns the curves of Eq. 1, expected tokens at each α by γ."""
+    """Returns the curves of Eq. 1: expected tokens at each α, one curve per γ."""
     alphas = np.linspace(0.0, 1.0, 101)
     return curves("alpha", alphas, {f"gamma_{g}": expected_tokens(alphas, g) for g in GAMMAS})
 
 
 def draw(data: Curves) -> style.Figure:
-    """Returns the drawing: one line for each γ, labelled with the γ + 1 tokens it tends to."""
+    """Returns the drawing: one line per γ, labelled with its limit γ + 1."""
     figure, (axes,) = style.canvas(
         "Tokens per target call rise with α and are capped at γ + 1",
         source="Leviathan et al. 2023, Figure 2 and Eq. 1",

@@ -15,7 +15,7 @@ MAX_GAMMA = 64
 def compute() -> Curves:
     """Returns the integer optima for α from 0 to 0.95, by c.
 
-    Infinite at c = 0 for every α > 0: there each further token is free (§3.6).
+    Infinite at c = 0 for every α > 0, because each further token is free (section 3.6).
     """
     alphas = np.linspace(0.0, 0.95, 191)
     best = {
@@ -39,7 +39,7 @@ def draw(data: Curves) -> style.Figure:
     axes.set_xlim(0, data.x[-1])
     style.tenths_on_x(axes)
     axes.set_ylim(0, 1.15 * max(row[-1] for _, row in lines))
-    no_limit = "c = 0: no γ is too large,\nwhatever α > 0"
+    no_limit = "c = 0: no γ is too large,\nfor any α > 0"
     style.note(axes, no_limit, (0.03, 0.88), within="axes fraction")
     style.count_on_y(axes)
     style.name_axes(axes, x="acceptance rate α", y="optimal γ (drafted tokens per block)")

@@ -12,7 +12,7 @@ GAMMAS = (1, 3, 5, 7, 10)
 
 
 def compute() -> Curves:
-    """Returns Theorems 8 and 10 at c = ĉ = 0, factors over standard decoding by γ."""
+    """Returns Theorems 8 and 10 at c = ĉ = 0: factors over standard decoding by γ."""
     alphas = np.linspace(0.0, 1.0, 101)
     speed = {f"speed_gamma_{g}": improvement_factor(alphas, g, 0.0) for g in GAMMAS}
     operations = {f"operations_gamma_{g}": operations_factor(alphas, g, 0.0) for g in GAMMAS}

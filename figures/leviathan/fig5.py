@@ -1,4 +1,4 @@
-"""Leviathan et al. 2023, Figure 5: a trace of γ = 7, γ = 3 and standard decoding of one text."""
+"""Leviathan et al. 2023, Figure 5: traces of one text with γ = 7, γ = 3 and standard decoding."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from numpy.typing import NDArray
 from figures.drawing import style
 from figures.drawing.table import Table
 
-# Chosen to look at; the paper's figure states no numbers either. One target call is the unit.
+# Chosen for a clear picture; the paper's figure states no numbers. The unit is one target call.
 ALPHA = 0.8
 C = 0.1
 TOKENS = 30
 TARGET_ENCODER = 1.5
 DRAFT_ENCODER = 0.4
 GAMMAS = (7, 3, 0)
-SEED = 1  # 24 of 30 right, just what α says
+SEED = 1  # 24 of 30 drafted tokens are accepted, exactly the share α
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One forward pass: which model's which part, when it starts and how long it takes."""
+    """One forward pass: the part of a model, its start and its duration."""
 
     kind: str
     start: float
@@ -31,25 +31,25 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class TraceFigure:
-    """The calls of one way of decoding, in order of time; γ = 0 is standard decoding."""
+    """The calls of one decoder in order of time; γ = 0 is standard decoding."""
 
     gamma: int
     calls: tuple[Call, ...]
 
     @property
     def target_calls(self) -> int:
-        """Decoder passes of the target."""
+        """Number of decoder passes of the target."""
         return sum(call.kind == "target" for call in self.calls)
 
     @property
     def end(self) -> float:
-        """When the last token is there."""
+        """Time at which the last token is emitted."""
         return self.calls[-1].start + self.calls[-1].duration
 
 
 @dataclass(frozen=True, slots=True)
 class Fig5:
-    """The traces that decode the same `tokens` tokens, accepted or not at the same positions."""
+    """Traces that decode the same `tokens` tokens, with the same accepted positions."""
 
     tokens: int
     alpha: float
@@ -68,7 +68,7 @@ class Fig5:
 
 
 def compute() -> Fig5:
-    """Returns the traces, drafts at each position being right or wrong by one draw with odds α."""
+    """Returns the traces; each position is accepted or not by one draw with probability α."""
     accepted = np.random.default_rng(SEED).random(TOKENS) < ALPHA
     return Fig5(
         tokens=TOKENS, alpha=ALPHA, c=C, traces=tuple(_trace(gamma, accepted) for gamma in GAMMAS)
@@ -76,7 +76,7 @@ def compute() -> Fig5:
 
 
 def _trace(gamma: int, accepted: NDArray[np.bool_]) -> TraceFigure:
-    """Returns Algorithm 1 as calls: both encoders once, then blocks of drafts and a target call."""
+    """Returns Algorithm 1 as calls: both encoders, then blocks of drafts and a target call."""
     calls: list[Call] = []
 
     def run(kind: str, duration: float) -> None:

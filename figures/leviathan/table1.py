@@ -10,7 +10,7 @@ from simulator.choice.walltime import improvement_factor, operations_factor
 
 @dataclass(frozen=True, slots=True)
 class Factors:
-    """One setting: ours by Theorems 10 and 8, and what the paper prints."""
+    """One setting: our factors by Theorems 10 and 8, and the paper's."""
 
     alpha: float
     gamma: int
@@ -32,7 +32,7 @@ def factors() -> list[Factors]:
 
 
 def lay_factors(rows: Sequence[Factors]) -> Layout:
-    """Returns the cells, a number that rounds differently from the paper's marked."""
+    """Returns the cells; numbers that round differently from the paper's are marked."""
     cells = []
     for row in rows:
         numbers = row.operations, row.published_operations, row.speed, row.published_speed

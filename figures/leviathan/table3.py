@@ -1,4 +1,4 @@
-"""Leviathan et al. 2023, Table 3: α of many pairs of models, and of ours where measured."""
+"""Leviathan et al. 2023, Table 3: α of many pairs of models, and of our pairs if measured."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from figures.published import LeviathanTable3, published
 
 @dataclass(frozen=True, slots=True)
 class AlphaRow:
-    """α of one draft for one target at one temperature, and who measured it."""
+    """α of one draft for one target at one temperature, and its source."""
 
     source: str
     target: str
@@ -24,13 +24,13 @@ class AlphaRow:
 
 @dataclass(frozen=True, slots=True)
 class Table3(FigureRows[AlphaRow]):
-    """All α, the published ones first; `results` names the results file, if one was given."""
+    """All α, the published ones first; `results` names the results file, if any."""
 
     results: str | None
 
 
 def compute(results: Validated | None = None) -> Table3:
-    """Returns the published α, and one more for each draft and temperature of the results."""
+    """Returns the published α, and α of each draft and temperature in the results."""
     rows = [
         AlphaRow("published", row.target, row.draft, row.temperature, row.alpha)
         for row in published("leviathan-table3", LeviathanTable3)
@@ -47,7 +47,7 @@ def draw(data: Table3) -> style.Figure:
     """Returns the drawing: a dot for each temperature on one line per pair of models."""
     pairs = list(dict.fromkeys((row.target, row.draft) for row in data.rows))
     targets = list(dict.fromkeys(target for target, _ in pairs))
-    # A line of its own for each target's name, above its drafts.
+    # Each target's name has its own line, above its drafts.
     heights: dict[tuple[str, str], int] = {}
     names: list[tuple[int, str, str]] = []
     height = 0

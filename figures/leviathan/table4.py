@@ -1,4 +1,4 @@
-"""Leviathan et al. 2023, Table 4: expected improvement by Theorem 8 beside the published ones."""
+"""Leviathan et al. 2023, Table 4: improvement by Theorem 8, and the published improvements."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simulator.choice.walltime import improvement_factor
 
 @dataclass(frozen=True, slots=True)
 class SpeedUpRow:
-    """One setting: ours by Theorem 8, the paper's expectation and its measurement."""
+    """One setting: our value by Theorem 8, the paper's expectation and its measurement."""
 
     task: str
     draft: str
@@ -39,9 +39,9 @@ def compute() -> FigureRows[SpeedUpRow]:
 
 
 def draw(data: FigureRows[SpeedUpRow]) -> style.Figure:
-    """Returns the drawing: one line per setting with ours and the paper's two numbers."""
+    """Returns the drawing: one line per setting, with our number and the paper's two."""
     figure, (axes,) = style.canvas(
-        "Theorem 8 with the published α and c, beside what the paper expected and measured",
+        "Theorem 8 with the published α and c, and what the paper expected and measured",
         source="Leviathan et al. 2023, Table 4: T5-XXL on one TPU v4; T is the temperature",
         width=9.2,
         height=5.0,

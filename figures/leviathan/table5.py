@@ -1,4 +1,4 @@
-"""Leviathan et al. 2023, Table 5 and §A.5: α under lenience and the improvement that follows."""
+"""Leviathan et al. 2023, Table 5 and §A.5: α and improvement under lenience."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MAX_GAMMA = 64
 
 @dataclass(frozen=True, slots=True)
 class LenienceRow:
-    """One draft at one lenience; improvement is Theorem 8 at the printed α and c = 0.015.
+    """One draft at one lenience; improvement: Theorem 8 at the printed α and c = 0.015.
 
-    published_improvement: None where the paper gives none.
+    published_improvement: None if the paper gives none.
     """
 
     sampling: str
@@ -84,5 +84,5 @@ def draw(data: FigureRows[LenienceRow]) -> style.Figure:
 
 
 def _line(row: LenienceRow) -> tuple[str, str]:
-    """Returns which line of the drawing a row belongs to."""
+    """Returns the name of the line in the drawing that a row belongs to."""
     return row.sampling, row.draft

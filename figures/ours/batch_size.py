@@ -38,7 +38,7 @@ GPU = "h100-sxm"
 FIXED_GAMMAS = (2, 4, 8)
 MAX_GAMMA = 16
 MAX_BATCH = 512
-# Those drawn: all the small ones, then in steps of 6 %.
+# The batch sizes drawn: all small ones, then in steps of 6 %.
 BATCHES = tuple(sorted({round(2 ** (i / 12)) for i in range(109)}))
 
 
@@ -56,10 +56,11 @@ class BatchPoint:
 
 @dataclass(frozen=True, slots=True)
 class BatchSize(FigureRows[BatchPoint]):
-    """The batch sizes drawn, and by fixed γ the last of all sizes at which it still gains.
+    """The batch sizes drawn, and the limits within which a fixed γ gains.
 
-    first_gaining: likewise the first; None where it never gains.
-    largest: of the batch sizes up to MAX_BATCH, the last that fits into memory.
+    last_gaining: by fixed γ, the largest batch size with a gain; None if there is none.
+    first_gaining: by fixed γ, the smallest batch size with a gain; None if there is none.
+    largest: the largest batch size, up to MAX_BATCH, that fits into memory.
     """
 
     load: FigureLoad
@@ -69,7 +70,7 @@ class BatchSize(FigureRows[BatchPoint]):
 
 
 def default_load() -> FigureLoad:
-    """Returns an 8B model drafted by a 1B one on an H100, as `specplan plan` prices it."""
+    """Returns an 8B model with a 1B draft on an H100, with the roofline's costs."""
     conditions = Conditions(
         efficiency=DEFAULT_EFFICIENCY, layer_overhead_seconds=DEFAULT_LAYER_SECONDS
     )
@@ -87,7 +88,7 @@ def compute(load: FigureLoad | None = None) -> BatchSize:
     Batch sizes that do not fit into memory are left out.
 
     Raises:
-      ValueError: if not even one sequence fits, or the draft is of fewer tokens than are drawn.
+      ValueError: if not even one sequence fits, or if the draft is limited to fewer tokens.
     """
     given = default_load() if load is None else load
     longest = given.deployment.draft.longest
@@ -134,7 +135,7 @@ def _largest(load: FigureLoad) -> int:
 
 
 def title(data: BatchSize) -> str:
-    """Returns the finding: between which batch sizes fixed drafts gain."""
+    """Returns the title: the batch sizes between which fixed drafts gain."""
     ends = {gamma: data.last_gaining[gamma] for gamma in (4, 8)}
     early = all(data.first_gaining[gamma] == 1 for gamma in ends)
     if early and all(last is not None and last < data.largest for last in ends.values()):

@@ -1,4 +1,4 @@
-"""Ours: what a cheaper drafter gains that speeds up the draft model, Leviathan et al. 2023, §6."""
+"""Ours: gains from a cheaper drafter that speeds up the draft model (Leviathan et al. 2023, §6)."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from simulator.cost.ratio import Ratio
 from simulator.schemes.hierarchical import hierarchical_cost
 
 ALPHA, MAX_GAMMA = 0.8, 16
-# How often the draft model accepts the cheap drafter's tokens; the time of such a token over that
-# of a step of the draft model, as of an n-gram drafter beside a small model.
+# Acceptance of the cheap drafter's tokens by the draft model, and the time of such a token relative
+# to a step of the draft model, typical of an n-gram drafter and a small model.
 INNER_ALPHAS, INNER_C = (0.3, 0.5, 0.7), 0.02
 
 
 @dataclass(frozen=True, slots=True)
 class HierarchyPoint:
-    """The best speed-up of a draft model, alone or sped up in its turn.
+    """The best speed-up with a draft model, with or without a cheaper drafter for it.
 
-    inner_alpha: how often it accepts the cheap drafter's tokens; 0: it drafts alone.
-    c: time of a step of the draft model over that of a target step.
+    inner_alpha: acceptance rate of the cheap drafter's tokens; 0: no cheap drafter.
+    c: time of a draft model's step over a target step.
     """
 
     inner_alpha: float
@@ -35,7 +35,7 @@ class HierarchyPoint:
 
 
 def compute() -> FigureRows[HierarchyPoint]:
-    """Returns the best speed-up for each c, alone and by hierarchy."""
+    """Returns the best speed-up for each c, with and without a cheaper drafter."""
     ratios = np.linspace(0.02, 0.8, 40).tolist()
     points = [_point(c, Ratio(c), 0.0) for c in ratios]
     cheap = Ratio(INNER_C)
@@ -55,7 +55,7 @@ def _point(c: float, cost: Cost, inner_alpha: float) -> HierarchyPoint:
 
 
 def draw(data: FigureRows[HierarchyPoint]) -> style.Figure:
-    """Returns the drawing: a line for the draft model alone, and one for each cheap drafter."""
+    """Returns the drawing: a line without a cheap drafter, and one for each cheap drafter."""
     alone = {point.c: point.speedup for point in data.rows if point.inner_alpha == 0}
     most = max(point.speedup / alone[point.c] for point in data.rows) - 1
     figure, (axes,) = style.canvas(
@@ -70,6 +70,6 @@ def draw(data: FigureRows[HierarchyPoint]) -> style.Figure:
     labels = style.plot_lines(axes, ratios, list(zip(names, rows, strict=True)))
     axes.axhline(1, color=style.INK, linewidth=1)
     axes.set_xlim(0, ratios[-1])
-    style.name_axes(axes, x="time of a draft step over that of a target step, c", y="best speed-up")
+    style.name_axes(axes, x="time of a draft step over a target step, c", y="best speed-up")
     style.label_right(axes, labels)
     return figure

@@ -18,7 +18,7 @@ BAND = 0.05
 
 @dataclass(frozen=True, slots=True)
 class ValidationPoint:
-    """One setting; low and high bound the measurement, None where that is not known."""
+    """One setting; low and high bound the measurement, None if unknown."""
 
     setting: str
     draft: str
@@ -36,16 +36,16 @@ class ValidationPoint:
 
 @dataclass(frozen=True, slots=True)
 class PredictedMeasured(FigureRows[ValidationPoint]):
-    """The points, and the results file they are from; None: the paper's Table 4."""
+    """The points and the name of their results file; None: the paper's Table 4."""
 
     results: str | None
 
 
 def compute(results: Validated | None = None) -> PredictedMeasured:
-    """Returns the validated settings, or without results the published ones.
+    """Returns the validated settings; without results, the published ones.
 
     Args:
-      results: of a validation; rows without a prediction are left out.
+      results: a validation; rows without a prediction are left out.
 
     Raises:
       ValueError: if no row of the results has a prediction.
@@ -77,14 +77,14 @@ def save(results: Validated, path: Path) -> None:
     """Draws a validation into one image file.
 
     Raises:
-      ValueError: if no row has a prediction, or the file is no PNG or SVG.
+      ValueError: if no row has a prediction, or if the file is no PNG or SVG.
       OSError: if the file cannot be written.
     """
     save_image(draw(compute(results)), path)
 
 
 def draw(data: PredictedMeasured) -> style.Figure:
-    """Returns the drawing: a mark by temperature and a colour by draft, with the diagonal."""
+    """Returns the drawing: marks by temperature, colours by draft, and the diagonal."""
     inside = sum(point.within_band for point in data.rows)
     drafts = list(dict.fromkeys(point.draft for point in data.rows))
     longest = max(len("temperature 0"), *(len(short_name(draft)) for draft in drafts))
@@ -95,7 +95,7 @@ def draw(data: PredictedMeasured) -> style.Figure:
         "(no results file was given)"
         if data.results is None
         else f"Ours, {data.results}: replay, costs calibrated; bars: interval of the measurement",
-        width=6.0 + 0.085 * longest,  # a square, and the legend to its right
+        width=6.0 + 0.085 * longest,  # a square with the legend on its right
         height=6.0,
     )
     values = [
@@ -122,7 +122,7 @@ def draw(data: PredictedMeasured) -> style.Figure:
             axes.plot(ends, level, color=colour, linewidth=1.2)
         axes.plot(point.measured, point.predicted, mark, color=colour, markersize=6.5)
     worst = max(data.rows, key=lambda point: abs(point.predicted / point.measured - 1))
-    # In the corner that lies on its side of the diagonal, away from the other points.
+    # In the corner on its own side of the diagonal, away from the other points.
     above = worst.predicted > worst.measured
     axes.annotate(
         f"worst: {worst.setting}\ntemperature {worst.temperature:g}: "

@@ -1,4 +1,4 @@
-"""Ours: speed-ups that others published, as the roofline alone predicts them and as we do now."""
+"""Ours: speed-ups that others published, with our predictions and the bare roofline's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SOURCE = (
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """One published measurement: its draft, and the speed-up as measured and as predicted twice."""
+    """One published measurement: its draft, the measured and the two predicted speed-ups."""
 
     draft: str
     measured: float
@@ -30,7 +30,7 @@ class Dot:
 
 @dataclass(frozen=True, slots=True)
 class PublicMeasurements(FigureRows[Dot]):
-    """The measurements whose accepted length is known."""
+    """The measurements with a known accepted length."""
 
     def errors(self, name: str) -> tuple[float, float]:
         """Returns mean size and bias of the relative errors of "before" or "predicted"."""
@@ -39,7 +39,7 @@ class PublicMeasurements(FigureRows[Dot]):
 
 
 def compute() -> PublicMeasurements:
-    """Returns what the benchmark found."""
+    """Returns the benchmark's results."""
     path = files("figures") / "results" / "published_speculation.json"
     found = json.loads(path.read_text(encoding="utf-8"))
     columns = (found[name] for name in ("draft", "measured", "before", "predicted"))
@@ -47,10 +47,10 @@ def compute() -> PublicMeasurements:
 
 
 def draw(data: PublicMeasurements) -> style.Figure:
-    """Returns the drawing: predicted against measured, before and now, a colour by draft."""
+    """Returns the drawing: predicted against measured, in two panels, with a colour per draft."""
     (before, _), (now, _) = data.errors("before"), data.errors("predicted")
     figure, panels = style.canvas(
-        f"{len(data.rows)} public measurements: off by {before:.0%} by the roofline alone, "
+        f"{len(data.rows)} public measurements: off by {before:.0%} by the bare roofline, "
         f"by {now:.0%} with a prior from other sources",
         source=SOURCE,
         columns=2,
@@ -61,7 +61,7 @@ def draw(data: PublicMeasurements) -> style.Figure:
     low, high = 0.9 * min(values), 1.1 * max(values)
     drafts = sorted({dot.draft for dot in data.rows})
     marks = dict(zip(drafts, zip(cycle(style.CYCLE), cycle(style.MARKS[1:])), strict=False))
-    titles = {"before": "the roofline alone", "predicted": "prior of other sources"}
+    titles = {"before": "the bare roofline", "predicted": "prior of other sources"}
     for panel, (name, title) in zip(panels, titles.items(), strict=True):
         panel.plot([low, high], [low, high], color=style.GREY, linewidth=1)
         panel.axhline(1, color=style.PALE, linewidth=1)

@@ -30,7 +30,7 @@ class BlockCounts:
     @property
     def mean_tokens(self) -> float:
         """Tokens per block: an estimate of E[τ]."""
-        # Of integers, so exact: a sum of shares has last bits that depend on the processor.
+        # A quotient of exact integers; the last bits of a sum of shares depend on the processor.
         return self._sum(1) / self.blocks
 
     @property

@@ -16,7 +16,7 @@ LEVELS = (1.1, 1.5, 2.0, 3.0, 5.0)
 
 @dataclass(frozen=True, slots=True)
 class SpeedupMap:
-    """Best speed-up and the γ that reaches it, rows by c, columns by α; 1 and 0 if none helps."""
+    """Best speed-up and its γ, rows by c, columns by α; 1 and 0 where no draft helps."""
 
     alphas: tuple[float, ...]
     costs: tuple[float, ...]
@@ -45,7 +45,7 @@ def compute() -> SpeedupMap:
 
 
 def draw(data: SpeedupMap) -> style.Figure:
-    """Returns the drawing: a heat map with contours, the last of them at a speed-up of 1."""
+    """Returns the drawing: a heat map with contours, the lowest at a speed-up of 1."""
     from matplotlib.colors import LogNorm
 
     figure, (axes,) = style.canvas(

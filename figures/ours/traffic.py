@@ -1,4 +1,4 @@
-"""Ours: what requests meet at a server against their rate, with speculation and without."""
+"""Ours: latency of requests against their rate, with speculation and without."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ DEMAND = Demand(512, 256)
 GAMMA = 4
 CHUNK = 2048
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, MAX_BATCH)
-# Rates drawn, as shares of the most that the server bears in either way.
+# Rates drawn, as shares of each way's capacity.
 _SHARES = np.concatenate([np.linspace(0.01, 0.9, 90), np.linspace(0.905, 0.995, 19)])
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficPoint:
-    """One rate: milliseconds a token and to the first token, infinite where it is not borne."""
+    """One rate: milliseconds per token and to the first token, infinite above the capacity."""
 
     rate: float
     gamma: int
@@ -44,7 +44,7 @@ class TrafficPoint:
 
 @dataclass(frozen=True, slots=True)
 class TrafficCurve(FigureRows[TrafficPoint]):
-    """The rates drawn, and what the server bears.
+    """The rates drawn, and the server's capacities.
 
     break_even: the rate above which requests take longer with speculation; None: never.
     """
@@ -57,7 +57,7 @@ class TrafficCurve(FigureRows[TrafficPoint]):
 
 
 def default_pair() -> Pair:
-    """Returns an 8B model drafted by a 1B one with γ = 4 on an H100, as published rows have it."""
+    """Returns an 8B model with a 1B draft, γ = 4, on an H100, by public measurements."""
     load, gammas = default_load(), np.arange(1, GAMMA + 1)
     deployment, acceptance, times = load.deployment, Iid(load.alpha), []
     posterior = infer(
@@ -81,7 +81,7 @@ def default_pair() -> Pair:
 
 
 def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
-    """Returns what requests meet; without a pair, at that of default_pair."""
+    """Returns latencies by rate, for `pair` or else default_pair."""
     if pair is None:
         pair = default_pair()
         load = default_load()
@@ -102,7 +102,7 @@ def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
 
 
 def title(data: TrafficCurve) -> str:
-    """Returns the finding: where speculation ceases to pay."""
+    """Returns the title: the rate at which speculation stops paying."""
     if data.break_even is None:
         return (
             f"Speculation shortens requests up to all {data.max_rate:.3g} a second that are borne"
@@ -116,7 +116,7 @@ def title(data: TrafficCurve) -> str:
 
 
 def draw(data: TrafficCurve) -> style.Figure:
-    """Returns the drawing: time per token on top, to the first token below, against the rate."""
+    """Returns the drawing: time per token on top, time to the first token below, by rate."""
     demand = data.demand
     figure, (top, bottom) = style.canvas(
         title(data),

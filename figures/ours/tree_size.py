@@ -1,4 +1,4 @@
-"""Ours: expected tokens by tree size, the best tree against other shapes, as in Sequoia."""
+"""Ours: expected tokens by tree size, for the best tree and other shapes, as in Sequoia."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from figures.drawing.table import FigureRows
 from simulator.schemes.best_trees import best_trees
 from simulator.schemes.trees import chain, tree_tokens
 
-# How often the target's token is the draft's first, second, ... choice: the case drawn.
+# How often the target's token is the draft's first, second, ... choice.
 RATES = (0.6, 0.14, 0.07, 0.04, 0.03, 0.02, 0.015, 0.01)
 SIZES = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
 MAX_DEPTH = 24
@@ -20,11 +20,11 @@ SEQUENCES = 8
 class Size:
     """Expected tokens per call of drafts of one size.
 
-    nodes: drafted tokens.
-    best: of the best tree (Sequoia, section 3.1).
-    sequences: of up to SEQUENCES chains side by side, which part at the first token.
-    binary: of a tree with two children at each node, level by level.
-    single: of one chain.
+    nodes: number of drafted tokens.
+    best: expected tokens of the best tree (Sequoia, section 3.1).
+    sequences: expected tokens of up to SEQUENCES chains that differ in their first token.
+    binary: expected tokens of a tree with two children at each node, filled level by level.
+    single: expected tokens of one chain.
     """
 
     nodes: int
@@ -52,7 +52,7 @@ def compute() -> FigureRows[Size]:
 
 
 def _sequences(nodes: int) -> list[int]:
-    """Returns the parents of chains side by side, as long as each other or one longer."""
+    """Returns the parents of parallel chains whose lengths differ by at most one."""
     return [-1 if place < SEQUENCES else place - SEQUENCES for place in range(nodes)]
 
 

@@ -15,16 +15,16 @@ from simulator.cost.curves import CostModel
 from simulator.cost.ratio import Ratio
 
 C = 0.05
-# What each token beyond the first adds to a target pass: t_p(n) = 1 + v·(n - 1).
+# Additional time of a target pass per token beyond the first: t_p(n) = 1 + v·(n - 1).
 SLOPES = (0.0, 0.05, 0.1, 0.2, 0.4)
 MAX_GAMMA = 32
 
 
 @dataclass(frozen=True, slots=True)
 class VerificationCost:
-    """By slope v and α: the γ that is best, its speed-up, and that of Theorem 8's γ at that price.
+    """By slope v and α: the best γ, its speed-up, and the speed-up of Theorem 8's γ.
 
-    naive: the γ that is optimal if verification were free, paid at its real price.
+    naive: speed-up, at real prices, of the γ that is best with free verification.
     """
 
     alphas: tuple[float, ...]
