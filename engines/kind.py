@@ -47,6 +47,10 @@ class Drafted:
     kind: str = "model"
 
 
+# The rule of `lookup:vllm`, which vLLM and transformers share.
+EARLIEST = "the earliest of the longest matches, up to the text's end"
+
+
 @dataclass(frozen=True, slots=True)
 class Exports:
     """What makes an engine draft as planned, as text that is ready to paste.
@@ -61,7 +65,9 @@ class Exports:
     schedule: γ by batch size. Takes the ranges, not all of γ 0, and the draft; None: the engine
       takes none.
     scheduled: kinds of drafts that it schedules; None: all that it loads.
-    lookup: at most γ tokens by lookup. Takes γ and the longest match; None: the engine has none.
+    lookup: at most γ tokens by lookup. Takes γ, the shortest and the longest match; None: the
+      engine has none.
+    lookup_rule: which match its lookup copies from, in words.
     suffix: at most γ tokens by suffix decoding. Takes γ, the tree's depth, and whether other
       requests' outputs count, too; None: likewise.
     tree: trees of drafts. Takes depth, the most children of a node, and nodes; None: likewise.
@@ -74,7 +80,8 @@ class Exports:
     judges_blocks: bool = False
     schedule: Callable[[Sequence[Range], Drafted], str] | None = None
     scheduled: frozenset[str] | None = None
-    lookup: Callable[[int, int], str] | None = None
+    lookup: Callable[[int, int, int], str] | None = None
+    lookup_rule: str = "the match that its own rule finds"
     suffix: Callable[[int, int, bool], str] | None = None
     tree: Callable[[int, int, int], str] | None = None
 

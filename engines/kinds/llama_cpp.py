@@ -30,7 +30,7 @@ def _fixed(
     )
 
 
-def _lookup(gamma: int, longest: int) -> str:
+def _lookup(gamma: int, _shortest: int, longest: int) -> str:
     return (
         f"--spec-type ngram-simple --spec-ngram-simple-size-n {longest}"
         f" --spec-ngram-simple-size-m {gamma} --spec-ngram-simple-min-hits 1"
@@ -55,5 +55,12 @@ KIND = EngineKind(
         ),
     ),
     # The likeliest token, unless --spec-draft-sampling says otherwise.
-    exports=Exports(METHODS, _fixed, draft_sampling="argmax", stopping="llama.cpp", lookup=_lookup),
+    exports=Exports(
+        METHODS,
+        _fixed,
+        draft_sampling="argmax",
+        stopping="llama.cpp",
+        lookup=_lookup,
+        lookup_rule="the latest match of exactly that length, if as many tokens follow it",
+    ),
 )

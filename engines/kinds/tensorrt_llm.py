@@ -47,7 +47,7 @@ def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
     )
 
 
-def _lookup(gamma: int, longest: int) -> str:
+def _lookup(gamma: int, _shortest: int, longest: int) -> str:
     return _config("NGram", max_draft_len=gamma, max_matching_ngram_size=longest)
 
 

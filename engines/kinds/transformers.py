@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engines.kind import Drafted, EngineKind, Exports, later
+from engines.kind import EARLIEST, Drafted, EngineKind, Exports, later
 
 
 def _fixed(gamma: int, _draft: Drafted, _sampling: object, _rule: object, p_min: float) -> str:
@@ -17,7 +17,9 @@ def _fixed(gamma: int, _draft: Drafted, _sampling: object, _rule: object, p_min:
     )
 
 
-def _lookup(gamma: int, longest: int) -> str:
+def _lookup(gamma: int, shortest: int, longest: int) -> str:
+    if shortest > 1:
+        raise ValueError(f"transformers looks up matches of 1 token and more, got {shortest}")
     sizes = f"prompt_lookup_num_tokens={gamma}, max_matching_ngram_size={longest}"
     return f"target.generate(..., {sizes})"
 
@@ -36,5 +38,6 @@ KIND = EngineKind(
         draft_sampling="sampled",
         stopping="transformers",
         lookup=_lookup,
+        lookup_rule=EARLIEST,
     ),
 )

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import Drafted, EngineKind, Exports, Printed, later
+from engines.kind import EARLIEST, Drafted, EngineKind, Exports, Printed, later
 
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling, Verification
@@ -67,13 +67,13 @@ def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
     return f"{_SCHEDULED}\n{_flag(config)}"
 
 
-def _lookup(gamma: int, longest: int) -> str:
+def _lookup(gamma: int, shortest: int, longest: int) -> str:
     return _flag(
         {
             "method": "ngram",
             "num_speculative_tokens": gamma,
             "prompt_lookup_max": longest,
-            "prompt_lookup_min": 1,
+            "prompt_lookup_min": shortest,
         }
     )
 
@@ -116,6 +116,7 @@ KIND = EngineKind(
         judges_blocks=True,
         schedule=_schedule,
         lookup=_lookup,
+        lookup_rule=EARLIEST,
         suffix=_suffix,
     ),
 )

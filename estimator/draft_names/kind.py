@@ -124,9 +124,14 @@ class DrafterKind(ABC):
         return False
 
     @property
-    def lookup_length(self) -> int | None:
-        """How many tokens its lookup matches at most, where it is a lookup and nothing else."""
+    def lookup_lengths(self) -> tuple[int, int] | None:
+        """Fewest and most tokens of its matches, where it is a lookup and nothing else."""
         return None
+
+    @property
+    def copies_earliest(self) -> bool:
+        """Whether its lookup copies from the earliest of the longest matches."""
+        return False
 
     @property
     def suffixes(self) -> SuffixTree | None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Lookup(DrafterKind):
-    """Copies from the text itself.
+    """Copies from the latest of the longest matches in the text; no server does just this.
 
     longest: tokens of a match, at most.
     """
@@ -27,7 +27,7 @@ class Lookup(DrafterKind):
 
     @classmethod
     def parse(cls, text: str) -> Lookup | None:
-        if text.partition(":")[0] != cls.prefix:
+        if text.partition(":")[0] != cls.prefix or text.startswith("lookup:vllm"):
             return None
         value = value_of(text, cls)
         if value is None:
@@ -38,8 +38,8 @@ class Lookup(DrafterKind):
         return cls(longest)
 
     @property
-    def lookup_length(self) -> int:
-        return self.longest
+    def lookup_lengths(self) -> tuple[int, int]:
+        return 1, self.longest
 
     def from_texts(self, tokenizer: Any) -> Copies:
         from ngram.copies.drafts import lookups

@@ -27,11 +27,21 @@ class Contexts:
     def before(self, places: Integers) -> Integers:
         """Returns the place before each with the same context; -1 where there is none."""
         index = self.index[places]
-        before = np.full(len(places), -1)
-        rows = np.flatnonzero(index >= 0)
-        rows = rows[index[rows] > self.first[index[rows]]]
+        before, rows = self._with_others(index)
         before[rows] = self.places[index[rows] - 1]
         return before
+
+    def earliest(self, places: Integers) -> Integers:
+        """Returns the first place with each one's context; -1 where that is the place itself."""
+        index = self.index[places]
+        earliest, rows = self._with_others(index)
+        earliest[rows] = self.places[self.first[index[rows]]]
+        return earliest
+
+    def _with_others(self, index: Integers) -> tuple[Integers, Integers]:
+        """Returns -1 for each place, and the rows of those that others of their context precede."""
+        rows = np.flatnonzero(index >= 0)
+        return np.full(len(index), -1), rows[index[rows] > self.first[index[rows]]]
 
 
 def contexts(texts: Texts, longest: int, *, shared: bool = False) -> Iterator[Contexts]:

@@ -1,9 +1,11 @@
 """What lookups and n-gram models would draft along recorded texts."""
 
+from collections.abc import Callable
+
 import numpy as np
 
-from ngram.copies.contexts import contexts
-from ngram.copies.texts import Copied, Texts, agreeing
+from ngram.copies.contexts import Contexts, contexts
+from ngram.copies.texts import Copied, Integers, Texts, agreeing
 from ngram.rows.rows import Rows
 
 
@@ -14,18 +16,43 @@ def lookups(texts: Texts, *, longest: int, max_gamma: int) -> Copied:
     it stands: so a draft stands as far as the text after the match and the text agree.
     longest: tokens that a match has, at most; max_gamma: the longest draft, at least 1.
     """
+    sources = _sources(texts, range(1, longest + 1), Contexts.before)
+    return _copied(texts, sources, np.where(sources >= 0, max_gamma, 0))
+
+
+def earliest_lookups(texts: Texts, *, shortest: int, longest: int, max_gamma: int) -> Copied:
+    """Returns what `ngram.drafters.copying.EarliestLookupDrafter` would draft before each token.
+
+    shortest, longest: tokens of a match; max_gamma: the longest draft, at least 1.
+    """
+    sources = _sources(texts, range(shortest, longest + 1), Contexts.earliest)
+    written = np.minimum(texts.written - sources, max_gamma)
+    return _copied(texts, sources, np.where(sources >= 0, written, 0))
+
+
+def _sources(
+    texts: Texts, lengths: range, match: Callable[[Contexts, Integers], Integers]
+) -> Integers:
+    """Returns what follows the longest match before each token of the outputs; -1: no match."""
     places = texts.written
     sources = np.full(len(places), -1)
     # The token before the first of a text without a prompt is another's.
     inside = places > np.repeat(texts.starts, texts.lengths)
-    for alike in contexts(texts, longest):
-        matched = np.where(inside, alike.before(places - 1), -1)
-        sources = np.where(matched >= 0, matched + 1, sources)
+    for length, alike in enumerate(contexts(texts, lengths[-1]), start=1):
+        if length in lengths:
+            matched = np.where(inside, match(alike, places - 1), -1)
+            sources = np.where(matched >= 0, matched + 1, sources)
+    return sources
+
+
+def _copied(texts: Texts, sources: Integers, drafted: Integers) -> Copied:
+    """Returns drafts of some lengths from some sources, and how much of each stands."""
+    places = texts.written
     stood = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(sources >= 0)
-    room = np.minimum(np.repeat(texts.ends, texts.lengths) - places, max_gamma)
+    room = np.minimum(np.repeat(texts.ends, texts.lengths) - places, drafted)
     stood[rows] = agreeing(texts, sources[rows], places[rows], room[rows])
-    return Copied(np.where(sources >= 0, max_gamma, 0), stood)
+    return Copied(drafted, stood)
 
 
 def ngrams(texts: Texts, rows: Rows, *, max_gamma: int) -> Copied:

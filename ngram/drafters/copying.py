@@ -5,7 +5,7 @@ from typing import Protocol
 
 import torch
 
-from ngram.drafters.matches import LONGEST, MOST, Matches
+from ngram.drafters.matches import LONGEST, MOST, EarliestMatches, LatestMatches
 from reference.draft_loop import draft_from
 from reference.drafter import Draft
 from reference.laws.laws import OneHot
@@ -113,4 +113,18 @@ class PromptLookupDrafter(CopyingDrafter):
         if not 1 <= longest <= MOST:
             raise ValueError(f"a lookup must match 1 to {MOST} tokens, got {longest}")
         name = "lookup" if longest == LONGEST else f"lookup:{longest}"
-        super().__init__(lambda: Matches(longest), name=name, device=device)
+        super().__init__(lambda: LatestMatches(longest), name=name, device=device)
+
+
+class EarliestLookupDrafter(CopyingDrafter):
+    """Copies what followed the earliest match of the text's last words, as vLLM does."""
+
+    def __init__(self, *, device: torch.device, shortest: int, longest: int) -> None:
+        """Makes the drafter; shortest, longest: tokens of a match, longer matches going first."""
+        if not 1 <= shortest <= longest <= MOST:
+            raise ValueError(
+                f"a lookup must match 1 to {MOST} tokens, the least first, got {shortest} to "
+                f"{longest}"
+            )
+        name = f"lookup:vllm:{shortest}-{longest}"
+        super().__init__(lambda: EarliestMatches(longest, shortest), name=name, device=device)

@@ -49,6 +49,24 @@ class Matches:
             for length in range(1, min(self.longest, place) + 1)
         ]
 
+    def found(self, shortest: int = 1) -> list[int]:
+        """Returns where what followed the longest match stands, ascending; none without a match.
+
+        shortest: words that a match must have.
+        """
+        for words in reversed(self._before(len(self._text))):
+            if len(words) >= shortest and (places := self._followers.get(words)):
+                return places
+        return []
+
+    def copied(self, first: int, limit: int) -> list[int]:
+        """Returns the text from a place on, at most to its end."""
+        return self._text[first : first + limit]
+
+
+class LatestMatches(Matches):
+    """Copies from the most recent of the longest matches; a copy goes on beyond the text's end."""
+
     def continuation(self, limit: int) -> list[int]:
         """Returns the words that followed the most recent match of the text's last words.
 
@@ -58,12 +76,27 @@ class Matches:
         Returns:
           `limit` words, or none if the last word has not occurred before.
         """
-        for words in reversed(self._before(len(self._text))):
-            places = self._followers.get(words)
-            if places:
-                copied: list[int] = []
-                for place in range(places[-1], places[-1] + limit):
-                    beyond = place - len(self._text)
-                    copied.append(self._text[place] if beyond < 0 else copied[beyond])
-                return copied
-        return []
+        places = self.found()
+        if not places:
+            return []
+        copied = self.copied(places[-1], limit)
+        period = len(copied)
+        return [copied[place % period] for place in range(limit)]
+
+
+class EarliestMatches(Matches):
+    """Copies from the earliest of the longest matches, at most to the text's end.
+
+    vLLM's rule (`vllm/v1/spec_decode/ngram_proposer.py`, 2025 and 2026), and with a shortest match
+    of 1 that of transformers' `PromptLookupCandidateGenerator`.
+    """
+
+    def __init__(self, longest: int, shortest: int) -> None:
+        """Makes an index of an empty text; longest, shortest: words of a match, at least 1."""
+        super().__init__(longest)
+        self.shortest = shortest
+
+    def continuation(self, limit: int) -> list[int]:
+        """Returns at most `limit` words; none without a match."""
+        places = self.found(self.shortest)
+        return self.copied(places[0], limit) if places else []

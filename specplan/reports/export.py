@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
+from engines.kind import EARLIEST
 from engines.registry import exports_of, listed, names_of
 
 if TYPE_CHECKING:
@@ -36,9 +37,8 @@ def export(
 
     All of them can draft a number of tokens that varies; with a draft model each is told not to,
     since a plan for a fixed gamma holds for that gamma. Lookups and suffix decoding draft at most
-    gamma. Our lookup copies what followed the most recent match of the text's last N, else N-1, …,
-    else 1 tokens: vLLM and transformers look for the longest match likewise; llama.cpp and
-    TensorRT-LLM for one of N.
+    gamma. Our lookup copies what followed the latest match of the text's last N, else N-1, …, else
+    1 tokens; where an engine's rule differs, a comment names the rule.
 
     Args:
       server: one of `exported_to`.
@@ -57,10 +57,14 @@ def export(
         from estimator.draft_names.registry import parse_drafter
 
         parsed = parse_drafter(drafter)
-        if parsed.lookup_length is not None:
+        if parsed.lookup_lengths is not None:
             lookup = _offered(server, "a lookup", lambda exports: exports.lookup)
-            nothing = "# gamma is 0: run the target without a lookup"
-            return nothing if gamma == 0 else lookup(gamma, parsed.lookup_length)
+            if gamma == 0:
+                return "# gamma is 0: run the target without a lookup"
+            rule = exports_of(server).lookup_rule
+            flags = lookup(gamma, *parsed.lookup_lengths)
+            same = parsed.copies_earliest and rule == EARLIEST
+            return flags if same else f"# {server} copies from {rule}\n{flags}"
         if parsed.suffixes is not None:
             suffix = _offered(server, "suffix decoding", lambda exports: exports.suffix)
             tree = parsed.suffixes

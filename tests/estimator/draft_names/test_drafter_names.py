@@ -11,6 +11,7 @@ from estimator.draft_names.hf import HuggingFace
 from estimator.draft_names.hierarchy import Hierarchy
 from estimator.draft_names.kind import DrafterKind
 from estimator.draft_names.lookup import Lookup
+from estimator.draft_names.lookup_of_vllm import LookupOfVllm
 from estimator.draft_names.lookup_then_ngram import LookupOrNgram
 from estimator.draft_names.ngram import Ngram
 from estimator.draft_names.random import Random
@@ -29,6 +30,8 @@ from studies.blockwise.draft_names.heads import HeadsName
         ("ngram:C:x.arpa", Ngram("C:x.arpa")),
         ("lookup", Lookup(3)),
         ("lookup:2", Lookup(2)),
+        ("lookup:vllm", LookupOfVllm(5, 5)),
+        ("lookup:vllm:2-3", LookupOfVllm(2, 3)),
         ("exit:4", EarlyExit(4)),
         ("hf:embedded", HuggingFace("embedded")),
         ("hf:Qwen/Qwen3-0.6B", HuggingFace("Qwen/Qwen3-0.6B")),
@@ -81,6 +84,9 @@ def test_help_lists_the_names_of_every_kind() -> None:
         ("exit:-1", "positive integer"),
         ("exit:1.5", "positive integer"),
         ("lookup:", "lookup: needs a value"),
+        ("lookup:vllm:3-2", "needs lengths of a match in 1..64, the smaller first, got"),
+        ("lookup:vllm:0-2", "needs lengths of a match in 1..64"),
+        ("lookup:vllm:5", "needs lengths of a match in 1..64"),
         ("lookup:x", "lookup:N needs a positive integer N, got 'lookup:x'"),
         ("lookup:400", "lookup:N needs an N of at most 64, got 'lookup:400'"),
         ("ngram:", "ngram: needs a value"),

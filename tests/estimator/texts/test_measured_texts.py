@@ -24,8 +24,8 @@ from estimator.texts.measure import TextsMeasurement, measure
 from estimator.texts.request import MeasureTexts
 from estimator.traces.scoring import trace
 from estimator.traces.traces import replayed_blocks
-from ngram.drafters.copying import CopyingDrafter, PromptLookupDrafter
-from ngram.drafters.matches import Matches
+from ngram.drafters.copying import CopyingDrafter, EarliestLookupDrafter, PromptLookupDrafter
+from ngram.drafters.matches import LatestMatches
 from ngram.drafters.suffixes import Suffixes
 from reference.drafter import Drafter
 from reference.generation import decode
@@ -39,6 +39,7 @@ TOKENS, GAMMA = 60, 5
 DRAFTERS: dict[str, Callable[[], Drafter]] = {
     "lookup": lambda: PromptLookupDrafter(device=CPU),
     "lookup:1": lambda: PromptLookupDrafter(device=CPU, longest=1),
+    "lookup:vllm:2-3": lambda: EarliestLookupDrafter(device=CPU, shortest=2, longest=3),
     "suffix": lambda: CopyingDrafter(lambda: Suffixes(24), name="suffix", device=CPU),
     "suffix:6": lambda: CopyingDrafter(lambda: Suffixes(6), name="suffix:6", device=CPU),
 }
@@ -121,7 +122,7 @@ def test_the_mean_over_sampled_texts_is_the_acceptance(tmp_path: Path) -> None:
     outputs = np.random.default_rng(1).choice(3, p=law, size=(100, 50)).tolist()
     prompt, chances = [0, 1, 2], []
     for output in outputs:
-        index = Matches(1)
+        index = LatestMatches(1)
         for place in range(len(output)):
             index.update([*prompt, *output[:place]])
             chances += [law[token] for token in index.continuation(1)]

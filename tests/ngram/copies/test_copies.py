@@ -8,11 +8,11 @@ import torch
 from corpora import random_texts, trained_model
 
 from ngram.copies.contexts import contexts
-from ngram.copies.drafts import lookups, ngrams
+from ngram.copies.drafts import earliest_lookups, lookups, ngrams
 from ngram.copies.suffixes import suffixes
 from ngram.copies.texts import Copied, Texts
 from ngram.drafters.copying import Index
-from ngram.drafters.matches import Matches
+from ngram.drafters.matches import EarliestMatches, LatestMatches
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.drafters.suffixes import Suffixes
 from ngram.rows.rows import Rows
@@ -67,7 +67,24 @@ def test_lookups_are_those_of_the_drafter(seed: int) -> None:
     pairs = random_pairs(seed)
     for longest in (1, 3):
         found = lookups(Texts.of(pairs), longest=longest, max_gamma=LONGEST)
-        expected = [each for pair in pairs for each in by_place([pair], indexed(Matches(longest)))]
+        expected = [
+            each for pair in pairs for each in by_place([pair], indexed(LatestMatches(longest)))
+        ]
+        assert listed(found) == expected
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_lookups_by_vllms_rule_are_those_of_the_drafter(seed: int) -> None:
+    pairs = random_pairs(seed)
+    for shortest, longest in ((1, 3), (2, 3), (3, 3)):
+        found = earliest_lookups(
+            Texts.of(pairs), shortest=shortest, longest=longest, max_gamma=LONGEST
+        )
+        expected = [
+            each
+            for pair in pairs
+            for each in by_place([pair], indexed(EarliestMatches(longest, shortest)))
+        ]
         assert listed(found) == expected
 
 

@@ -126,7 +126,9 @@ def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -
         export("llama.cpp", gamma=4, draft=Drafted("D"), sampling="sampled"),
         copying("llama.cpp", "lookup:3", gamma=4),
     ]
-    flags = [word for text in texts for word in shlex.split(text) if word.startswith("--")]
+    flags = [
+        word for text in texts for word in shlex.split(text, comments=True) if word.startswith("--")
+    ]
     assert len(flags) == 9
     assert [flag for flag in flags if f"\0{flag}\0".encode() not in library] == []
     assert b"\0--no-such-flag\0" not in library
@@ -136,7 +138,7 @@ def test_llama_cpps_flags_are_in_the_table_of_arguments_that_its_wheel_holds() -
 
 
 def test_a_lookup_is_exported_as_one() -> None:
-    flag, value = shlex.split(copying("vllm", "lookup:3", gamma=4))
+    flag, value = shlex.split(copying("vllm", "lookup:3", gamma=4), comments=True)
     assert flag == "--speculative-config"
     assert json.loads(value) == {
         "method": "ngram",
@@ -146,6 +148,17 @@ def test_a_lookup_is_exported_as_one() -> None:
     }
     text = copying("tensorrt-llm", "lookup:3", gamma=4)
     assert "  decoding_type: NGram\n  max_draft_len: 4\n  max_matching_ngram_size: 3" in text
+    exact = copying("vllm", "lookup:vllm:2-3", gamma=4)
+    assert exact.startswith("--speculative-config")
+    assert '"prompt_lookup_min": 2' in exact
+    rule = "the earliest of the longest matches, up to the text's end"
+    assert copying("vllm", "lookup:3", gamma=4).startswith(f"# vllm copies from {rule}\n")
+    assert copying("transformers", "lookup:vllm:1-3", gamma=4).startswith("target.generate")
+    assert copying("llama.cpp", "lookup:vllm", gamma=4).startswith(
+        "# llama.cpp copies from the latest"
+    )
+    with pytest.raises(ValueError, match="matches of 1 token and more, got 5"):
+        copying("transformers", "lookup:vllm", gamma=4)
     assert copying("vllm", "lookup:3", gamma=0).startswith("# gamma is 0")
     with pytest.raises(ValueError, match=r"must be one of llama.cpp, .*, got sglang"):
         copying("sglang", "lookup:3", gamma=4)

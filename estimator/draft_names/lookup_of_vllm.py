@@ -1,0 +1,67 @@
+"""`lookup:vllm`, `lookup:vllm:MIN-MAX`: a lookup by the rule of vLLM's `ngram` method."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from estimator.draft_names.kind import DrafterKind, LoadContext
+from ngram.drafters.matches import MOST
+
+if TYPE_CHECKING:
+    from estimator.draft_names.kind import Copies, DrafterOf
+
+# vLLM's prompt_lookup_min and prompt_lookup_max where neither is given.
+VLLM_LENGTH = 5
+_FORM = re.compile(r"lookup:vllm(?::(\d+)-(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class LookupOfVllm(DrafterKind):
+    """Copies from the earliest of the longest matches, at most to the text's end.
+
+    shortest, longest: tokens of a match, vLLM's prompt_lookup_min and prompt_lookup_max. With a
+      shortest match of 1 the rule is that of transformers' prompt_lookup_num_tokens.
+    """
+
+    prefix = "lookup:vllm"
+    names = ("lookup:vllm", "lookup:vllm:MIN-MAX")
+
+    shortest: int = VLLM_LENGTH
+    longest: int = VLLM_LENGTH
+
+    @classmethod
+    def parse(cls, text: str) -> LookupOfVllm | None:
+        if not text.startswith(cls.prefix) or "+" in text:
+            return None
+        found = _FORM.fullmatch(text)
+        sizes = [int(size or VLLM_LENGTH) for size in found.groups()] if found else [0, 0]
+        if not 1 <= sizes[0] <= sizes[1] <= MOST:
+            raise ValueError(
+                f"draft {cls.names[1]} needs lengths of a match in 1..{MOST}, the smaller first, "
+                f"got {text!r}"
+            )
+        return cls(*sizes)
+
+    @property
+    def lookup_lengths(self) -> tuple[int, int]:
+        return self.shortest, self.longest
+
+    @property
+    def copies_earliest(self) -> bool:
+        return True
+
+    def from_texts(self, tokenizer: Any) -> Copies:
+        from ngram.copies.drafts import earliest_lookups
+
+        return lambda texts, max_gamma: earliest_lookups(
+            texts, shortest=self.shortest, longest=self.longest, max_gamma=max_gamma
+        )
+
+    def load(self, context: LoadContext) -> DrafterOf:
+        from ngram.drafters.copying import EarliestLookupDrafter
+
+        return lambda sampling: EarliestLookupDrafter(
+            device=context.target.device, shortest=self.shortest, longest=self.longest
+        )
