@@ -22,9 +22,6 @@ def whole_file(path: Path) -> Iterator[Path]:
     A symbolic link is kept, and the file that it points to is replaced. A device, a pipe or the
     program's own standard output is never replaced: the content is written into it. If writing
     fails (a full disk, an interruption), path is unchanged and no other file is left.
-
-    Raises:
-      OSError: if the file cannot be written, or a link points to nothing.
     """
     place = Path(os.path.realpath(path))
     if keeps_its_place(path):
@@ -45,11 +42,7 @@ def whole_file(path: Path) -> Iterator[Path]:
 
 
 def keeps_its_place(path: Path) -> bool:
-    """Returns whether a path is written into and never replaced, such as a device or a pipe.
-
-    Raises:
-      OSError: if symbolic links form a circle.
-    """
+    """Returns whether a path is written into and never replaced, such as a device or a pipe."""
     try:
         there = path.stat()
     except FileNotFoundError:

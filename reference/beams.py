@@ -78,9 +78,6 @@ def step(beams: Beams, log_probs: Mapping[Tokens, Tensor], search: Search) -> Be
 
     Args:
       log_probs: by running beam, log-probabilities of the next token, float32, (vocabulary,).
-
-    Raises:
-      ValueError: if there are fewer continuations than a step considers.
     """
     rows = torch.stack([log_probs[beam.tokens] for beam in beams.running])
     sums = torch.tensor([beam.score for beam in beams.running], device=rows.device)

@@ -48,9 +48,6 @@ def walk(
       unseen: the last ids of text, which the target has not read; at least 1.
       sampling: makes laws of the target's logits.
       generator: on the target's device.
-
-    Raises:
-      FloatingPointError: if the target returns logits that are NaN or infinite.
     """
     assert draft.parents is not None
     before = len(unseen)

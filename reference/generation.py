@@ -33,9 +33,6 @@ def autoregressive_blocks(
       sampling: turns the target's logits into its distribution.
       stopping: when the text ends.
       generator: random numbers, on the target's device.
-
-    Raises:
-      FloatingPointError: if the target returns logits that are NaN or infinite.
     """
     prefix = len(text)
     text = list(text)
@@ -72,12 +69,7 @@ def opening_text(target: Model, prompt: Sequence[int], stopping: Stopping) -> li
 def start(
     target: Model, drafter: Drafter | None, prompt: Sequence[int], stopping: Stopping
 ) -> tuple[list[int], float]:
-    """Reads the prompt; returns the ids to continue and the seconds of the prompt's passes.
-
-    Raises:
-      ValueError: before any pass, if the prompt does not fit the target (`opening_text`) or the
-        drafter.
-    """
+    """Reads the prompt; returns the ids to continue and the seconds of the prompt's passes."""
     text = opening_text(target, prompt, stopping)
     began = time.perf_counter()
     # The target accepts the prompt; the drafter may still refuse it.

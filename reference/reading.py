@@ -15,12 +15,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def read_whole(path: Path, *, most_bytes: int = MOST_BYTES) -> bytes:
-    """Returns the content of a file, a device or a pipe.
-
-    Raises:
-      OSError: if it cannot be read.
-      ValueError: if it has more bytes than most_bytes.
-    """
+    """Returns the content of a file, a device or a pipe."""
     with path.open("rb") as file:
         return limited(file.read, str(path), most_bytes=most_bytes)
 

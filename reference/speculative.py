@@ -89,9 +89,6 @@ def speculative_blocks(
       text: the ids to continue; not changed.
       policy: decides how many tokens each block drafts, and from which distributions.
       generator: random numbers, on the target's device.
-
-    Raises:
-      FloatingPointError: if a model returns logits that are NaN or infinite.
     """
     target, drafter, stopping = subject.target, subject.drafter, subject.stopping
     prefix = len(text)

@@ -47,9 +47,6 @@ def parse_lines(piece: bytes, *, order: int, highest: bool) -> Lines:
       piece: lines, each with its newline.
       order: number of words in each n-gram.
       highest: whether this is the model's highest order, which has no back-off weights.
-
-    Raises:
-      LineError: at the first invalid line.
     """
     lines = _parse_together(piece, order)
     if lines is None or _wrong(lines, order=order, highest=highest).any():

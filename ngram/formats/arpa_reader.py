@@ -19,21 +19,13 @@ def read_arpa(path: Path) -> Iterator[Grams]:
     """Yields a model's n-grams by order, from 1 up, in the order of the file.
 
     `ngram.rows.backoff` checks for duplicate n-grams and missing contexts.
-
-    Raises:
-      ValueError: if the file is not a complete ARPA file of token ids; "PATH:LINE: reason".
-      OSError: if it cannot be read.
     """
     with path.open("rb") as file:
         yield from _Reader(file, path).orders()
 
 
 def read_counts(path: Path) -> list[int]:
-    """Returns the number of n-grams of each order according to an ARPA file's header.
-
-    Raises:
-      ValueError: if the header is invalid.
-    """
+    """Returns the number of n-grams of each order according to an ARPA file's header."""
     with path.open("rb") as file:
         return _Reader(file, path).counts()
 

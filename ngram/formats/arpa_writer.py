@@ -16,11 +16,7 @@ LINES_AT_ONCE = 1 << 16
 def write_arpa(
     path: Path, orders: Sequence[Grams], step: Callable[[], object] = lambda: None
 ) -> None:
-    """Writes a model's orders, from 1 up, atomically; calls `step` after each order.
-
-    Raises:
-      OSError: if the file cannot be written; an older file is then unchanged.
-    """
+    """Writes a model's orders, from 1 up, atomically; calls `step` after each order."""
     with whole_file(path) as partial, partial.open("w", encoding="ascii", newline="\n") as file:
         file.write("\\data\\\n")
         for grams in orders:

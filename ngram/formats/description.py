@@ -44,11 +44,7 @@ class Description:
 
 
 def content_hash(path: Path) -> str:
-    """Returns the SHA-256 of a file's content, in hexadecimal digits.
-
-    Raises:
-      OSError: if it cannot be read.
-    """
+    """Returns the SHA-256 of a file's content, in hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -109,12 +109,7 @@ class BackoffModel:
 
 
 def build(orders: Iterable[Grams], *, source: str) -> BackoffModel:
-    """Returns a model of n-grams, given by order from 1 up; each order is read once.
-
-    Raises:
-      ValueError: if an n-gram is listed twice, if its context is not listed, or if a special word
-        is missing; with the source and the line.
-    """
+    """Returns a model of n-grams, given by order from 1 up; each order is read once."""
     levels: list[Level] = []
     number = np.empty(0, np.int32)
     # The n-grams of each order as keys: context index times number of unigrams, plus word index.
@@ -206,11 +201,7 @@ def pack(model: BackoffModel) -> dict[str, NDArray[Any]]:
 
 
 def unpack(arrays: Mapping[str, NDArray[Any]]) -> BackoffModel:
-    """Returns the model of arrays that `pack` returned.
-
-    Raises:
-      KeyError: if an array is missing.
-    """
+    """Returns the model of arrays that `pack` returned."""
     orders = sum(name.startswith("words_") for name in arrays)
     levels = (
         Level(*(arrays[f"{name}_{order}"] for name in _ARRAYS)) for order in range(1, orders + 1)

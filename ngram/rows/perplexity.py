@@ -83,9 +83,6 @@ def score_kenlm(path: Path, sentences: NDArray[np.int32]) -> Score:
     """Returns KenLM's score of a corpus. Each unknown word gets all of `<unk>`'s probability.
 
     path: an ARPA file of order 2 to 6, or a binary built from it.
-
-    Raises:
-      ValueError: if KenLM cannot load it.
     """
     import kenlm
 

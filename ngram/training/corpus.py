@@ -88,10 +88,6 @@ def read_texts(files: Iterable[Path]) -> Iterator[CorpusText]:
 
     Files named .gz are unpacked. A .jsonl line has a field `text`, `prompt`, or `turns` (joined by
     newlines).
-
-    Raises:
-      ValueError: if a .gz file is no gzip file, or a .jsonl line has none of these fields.
-      OSError: if a file cannot be read.
     """
     for path in files:
         content = _bytes(path)

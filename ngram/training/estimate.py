@@ -94,9 +94,6 @@ def estimate(
 
     prune: by order, n-grams with this count or less are dropped; none by default. The discounts
       are estimated before. `<unk>`, `<s>` and `</s>` are always kept.
-
-    Raises:
-      ValueError: if `prune` is invalid (`prune_thresholds`).
     """
     thresholds = prune_thresholds(prune, len(counts.orders))
     vocabulary = counts.vocabulary

@@ -134,9 +134,6 @@ def text_laws(
       text: the ids before the tokens.
       tokens: ids, at least 1.
       samplings: settings that turn logits into distributions.
-
-    Raises:
-      FloatingPointError: if the model returns logits that are NaN or infinite.
     """
     model.rollback(min(model.length, len(text) - 1))
     unseen = torch.tensor(text[model.length :], dtype=torch.int64, device=model.device)

@@ -38,9 +38,6 @@ class StateHeadDrafter:
 
         Args:
           target: from now on it keeps its hidden states at the head's taps.
-
-        Raises:
-          ValueError: if the target has no such states.
         """
         target.tap(head.taps)
         self.target = target

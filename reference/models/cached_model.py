@@ -120,9 +120,6 @@ class CachedModel(ABC):
 
         Args:
           boundaries: boundaries, counted as in `reference.models.states.Taps`.
-
-        Raises:
-          ValueError: if the model has several stacks of layers, or too few layers.
         """
         if boundaries not in self._tapped:
             self._tapped[boundaries] = States(Taps(self.module, boundaries, name=self.name))

@@ -52,10 +52,6 @@ class CompiledModel(CausalModel):
           longest: tokens of the longest text, prompt included.
           widths: numbers of tokens of the passes to compile, at least 1 each.
           backend: the backend of `torch.compile`.
-
-        Raises:
-          CompileError: if compiling fails, with the reason.
-          ValueError: if a layer of the model does not attend to the whole text.
         """
         self._widths = sorted(set(widths))
         self._capacity = longest + max(self._widths)

@@ -43,10 +43,6 @@ def require_reachable(name: str, revision: str | None) -> None:
 
     The hub's own library would retry for most of a minute. Behind a proxy, or if the user has
     chosen offline work, that library decides.
-
-    Raises:
-      ConnectionError: if the hub cannot be reached.
-      ValueError: if the name is no folder and cannot be a name of the hub.
     """
     if Path(name).exists() or constants.HF_HUB_OFFLINE or getproxies():
         return

@@ -39,11 +39,7 @@ class RecurrentModel(CausalModel):
     """
 
     def __init__(self, module: Any, name: str) -> None:
-        """Wraps a loaded model, and tests that its passes continue from its states.
-
-        Raises:
-          ValueError: if it keeps no cache, or if a pass over several tokens differs from steps.
-        """
+        """Wraps a loaded model, and tests that its passes continue from its states."""
         super().__init__(module, name)
         self.read_again = 0
         self._require_steps()

@@ -44,9 +44,6 @@ class TextTree:
         Args:
           shared: common prefix of these and all later continuations.
           continuations: sequences of ids after the text, at least one.
-
-        Raises:
-          FloatingPointError: if the model returns logits that are NaN or infinite.
         """
         text = [*self._text, *shared]
         self.model.rollback(min(self.model.length, len(text) - 1))

@@ -23,12 +23,7 @@ CONFIGURATION = "config.json"
 
 
 def load_eagle3(folder: Path, target: Any, *, name: str) -> Eagle3:
-    """Returns the head in a folder, on its target's device and in its precision.
-
-    Raises:
-      ValueError: if there is no head, if a tensor is missing or has another shape, if d2t is out of
-        range, or if the head is for another width or vocabulary than the target's.
-    """
+    """Returns the head in a folder, on its target's device and in its precision."""
     config = _configuration(folder)
     stored = read_tensors(folder)
     head = Eagle3(_shape(folder, config, stored.tensors, target, name), target)

@@ -32,9 +32,6 @@ class Mtp(StateHead):
         Args:
           target: a `PreTrainedModel`; the head's layer has the kind of its last layer.
           name: the target's name, for messages.
-
-        Raises:
-          ValueError: if the target has several stacks of layers.
         """
         super().__init__(target)
         _, layers = layer_stack(target, what="multi-token prediction", name=name)

@@ -80,9 +80,6 @@ def align(
       lessons: at least one.
       course: settings of the training.
       loss: a name of `LOSSES`.
-
-    Raises:
-      ValueError: if there is no lesson, or if the checkpoint belongs to another training.
     """
     large.module.requires_grad_(False)
 
@@ -108,9 +105,6 @@ def train_exits(
       small: its early exit, which shares its weights (`reference.drafters.early_exit`).
       lessons: at least one.
       course: settings of the training.
-
-    Raises:
-      ValueError: if there is no lesson, or if the checkpoint belongs to another training.
     """
 
     def learned(chosen: Sequence[Lesson]) -> Tensor:

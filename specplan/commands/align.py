@@ -15,9 +15,6 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
     """Returns the path of a folder to come; refuses it at once if it cannot be.
 
     Beside a folder that is whole, what a run left that was killed as it ended is removed.
-
-    Raises:
-      click.BadParameter: as writable.
     """
     if (value / "training.json").is_file():
         from reference.atomic import held

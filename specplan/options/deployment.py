@@ -136,10 +136,6 @@ def deployment_of(options: Deployed) -> Deployment:
 
     Args:
       options: with all that NEEDS has, or INSTEAD.
-
-    Raises:
-      OSError: if a config.json cannot be read.
-      ValueError: if a file is no usable config.json, or an argument is out of range.
     """
     from estimator.model_shapes.drafts import read_pair
     from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS

@@ -112,11 +112,7 @@ class CostKind(Kind, ABC):
 
 
 def counted(counts: Sequence[Accepted], background: Background) -> Stated:
-    """Returns the acceptance that counts give together; what contradicts is noted.
-
-    Raises:
-      ValueError: if there are none.
-    """
+    """Returns the acceptance that counts give together; what contradicts is noted."""
     from simulator.acceptance.from_counts import from_counts
 
     found = from_counts(counts, kind=background.draft_kind)
@@ -138,11 +134,7 @@ def cost_kinds() -> tuple[type[CostKind], ...]:
 
 
 def prices(stated: CostKind, background: Background) -> tuple[Pricing, ...]:
-    """Returns what blocks cost as a user states it, c_hat from the profile where none is known.
-
-    Raises:
-      click.UsageError, OSError, ValueError: as the way does.
-    """
+    """Returns what blocks cost as a user states it, c_hat from the profile where none is known."""
     found = stated.price(background)
     if background.profile is None:
         return found

@@ -178,11 +178,7 @@ def asked(ctx: click.Context) -> Asked:
 
 
 def read(path: Path | None) -> Profile | None:
-    """Returns the profile of a file; None without one.
-
-    Raises:
-      OSError, ValueError: if it cannot be read, or is none.
-    """
+    """Returns the profile of a file; None without one."""
     if path is None:
         return None
     from estimator.profiles.profile_file import read_profile

@@ -64,11 +64,7 @@ def option_name(param: click.Parameter) -> str:
 
 
 def run(ctx: click.Context) -> None:
-    """Runs the way of a command that its options select, with the records that it takes.
-
-    Raises:
-      click.UsageError: if an option is stated that this way does not read.
-    """
+    """Runs the way of a command that its options select, with the records that it takes."""
     ways = ways_of(ctx.command)
     way = next(way for way in ways if selects(way, ctx))
     function = function_of(ways[way])

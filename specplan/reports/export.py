@@ -88,10 +88,6 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
       server: one of `exported_to`.
       ranges: γ by batch size.
       draft: what drafts.
-
-    Raises:
-      ValueError: if the engine takes no schedule, or none for such a draft; the message lists
-        those that it takes.
     """
     exports = exports_of(server)
     schedule = _offered(server, "several batch sizes", lambda exports: exports.schedule)

@@ -64,9 +64,6 @@ def expected_calls(fallback: ArrayLike, *, rollback: ArrayLike, max_draft: int) 
       fallback: probability that the small model is not confident at a position, shape (...).
       rollback: probability that the large model rejects a drafted token; broadcasts with fallback.
       max_draft: most tokens drafted before the large model is called, at least 1.
-
-    Raises:
-      ValueError: if a probability is outside [0, 1] or max_draft below 1.
     """
     falls = probability("fallback", fallback)
     rolls = probability("rollback", rollback)

@@ -33,11 +33,7 @@ class GenerateBild(GenerateAlone):
 
 
 def generate_bild(request: GenerateBild) -> Started:
-    """Returns a session in which the two models continue a text.
-
-    Raises:
-      ValueError: if a setting is out of range.
-    """
+    """Returns a session in which the two models continue a text."""
     most = PAPERS_MOST if request.max_gamma is None else request.max_gamma
     policy = Fallback(request.fallback, most, request.certainty)
     rule = Rollback(request.rollback, request.distance)

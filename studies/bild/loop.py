@@ -55,9 +55,6 @@ def unread_ending(
       draft, text, drafter_name: see `reference.speculative.verify_draft`.
       stopping: when the text ends.
       emitted: number of ids of text that are new.
-
-    Raises:
-      FloatingPointError: if the drafter returned logits that are NaN or infinite.
     """
     if len(draft.tokens) == 0:
         return ()

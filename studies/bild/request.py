@@ -51,11 +51,7 @@ class Swept:
 
 
 def validate_thresholds(request: ValidateBild, progress: Progress = SILENT) -> Swept:
-    """Returns a sweep for each draft at each temperature.
-
-    Raises:
-      ValueError: if a setting is out of range, or if prompts and references differ in number.
-    """
+    """Returns a sweep for each draft at each temperature."""
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
         sweeps, prompts = _sweeps(request, progress)

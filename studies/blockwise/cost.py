@@ -24,9 +24,6 @@ def parameter_bytes_per_token(
     Args:
       parameter_bytes: bytes of the target, and of a neural rescorer if one is used.
       block_efficiency: B, emitted tokens per call, at least 1.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     moved = non_negative("parameter_bytes", parameter_bytes)
     efficiency = _efficiency(block_efficiency)
@@ -55,9 +52,6 @@ def cache_bytes_per_token(
       drafts: p, candidates verified in parallel; 0 for plain autoregressive decoding.
       heads: h, tokens of each draft.
       block_efficiency: B, at least 1; all broadcast together.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     length = integers("context", context)
     verified = verified_tokens(drafts, heads=heads)
@@ -89,9 +83,6 @@ def flops_per_token(
       drafts: p, candidates verified in parallel, at least 1.
       heads: h, tokens of each draft.
       block_efficiency: B, at least 1; all broadcast together.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     tokens = verified_tokens(integers("drafts", drafts, at_least=1), heads=heads)
     work, efficiency = non_negative("flops", flops), _efficiency(block_efficiency)
@@ -100,11 +91,7 @@ def flops_per_token(
 
 
 def verified_tokens(drafts: ArrayLike, *, heads: ArrayLike) -> NDArray[np.int64]:
-    """Returns p·h, the number of tokens that one call reads for p drafts of h tokens.
-
-    Raises:
-      ValueError: if drafts is negative, heads below 1, or their shapes do not broadcast.
-    """
+    """Returns p·h, the number of tokens that one call reads for p drafts of h tokens."""
     candidates, length = integers("drafts", drafts), integers("heads", heads, at_least=1)
     same_shape({"drafts": candidates, "heads": length})
     return np.asarray(candidates * length)

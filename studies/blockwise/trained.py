@@ -43,9 +43,6 @@ def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, A
     Args:
       request: the settings.
       progress: counts files of text.
-
-    Raises:
-      ValueError: if a setting is out of range.
     """
     request.require()
     output, work = request.output, request.work

@@ -57,11 +57,7 @@ class TrafficFile(msgspec.Struct, frozen=True):
 
 
 def read_traffic(path: Path) -> TrafficFile | None:
-    """Returns what `specplan traffic -o` wrote; None where a file is not of it.
-
-    Raises:
-      OSError: if the file cannot be read.
-    """
+    """Returns what `specplan traffic -o` wrote; None where a file is not of it."""
     try:
         found = msgspec.json.decode(read_whole(path), type=TrafficFile)
     except (msgspec.DecodeError, UnicodeDecodeError):

@@ -63,9 +63,6 @@ def best_paths(
       automaton: an n-gram model; None: only the heads' scores count.
       weight: factor of the n-gram's log-probabilities, at least 0.
       text: the ids before the lattice.
-
-    Raises:
-      ValueError: if count or weight is out of range.
     """
     return best_of(lattice, read_lattice(lattice, automaton, text), count=count, weight=weight)
 
@@ -170,9 +167,6 @@ def lattice_of(log_probabilities: NDArray[np.floating], k: int) -> Lattice:
     Args:
       log_probabilities: natural logarithms, shape (steps, vocabulary).
       k: in [1, vocabulary].
-
-    Raises:
-      ValueError: if k is out of range.
     """
     vocabulary = log_probabilities.shape[1]
     require_arcs(k, vocabulary)

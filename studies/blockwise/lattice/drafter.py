@@ -62,9 +62,6 @@ class LatticeDrafter:
           rescoring: chooses drafts from the lattice.
           k: tokens of each head in the lattice.
           name: name in reports.
-
-        Raises:
-          ValueError: if k is below 1 or above the vocabulary.
         """
         require_arcs(k, heads.target.vocabulary)
         self.heads = heads
@@ -149,9 +146,6 @@ class LocalRescoring:
           model: reads the target's ids.
           vocabulary: width of the target's rows.
           weight: alpha, at least 0; with 0 the heads choose.
-
-        Raises:
-          ValueError: if weight is out of range.
         """
         require_search(weight)
         self.model = fitted(model, vocabulary)
@@ -189,9 +183,6 @@ class GlobalRescoring:
           automaton: the n-gram model; None: only the heads' scores count.
           weight: factor of the n-gram's log-probabilities, at least 0.
           count: p, number of drafts verified in parallel, at least 1; 1 is n-gram rescoring.
-
-        Raises:
-          ValueError: if weight or count is out of range.
         """
         require_search(weight, count=count)
         self.automaton = automaton
