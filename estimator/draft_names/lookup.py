@@ -1,7 +1,8 @@
-"""`lookup`, `lookup:N`: what followed the text's last tokens where they stood before."""
+"""`lookup`, `lookup:N`, `lookup:vllm:MIN-MAX`: what followed the text's last tokens before."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,10 @@ from ngram.drafters.matches import LONGEST, MOST
 if TYPE_CHECKING:
     from estimator.draft_names.kind import Copies, DrafterOf
     from ngram.drafters.copying import PromptLookupDrafter
+
+# vLLM's prompt_lookup_min and prompt_lookup_max where neither is given.
+VLLM_LENGTH = 5
+_FORM = re.compile(r"lookup:vllm(?::(\d+)-(\d+))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +59,53 @@ class Lookup(DrafterKind):
 
     def load(self, context: LoadContext) -> DrafterOf:
         return lambda sampling: self.drafter(context)
+
+
+@dataclass(frozen=True, slots=True)
+class LookupOfVllm(DrafterKind):
+    """Copies from the earliest of the longest matches, at most to the text's end.
+
+    shortest, longest: tokens of a match, vLLM's prompt_lookup_min and prompt_lookup_max. With a
+      shortest match of 1, transformers' prompt_lookup_num_tokens has the same rule.
+    """
+
+    prefix = "lookup:vllm"
+    names = ("lookup:vllm", "lookup:vllm:MIN-MAX")
+
+    shortest: int = VLLM_LENGTH
+    longest: int = VLLM_LENGTH
+
+    @classmethod
+    def parse(cls, text: str) -> LookupOfVllm | None:
+        if not text.startswith(cls.prefix) or "+" in text:
+            return None
+        found = _FORM.fullmatch(text)
+        sizes = [int(size or VLLM_LENGTH) for size in found.groups()] if found else [0, 0]
+        if not 1 <= sizes[0] <= sizes[1] <= MOST:
+            raise ValueError(
+                f"draft {cls.names[1]} needs lengths of a match in 1..{MOST}, the smaller first, "
+                f"got {text!r}"
+            )
+        return cls(*sizes)
+
+    @property
+    def lookup_lengths(self) -> tuple[int, int]:
+        return self.shortest, self.longest
+
+    @property
+    def copies_earliest(self) -> bool:
+        return True
+
+    def from_texts(self, tokenizer: Any) -> Copies:
+        from ngram.copies.drafts import earliest_lookups
+
+        return lambda texts, max_gamma: earliest_lookups(
+            texts, shortest=self.shortest, longest=self.longest, max_gamma=max_gamma
+        )
+
+    def load(self, context: LoadContext) -> DrafterOf:
+        from ngram.drafters.copying import EarliestLookupDrafter
+
+        return lambda sampling: EarliestLookupDrafter(
+            device=context.target.device, shortest=self.shortest, longest=self.longest
+        )

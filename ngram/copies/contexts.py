@@ -13,7 +13,7 @@ _BITS = 63
 
 @dataclass(frozen=True, slots=True)
 class Contexts:
-    """The places whose last n tokens stand more than once in their text.
+    """The places whose last n tokens occur more than once in their text.
 
     places: those of one context together, ascending in it, shape (M,).
     first: where in `places` the context of each begins, shape (M,).

@@ -1,4 +1,4 @@
-"""What lookups and n-gram models would draft along recorded texts."""
+"""Drafts of lookups and n-gram models along recorded texts."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ def lookups(texts: Texts, *, longest: int, max_gamma: int) -> Copied:
     """Returns what `ngram.drafters.copying.PromptLookupDrafter` would draft before each token.
 
     A copy that reaches the end of what is written goes on with itself, which is the text as long as
-    it stands: so a draft stands as far as the text after the match and the text agree.
+    it is accepted: a draft is accepted as far as the text after the match and the text agree.
     longest: tokens that a match has, at most; max_gamma: the longest draft, at least 1.
     """
     sources = _sources(texts, range(1, longest + 1), Contexts.before)
@@ -46,7 +46,7 @@ def _sources(
 
 
 def _copied(texts: Texts, sources: Integers, drafted: Integers) -> Copied:
-    """Returns drafts of some lengths from some sources, and how much of each stands."""
+    """Returns drafts of some lengths from some sources, and how much of each is accepted."""
     places = texts.written
     stood = np.zeros(len(places), dtype=np.int64)
     rows = np.flatnonzero(sources >= 0)

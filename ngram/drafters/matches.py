@@ -50,7 +50,7 @@ class Matches:
         ]
 
     def found(self, shortest: int = 1) -> list[int]:
-        """Returns where what followed the longest match stands, ascending; none without a match.
+        """Returns the places after the longest matches, ascending; none without a match.
 
         shortest: words that a match must have.
         """
@@ -88,7 +88,7 @@ class EarliestMatches(Matches):
     """Copies from the earliest of the longest matches, at most to the text's end.
 
     vLLM's rule (`vllm/v1/spec_decode/ngram_proposer.py`, 2025 and 2026), and with a shortest match
-    of 1 that of transformers' `PromptLookupCandidateGenerator`.
+    of 1 the rule of transformers' `PromptLookupCandidateGenerator`.
     """
 
     def __init__(self, longest: int, shortest: int) -> None:

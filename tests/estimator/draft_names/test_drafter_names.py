@@ -10,8 +10,7 @@ from estimator.draft_names.embedded import Embedded
 from estimator.draft_names.hf import HuggingFace
 from estimator.draft_names.hierarchy import Hierarchy
 from estimator.draft_names.kind import DrafterKind
-from estimator.draft_names.lookup import Lookup
-from estimator.draft_names.lookup_of_vllm import LookupOfVllm
+from estimator.draft_names.lookup import Lookup, LookupOfVllm
 from estimator.draft_names.lookup_then_ngram import LookupOrNgram
 from estimator.draft_names.ngram import Ngram
 from estimator.draft_names.random import Random
