@@ -28,7 +28,9 @@ WORDS = re.compile(
 # Where a word is right: the field's own terms, and names that the public uses.
 ALLOWED = re.compile(r"stand-?alone|frequently asked|stands? for\b", re.IGNORECASE)
 # A sentence, a field's line ("draws: of what …") or a help string must not open like this.
-BEGINNINGS = re.compile(r"^(?:[\w, ]{1,40}: )?(?:[Oo]f|[Tt]hose|What|Likewise|likewise)\b(?!.*\?$)")
+BEGINNINGS = re.compile(
+    r"^(?:(?:Of|Those|What|Likewise)|[\w, ]{1,40}: (?:of|those|what|likewise))\b(?!.*\?$)"
+)
 CODE_BLOCK = re.compile(r"(?ms)^```.*?^```$|^(?: {4}|\t).*$|`[^`\n]*`")
 SELF = ("scripts/words.py",)
 

@@ -20,7 +20,7 @@ from specplan.reports.errors import FAILURE, describe
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-# Command `x` is the attribute `x_command` of `specplan.commands.x`. The summaries stand
+# Command `x` is the attribute `x_command` of `specplan.commands.x`. The summaries are
 # here so that the list of commands costs no import.
 SUMMARIES: Mapping[str, str] = MappingProxyType(
     {
@@ -108,7 +108,7 @@ def _module(name: str) -> str:
 def _exit_with_one_line(error: Exception) -> NoReturn:
     """Says on stderr in one line what went wrong and ends with the status that it deserves."""
     if isinstance(error, BrokenPipeError):
-        # What stdout still holds cannot be written; without this Python would complain at exit.
+        # The rest of stdout cannot be written; without this Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(FAILURE)
     if isinstance(error, click.Abort):

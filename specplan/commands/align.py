@@ -14,7 +14,10 @@ from specplan.reports.output import writable
 def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path | None:
     """Returns the path of a folder to come; refuses it at once if it cannot be.
 
-    Beside a folder that is whole, what a run left that was killed as it ended is removed.
+    Leftover files of a killed run are removed where the folder itself is complete.
+
+    Raises:
+      click.BadParameter: as writable.
     """
     if (value / "training.json").is_file():
         from reference.atomic import held
@@ -35,21 +38,27 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
     help="hard: the large model's tokens (Kim et al. 2023); soft: its distributions; tv: 1 - alpha "
     "itself.",
 )
-@command_option("--steps", type=click.IntRange(min=1), default=200, help="Of training.")
+@command_option("--steps", type=click.IntRange(min=1), default=200, help="Training steps.")
 @command_option("--batch", type=click.IntRange(min=1), default=16, help="Texts for each step.")
 @command_option("--rate", type=float, default=3e-4, help="Learning rate at its peak.")
 @command_option(
     "--held-out",
     type=click.IntRange(min=1),
     default=16,
-    help="How many of the prompts, the last ones, only judge.",
+    help="Number of prompts, taken from the end, that are kept for evaluation.",
 )
-@command_option("--temperature", type=float, default=0.0, help="Of the large model; 0 is greedy.")
-@command_option("--fallback", type=float, default=0.6, help="BiLD's, where it judges.")
-@command_option("--rollback", type=float, default=2.0, help="BiLD's, where it judges.")
-@command_option("--seed", type=click.IntRange(min=0), default=0, help="Of texts and batches.")
+@command_option(
+    "--temperature", type=float, default=0.0, help="Temperature of the large model; 0 is greedy."
+)
+@command_option(
+    "--fallback", type=float, default=0.6, help="BiLD's fallback threshold in the evaluation."
+)
+@command_option(
+    "--rollback", type=float, default=2.0, help="BiLD's rollback threshold in the evaluation."
+)
+@command_option("--seed", type=click.IntRange(min=0), default=0, help="Seed of texts and batches.")
 @output_option(
-    "Folder for the trained model; an interrupted run resumes from the files beside it.",
+    "Folder for the trained model; an interrupted run resumes from the files next to it.",
     required=True,
     metavar=None,
     callback=new_folder,

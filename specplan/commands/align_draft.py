@@ -1,4 +1,4 @@
-"""What `specplan align` does: it trains, and tells what that changed."""
+"""Trains a draft for `specplan align` and prints the change in acceptance."""
 
 from specplan.reports.alignment import aligned
 from specplan.reports.bar import Bar

@@ -16,9 +16,9 @@ FORMATS = ("table", "json", "csv", "latex")
 @click.argument("a", type=click.Path(path_type=Path))
 @click.argument("b", type=click.Path(path_type=Path))
 @command_option(
-    "--format", "form", type=click.Choice(FORMATS), default="table", help="Of what is printed."
+    "--format", "form", type=click.Choice(FORMATS), default="table", help="Format of the output."
 )
-@output_option("Write it here in place of printing it.")
+@output_option("Write the comparison into this file instead of printing it.")
 @command_option("--json", "as_json", is_flag=True, help="The same as --format json.")
 def compare_command(a: Path, b: Path, form: str, output: Path | None, as_json: bool) -> None:
     """Compare two profiles, or two validations, of the same prompts.

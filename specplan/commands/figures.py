@@ -34,7 +34,7 @@ class Listed(Shown):
 
 @dataclass(frozen=True)
 class Drawn(Shown):
-    """Which figures to draw, of what, and where to; see each option's help."""
+    """The figures to draw, their inputs and their folder; see each option's help."""
 
     names: tuple[str, ...] = ()
     folder: Path = option(

@@ -43,7 +43,9 @@ from specplan.options.shared import json_option
 @max_gamma_option
 @lenience_option
 @verification_option
-@command_option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
+@command_option(
+    "--temperature", type=float, default=1.0, help="Temperature of the target; 0 is greedy."
+)
 @command_option(
     "--stop",
     "stop_strings",
@@ -55,7 +57,7 @@ from specplan.options.shared import json_option
     "--decoder",
     type=click.Choice(["autoregressive", "speculative", "bild", "beam"]),
     default="speculative",
-    help="autoregressive: the target alone; bild: lossy, by thresholds (Kim et al. 2023); beam: "
+    help="autoregressive: no draft; bild: lossy, by thresholds (Kim et al. 2023); beam: "
     "beam search, drafted --gamma steps ahead (Leviathan et al. 2023, A.4).",
 )
 @command_option(
@@ -72,7 +74,7 @@ from specplan.options.shared import json_option
     is_flag=True,
     help="One line per block: accepted draft tokens green, rejected ones red, the target's blue.",
 )
-@command_option("--seed", type=click.IntRange(min=0), default=0, help="Of the tokens drawn.")
+@command_option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the sampled tokens.")
 @json_option
 @click.pass_context
 def generate_command(ctx: click.Context, /, **_: object) -> None:

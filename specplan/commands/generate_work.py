@@ -1,4 +1,4 @@
-"""What `specplan generate` does: a text block by block, or beams drafted ahead by beam search."""
+"""Prints the text of `specplan generate` block by block, or the beams of a drafted beam search."""
 
 from dataclasses import dataclass
 
@@ -25,7 +25,7 @@ def speculative(request: Generate, form: GenerateForm) -> None:
 
 
 def alone(request: GenerateAlone, form: GenerateForm) -> None:
-    """Prints a text of the target alone."""
+    """Prints a text that the target decodes without a draft."""
     _print(generate_alone(request), form)
 
 

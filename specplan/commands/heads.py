@@ -59,14 +59,19 @@ def heads_command() -> None:
 @command_option("--rate", type=float, default=3e-3, help="Peak learning rate.")
 @command_option("--positions", type=click.IntRange(min=1), default=512, help="Positions of a step.")
 @command_option("--window", type=click.IntRange(min=2), default=256, help="Tokens read at once.")
-@command_option("--tokens", type=click.IntRange(min=2), default=300_000, help="Of the text.")
 @command_option(
-    "--joint", is_flag=True, help="Train the model, too, and write it beside the heads."
+    "--tokens",
+    type=click.IntRange(min=2),
+    default=300_000,
+    help="Tokens of the text that are used.",
 )
+@command_option("--joint", is_flag=True, help="Train the model, too, and write it with the heads.")
 @command_option("--device", type=click.Choice(["auto", "cpu", "cuda"]), default="auto")
-@command_option("--seed", type=click.IntRange(min=0), default=0, help="Of weights and positions.")
+@command_option(
+    "--seed", type=click.IntRange(min=0), default=0, help="Seed of weights and positions."
+)
 @output_option(
-    "Folder for the heads; an interrupted run resumes from the files beside it.",
+    "Folder for the heads; an interrupted run resumes from the files next to it.",
     required=True,
     metavar=None,
 )

@@ -1,4 +1,4 @@
-"""What `specplan heads` does: it trains heads, and analyses what they draft."""
+"""Trains heads for `specplan heads`, and analyses their drafts."""
 
 from estimator.training.heads import TrainEagle3, train_eagle3
 from specplan.reports.bar import Bar

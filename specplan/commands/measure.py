@@ -31,7 +31,9 @@ from specplan.options.shared import output_option
 @engine_options
 @compile_option
 @verification_option
-@command_option("--temperature", type=float, default=1.0, help="Of the target; 0 is greedy.")
+@command_option(
+    "--temperature", type=float, default=1.0, help="Temperature of the target; 0 is greedy."
+)
 @command_option(
     "--max-gamma", type=click.IntRange(1, MOST_GAMMA), default=16, help="Longest draft to price."
 )
@@ -40,19 +42,19 @@ from specplan.options.shared import output_option
     "--batch-size",
     type=click.IntRange(min=1),
     default=1,
-    help="Texts that the target writes at once for alpha; costs are those of batch 1.",
+    help="Texts that the target writes at once for alpha; costs are measured at batch 1.",
 )
 @command_option(
     "--batch",
     "batches",
     callback=integers,
     metavar="B,B,...",
-    help="Time passes over so many sequences together, too, for 'plan --profile P --batch'.",
+    help="Also time passes over this many sequences, for 'plan --profile P --batch'.",
 )
 @command_option(
     "--context",
     type=click.IntRange(min=1),
-    help="Tokens in the cache of each of these.  [default: 128]",
+    help="With --batch: tokens in the cache of each sequence.  [default: 128]",
 )
 @command_option(
     "--texts",
@@ -64,7 +66,7 @@ from specplan.options.shared import output_option
 @command_option(
     "--tokenizer",
     metavar="NAME|FOLDER",
-    help="Of these texts: embedded, a Hugging Face name or a folder.  [default: none, for ids]",
+    help="Tokenizer of --texts: embedded, a hub name or a folder.  [default: none, for ids]",
 )
 @command_option(
     "--skip-bad-lines", is_flag=True, help="Leave out lines that cannot be read, and count them."
@@ -72,12 +74,12 @@ from specplan.options.shared import output_option
 @command_option(
     "--processes",
     type=click.IntRange(min=1),
-    help="That share the log.  [default: as many as there are cores]",
+    help="Processes that share the log.  [default: one per core]",
 )
-@command_option("--seed", type=click.IntRange(min=0), default=0, help="Of the texts.")
+@command_option("--seed", type=click.IntRange(min=0), default=0, help="Seed of the texts.")
 @output_option(
-    "Write the profile here, and its traces beside it as FILE.traces.npz; a run that was "
-    "interrupted keeps those of finished prompts and times anew.",
+    "Write the profile here, and its traces as FILE.traces.npz. An interrupted run keeps the "
+    "traces of finished prompts and repeats the timing.",
 )
 @command_option("--json", "as_json", is_flag=True, help="Print the profile as one JSON object.")
 @click.pass_context

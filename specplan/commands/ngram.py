@@ -105,7 +105,7 @@ def info_command(model: Path, as_json: bool) -> None:
         ngram_table(ngrams),
     ]
     if description is None:
-        lines.append(f"no description beside it ({description_path(model).name})")
+        lines.append(f"no description next to it ({description_path(model).name})")
     else:
         lines += [
             f"trained on {description.texts:,} texts of {description.tokens:,} tokens by "

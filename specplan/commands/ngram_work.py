@@ -1,4 +1,4 @@
-"""What `specplan ngram train` and `specplan ngram score` do."""
+"""Trains and scores n-gram models for `specplan ngram`."""
 
 from dataclasses import asdict
 

@@ -1,4 +1,4 @@
-"""What `validate` and `measure` do with --engine: runs on an engine that others wrote."""
+"""Runs `validate` and `measure` on an engine that others wrote (--engine)."""
 
 from dataclasses import dataclass
 

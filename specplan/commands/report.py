@@ -15,7 +15,7 @@ from specplan.reports.output import print_json
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
 @output_option("Where to write the page.", required=True)
-@command_option("--title", help="Of the page.  [default: the target's name]")
+@command_option("--title", help="Title of the page.  [default: the target's name]")
 @json_option
 def report_command(files: tuple[Path, ...], output: Path, title: str | None, as_json: bool) -> None:
     """Show in one self-contained page what was measured of drafts.

@@ -69,14 +69,14 @@ def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> 
     "temperatures",
     callback=numbers,
     default="0,1",
-    help="Of the target, a list or range; 0 is greedy.",
+    help="Temperatures of the target, a list or range; 0 is greedy.",
 )
 @command_option(
     "--decoder",
     type=click.Choice(["speculative", "bild"]),
     default="speculative",
     help="bild: quality and latency over thresholds (Kim et al. 2023), at temperature 0 unless "
-    "given, with speculative decoding beside it.",
+    "given, compared with speculative decoding.",
 )
 @bild_options
 @timing_options

@@ -1,4 +1,4 @@
-"""What `specplan validate` does by our own decoders: speed-ups, and BiLD's quality and latency."""
+"""Validates our own decoders: speed-ups, and the quality and latency of BiLD."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,1 +1,1 @@
-"""What users type: options, names and ranges."""
+"""Declarations of options, names and ranges."""

@@ -18,14 +18,14 @@ MEASURES = [
         "--certainty",
         type=click.Choice(["probability", "entropy"]),
         advanced=True,
-        help="What --fallback is of: the largest probability, or one over the perplexity.  "
+        help="Measure that --fallback limits: the largest probability or 1/perplexity.  "
         f"[default: {CERTAINTY}]",
     ),
     command_option(
         "--distance",
         type=click.Choice(["cross-entropy", "kl", "total-variation", "disagreement"]),
         advanced=True,
-        help=f"What --rollback is of.  [default: {DISTANCE}]",
+        help=f"Measure that --rollback limits.  [default: {DISTANCE}]",
     ),
 ]
 

@@ -1,4 +1,4 @@
-"""What `specplan tree` is asked: how often which choice stands, and which trees to consider."""
+"""The options of `specplan tree`: acceptance by rank, costs, and the trees to consider."""
 
 from __future__ import annotations
 
@@ -63,11 +63,11 @@ class Trees(Shown):
 
 @dataclass(frozen=True)
 class TreeArguments:
-    """What `specplan tree` is asked.
+    """The arguments of `specplan tree`.
 
-    trees: which to consider, and how the answer is given.
+    trees: limits of the trees to consider, and the form of the answer.
     rates: acceptance by rank.
-    costs: a pricing for each batch size, and what the passes of trees cost there.
+    costs: for each batch size a pricing and the costs of the passes of trees.
     """
 
     trees: Trees
@@ -97,13 +97,13 @@ def asked(ctx: click.Context) -> TreeArguments:
         rates = profile.drafting().acceptance_by_rank
     if not rates:
         raise ValueError(
-            "the profile must hold acceptance_by_rank, got none: its draft makes one choice "
-            "alone, or it was measured before; measure anew"
+            "the profile must hold acceptance_by_rank, got none: its draft makes a single choice, "
+            "or an older version measured it; measure again"
         )
     priced = prices(costs, Background(profile, max_gamma=trees.max_nodes))
     if any(price.posterior is not None and price.load is None for price in priced):
         raise click.UsageError(
-            "--run alone does not tell what verifying a tree costs: it needs --target-config, "
+            "--run does not give the cost of verifying a tree: add --target-config, "
             "--draft-config and --gpu"
         )
     if len({price.batch for price in priced}) < len(priced):

@@ -30,14 +30,14 @@ OPTIONS = [
         "--engine-command",
         metavar="COMMAND",
         advanced=True,
-        help=f"What starts {_taking('engine_command')}, its own flags included.  "
+        help=f"Command that starts {_taking('engine_command')}, with its own flags.  "
         "[default: vllm serve]",
     ),
     command_option(
         "--draft-sampling",
         type=click.Choice(["argmax", "sampled"]),
         advanced=True,
-        help="How the engine is to draft.  [default: the engine's own]",
+        help="How the engine chooses draft tokens.  [default: the engine's own]",
     ),
     command_option(
         "--concurrency",
@@ -45,13 +45,13 @@ OPTIONS = [
         callback=integers,
         default="1",
         advanced=True,
-        help="Requests at once on the engine, a list.",
+        help="Numbers of simultaneous requests, a list.",
     ),
     command_option(
         "--laws",
         type=click.Choice(["engine", "local"]),
         advanced=True,
-        help="Who scores texts by both models.  [default: engine with "
+        help="Where texts are scored by both models.  [default: engine with "
         f"{_of(lambda kind: kind.scores_texts)}, else local]",
     ),
     command_option(
@@ -60,39 +60,43 @@ OPTIONS = [
         "target_url",
         metavar="URL",
         advanced=True,
-        help="A running server of the target alone.",
+        help="URL of a running server with the target only.",
     ),
     command_option(
-        "--draft-url", metavar="URL", advanced=True, help="A running server of the draft alone."
+        "--draft-url",
+        metavar="URL",
+        advanced=True,
+        help="URL of a running server with the draft only.",
     ),
     command_option(
         "--servers",
         type=click.Choice(["together", "in-turn"]),
         advanced=True,
-        help="Whether those of all gammas run at once, their runs interleaved, which takes the "
-        f"memory of all.  [default: in-turn with {_of(lambda kind: kind.in_turn)}, else together]",
+        help="Run the servers of all gammas at once, their runs interleaved, or in turn. At once "
+        "takes the memory of all.  "
+        f"[default: in-turn with {_of(lambda kind: kind.in_turn)}, else together]",
     ),
     command_option(
         "--threads",
         type=click.IntRange(min=1),
-        help=f"That compute; with {_taking('threads')}, for each model.  [default: as many as "
-        "cores are free before the run, less one for everything else; OMP_NUM_THREADS if set]",
+        help=f"Threads that compute; with {_taking('threads')}, per model.  [default: the cores "
+        "that are free before the run, less one for everything else; OMP_NUM_THREADS if set]",
     ),
 ]
 
 HEADING = "On an engine"
 engine_options = together(*OPTIONS, heading=HEADING)
-# Of validations alone.
+# Options that only validations have.
 tested_options = together(
     command_option(
         "--synthetic",
         callback=numbers,
         advanced=True,
         help=f"Acceptance rates by position for {_taking('synthetic')} to simulate, unconditional; "
-        "prices alone are then tested.",
+        "then only prices are tested.",
     ),
     command_option(
-        "--server", metavar="URL", advanced=True, help="A server with speculation that is running."
+        "--server", metavar="URL", advanced=True, help="URL of a running server with speculation."
     ),
     heading=HEADING,
 )

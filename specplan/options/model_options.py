@@ -70,19 +70,22 @@ OPTIONS: Mapping[str, Decorator] = {
         "pip install -e '.[datasets]'.",
     ),
     "dataset-config": command_option(
-        "--dataset-config", metavar="NAME", advanced=True, help="Of a data set that has several."
+        "--dataset-config",
+        metavar="NAME",
+        advanced=True,
+        help="Configuration of a data set that has several.",
     ),
     "dataset-split": command_option(
         "--dataset-split",
         metavar="NAME",
         advanced=True,
-        help="Of the data set.  [default: its only one]",
+        help="Split of the data set.  [default: its only one]",
     ),
     "num-prompts": command_option(
         "--num-prompts",
         type=click.IntRange(min=1),
         default=8,
-        help="How many of the prompts to use; generate uses one.",
+        help="Number of prompts to use; generate uses one.",
     ),
     "prompt-tokens": command_option(
         "--prompt-tokens",
@@ -107,8 +110,8 @@ OPTIONS: Mapping[str, Decorator] = {
         "--draft-temperature",
         type=float,
         advanced=True,
-        help="Of the draft; 0: its likeliest token, as most servers draft whatever the target's "
-        "temperature. The output distribution is the target's at any.  [default: the target's]",
+        help="Temperature of the draft; 0: its likeliest token, as most servers draft. The output "
+        "distribution is the target's at any draft temperature.  [default: the target's]",
     ),
     "top-k": command_option(
         "--top-k", type=int, advanced=True, help="Keep the k likeliest tokens."
@@ -118,7 +121,7 @@ OPTIONS: Mapping[str, Decorator] = {
         type=float,
         default=1.0,
         advanced=True,
-        help="Keep the smallest set of this mass.",
+        help="Keep the smallest set of tokens with this probability.",
     ),
     "min-p": command_option(
         "--min-p",
@@ -138,13 +141,13 @@ OPTIONS: Mapping[str, Decorator] = {
         "--lattice-k",
         type=click.IntRange(min=1),
         advanced=True,
-        help="Tokens of each head among which heads+RESCORER and heads*P choose.  [default: 16]",
+        help="Candidates per head for heads+RESCORER and heads*P.  [default: 16]",
     ),
     "rescoring-weight": command_option(
         "--rescoring-weight",
         type=float,
         advanced=True,
-        help="Of the rescorer beside the heads, at least 0.  [default: 1]",
+        help="Weight of the rescorer relative to the heads, at least 0.  [default: 1]",
     ),
 }
 
@@ -174,8 +177,8 @@ compile_option = command_option(
     flag_value="on",
     default="off",
     advanced=True,
-    help="Compile both models' short passes, before anything is timed (--compile alone: on); "
-    "try: go on without where that fails.",
+    help="Compile both models' short passes, before anything is timed (--compile without a value: "
+    "on); try: go on without where that fails.",
 )
 
 
@@ -186,7 +189,11 @@ max_gamma_option = command_option(
     help=f"Longest draft of policies other than fixed.  [default: {MAX_GAMMA}]",
 )
 seed_option = command_option(
-    "--seed", type=click.IntRange(min=0), default=0, advanced=True, help="Of texts and order."
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    advanced=True,
+    help="Seed of texts and of their order.",
 )
 
 timing_options = together(

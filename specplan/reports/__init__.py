@@ -1,1 +1,1 @@
-"""What commands print: tables, JSON, flags for servers."""
+"""The output of commands: tables, JSON, flags for servers."""

@@ -1,4 +1,4 @@
-"""What aligning a draft with its target changed."""
+"""The readable result of `specplan align`: acceptance before and after."""
 
 from typing import Any
 

@@ -74,7 +74,7 @@ class Kept(Progress):
     """Progress of kept traces."""
 
     def __init__(self, path: Path | None) -> None:
-        """Begins with none, kept beside the profile's path; None: nowhere."""
+        """Starts at zero. path: the profile, next to which traces are saved; None: nowhere."""
         self._prompts = 0
         self._path = path
         self._finished = 0
@@ -99,7 +99,7 @@ class Kept(Progress):
 
     @property
     def said(self) -> str:
-        """What a user is told."""
+        """The message for a user who interrupts the command."""
         if self._path is None:
             return "Nothing is kept: with -o FILE the traces of finished prompts would be."
         return (

@@ -25,7 +25,7 @@ def report(swept: Swept) -> str:
         if row.doubts
     ]
     parts.append(
-        "Speed-ups are of decoding, per token, over the large model alone; "
+        "Speed-ups are of decoding, per token, over the large model without a draft; "
         f"{swept.prompts} prompts, the median of {swept.repeats} timings, by "
         f"{swept.threads.sentence} "
         "BiLD is lossy: it changes the large model's output distribution."

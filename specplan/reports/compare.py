@@ -108,7 +108,7 @@ def compare_latex(comparison: Comparison) -> str:
 def _verdict(each: Difference) -> str:
     if each.low is None:
         return "one prompt"
-    return "" if each.told_apart else "not told apart"
+    return "" if each.told_apart else "not distinguishable"
 
 
 def _said(name: str, side: Side) -> str:

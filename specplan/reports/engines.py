@@ -1,4 +1,4 @@
-"""The readable forms of what runs on an engine found."""
+"""The readable forms of validations and measurements on an engine."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _step_line(case: Case, steps: Steps) -> str:
         form = f"a line misses the middle one by {100 * steps.line_error:+.1f} %"
         form += "" if steps.is_line else ", which therefore counts"
     return (
-        f"Temperature {case[0]:g}, {case[1]} at once: target alone "
+        f"Temperature {case[0]:g}, {case[1]} at once: baseline "
         f"{1e3 * steps.baseline_seconds:.2f} ms a token; a step in ms by gamma {priced} ({form})."
     )
 
@@ -174,9 +174,9 @@ def measurement_notes(found: EngineMeasurement) -> str:
         where = "Acceptance is of two log-probabilities for each token of the target's own texts."
     if not found.priced_gammas:
         prices = (
-            "Prices are of target and draft served alone: verification is taken to be free, since "
-            "what a pass over several tokens takes does not show from outside. Without the URLs, "
-            "whole steps are priced."
+            "Prices come from target and draft served separately. Verification is assumed to be "
+            "free, since a server does not show the time of a pass over several tokens. Without "
+            "the URLs, whole steps are priced."
         )
     elif found.line_error is None:
         prices = "Prices are of other prompts."

@@ -1,17 +1,17 @@
-"""What a user is told of an error, and the exit status that it deserves."""
+"""The message of an error for users, and its exit status."""
 
 import errno
 import re
 
 import click
 
-# What click says of `--alpha 0.7 0.5`.
+# The message of click for `--alpha 0.7 0.5`.
 _SPACED_LIST = re.compile(r"Got unexpected extra arguments? \([\d.,%/: \]]+\)")
 
 BAD_INPUT = 2
 FAILURE = 1
 
-# Errors of the machine rather than of what the user named.
+# Errors of the machine, not of a file or number that the user named.
 _MACHINE_ERRORS = frozenset((errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG, errno.ENOMEM))
 
 

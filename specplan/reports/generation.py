@@ -102,7 +102,7 @@ def _speed(generation: Generation) -> str:
 
 
 def bild_counts(generation: Generation) -> str:
-    """Returns what the small model asked for and the large one undid (Table 4's percentages)."""
+    """Returns the shares of fallbacks and rollbacks, in per cent (Kim et al. 2023, Table 4)."""
     tokens = len(generation.tokens)
     return (
         f" {generation.draft_calls} calls of the small model; fallback "

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from estimator.profiles.setup import Setup
 
 SHOWN_POSITIONS = 8
-# Of a category's name, so that a row fits a terminal.
+# Longest shown name of a category, so that a row fits a terminal.
 _WIDEST = 14
 
 
@@ -59,7 +59,7 @@ def profile_text(profile: Profile) -> str:
 
 
 def _positions(profile: Profile) -> list[str]:
-    """Returns the rates of the first positions of a block, where they are told."""
+    """Returns a line with the rates of the first positions of a block, if the profile has them."""
     rates = profile.drafting().accepted_by_position[:SHOWN_POSITIONS]
     if not rates:
         return []
@@ -122,7 +122,7 @@ def clock_lines(profile: Profile) -> list[str]:
         return [f"In doubt: {'; '.join(profile.doubts)}. {TIMES_IN_DOUBT}"]
     if percent is None:
         known = profile.quiet is False
-        return ["The machine was not quiet: trust none of these times, and measure anew."] * known
+        return ["The machine was not quiet: trust none of these times, and measure again."] * known
     reach = percent if within is None else max(percent, within)
     if profile.quiet is False:
         from estimator.timing.rates import QUIET_PERCENT
@@ -130,7 +130,7 @@ def clock_lines(profile: Profile) -> list[str]:
         return [
             "The machine was not quiet: the baseline's speed may differ from itself by "
             f"{reach:.0f} % (at most {QUIET_PERCENT:.0f} % is quiet). Trust none of these times, "
-            "and measure anew."
+            "and measure again."
         ]
     timings = "" if profile.repeats is None else f" ({profile.repeats} timings of each run)"
     reaching = "" if within is None else f", 95 % of the time within {within:.1f} %"
@@ -144,7 +144,7 @@ def print_profile(
     text: Callable[[Profile], str] = profile_text,
     notes: str | None = None,
 ) -> None:
-    """Prints a profile in the form asked for; it is written already."""
+    """Prints a profile as JSON or text. The file has been written before."""
     if form.as_json:
         print_json(profile)
         return

@@ -31,7 +31,7 @@ def table(
       rows: records of any kind, one a line.
       columns: what to show of them.
       best: whether a row is to be pointed at as the best.
-      note: what stands after a row; empty: nothing.
+      note: text printed after a row; empty: nothing.
     """
     records = list(rows)
     cells = [[column.header for column in columns]]

@@ -12,12 +12,12 @@ from specplan.reports.errors import describe
 
 @contextmanager
 def refusing_together(processes: Processes) -> Iterator[None]:
-    """Ends every process alike where one refuses its input, and tells why in one line.
+    """Ends all processes where one refuses its input, and prints the reason in one line.
 
-    What the first process warns of, the others do not repeat. Alone, errors pass as ever.
+    Only the first process prints warnings. With a single process errors pass unchanged.
 
     Args:
-      processes: all must come here, and use nothing that goes between them inside.
+      processes: all of them must call this, and must not communicate inside.
 
     Raises:
       click.exceptions.Exit: in every process, if one refused its input.
@@ -39,6 +39,6 @@ def refusing_together(processes: Processes) -> Iterator[None]:
     if processes.first:
         where = "" if number == 0 else f"process {number}: "
         click.echo(f"Error: {where}{' '.join(message.split())}", err=True)
-    # The first that ends takes the others with it: only once it is told why.
+    # Launchers stop all processes when one ends, so the message is printed before any ends.
     processes.gathered(None)
     raise click.exceptions.Exit(status)

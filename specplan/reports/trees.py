@@ -1,4 +1,4 @@
-"""A chosen tree as a reader sees it: its levels, what it yields, and the chain beside it."""
+"""The readable form of a chosen tree: its levels, its gain, and the best chain for comparison."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from simulator.cost.pricing import Pricing
     from simulator.schemes.tree_choice import TreeChoice, TreePlan
 
-# Beside the engines that draft trees: our own commands.
+# Name of our own commands among the engines that draft trees.
 OURS = "specplan"
 # Sizes shown in the table; --json has all.
 _SHOWN = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
@@ -33,7 +33,7 @@ class TreeRow:
 
     @property
     def tokens_per_second(self) -> float | None:
-        """Of all sequences with the best tree; None where no load is known."""
+        """Throughput of all sequences with the best tree; None where no load is known."""
         if self.price.load is None:
             return None
         alone = self.price.batch * self.price.cost.baseline_tokens_per_second

@@ -1,1 +1,1 @@
-"""How often drafts stand, a file for each way to state it: its options, and what they make."""
+"""Ways to state acceptance, one file each: its options and the acceptance made of them."""

@@ -1,4 +1,4 @@
-"""What a profile recorded: its traces, replayed."""
+"""The acceptance of a profile: its traces, replayed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class Recorded(Profiled, AcceptanceKind):
         if acceptance.is_lower_bound:
             notes.append(
                 "Counted blocks drafted fewer tokens than their gamma: alpha is a lower bound, and "
-                "whether acceptances are i.i.d. cannot be told."
+                "i.i.d. acceptance cannot be tested."
             )
         if profile.quiet is False:
             notes.append("Measured while the machine was not quiet: do not trust the times.")

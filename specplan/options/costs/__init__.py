@@ -1,1 +1,1 @@
-"""What blocks cost, a file for each way to state it: its options, and the costs made of them."""
+"""Ways to state costs, one file each: its options and the costs made of them."""

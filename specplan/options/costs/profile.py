@@ -34,7 +34,7 @@ class OfProfile(Profiled, CostKind):
         profile = background.profile
         if profile is None or profile.cost is None:
             raise ValueError(
-                f"profile {self.profile_path} must hold costs, got acceptance alone; give them by "
+                f"profile {self.profile_path} must hold costs, got only acceptance; give them by "
                 "--c, or by --target-ms and --draft-ms"
             )
         return (Pricing(profile.cost),)

@@ -37,7 +37,7 @@ def verify_points(values: tuple[str, ...]) -> dict[int, float]:
 
 @dataclass(frozen=True)
 class DraftTimes:
-    """What each block takes beside verification; see each option's help."""
+    """Times of a block other than verification; see each option's help."""
 
     draft_ms: float = option(
         "--draft-ms", type=float, callback=duration, help="Draft step, milliseconds."
@@ -48,7 +48,7 @@ class DraftTimes:
         callback=duration,
         default=0.0,
         advanced=True,
-        help="Everything else in a block.",
+        help="Everything else in a block, milliseconds.",
     )
 
 
@@ -74,7 +74,7 @@ class Times(DraftTimes, CostKind):
         is_flag=True,
         default=False,
         advanced=True,
-        help="Take a --verify-ms below --target-ms, or below that of fewer tokens.",
+        help="Accept a --verify-ms below --target-ms, or below the time of fewer tokens.",
     )
 
     def price(self, background: Background) -> tuple[Pricing, ...]:

@@ -103,7 +103,7 @@ def _acceptance(drafts: Sequence[DraftSection]) -> Chart:
     return Chart(
         "acceptance",
         "Acceptance by position",
-        "What the first, second, … drafted token adds to the tokens of a target call; dashed: "
+        "Tokens that the first, second, … drafted token adds to a target call; dashed: "
         "α to that power, as if acceptances were independent.",
         "position in the draft",
         "tokens added per call",
@@ -144,7 +144,7 @@ def _costs(drafts: Sequence[DraftSection]) -> Chart:
             series.append(Series(f"draft, {draft.name}", colour, "dashed", points))
     return Chart(
         "costs",
-        "What a block costs",
+        "Cost of a block",
         "A target pass over so many tokens, and (dashed) drafting so many. Were verifying free, "
         "the first would be flat.",
         "tokens",
@@ -200,7 +200,7 @@ def _traffic(files: Sequence[TrafficFile]) -> Chart:
     return Chart(
         "traffic",
         "Time per token under traffic",
-        "Predicted where requests arrive at random, at the rates that the server bears; "
+        "Predicted where requests arrive at random, at the rates that the server sustains; "
         "90 % intervals.",
         "requests a second",
         "milliseconds a token",

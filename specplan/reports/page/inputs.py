@@ -14,7 +14,7 @@ from reference.reading import read_whole
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """A rate with speculation or without; None where the server does not bear it."""
+    """A request rate with speculation or without; times are None where it is overloaded."""
 
     rate: float
     speculation: bool
@@ -30,7 +30,7 @@ class Rate(msgspec.Struct, frozen=True):
 
 
 class TrafficFile(msgspec.Struct, frozen=True):
-    """What becomes of one server; the file's name beside what the command wrote."""
+    """The answer of `specplan traffic` for one server, with the name of its file."""
 
     prompt_tokens: float
     output_tokens: float
@@ -41,7 +41,7 @@ class TrafficFile(msgspec.Struct, frozen=True):
     name: str = ""
 
     def most(self, speculation: bool) -> float:
-        """Returns the most requests a second that the server bears."""
+        """Returns the largest number of requests a second that the server sustains."""
         if speculation:
             return self.most_requests_per_second
         return self.most_requests_per_second_without
@@ -67,9 +67,9 @@ def read_traffic(path: Path) -> TrafficFile | None:
 
 @dataclass(frozen=True, slots=True)
 class Quickest:
-    """Of several files, that of the shortest time to a request's last token at a rate.
+    """The best of several files at one rate: shortest time to a request's last token.
 
-    draft: the file; None: without speculation.
+    draft: name of the file; None: without speculation.
     """
 
     rate: float
@@ -79,7 +79,7 @@ class Quickest:
 
 
 def quickest(files: Sequence[TrafficFile]) -> list[Quickest]:
-    """Returns what to draft with at each rate that all files have and any bears; of one: none."""
+    """Returns the best draft at each rate that all files share; empty for a single file."""
     rates = [{row.rate for row in file.rows} for file in files]
     common = sorted(set.intersection(*rates)) if len(files) > 1 else []
     found = [

@@ -29,7 +29,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Kinds:
-    """What one draft gave on each kind of prompt, at one γ for all."""
+    """Results of one draft by category of prompt, all at one γ."""
 
     draft: str
     by: str

@@ -93,7 +93,7 @@ def test_servers_that_run_are_measured_by_log_probabilities_alone(tmp_path: Path
         assert ((pair.sampled.acceptance > 0) & (pair.sampled.acceptance <= 1)).all()
     assert list(profile["target_ms"]) == ["1"]
     assert profile["c"]["value"] == pytest.approx(profile["draft_ms"] / profile["target_ms"]["1"])
-    assert "verification is taken to be free, since" in " ".join(result.stdout.split())
+    assert "Verification is assumed to be free, since" in " ".join(result.stdout.split())
     assert profile["setup"]["flags"] == ["concurrency=1", "prices=target and draft alone"]
 
 

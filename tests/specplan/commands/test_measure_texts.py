@@ -36,7 +36,7 @@ def test_a_profile_of_texts_is_planned_at_a_stated_cost(log: Path, tmp_path: Pat
     assert plan["acceptance"]["kind"] == "replay"
     assert plan["optimal_gamma"] > 4
     result = CliRunner().invoke(main, ["plan", "--profile", str(profile)])
-    assert_refused(result, "must hold costs, got acceptance alone")
+    assert_refused(result, "must hold costs, got only acceptance")
 
 
 def test_suffixes_are_exported_as_vllm_names_them(log: Path, tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_info_tells_the_model(place: Path) -> None:
 def test_info_of_a_bare_file(place: Path) -> None:
     path = trained(place)
     (place / "model.arpa.json").unlink()
-    assert "no description beside it (model.arpa.json)" in run("info", path).stdout
+    assert "no description next to it (model.arpa.json)" in run("info", path).stdout
     assert report(run("info", path, "--json"))["description"] is None
 
 

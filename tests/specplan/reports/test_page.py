@@ -162,7 +162,7 @@ def test_counted_acceptances_without_costs_are_shown(tmp_path: Path) -> None:
     page = reported(tmp_path, counted)
     assert "no costs were measured" in headline(page)
     assert "Acceptance by position" in page
-    assert "What a block costs" not in page
+    assert "Cost of a block" not in page
 
 
 def test_counted_acceptances_at_stated_costs_are_answered(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ def test_counted_acceptances_at_stated_costs_are_answered(tmp_path: Path) -> Non
         improvement_factor={}, optimal_gamma=None, recommended_gamma=None, quiet=None,
     )  # fmt: skip
     page = reported(tmp_path, counted)
-    assert "What a block costs" in page
+    assert "Cost of a block" in page
     assert "no costs were measured" not in page
     assert headline(page).startswith("Draft with served, γ = ")
 
