@@ -147,7 +147,7 @@ def test_a_profile_of_it_is_planned_with(tmp_path: Path) -> None:
     plan = json.loads(planned.stdout)
     for one, other in zip(plan["curve"], seen["plan"]["curve"], strict=True):
         # The profile keeps rates and intervals, from which counts follow but for rounding.
-        assert one == pytest.approx(other, rel=1e-4)
+        assert one == pytest.approx(other, rel=1e-3)
     assert plan["optimal_gamma"] == seen["plan"]["optimal_gamma"]
     assert plan["draft_sampling"] == "argmax"
     stored = json.loads(profile.read_text())
