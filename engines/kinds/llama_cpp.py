@@ -46,7 +46,9 @@ KIND = EngineKind(
     acceptance="counts",
     prints=(
         Printed("metrics", ("llamacpp",), later("engines.observing.llama_cpp:read_page")),
-        Printed("log", ("#calls(b,g,a)",), later("engines.observing.llama_cpp:read_log")),
+        Printed(
+            "log", ("draft acceptance", "#calls"), later("engines.observing.llama_cpp:read_log")
+        ),
         Printed(
             "JSON",
             ("timings", "predicted_n"),

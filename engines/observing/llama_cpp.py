@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from engines.observing.observation import Observation, whole_number
 from engines.observing.pages import observed_page
 from engines.observing.timing import Timed, added, number, timed_page
+from simulator.acceptance.accepted import unknown_calls
 
 TURNS_ON = "a draft model (--model-draft, with --spec-type draft-simple)"
 
@@ -78,20 +80,33 @@ def _timed(timings: Mapping[str, Any]) -> Timed | None:
     return Timed(seconds, tokens, batch=1) if seconds > 0 and tokens > 0 else None
 
 
-MARK = "#calls(b,g,a)"
-# Counts since the server started, of each way of drafting; printed after every answer at -lv 4.
+MARK = "draft acceptance"
+# Counts since the server started, of each way of drafting: after every answer, or at -lv 4. Builds
+# before #calls(b,g,a) print #calls alone, which includes calls that drafted nothing.
 LINE = re.compile(
-    r"statistics\s+(?P<way>\S+): #calls\(b,g,a\) =\s*\d+\s+\d+\s+(?P<judged>\d+), "
+    r"statistics\s+(?P<way>\S+): #calls(?:\(b,g,a\) =\s*\d+\s+\d+\s+(?P<judged>\d+)| =\s*\d+), "
     r"#gen drafts =\s*(?P<drafts>\d+), #acc drafts =\s*\d+, "
     r"#gen tokens =\s*(?P<drafted>\d+), #acc tokens =\s*(?P<accepted>\d+)"
     r"(?:, #mean acc len = [\d.]+, #acc rate/pos = \((?P<rates>[\d., ]*)\))?"
     r"(?:, dur\(b,g,a\) = [\d.]+, (?P<ms>[\d.]+), [\d.]+ ms)?"
 )
 _TOKENS = re.compile(r"(?<!prompt )eval time =\s*([\d.]+) ms /\s*(\d+) tokens")
+# One answer's counts, behind its time.
+_ANSWER = re.compile(
+    _TOKENS.pattern + r"|draft acceptance(?P<old> rate)? = [\d.]+ "
+    r"\(\s*(?P<accepted>\d+) accepted /\s*(?P<drafted>\d+) generated\)"
+    r"(?:, mean (?:acceptance length|len) =\s*(?P<length>[\d.]+))?"
+    r"(?:, acceptance rate per position = \((?P<rates>[\d., ]*)\))?"
+)
+_OLD = (
+    "A build before mid May 2026 wrote this log: its drafts end below --draft-p-min, 0.75 by "
+    "default. Builds before pull request 22506 (April 2026) keep the token below it, later ones "
+    "drop it. Newer builds have --spec-draft-p-min, 0 by default."
+)
 
 
 def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
-    """Returns what the last line of each way of drafting counts, all ways together.
+    """Returns the counts of a log: the last statistics of each way of drafting, else all answers.
 
     Tokens accepted and drafted are exact. Rates are printed with three digits, so that counts by
     position are right to one in two thousand drafts. A draft that was never judged, as where a text
@@ -106,31 +121,74 @@ def read_log(blocks: Iterable[str], gamma: int | None) -> Observation:
     last: dict[str, re.Match[str]] = {}
     timed: Timed | None = None
     total: Observation | None = None
+    answered, tokens, old = None, 0, False
     for block in blocks:
         last |= {found["way"]: found for found in LINE.finditer(block)}
         answers = _timed_answers(block)
         timed = added(timed, answers) or timed or answers
+        for found in _ANSWER.finditer(block):
+            if found["accepted"] is None:
+                tokens = int(found[2])
+                continue
+            one = _answer(found, tokens, gamma)
+            answered = one if answered is None else answered + one
+            tokens, old = 0, old or found["old"] is not None
     for found in last.values():
-        drafts = int(found["judged"])
+        drafts = int(found["judged"] or found["drafts"])
         if drafts == 0:
             continue
-        rates = [float(rate) for rate in (found["rates"] or "").split(",") if rate.strip()]
-        drafted = int(found["drafted"])
         one = Observation(
             kind="llama.cpp",
             origin="log",
             stated_gamma=gamma,
             drafts=drafts,
-            drafted=drafted,
+            drafted=int(found["drafted"]),
             accepted=int(found["accepted"]),
-            by_position=tuple(round(rate * drafts) for rate in rates),
+            by_position=_by_position(found["rates"], drafts),
             draft_seconds=None if found["ms"] is None else float(found["ms"]) / 1e3,
-            timed=timed,
         )
         total = one if total is None else total + one
+    total = answered if total is None else total
     if total is None:
-        raise ValueError(f"a log of llama.cpp must have lines '{MARK} …' with drafts, got none")
-    return total
+        raise ValueError(
+            f"a log of llama.cpp must have lines '{MARK} = …' or 'statistics …' with drafts, got "
+            "none"
+        )
+    return replace(total, timed=timed, notes=(_OLD,) if old else ())
+
+
+def _answer(found: re.Match[str], tokens: int, gamma: int | None) -> Observation:
+    """Returns the counts of one answer.
+
+    The printed mean length gives the number of blocks. Where none is printed, each pass after the
+    first token emits the accepted tokens and one more. Without a time the number of tokens is
+    unknown, and the number of blocks with it.
+    """
+    accepted, drafted = int(found["accepted"]), int(found["drafted"])
+    drafts, error = tokens - 1 - accepted, 0.0
+    if found["length"] is not None and accepted > 0 and float(found["length"]) > 1:
+        drafts = round(accepted / (float(found["length"]) - 1))
+    elif tokens == 0:
+        if gamma is None:
+            raise ValueError(
+                f"gamma must be given where a log does not count calls: {drafted} tokens drafted "
+                "without the line 'eval time = … / N tokens'"
+            )
+        drafts, error = unknown_calls(drafted, gamma)
+    return Observation(
+        kind="llama.cpp",
+        origin="log",
+        stated_gamma=gamma,
+        drafts=max(drafts, 1),
+        drafted=drafted,
+        accepted=accepted,
+        by_position=_by_position(found["rates"], drafts),
+        calls_error=error,
+    )
+
+
+def _by_position(rates: str | None, drafts: int) -> tuple[int, ...]:
+    return tuple(round(float(rate) * drafts) for rate in (rates or "").split(",") if rate.strip())
 
 
 def _timed_answers(text: str) -> Timed | None:

@@ -30,6 +30,8 @@ class Observation(Counts):
     began: when the counters began, in seconds since 1970; None: not told.
     timed: how long tokens took; None: not told.
     draft_seconds: how long all drafts together took; None: not told.
+    calls_error: standard deviation of the logarithm of `drafts`; 0: they were counted.
+    notes: sentences for the reader of the source.
     """
 
     kind: str
@@ -40,6 +42,8 @@ class Observation(Counts):
     began: float | None = None
     timed: Timed | None = None
     draft_seconds: float | None = None
+    calls_error: float = 0.0
+    notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.accepted <= self.drafted:
@@ -82,6 +86,8 @@ class Observation(Counts):
             began=None,
             timed=added(self.timed, other.timed),
             draft_seconds=_sum(self.draft_seconds, other.draft_seconds),
+            calls_error=max(self.calls_error, other.calls_error),
+            notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
         )
 
     def _require_alike(self, other: Observation) -> None:
@@ -167,7 +173,12 @@ class Observation(Counts):
         if self.hits:
             rates = [hits / self.drafts for hits in self.hits]
             return Accepted.of_rates(rates, drafts=self.drafts)
-        return Accepted(self.gamma, self.block_efficiency, drafts=self.drafts)
+        return Accepted.of_calls(self.accepted, self.drafts, self.gamma, self.calls_error)
+
+    @property
+    def drafted_per_block(self) -> float:
+        """Drafted tokens of a block, on average."""
+        return self.drafted / self.drafts
 
     def acceptance(self, kind: str | None = None, others: Sequence[Accepted] = ()) -> FromCounts:
         """Returns the acceptance to plan with, for a kind of draft (`rate_prior`).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,8 @@ class Accepted:
     rates: how often positions 1 to γ stood, counting all blocks; empty: not counted.
     drafts: how many blocks; None: not known.
     context: tokens in each sequence's cache; None: not known.
+    error: further standard deviation of the logarithm of the length, as where blocks were not
+      counted.
     """
 
     gamma: int
@@ -35,6 +38,7 @@ class Accepted:
     rates: tuple[float, ...] = ()
     drafts: float | None = None
     context: int | None = None
+    error: float = 0.0
 
     def __post_init__(self) -> None:
         gamma = integer("gamma", self.gamma, at_least=1)
@@ -62,12 +66,28 @@ class Accepted:
     def of_fraction(cls, fraction: float, gamma: int, drafted: float | None = None) -> Accepted:
         """Returns the count of accepted over drafted tokens, all blocks of γ tokens.
 
+        A number of drafted tokens that γ does not divide shows that some blocks were shorter: then
+        the number of blocks is in doubt.
+
         Args:
           fraction: in [0, 1].
           drafted: tokens; None: not known.
         """
-        drafts = None if drafted is None else drafted / gamma
-        return cls(gamma, 1 + gamma * fraction, drafts=drafts)
+        if drafted is None or drafted % gamma == 0:
+            drafts = None if drafted is None else drafted / gamma
+            return cls(gamma, 1 + gamma * fraction, drafts=drafts)
+        calls, error = unknown_calls(drafted, gamma)
+        return cls.of_calls(fraction * drafted, calls, gamma, error)
+
+    @classmethod
+    def of_calls(cls, accepted: float, calls: float, gamma: int, error: float = 0.0) -> Accepted:
+        """Returns the count of accepted tokens in so many blocks.
+
+        Args:
+          calls: blocks; error: standard deviation of the logarithm of their number.
+        """
+        length = 1 + accepted / calls
+        return cls(gamma, length, drafts=calls, error=error * (1 - 1 / length))
 
     @property
     def weight(self) -> float:
@@ -103,4 +123,18 @@ class Accepted:
         spread = _ALIKE * (squares - np.outer(means, means)) / self.weight
         lengths = np.exp(self.logs)
         own = spread if self.rates else spread[-1:, -1:]
-        return np.asarray(own / np.outer(lengths, lengths) + _PRINTED**2 * np.eye(len(own)))
+        further = _PRINTED**2 * np.eye(len(own)) + self.error**2
+        return np.asarray(own / np.outer(lengths, lengths) + further)
+
+
+def unknown_calls(drafted: float, gamma: int) -> tuple[int, float]:
+    """Returns a likely number of blocks that drafted 1 to γ tokens each, and its doubt.
+
+    Blocks are at least drafted / γ and at most as many as tokens; the logarithm of their number is
+    taken as uniform between.
+
+    Returns:
+      the number in the middle, and the standard deviation of its logarithm.
+    """
+    least, most = max(drafted / gamma, 1.0), max(drafted, 1.0)
+    return max(1, round(math.sqrt(least * most))), math.log(most / least) / math.sqrt(12)

@@ -95,7 +95,7 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     elif reading.output is None:
         text += "\n\nAdd --c C, or --target-ms MS --draft-ms MS, to plan every gamma with it."
     if run is not None:
-        text += "\n" + folded(run_text(run))
+        text += "\n" + folded(run_text(run, observation))
     if reading.output is not None:
         text += f"\n\n{_written(observation, reading, asking)}"
     print_json(data) if reading.as_json else click.echo(text)

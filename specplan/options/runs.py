@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _SPEEDS = ("tpot", "tps", "total_tps")
 _ACCEPTED = ("length", "rates", "accepted")
 _ALIASES = {"K": "gamma", "k": "gamma"}
-_KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context", "error")
+_KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context", "error", "tokens")
 
 
 @callback
@@ -39,9 +40,9 @@ def parse_run(text: str) -> Run:
 
     gamma, or K; one of tpot (ms a token), tps (tokens/s of one sequence) and total_tps (of all);
     beyond gamma 0 one of length, rates (R/R/..., counting all drafts) and accepted (a share, or
-    A/B of drafted tokens); batch (default 1) and context; error of the time in per cent (default
-    2). In place of time and length, file: what `specplan observe` reads; gamma and batch, too,
-    where it tells them.
+    A/B of drafted tokens; with tokens, the number generated, where drafts ended early); batch
+    (default 1) and context; error of the time in per cent (default 2). In place of time and length,
+    file: what `specplan observe` reads; gamma and batch, too, where it tells them.
 
     Raises:
       OSError: if its file cannot be read.
@@ -148,7 +149,22 @@ def _accepted(stated: Mapping[str, str], gamma: int, text: str) -> Accepted:
         return Accepted(gamma, _number(stated[key]))
     if key == "accepted":
         fraction, drafted = parse_counted_share(stated[key])
-        return Accepted.of_fraction(fraction, gamma, drafted)
+        if drafted is not None and "tokens" in stated:
+            accepted, tokens = fraction * drafted, _integer(stated, "tokens", None)
+            if not drafted / gamma <= tokens - accepted <= drafted:
+                raise ValueError(
+                    f"tokens must lie in [{accepted + drafted / gamma:.0f}, "
+                    f"{accepted + drafted:.0f}] with accepted={stated[key]}, got {tokens}"
+                )
+            return Accepted.of_calls(accepted, tokens - accepted, gamma)
+        found = Accepted.of_fraction(fraction, gamma, drafted)
+        if found.error > 0 and drafted is not None:
+            warn(
+                f"drafts of {text!r} ended early: {drafted:.0f} tokens were drafted in "
+                f"{math.ceil(drafted / gamma)} to {drafted:.0f} calls. Add tokens=N, the number of "
+                "tokens generated meanwhile"
+            )
+        return found
     rates = [_number(each) for each in stated[key].split("/")]
     if len(rates) != gamma:
         raise ValueError(f"rates must be {gamma}, one for each position, got {stated[key]}")

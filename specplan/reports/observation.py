@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from engines.observing.observation import Observation
     from simulator.cost.runs import Run
 
+# Drafts that are on average this much shorter than gamma ended early.
+_EARLY = 0.1
+
 SINCE = {
     "metrics": "since the server started, including its warm-up",
     "log": "in the lines of its log",
@@ -36,6 +39,9 @@ def observation_json(observation: Observation, *, seconds: float | None) -> dict
         },
         "seconds": seconds,
         "gamma": observation.gamma,
+        "gamma_is_lower_bound": observation.stated_gamma is None,
+        "drafted_per_block": observation.drafted_per_block,
+        "drafts_error": observation.calls_error,
         "drafts": observation.drafts,
         "drafted": observation.drafted,
         "accepted": observation.accepted,
@@ -72,7 +78,9 @@ def observation_text(
     when = when if seconds is None else f"in {seconds:g} s"
     lines = [
         f"{' '.join(about)}: {observation.drafts} drafts, {observation.drafted} tokens drafted, "
-        f"{observation.accepted} accepted {when}; {GAMMA} {observation.gamma}.",
+        f"{observation.accepted} accepted {when}; {GAMMA} {_gamma(observation)}.",
+        *_drafts_notes(observation),
+        *observation.notes,
         "",
     ]
     if observation.hits:
@@ -112,19 +120,41 @@ def observation_text(
     return "\n".join(lines)
 
 
+def _gamma(observation: Observation) -> str:
+    known = observation.stated_gamma is not None
+    return str(observation.gamma) if known else f"at least {observation.gamma} (state --gamma)"
+
+
+def _drafts_notes(observation: Observation) -> list[str]:
+    """Returns that drafts ended early, and that their number is not known, where so."""
+    mean, gamma, drafted = observation.drafted_per_block, observation.gamma, observation.drafted
+    if observation.calls_error > 0:
+        least, length = -(-drafted // gamma), 1 + observation.accepted_fraction
+        return [
+            f"The source does not count calls: {drafted} tokens were drafted in {least} to "
+            f"{drafted} of them, so a call yields {length:.2f} to "
+            f"{1 + observation.accepted / least:.2f} tokens. The number of tokens generated "
+            "meanwhile decides: keep the log's lines 'eval time = ... / N tokens'."
+        ]
+    if mean < gamma - _EARLY:
+        return [f"Drafts ended early: {mean:.1f} tokens on average."]
+    return []
+
+
 def _draft_milliseconds(observation: Observation) -> float | None:
     """Returns the time of a block's draft; None: not told."""
     seconds = observation.draft_seconds
     return None if seconds is None else 1e3 * seconds / observation.drafts
 
 
-def run_text(run: Run) -> str:
-    """Returns how to plan from an observed run beside others."""
+def run_text(run: Run, observation: Observation) -> str:
+    """Returns how to plan from an observed run and others."""
+    gamma = "G" if observation.stated_gamma is None else str(run.gamma)
     batch = "" if run.load.batch == 1 else f",batch={run.load.batch}"
     rates = "/".join(f"{rate:.4g}" for rate in run.rates)
     accepted = f"rates={rates}" if rates else f"length={run.length:.4g}"
     return (
-        f"With other runs: specplan plan --run gamma={run.gamma},"
+        f"With other runs: specplan plan --run gamma={gamma},"
         f"tpot={1e3 * run.seconds_per_token:.4g},{accepted}{batch} --run ..."
     )
 

@@ -2,8 +2,10 @@
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from engines.observing.llama_cpp import read_log
 from engines.observing.observation import Observation
 from engines.sources import observe
 
@@ -58,5 +60,77 @@ def test_the_last_line_of_each_way_counts(tmp_path: Path) -> None:
 
 def test_a_log_whose_drafts_were_never_judged_is_refused(tmp_path: Path) -> None:
     idle = MTP.replace("1    882    882", "1    0    0")
-    with pytest.raises(ValueError, match=r"a log of llama.cpp must have lines '#calls\(b,g,a\)"):
+    with pytest.raises(ValueError, match=r"a log of llama.cpp must have lines 'draft acceptance"):
         observed(tmp_path, idle)
+
+
+# As builds print it that log no statistics (pull request 24536 and servers before it). Passes
+# behind the first token: 456 - 1 - 305 = 150.
+ANSWER = """\
+prompt eval time =     228.52 ms /    20 tokens (   11.43 ms per token,    87.52 tokens per second)
+       eval time =    5846.15 ms /   456 tokens (   12.82 ms per token,    78.00 tokens per second)
+      total time =    6074.67 ms /   476 tokens
+"""
+COUNTS = "= 0.61000 (  305 accepted /   500 generated)"
+FORMS = {
+    "rate": f"draft acceptance rate {COUNTS}\n",
+    "bare": f"0.06.896.015 I slot print_timing: id  1 | task 0 | draft acceptance {COUNTS}\n",
+    "mean": f"slot print_timing: id  1 | draft acceptance {COUNTS}, mean len =  3.03\n",
+    "length": f"draft acceptance {COUNTS}, mean acceptance length =  3.03, acceptance rate per "
+    "position = (0.800, 0.660, 0.573)\n",
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_line_of_an_answer_is_read_in_every_form(tmp_path: Path, form: str) -> None:
+    seen = observed(tmp_path, ANSWER + FORMS[form], gamma=8)
+    assert (seen.drafted, seen.accepted, seen.drafts) == (500, 305, 150)
+    assert seen.block_efficiency == pytest.approx(3.03, abs=0.01)
+    assert seen.drafted_per_block == pytest.approx(3.33, abs=0.01)
+    assert seen.by_position == ((120, 99, 86) if form == "length" else ())
+    assert seen.calls_error == 0
+    assert any("0.75 by default" in note for note in seen.notes) == (form == "rate")
+    assert seen.timed is not None
+    assert seen.timed.tokens == 455
+
+
+def test_answers_are_summed_and_statistics_go_before_them(tmp_path: Path) -> None:
+    twice = observed(tmp_path, (ANSWER + FORMS["rate"]) * 2, gamma=8)
+    assert (twice.drafts, twice.drafted, twice.accepted) == (300, 1000, 610)
+    # A server with checkpoints counts only drafts that were accepted whole in this line.
+    line = "draft acceptance rate = 1.00000 (  115 accepted /   115 generated)\n"
+    statistics = (
+        "statistics draft: #calls(b,g,a) = 1 82 33, #gen drafts = 81, #acc drafts = 33, "
+        "#gen tokens = 214, #acc tokens = 115, dur(b,g,a) = 0.001, 999.634, 0.005 ms\n"
+    )
+    seen = observed(tmp_path, ANSWER + line + statistics, gamma=8)
+    assert (seen.drafted, seen.accepted) == (214, 115)
+
+
+def test_statistics_of_the_first_form_count_their_drafts(tmp_path: Path) -> None:
+    seen = observed(
+        tmp_path,
+        "statistics ngram_simple: #calls = 99, #gen drafts = 40, #acc drafts = 21, "
+        "#gen tokens = 160, #acc tokens = 50, dur = 1.250 ms\n",
+        gamma=4,
+    )
+    assert (seen.drafts, seen.drafted, seen.accepted) == (40, 160, 50)
+
+
+def test_where_calls_are_not_counted_their_number_is_in_doubt(tmp_path: Path) -> None:
+    seen = observed(tmp_path, FORMS["rate"], gamma=8)
+    # Between 500 / 8 and 500 blocks: 177 in the middle of their logarithms.
+    assert seen.drafts == 177
+    assert seen.calls_error == pytest.approx(2.0794 / 12**0.5, abs=1e-3)
+    (mean,), ((variance,),) = seen.acceptance().log_lengths([8])
+    assert float(np.exp(mean)) == pytest.approx(2.72, abs=0.05)
+    low, high = (float(np.exp(mean + side * 2 * variance**0.5)) for side in (-1, 1))
+    assert low < 1.2 * 1.61
+    assert high > 0.8 * 5.88
+    with pytest.raises(ValueError, match="gamma must be given where a log does not count calls"):
+        observed(tmp_path, FORMS["rate"])
+
+
+def test_a_log_is_read_in_blocks_that_part_a_time_from_its_counts() -> None:
+    seen = read_log(iter([ANSWER, FORMS["bare"]]), 8)
+    assert (seen.drafts, seen.accepted) == (150, 305)

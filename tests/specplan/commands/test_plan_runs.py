@@ -122,6 +122,26 @@ def test_runs_of_one_setting_that_disagree_widen_its_interval() -> None:
     assert width(plain, first, first) < once
 
 
+EARLY = "--run gamma=0,tps=60 --run gamma=8,tps=78,accepted=305/500"
+
+
+def test_counts_that_gamma_does_not_divide_are_of_drafts_that_ended_early() -> None:
+    """500 drafted tokens are no whole blocks of 8: 63 to 500 calls, 1.6 to 5.9 tokens each."""
+    answer = run(f"{EARLY} --json")
+    words = " ".join(answer.stderr.split())
+    assert "500 tokens were drafted in 63 to 500 calls. Add tokens=N" in words
+    tokens = json.loads(answer.stdout)["curve"][7]["expected_tokens"]
+    assert 1.61 < tokens < 5.88
+    known = planned(f"{EARLY},tokens=455")
+    assert known["curve"][7]["expected_tokens"] == pytest.approx(455 / 150)  # type: ignore[index]
+
+
+def test_tokens_that_cannot_be_are_refused() -> None:
+    refused = run(f"{EARLY},tokens=300")
+    assert refused.exit_code == 2
+    assert "tokens must lie in [368, 805] with accepted=305/500, got 300" in refused.stderr
+
+
 FILES = {
     "vllm.json": BENCH,
     "off.json": BENCH.replace("spec_decode", "decode"),
