@@ -1,1 +1,1 @@
-"""What running deployments print of their drafts, whatever they print it in: read, and judged."""
+"""Reads and judges the counts of drafts that running servers print."""

@@ -1,4 +1,4 @@
-"""What llama.cpp's server tells of its drafts: its metrics page, its answers, its log."""
+"""Reads llama.cpp's counts of drafts: its metrics page, its answers, its log."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def _timed(timings: Mapping[str, Any]) -> Timed | None:
 
 MARK = "draft acceptance"
 # Counts since the server started, of each way of drafting: after every answer, or at -lv 4. Builds
-# before #calls(b,g,a) print #calls alone, which includes calls that drafted nothing.
+# before #calls(b,g,a) print only #calls, which includes calls that drafted nothing.
 LINE = re.compile(
     r"statistics\s+(?P<way>\S+): #calls(?:\(b,g,a\) =\s*\d+\s+\d+\s+(?P<judged>\d+)| =\s*\d+), "
     r"#gen drafts =\s*(?P<drafts>\d+), #acc drafts =\s*\d+, "

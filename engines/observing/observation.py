@@ -1,4 +1,4 @@
-"""What a deployment made of its drafts: counts, their rates with intervals, and whether i.i.d."""
+"""Counts of a server's drafts, their rates with intervals, and whether they are i.i.d."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _PRINTED = 0.005
 
 @dataclass(frozen=True, kw_only=True)
 class Observation(Counts):
-    """What an engine counted over a while.
+    """Counts of an engine over a while. None means: the source does not say.
 
-    stated_gamma: drafted tokens per block, as the deployment is set; None: not told.
-    version, model: of the engine, and what it serves; None: not told.
-    began: when the counters began, in seconds since 1970; None: not told.
-    timed: how long tokens took; None: not told.
-    draft_seconds: how long all drafts together took; None: not told.
+    stated_gamma: drafted tokens per block, as the server is set.
+    version: the engine's; model: name of the served model.
+    began: when the counters began, in seconds since 1970.
+    timed: time of tokens.
+    draft_seconds: time of all drafts together.
     calls_error: standard deviation of the logarithm of `drafts`; 0: they were counted.
     notes: sentences for the reader of the source.
     """
@@ -115,7 +115,7 @@ class Observation(Counts):
 
     @property
     def block_efficiency(self) -> float:
-        """Tokens per target call: what stood, and one more."""
+        """Tokens per target call: the accepted ones, and one more."""
         return 1 + self.accepted / self.drafts
 
     @property

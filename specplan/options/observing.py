@@ -1,4 +1,4 @@
-"""What `specplan observe` reads, when, and what becomes of it."""
+"""Options of `specplan observe`: sources, times, and the form of the answer."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Observed(Sources, Shown):
 
 @dataclass(frozen=True)
 class Asked:
-    """What `specplan observe` is asked.
+    """A request to `specplan observe`.
 
     reading: the sources; Observed, where the answer is one.
     max_gamma: the largest γ to plan.

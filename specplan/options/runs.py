@@ -41,8 +41,8 @@ def parse_run(text: str) -> Run:
     gamma, or K; one of tpot (ms a token), tps (tokens/s of one sequence) and total_tps (of all);
     beyond gamma 0 one of length, rates (R/R/..., counting all drafts) and accepted (a share, or
     A/B of drafted tokens; with tokens, the number generated, where drafts ended early); batch
-    (default 1) and context; error of the time in per cent (default 2). In place of time and length,
-    file: what `specplan observe` reads; gamma and batch, too, where it tells them.
+    (default 1) and context; error of the time in per cent (default 2). In place of time and length:
+    file, a source of `specplan observe`; it may contain gamma and batch, too.
 
     Raises:
       OSError: if its file cannot be read.
@@ -191,7 +191,7 @@ def _integer(stated: Mapping[str, str], key: str, default: int | None) -> int:
 
 @dataclass(frozen=True)
 class Runs:
-    """What was measured of the deployment; see the option's help."""
+    """Measurements of a server; see the option's help."""
 
     # Of simulator.cost.runs.Run, which help must not wait for.
     runs: tuple[Any, ...] | None = option(

@@ -1,4 +1,4 @@
-"""What a deployment accepts, as a reader sees it: by position, its alpha, a line a while."""
+"""Shows a server's acceptance: by position, its alpha, a line for each interval."""
 
 from __future__ import annotations
 
