@@ -104,9 +104,7 @@ def compute(pair: Pair | None = None, *, caption: str = "") -> TrafficCurve:
 def title(data: TrafficCurve) -> str:
     """Returns the title: the rate at which speculation stops paying."""
     if data.break_even is None:
-        return (
-            f"Speculation shortens requests up to all {data.max_rate:.3g} a second that are borne"
-        )
+        return f"Speculation shortens requests at every rate, up to {data.max_rate:.3g} a second"
     if data.break_even == 0:
         return "Speculation lengthens requests at every rate"
     return (

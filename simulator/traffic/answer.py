@@ -1,4 +1,4 @@
-"""What becomes of a server at each rate: the closed form with its doubt, and the simulation."""
+"""The answer of `specplan traffic`: closed form at each rate with intervals, and simulations."""
 
 from __future__ import annotations
 
@@ -8,48 +8,51 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from simulator.choice.advice import Advice
 from simulator.choice.schedule import Range
 from simulator.traffic.demand import Requests
 from simulator.traffic.doubt import Doubt
-from simulator.traffic.pair import Pair
+from simulator.traffic.pair import Pair, within
 from simulator.traffic.policy import Policy
 from simulator.traffic.simulation_result import LatencyTargets, SimulationResult
 from simulator.traffic.steady import Steady
 
-# The interval that is printed holds this share.
+# Quantiles at the ends of the interval that is printed.
 _ENDS = (0.05, 0.95)
 Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class TrafficRequest:
-    """What is asked of a server.
+    """A server, its load, and what to compute.
 
-    pair: with and without speculation.
+    pair: the server with and without speculation.
     rates: requests a second.
-    doubt: of the pair; None: it is taken as certain.
-    promise: what is promised to requests.
-    arrivals: from a rate to requests to simulate; None: nothing is simulated.
-    seed: of the simulation.
+    doubt: draws of the pair; None: its costs and acceptance are exact.
+    targets: latency targets; None: none.
+    arrivals: gives the requests to simulate at a rate; None: no simulation.
+    seed: seed of the simulation.
     """
 
     pair: Pair
     rates: tuple[float, ...]
     doubt: Doubt | None = None
-    promise: LatencyTargets | None = None
+    targets: LatencyTargets | None = None
     arrivals: Callable[[float], Requests] | None = None
     seed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
-    """A rate, with speculation or without.
+class TrafficRow:
+    """One rate, with speculation or without.
 
-    gamma: drafted tokens a block; 0: without.
-    state: of this rate alone.
-    tokens_per_second: of all requests; where the rate is too high, of as many as are borne.
-    token_seconds: the interval of the state's; None: it is certain.
-    unborne: draws under which the server does not bear the rate.
+    gamma: drafted tokens per block; 0: without speculation.
+    state: steady state at this rate, arrays of one element.
+    tokens_per_second: throughput of all requests; at the capacity where the rate is above it.
+    token_seconds: interval of the time between tokens; None: it is exact.
+    overload_risk: share of the draws whose capacity is below the rate; None: nothing is in doubt.
+    on_target: whether mean times meet the latency targets; None: there are none.
+    advice: which γ to run at this rate; None without speculation.
     """
 
     rate: float
@@ -57,11 +60,13 @@ class Row:
     state: Steady
     tokens_per_second: float
     token_seconds: Interval | None = None
-    unborne: int = 0
+    overload_risk: float | None = None
+    on_target: bool | None = None
+    advice: Advice | None = None
 
     @property
     def stable(self) -> bool:
-        """Whether the server bears the rate."""
+        """Whether the server sustains the rate."""
         return bool(self.state.stable[0])
 
 
@@ -69,33 +74,33 @@ class Row:
 class Simulated:
     """The same arrivals served under one policy.
 
-    policy: none, fixed, schedule or request.
+    policy: none, fixed, schedule, request or adaptive.
     """
 
     rate: float
     policy: str
-    served: SimulationResult
+    result: SimulationResult
 
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
     """The answer.
 
-    rows: two for each rate, with and without.
-    most, max_rate_without: requests a second that the server bears at most.
-    break_even: the rate above which speculation loses; 0: always, None: never.
-    kept: most requests a second that keep the promise, with and without; None: none is made.
-    schedule: γ by batch under which each step serves most.
-    simulated: of each rate that is borne with and without, by policy.
-    draws: of what is not known, from which intervals are; 0: all is certain.
-    max_rate_interval, max_rate_without_interval, break_even_interval: None where certain.
+    rows: two for each rate, without and with speculation.
+    max_rate, max_rate_without: capacities in requests a second.
+    break_even: rate above which speculation lengthens requests; 0: at any rate, None: at none.
+    within_targets: largest rates that meet the latency targets, with and without; None: no targets.
+    schedule: advised γ by batch.
+    simulated: simulation results per policy, for each rate that the server sustains.
+    draws: number of posterior draws behind the intervals; 0 if the inputs are exact.
+    max_rate_interval, max_rate_without_interval, break_even_interval: None if exact.
     """
 
-    rows: tuple[Row, ...]
+    rows: tuple[TrafficRow, ...]
     max_rate: float
     max_rate_without: float
     break_even: float | None
-    kept: tuple[float, float] | None
+    within_targets: tuple[float, float] | None
     schedule: tuple[Range, ...]
     simulated: tuple[Simulated, ...] = ()
     draws: int = 0
@@ -105,72 +110,90 @@ class Traffic:
 
 
 def answer(request: TrafficRequest) -> Traffic:
-    """Returns what becomes of the server.
+    """Returns what requests meet at each rate, and what the server sustains.
 
     Raises:
-      ValueError: if a rate is no positive number or the server bears none of them either way, if
-        its cache does not hold a request, or if not even an idle server keeps the promise.
+      ValueError: if a rate is no positive number or the server sustains none of them either way, if
+        its cache does not hold a request, or if not even an idle server meets the targets.
     """
-    pair, rates = request.pair, np.array(request.rates)
+    pair, rates, targets = request.pair, np.array(request.rates), request.targets
     most, without = float(pair.max_rate), float(pair.max_rate_without)
     if not 0 < rates.min() < max(most, without):
         raise ValueError(
             f"rate must lie between 0 and {max(most, without):.4g} requests a second, "
-            f"the most that the server bears, got {rates.min():g}"
+            f"the capacity of the server, got {rates.min():g}"
         )
     crossing = float(pair.break_even())
-    kept = None if request.promise is None else pair.keeping(request.promise)
     near = min(crossing, 0.999 * most) or 1e-3 * most
-    *gammas, at_crossing = pair.best([*rates, near]).tolist()
+    drawn = None
+    if request.doubt is not None:
+        drafting, baseline = request.doubt.of(pair.drafting), request.doubt.of(pair.baseline)
+        drawn = Pair(drafting, baseline, pair.demand, pair.gammas)
+    *found, at_crossing = pair.advice([*rates, near], drawn)
+    schedule = Policy.scheduled(pair, drawn)
     rows = [
-        Row(rate, gamma, state, min(rate, float(state.max_rate)) * pair.demand.output_tokens)
-        for rate, best in zip(request.rates, gammas, strict=True)
-        for gamma in (0, best)
+        TrafficRow(
+            rate,
+            gamma,
+            state,
+            min(rate, float(state.max_rate)) * pair.demand.output_tokens,
+            on_target=None if targets is None else bool(within(state, targets)[0]),
+            advice=advice if gamma > 0 else None,
+        )
+        for rate, advice in zip(request.rates, found, strict=True)
+        for gamma in (0, advice.named)
         for state in [pair.under(gamma, rate)]
     ]
-    certain = Traffic(
+    exact = Traffic(
         rows=tuple(rows),
         max_rate=most,
         max_rate_without=without,
         break_even=None if np.isinf(crossing) else crossing,
-        kept=kept,
-        schedule=Policy.scheduled(pair.drafting, pair.demand).ranges,
-        simulated=tuple(each for rate in request.rates for each in _simulated(request, rate)),
+        within_targets=None if targets is None else pair.rates_within(targets),
+        schedule=schedule.ranges,
+        simulated=tuple(
+            each
+            for rate, advice in zip(request.rates, found, strict=True)
+            for each in _simulated(request, rate, advice.named, schedule)
+        ),
     )
-    return certain if request.doubt is None else _doubted(request, certain, at_crossing)
+    return exact if drawn is None else _with_intervals(exact, pair, drawn, at_crossing.named)
 
 
-def _doubted(request: TrafficRequest, certain: Traffic, at_crossing: int) -> Traffic:
+def _with_intervals(exact: Traffic, pair: Pair, drawn: Pair, at_crossing: int) -> Traffic:
     """Returns the answer with intervals: every draw serves with and without, at all batches."""
-    pair, doubt = request.pair, request.doubt
-    assert doubt is not None
-    drafting, alone = doubt.of(pair.drafting), doubt.of(pair.baseline)
-    # Which γ bears most, or is best, hardly depends on the draw.
-    drawn = Pair(drafting, alone, pair.demand, (int(pair.max_rate_gamma),))
-    rates = sorted({row.rate for row in certain.rows})
-    times = {gamma: drawn.under(gamma, rates) for gamma in {row.gamma for row in certain.rows}}
+    rates = sorted({row.rate for row in exact.rows})
+    times = {gamma: drawn.under(gamma, rates) for gamma in {row.gamma for row in exact.rows}}
     rows = [
-        replace(row, token_seconds=_interval(found), unborne=int(np.isinf(found).sum()))
-        for row in certain.rows
-        for found in [times[row.gamma].token_seconds[:, rates.index(row.rate)]]
+        replace(row, token_seconds=_interval(found), overload_risk=float((~stable).mean()))
+        for row in exact.rows
+        for place in [rates.index(row.rate)]
+        for found in [times[row.gamma].token_seconds[:, place]]
+        for stable in [times[row.gamma].stable[:, place]]
     ]
-    crossing = replace(drawn, gammas=(at_crossing,)).break_even()
+    # Which γ has the largest capacity, or is best, hardly depends on the draw.
+    largest = replace(drawn, gammas=(pair.max_rate_gamma,))
     return replace(
-        certain,
+        exact,
         rows=tuple(rows),
-        draws=len(doubt.logits),
-        max_rate_interval=_interval(drawn.max_rate),
+        draws=len(drawn.drafting.seconds),
+        max_rate_interval=_interval(largest.max_rate),
         max_rate_without_interval=_interval(drawn.max_rate_without),
-        break_even_interval=_interval(crossing),
+        break_even_interval=_interval(replace(drawn, gammas=(at_crossing,)).break_even()),
     )
 
 
-def _interval(values: NDArray[np.float64]) -> Interval:
+def _interval(values: NDArray[np.float64]) -> Interval | None:
+    if np.isnan(values).any():
+        return None
     low, high = np.quantile(values, _ENDS, method="nearest").tolist()
     return low, high
 
 
-def _simulated(request: TrafficRequest, rate: float) -> list[Simulated]:
+def _simulated(
+    request: TrafficRequest, rate: float, gamma: int, schedule: Policy
+) -> list[Simulated]:
+    """Returns simulations of a rate; without speculation and with it, where it is sustained."""
     if request.arrivals is None:
         return []
     from simulator.traffic.events import serve
@@ -179,9 +202,9 @@ def _simulated(request: TrafficRequest, rate: float) -> list[Simulated]:
     requests = request.arrivals(rate)
     ways = {"none": (pair.baseline, Policy.fixed(pair.baseline, 0))}
     if rate < pair.max_rate:
-        server, gamma = pair.drafting, int(pair.best([rate])[0])
+        server = pair.drafting
         ways["fixed"] = (server, Policy.fixed(server, gamma))
-        ways["schedule"] = (server, Policy.scheduled(server, pair.demand))
+        ways["schedule"] = (server, schedule)
         if server.blocks.kinds > 1:
             ways["request"] = (server, Policy.by_request(server, pair.demand))
     if rate >= pair.max_rate_without:

@@ -1,4 +1,4 @@
-"""What blocks yield to requests that differ: tokens a block, and blocks an output."""
+"""Tokens per block, and blocks per output, of requests whose acceptance differs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from simulator.acceptance.acceptance import Acceptance
 from simulator.numerics.arguments import integer
 
-# Of a beta law of α: as many kinds of request, each of equal share.
+# Kinds of request, equally frequent, that stand for a beta distribution of α.
 KINDS = 8
 _LEAST = 1e-9
 # Logits of α: how many of them are summed, and how many scales beyond the mean lies nothing.
@@ -19,20 +19,20 @@ _GRID, _TAIL = 20_001, 30.0
 
 @dataclass(frozen=True, slots=True)
 class Blocks:
-    """How many drafted tokens of a block stand, by kind of request; all kinds are equally frequent.
+    """Acceptance of drafted tokens by kind of request; all kinds are equally frequent.
 
-    stands: probability that the first i drafted tokens stand, i = 0, 1, …, column 0 all ones, shape
+    accepted: probability that the first i drafted tokens are accepted, i = 0, 1, …, shape
       (kinds, longest + 1); where it is in doubt (draws, kinds, longest + 1).
     """
 
-    stands: NDArray[np.float64]
+    accepted: NDArray[np.float64]
 
     @classmethod
     def of(cls, acceptance: Acceptance, longest: int, *, spread: float = 0.0) -> Blocks:
         """Returns what an acceptance says of every γ: E[τ(γ)] - E[τ(γ-1)] is what position γ adds.
 
         Args:
-          acceptance: how often drafts stand.
+          acceptance: how often drafted tokens are accepted.
           longest: the largest γ, at least 1.
           spread: standard deviation of α between requests, whose law is then a beta law about the
             acceptance's own α; the logits of all positions' rates move with it.
@@ -54,21 +54,21 @@ class Blocks:
 
         Both broadcast with (kinds, longest).
         """
-        rates = self.stands[..., 1:] / np.maximum(self.stands[..., :-1], _LEAST)
-        positions = np.log(np.arange(1, self.stands.shape[-1]))
+        rates = self.accepted[..., 1:] / np.maximum(self.accepted[..., :-1], _LEAST)
+        positions = np.log(np.arange(1, self.accepted.shape[-1]))
         logits = _logit(rates) + np.asarray(logit) + np.asarray(change) * positions
-        stands = np.cumprod(1 / (1 + np.exp(-logits)), axis=-1)
-        return Blocks(np.concatenate([np.ones((*stands.shape[:-1], 1)), stands], axis=-1))
+        accepted = np.cumprod(1 / (1 + np.exp(-logits)), axis=-1)
+        return Blocks(np.concatenate([np.ones((*accepted.shape[:-1], 1)), accepted], axis=-1))
 
     @property
     def kinds(self) -> int:
         """How many kinds of request there are."""
-        return int(self.stands.shape[-2])
+        return int(self.accepted.shape[-2])
 
     @property
     def tokens(self) -> NDArray[np.float64]:
         """E[τ] by kind and γ, shape (kinds, longest + 1)."""
-        return np.cumsum(self.stands, axis=-1)
+        return np.cumsum(self.accepted, axis=-1)
 
     def needed(self, tokens: float) -> NDArray[np.float64]:
         """Returns the expected number of blocks that emit so many tokens, by kind and γ.
@@ -77,7 +77,7 @@ class Blocks:
         1962, §3.1, for outputs much longer than a block).
         """
         if tokens <= 0:
-            return np.zeros(self.stands.shape)
+            return np.zeros(self.accepted.shape)
         mean = self.tokens
         overshoot = (self._squares / mean - 1) / 2
         return np.asarray(np.maximum((tokens + overshoot) / mean, 1.0))
@@ -86,11 +86,11 @@ class Blocks:
         """Returns the squared coefficient of variation of the blocks of an output, by γ.
 
         Args:
-          tokens: of an output on average.
-          spread: of their number, standard deviation over mean.
+          tokens: mean length of an output.
+          spread: standard deviation of that length over its mean.
         """
         if tokens <= 0:
-            return np.zeros_like(self.stands[..., 0, :])
+            return np.zeros_like(self.accepted[..., 0, :])
         needed, mean = self.needed(tokens), self.tokens
         within = (self._squares / mean**2 - 1) * mean / tokens
         second = ((1 + within) * needed**2).mean(axis=-2) / needed.mean(axis=-2) ** 2
@@ -98,9 +98,9 @@ class Blocks:
 
     @property
     def _squares(self) -> NDArray[np.float64]:
-        """E[τ²], since τ is 1 more than the number of tokens that stand."""
-        odd = 2 * np.arange(self.stands.shape[-1]) + 1
-        return np.asarray(np.cumsum(odd * self.stands, axis=-1))
+        """E[τ²]; τ is 1 more than the number of accepted tokens."""
+        odd = 2 * np.arange(self.accepted.shape[-1]) + 1
+        return np.asarray(np.cumsum(odd * self.accepted, axis=-1))
 
 
 def _beta_logits(mean: float, spread: float) -> NDArray[np.float64]:

@@ -27,7 +27,7 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
 class Requests:
     """Requests in the order of their arrival.
 
-    seconds: of arrival, ascending, shape (n,).
+    seconds: times of arrival, ascending, shape (n,).
     prompt_tokens, output_tokens: at least 1, shape (n,).
     """
 
@@ -70,7 +70,7 @@ class Requests:
 
     @property
     def demand(self) -> Demand:
-        """What one of them asks on average."""
+        """Their mean lengths and how far they spread."""
         prompts, outputs = self.prompt_tokens, self.output_tokens
         return Demand(
             float(prompts.mean()),
@@ -82,7 +82,7 @@ class Requests:
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What a request asks on average.
+    """Mean lengths of the requests.
 
     prompt_tokens, output_tokens: means, at least 1.
     prompt_spread, output_spread: standard deviations over means.
@@ -109,7 +109,7 @@ class Demand:
         Args:
           rate: requests a second, above 0.
           count: how many, at least 1.
-          seed: of the times.
+          seed: seed of the times.
         """
         number = integer("requests", count, at_least=1)
         gaps = np.random.default_rng(seed).exponential(1 / rate, number)

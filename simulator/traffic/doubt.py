@@ -1,4 +1,4 @@
-"""What is not known of a server, as draws: the same server, somewhat faster or slower."""
+"""Draws of a server whose costs and acceptance are in doubt."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ from simulator.cost.parameters import COUNT
 from simulator.cost.pricing import Pricing
 from simulator.traffic.server import Server, by_batch
 
-# Enough for the ends of 90 % to be known to a few per cent of the interval.
-DRAWS = 50
+# The ends of a 90 % interval then have standard errors of 3 % of its width.
+DRAWS = 400
 _SEED = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """Draws of what servers may be.
+    """Draws of a server.
 
     seconds: factors of the times of steps, shape (draws, slots, longest + 1).
-    logits: of acceptances, a shift and its change with the logarithm of the position, shape
-      (draws, 2).
+    logits: shift of the acceptance rates' logits, and its change with the logarithm of the
+      position, shape (draws, 2).
     """
 
     seconds: NDArray[np.float64]
     logits: NDArray[np.float64]
 
     def of(self, server: Server) -> Server:
-        """Returns what a server may be; prompts take longer as steps without drafts do."""
+        """Returns the server once per draw; prompt times scale as steps without drafts do."""
         factors = self.seconds[..., : server.seconds.shape[-1]]
         logit, change = self.logits.T[:, :, None, None]
         return replace(
@@ -45,25 +45,18 @@ class Doubt:
         )
 
 
-def doubt_of(
-    prices: Sequence[Pricing],
-    acceptance: Acceptance,
-    server: Server,
-    *,
-    alpha_error: float = 0.0,
-) -> Doubt | None:
-    """Returns what is not known; None where acceptance and cost are taken as certain.
+def doubt_of(prices: Sequence[Pricing], acceptance: Acceptance, server: Server) -> Doubt | None:
+    """Returns the draws of a server; None where acceptance and cost are exact.
 
     Args:
-      prices: of ascending batches.
-      acceptance: how often drafts stand.
-      server: as it most probably is.
-      alpha_error: standard deviation of the logit of α, where the acceptance does not tell it.
+      prices: costs by ascending batch.
+      acceptance: how often drafted tokens are accepted.
+      server: the most probable one.
     """
     # numpy's takes a tenth of the whole answer to import.
     gauss = Random(_SEED).gauss
     lots = np.array([[gauss(0.0, 1.0) for _ in range(COUNT + 4)] for _ in range(DRAWS)])
-    covariance = acceptance.logit_covariance + np.diag([alpha_error**2, 0.0])
+    covariance = acceptance.logit_covariance
     # Its symmetric root, which no library's choice of signs alters; Cholesky's needs every
     # variance above 0.
     values, vectors = np.linalg.eigh(covariance)
@@ -85,7 +78,7 @@ def _factors(price: Pricing, longest: int, lots: NDArray[np.float64]) -> NDArray
     """Returns drawn over most probable times of steps by γ, shape (draws, longest + 1).
 
     Their logarithms are normal together, as Posterior.seconds_per_token has them: with parameters
-    that few runs tell of, the times of drawn parameters would mostly be above the most probable.
+    that few runs bound, the times of drawn parameters would mostly be above the most probable.
     """
     posterior, point = price.posterior, price.point
     assert posterior is not None

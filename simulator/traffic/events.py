@@ -28,15 +28,15 @@ def serve(server: Server, requests: Requests, policy: Policy, *, seed: int) -> S
     """Returns when each request got its first and its last token.
 
     Requests are taken in the order of arrival, where a slot is free and the cache holds the prompt.
-    When the cache is full the one that was taken last is put back in front of the line, and its
-    prompt is read again with what it has written (as vLLM recomputes). Where γ changes with the
-    batch, what a request has left scales with the blocks that its output needs at either γ.
+    When the cache is full the request that was taken last is preempted: it goes to the front of the
+    line, and its prompt is read again with what it has written (as vLLM recomputes). Where γ
+    changes with the batch, a request's remaining blocks scale with those of its whole output.
 
     Args:
-      server: what its steps take and yield.
-      requests: what arrives.
+      server: times of its steps and tokens of its blocks.
+      requests: the arrivals.
       policy: γ by batch and kind of request.
-      seed: of the requests' kinds and of what blocks yield.
+      seed: seed of the requests' kinds and of the tokens of blocks.
 
     Raises:
       ValueError: if the cache does not hold one of the requests.
@@ -87,7 +87,7 @@ class _Run:
         self.clock = self.step = self.held = self.growth = 0.0
         self.preemptions = 0
         self.waiting = deque(range(count))
-        # What is left of an output that was put back, as a share of its blocks.
+        # Share of its blocks that a preempted request still needs.
         self.left: dict[int, float] = {}
         # (number of the step that ends it, request) as heapq keeps them; in the order of taking.
         self.ends: list[tuple[float, int]] = []
@@ -180,7 +180,7 @@ class _Run:
         return self.needed[self.gammas[batch - 1][self.kinds[request]]][request]
 
     def _changed(self, before: int) -> None:
-        """Sets ends anew where the batch of another size drafts otherwise."""
+        """Updates the ends where a batch of another size drafts another γ."""
         batch = len(self.ends)
         if batch in (0, before) or before == 0 or self.gammas[batch - 1] == self.gammas[before - 1]:
             return
@@ -226,7 +226,7 @@ class _Run:
         return [self._prompt_tokens(request) for request, _ in self.reading]
 
     def _make_room(self) -> None:
-        """Puts back who was taken last, until the cache holds the next step."""
+        """Preempts the request that was taken last, until the cache holds the next step."""
         while self.held + self.growth > self.cache and len(self.ends) > 1:
             request = self.taken.pop()
             if self.last[request] < inf:

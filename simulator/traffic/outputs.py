@@ -1,4 +1,4 @@
-"""How many blocks the outputs of requests need, drawn for each request before it is served."""
+"""Number of blocks of each output, drawn before the request is served."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def drawn_blocks(
     """Returns the number of blocks that emit each output, by γ, shape (requests,).
 
     Args:
-      blocks: how many drafted tokens stand, by kind.
+      blocks: acceptance of drafted tokens, by kind of request.
       tokens: to emit, at least 0, shape (requests,).
-      kinds: of the requests, shape (requests,).
+      kinds: kind of each request, shape (requests,).
       gammas: drafted tokens a block.
-      generator: of what stands.
+      generator: draws the accepted tokens.
     """
     found = {gamma: np.zeros(len(tokens)) for gamma in gammas}
     for gamma, needed in found.items():
@@ -36,13 +36,13 @@ def drawn_blocks(
             continue
         for start in range(0, len(tokens), _PART):
             part = slice(start, start + _PART)
-            stands = blocks.stands[kinds[part], : gamma + 1]
-            needed[part] = _counted(tokens[part], stands, generator)
+            survival = blocks.accepted[kinds[part], : gamma + 1]
+            needed[part] = _counted(tokens[part], survival, generator)
     return found
 
 
 def _counted(
-    tokens: NDArray[np.int64], stands: NDArray[np.float64], generator: np.random.Generator
+    tokens: NDArray[np.int64], survival: NDArray[np.float64], generator: np.random.Generator
 ) -> NDArray[np.int64]:
     """Returns in how many blocks outputs are emitted.
 
@@ -51,11 +51,12 @@ def _counted(
 
     Args:
       tokens: shape (requests,).
-      stands: probability that at least 0, 1, …, γ drafted tokens stand, shape (requests, γ + 1).
+      survival: probability that at least 0, 1, …, γ drafted tokens are accepted, shape
+        (requests, γ + 1).
     """
     left, count = tokens.copy(), np.zeros(len(tokens), dtype=np.int64)
-    rates = stands[:, 1:] / np.maximum(stands[:, :-1], 1e-300)
-    longest = stands.shape[1]
+    rates = survival[:, 1:] / np.maximum(survival[:, :-1], 1e-300)
+    longest = survival.shape[1]
     places = np.flatnonzero(left > 0)
     while len(places) > 0:
         accepted = np.maximum(left[places] // longest, 1)

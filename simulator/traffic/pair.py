@@ -1,4 +1,4 @@
-"""A server with and without speculation: both at every rate, and where they cross."""
+"""A server with and without speculation at any rate, and the rate from which it loses."""
 
 from __future__ import annotations
 
@@ -9,27 +9,47 @@ from functools import partial
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from simulator.choice.advice import Advice, advise
+from simulator.cost.posterior import Forecast
 from simulator.traffic.demand import Demand
 from simulator.traffic.population import Floats
 from simulator.traffic.server import Server
 from simulator.traffic.simulation_result import LatencyTargets
 from simulator.traffic.steady import Steady, max_rate, steady
 
-# Rates at which both are compared, as shares of the most requests that the one that bears less can.
+# Rates at which both are compared, as shares of the smaller capacity.
 _SHARES = np.concatenate([np.geomspace(1e-3, 0.1, 16), np.linspace(0.12, 0.999, 80)])
-# Of these, some are compared first, and then those about the first that loses.
+# Every eighth is compared first, then the ones near the first that loses.
 _STRIDE = 8
+# Seconds of a request times its capacity where the server is overloaded, and the largest gain.
+_NEVER, _CLEAR = 1e9, 3.0
 _COARSE = np.array([*range(0, len(_SHARES), _STRIDE), len(_SHARES) - 1])
+
+
+def advised(gammas: NDArray[np.int64], gains: Floats, drawn: Floats | None = None) -> list[Advice]:
+    """Returns what `simulator.choice.advice.advise` says of each column.
+
+    Args:
+      gammas: candidates, ascending, shape (γ,).
+      gains: logarithms of speed-ups, shape (γ, columns).
+      drawn: the same in draws, shape (γ, draws, columns); None: nothing is in doubt.
+    """
+    none = np.zeros((len(gammas), len(gammas)))
+    spread = [none] * gains.shape[1]
+    if drawn is not None:
+        spread = [np.atleast_2d(np.cov(each)) for each in np.moveaxis(drawn, -1, 0)]
+    laws = map(Forecast, gains.T, spread, [0.0] * gains.shape[1])
+    return [advise(gammas, law) for law in laws]
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
     """One server, with speculation and without.
 
-    drafting: with it.
+    drafting: the server with speculation.
     baseline: the same server without speculation.
-    demand: what a request asks.
-    gammas: what may be drafted, each at least 1.
+    demand: mean prompt and output of the requests.
+    gammas: draft lengths to consider, each at least 1, ascending.
     """
 
     drafting: Server
@@ -38,7 +58,7 @@ class Pair:
     gammas: tuple[int, ...]
 
     def without(self, rate: ArrayLike) -> Steady:
-        """Returns the steady states of the target alone."""
+        """Returns the steady states without speculation."""
         return self.under(0, rate)
 
     def under(self, gamma: int | Sequence[int], rate: ArrayLike) -> Steady:
@@ -46,29 +66,48 @@ class Pair:
         server = self.baseline if gamma == 0 else self.drafting
         return steady(server, self.demand, gamma, rate)
 
-    def best(self, rate: ArrayLike) -> NDArray[np.int64]:
-        """Returns the γ of the shortest time to a request's last token, by rate.
+    def advice(self, rate: ArrayLike, drawn: Pair | None = None) -> list[Advice]:
+        """Returns the advised γ at each rate, by the time to a request's last token.
 
-        Where the server bears the rate under none, that under which it bears most.
+        Args:
+          rate: requests a second, shape (rates,).
+          drawn: draws of the pair; None: nothing is in doubt.
         """
-        found = self.under(self.gammas, rate)
-        times = found.request_seconds(self.demand)
-        least = np.where(np.isfinite(times).any(axis=0), times, -found.max_rate[:, None])
-        return np.asarray(np.array(self.gammas)[least.argmin(axis=0)])
+        gains = self._gains(np.atleast_1d(rate))
+        spread = None if drawn is None else drawn._gains(np.atleast_1d(rate))
+        return advised(np.array(self.gammas), gains, spread)
+
+    def best(self, rate: ArrayLike) -> NDArray[np.int64]:
+        """Returns the advised γ if anything is to be drafted, by rate."""
+        return np.array([each.named for each in self.advice(rate)])
+
+    def _gains(self, rate: Floats) -> Floats:
+        """Returns logarithms of speed-ups of requests, shape (γ, …, rates).
+
+        Where neither way sustains the rate, the one of higher capacity counts as faster.
+        """
+        states = (self.under(self.gammas, rate), self.without(rate))
+        slow, quick = (
+            np.where(
+                each.stable, each.request_seconds(self.demand), _NEVER / each.max_rate[..., None]
+            )
+            for each in states
+        )
+        return np.asarray(np.clip(np.log(quick / slow), -_CLEAR, _CLEAR))
 
     @property
     def max_rate(self) -> Floats:
-        """Requests a second that it bears at most with speculation, at the best γ for that."""
+        """Capacity with speculation in requests a second, at the γ that is best for it."""
         return np.asarray(max_rate(self.drafting, self.demand, self.gammas).max(axis=0))[()]
 
     @property
     def max_rate_gamma(self) -> int:
-        """The γ under which it bears most."""
+        """The γ of the largest capacity."""
         return self.gammas[int(max_rate(self.drafting, self.demand, self.gammas).argmax())]
 
     @property
     def max_rate_without(self) -> Floats:
-        """The same without speculation."""
+        """Capacity without speculation in requests a second."""
         return max_rate(self.baseline, self.demand, 0)
 
     def break_even(self) -> Floats:
@@ -99,52 +138,52 @@ class Pair:
         ways = self.under(self.gammas, rates).request_seconds(self.demand).min(axis=0)
         return np.asarray(np.log(ways / self.without(rates).request_seconds(self.demand)))
 
-    def keeping(self, promise: LatencyTargets) -> tuple[float, float]:
-        """Returns the most requests a second, with and without, whose means keep a promise.
+    def rates_within(self, targets: LatencyTargets) -> tuple[float, float]:
+        """Returns the largest rates, with and without speculation, whose means meet targets.
 
         Raises:
-          ValueError: if not even an idle server keeps it.
+          ValueError: if not even an idle server meets them.
         """
         idle = 1e-6 * float(min(self.max_rate, self.max_rate_without))
         ways = (partial(self.under, self.gammas), partial(steady, self.baseline, self.demand, [0]))
-        kept, without = (_keeping(way, promise, idle) for way in ways)
-        if max(kept, without) == 0:
-            raise ValueError(_unkept(promise, [way(idle) for way in ways]))
-        return kept, without
+        found, without = (_largest(way, targets, idle) for way in ways)
+        if max(found, without) == 0:
+            raise ValueError(_missed(targets, [way(idle) for way in ways]))
+        return found, without
 
 
-def _kept(state: Steady, promise: LatencyTargets) -> NDArray[np.bool_]:
-    """Returns whether the means keep a promise at any γ, by rate."""
-    first = np.inf if promise.first_seconds is None else promise.first_seconds
-    token = np.inf if promise.token_seconds is None else promise.token_seconds
-    kept = state.stable & (state.first_seconds <= first) & ~(state.token_seconds > token)
-    return np.asarray(kept.any(axis=0))
+def within(state: Steady, targets: LatencyTargets) -> NDArray[np.bool_]:
+    """Returns whether mean times meet the targets."""
+    first = np.inf if targets.first_seconds is None else targets.first_seconds
+    token = np.inf if targets.token_seconds is None else targets.token_seconds
+    met = (state.first_seconds <= first) & ~(state.token_seconds > token)
+    return np.asarray(state.stable & met)
 
 
-def _keeping(way: Callable[[ArrayLike], Steady], promise: LatencyTargets, idle: float) -> float:
-    """Returns the largest rate that keeps a promise, to a thousandth; 0: none."""
-    if not _kept(way(idle), promise)[0]:
+def _largest(way: Callable[[ArrayLike], Steady], targets: LatencyTargets, idle: float) -> float:
+    """Returns the largest rate at which some γ meets the targets, to a thousandth; 0: none."""
+    if not within(way(idle), targets).any():
         return 0.0
     low, high = idle, float(way(idle).max_rate.max())
     while high - low > 1e-3 * high:
         rates = np.linspace(low, high, 34)[1:-1]
-        kept = _kept(way(rates), promise)
-        failed = int(kept.argmin()) if not kept.all() else len(rates)
+        met = within(way(rates), targets).any(axis=0)
+        failed = int(met.argmin()) if not met.all() else len(rates)
         edges = np.concatenate([[low], rates, [high]])
         low, high = float(edges[failed]), float(edges[failed + 1])
     return low
 
 
-def _unkept(promise: LatencyTargets, states: Sequence[Steady]) -> str:
-    """Returns which part of a promise not even an idle server keeps."""
+def _missed(targets: LatencyTargets, states: Sequence[Steady]) -> str:
+    """Returns which target not even an idle server meets."""
     parts = {
-        "ttft": (promise.first_seconds, min(float(each.first_seconds.min()) for each in states)),
-        "tpot": (promise.token_seconds, min(float(each.token_seconds.min()) for each in states)),
+        "ttft": (targets.first_seconds, min(float(each.first_seconds.min()) for each in states)),
+        "tpot": (targets.token_seconds, min(float(each.token_seconds.min()) for each in states)),
     }
-    for name, (asked, least) in parts.items():
-        if asked is not None and asked < least:
+    for name, (target, least) in parts.items():
+        if target is not None and target < least:
             return (
-                f"slo {name} must be at least {1e3 * least:.3g} ms, what an idle server takes, "
-                f"got {1e3 * asked:g}"
+                f"slo {name} must be at least {1e3 * least:.3g} ms, which an idle server takes, "
+                f"got {1e3 * target:g}"
             )
-    return "slo must be kept by an idle server with or without speculation, got one that neither is"
+    return "slo must be met by an idle server with or without speculation, got one that neither is"

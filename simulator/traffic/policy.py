@@ -1,4 +1,4 @@
-"""What to draft: one γ, a schedule by batch, or a γ for each kind of request; the best of each."""
+"""Draft lengths: one γ, a γ by batch, or a γ for each kind of request."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from simulator.choice.schedule import Range, schedule
 from simulator.traffic.demand import Demand
+from simulator.traffic.pair import Pair, advised
+from simulator.traffic.population import Floats
 from simulator.traffic.server import Server
 
 
@@ -20,25 +22,30 @@ class Policy:
 
     @classmethod
     def fixed(cls, server: Server, gamma: int) -> Policy:
-        """Returns what drafts alike always."""
+        """Returns the policy that drafts γ tokens at any batch."""
         return cls(np.full((server.slots, server.blocks.kinds), gamma))
 
     @classmethod
-    def scheduled(cls, server: Server, demand: Demand) -> Policy:
-        """Returns the schedule under which a step serves most at every batch.
+    def scheduled(cls, pair: Pair, drawn: Pair | None = None) -> Policy:
+        """Returns the advised γ at every batch, by the time of the steps that an output takes.
 
-        It makes every factor of the steady state's law least, and with them the number of requests
-        there: no other schedule by batch has a shorter time per token, at any rate.
+        The γ of the shortest time makes every factor of the steady state's distribution least, and
+        with them the number of requests there.
+
+        Args:
+          pair: the server with and without speculation.
+          drawn: draws of it; None: nothing is in doubt.
         """
-        needed = server.blocks.needed(demand.output_tokens - 1).mean(axis=0)
-        best = (server.seconds * needed).argmin(axis=1)
-        return cls(np.repeat(best[:, None], server.blocks.kinds, axis=1))
+        gammas = np.array(pair.gammas)
+        spread = None if drawn is None else _gains(drawn)
+        best = [each.gamma for each in advised(gammas, _gains(pair), spread)]
+        return cls(np.repeat(np.array(best)[:, None], pair.drafting.blocks.kinds, axis=1))
 
     @classmethod
     def by_request(cls, server: Server, demand: Demand) -> Policy:
-        """Returns for each kind of request what is best if all were of that kind.
+        """Returns for each kind of request the γ that is best if all are of that kind.
 
-        What an engine that adapts γ to each request reaches at most: it knows α from the start.
+        An engine that adapts γ to each request reaches this at most: α is known from the start.
         """
         needed = server.blocks.needed(demand.output_tokens - 1)
         return cls((server.seconds[:, None, :] * needed[None]).argmin(axis=2))
@@ -52,3 +59,13 @@ class Policy:
     def ranges(self) -> tuple[Range, ...]:
         """γ by batch as ranges that servers take."""
         return schedule(dict(enumerate(self.by_batch.tolist(), start=1)))
+
+
+def _gains(pair: Pair) -> Floats:
+    """Returns logarithms of how much quicker an output is decoded, shape (γ, …, slots)."""
+    server = pair.drafting
+    needed = server.blocks.needed(pair.demand.output_tokens - 1).mean(axis=-2)
+    # Outputs of a single token take no step: all γ are alike.
+    needed = np.ones_like(needed) if pair.demand.output_tokens == 1 else needed
+    times = np.moveaxis(server.seconds * needed[..., None, :], -1, 0)
+    return np.asarray(np.log(times[0] / times[np.array(pair.gammas)]))

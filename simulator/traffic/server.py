@@ -1,4 +1,4 @@
-"""A server: times of its steps by batch and γ, of its prompts, and how much it takes at once."""
+"""A server: times of its steps by batch and γ, times of prompts, and its limits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from simulator.traffic.demand import Demand
 
 @dataclass(frozen=True, slots=True)
 class Prompts:
-    """What reading prompts takes.
+    """Times of reading prompts.
 
-    seconds: of a pass over n prompt tokens of one sequence, by n; 1 is required.
+    seconds: time of a pass over n prompt tokens of one sequence, by n; 1 is required.
     chunk: most prompt tokens that ride along with a decoding step; None: prompts are read apart,
-      decoding stands still meanwhile.
-    pace: factor of all times, of several draws of a server shape (draws, 1).
+      decoding waits meanwhile.
+    pace: factor of all times; of several draws of a server shape (draws, 1).
     """
 
     seconds: Mapping[int, float]
@@ -43,7 +43,7 @@ class Prompts:
         return np.asarray(self.pace * np.interp(wanted, places, seconds) * beyond)
 
     def added(self, tokens: ArrayLike) -> NDArray[np.float64]:
-        """Returns what so many tokens add to a server's work: less, where they share its steps."""
+        """Returns the time that prompt tokens add: less where they share steps with decoding."""
         apart = self.apart(tokens)
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 
@@ -71,13 +71,13 @@ class Prompts:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """What one server does.
+    """One server.
 
-    seconds: of a step that decodes 1, 2, … sequences (row) and drafts γ = 0, 1, … tokens of each
-      (column; 0: the target alone), shape (slots, longest + 1); where it is in doubt (draws, slots,
+    seconds: time of a step that decodes 1, 2, … sequences (row) and drafts γ = 0, 1, … tokens each
+      (column; 0: no speculation), shape (slots, longest + 1); in several draws (draws, slots,
       longest + 1).
-    blocks: what a step yields to a sequence.
-    prompts: what reading prompts takes.
+    blocks: tokens that a step emits per sequence.
+    prompts: times of reading prompts.
     cache_tokens: tokens that all caches hold together; None: as many as come.
     """
 
@@ -92,12 +92,12 @@ class Server:
         return int(self.seconds.shape[-2])
 
     def without(self, prompts: Prompts) -> Server:
-        """Returns the server of the target alone, which reads prompts so."""
-        single = Blocks(self.blocks.stands[..., :1])
+        """Returns the server without speculation; prompts: its times of reading prompts."""
+        single = Blocks(self.blocks.accepted[..., :1])
         return Server(self.seconds[..., :1], single, prompts, self.cache_tokens)
 
     def max_batch(self, demand: Demand) -> int:
-        """Returns how many sequences it decodes together at most, its memory considered.
+        """Returns how many sequences it decodes together at most, in its slots and its cache.
 
         Raises:
           ValueError: if not even one request fits.
@@ -118,8 +118,8 @@ def by_batch(batches: Sequence[int], seconds: ArrayLike, slots: int) -> NDArray[
     Args:
       batches: ascending, at least 1; below the first times are the first's, beyond the last they go
         on as the last two do.
-      seconds: of these batches, shape (..., batches, columns).
-      slots: how many, at least 1.
+      seconds: times at these batches, shape (..., batches, columns).
+      slots: largest batch, at least 1.
     """
     given, places = np.asarray(seconds, dtype=np.float64), np.array(batches, dtype=np.float64)
     every = np.arange(1, slots + 1)

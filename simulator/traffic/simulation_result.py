@@ -1,4 +1,4 @@
-"""What requests met: when they got their tokens, and whether promises were kept."""
+"""Results of a simulation: when requests got their tokens, and whether targets were met."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from numpy.typing import NDArray
 
 from simulator.traffic.demand import Requests
 
-# Of the requests, the first, which found the server emptier than it stays.
+# Share of the requests, the first ones, that met a server emptier than later.
 _WARM_UP = 0.1
 
 
 @dataclass(frozen=True, slots=True)
 class LatencyTargets:
-    """What a request is promised; None: nothing.
+    """Latency targets of a request; None: no target.
 
-    first_seconds: from its arrival to its first token, at most.
-    token_seconds: between two tokens on average, at most.
+    first_seconds: largest time from its arrival to its first token.
+    token_seconds: largest mean time between two tokens.
     """
 
     first_seconds: float | None = None
@@ -30,8 +30,8 @@ class SimulationResult:
     """Requests that were served, the first tenth of them left out of all that is averaged.
 
     requests: as they arrived.
-    first, last: when they got their first and their last token, shape (n,).
-    preemptions: how often one was put back, the cache being full.
+    first, last: times of the first and the last token, shape (n,).
+    preemptions: how often a request was preempted because the cache was full.
     """
 
     requests: Requests
@@ -64,14 +64,14 @@ class SimulationResult:
         span = float(self.last.max() - self.requests.seconds[0])
         return float(self.requests.output_tokens.sum()) / span
 
-    def kept(self, promise: LatencyTargets) -> float:
-        """Returns the share of requests whose promise was kept."""
-        kept = np.ones(len(self.first_seconds), dtype=np.bool_)
-        if promise.first_seconds is not None:
-            kept &= self.first_seconds <= promise.first_seconds
-        if promise.token_seconds is not None:
-            kept &= ~(self.token_seconds > promise.token_seconds)
-        return float(kept.mean())
+    def within(self, targets: LatencyTargets) -> float:
+        """Returns the share of requests that met the targets."""
+        met = np.ones(len(self.first_seconds), dtype=np.bool_)
+        if targets.first_seconds is not None:
+            met &= self.first_seconds <= targets.first_seconds
+        if targets.token_seconds is not None:
+            met &= ~(self.token_seconds > targets.token_seconds)
+        return float(met.mean())
 
     @property
     def _warm(self) -> int:

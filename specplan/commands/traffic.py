@@ -10,7 +10,7 @@ from specplan.options.traffic_request import asked
 from specplan.reports.output import answer as give
 from specplan.reports.traffic import traffic_json, traffic_text
 
-# Each has a plainer option beside it here, or a default that fits what arrives.
+# Each has a plainer option here, or a default that fits the load.
 _RARE = (
     "c", "context", "batch", "bench_paths", "tp", "typical", "accepted_fraction", "at_gamma",
     "block_efficiency",
@@ -27,11 +27,11 @@ _RARE = (
 def traffic_command(ctx: click.Context, /, **_: object) -> None:
     """Show what speculation does to a server that many requests arrive at.
 
-    For each rate of requests: how many are decoded together, the time between two tokens,
-    the time to the first token (TTFT), with speculation and without; the most requests a second
-    that the server bears, and the rate above which speculation lengthens requests. Acceptance and
-    cost are stated as for `specplan plan`; costs that differ by batch (a GPU, a profile of
-    'measure --batch', runs of several batches) tell where speculation ceases to pay.
+    For each rate of requests: how many are decoded together, the time between two tokens and
+    the time to the first token (TTFT), with speculation and without; the capacity of the server,
+    and the rate above which speculation lengthens requests. Acceptance and cost are stated as for
+    `specplan plan`; costs that differ by batch (a GPU, a profile of 'measure --batch', runs of
+    several batches) show from which load on speculation does not pay.
 
     \b
     Examples:

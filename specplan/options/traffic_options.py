@@ -1,4 +1,4 @@
-"""A server, what arrives there and what it promises: the options of `specplan traffic`."""
+"""The options of `specplan traffic`: server, load, simulation and answer."""
 
 from __future__ import annotations
 
@@ -35,23 +35,26 @@ class Batching:
         default=2048,
         metavar="N",
         advanced=True,
-        help="Prompt tokens that ride along with a step; 0: prompts are read apart.",
+        help="Prompt tokens read in one step with decoding; 0: prompts are read apart.",
     )
     prompt_ms: float | None = option(
         "--prompt-ms",
         type=float,
         callback=duration,
-        help="Reading one prompt.  [default: by the roofline]",
+        help="Time of reading one prompt.  [default: by the roofline]",
     )
     cache_tokens: float | None = option(
         "--cache-tokens",
         type=float,
         metavar="N",
         advanced=True,
-        help="Tokens that all caches hold.  [default: by the GPU's memory]",
+        help="Tokens that the cache of all sequences holds.  [default: by the GPU's memory]",
     )
     gamma: int | None = option(
-        "--gamma", type=int, metavar="G", help="Draft so many.  [default: the best at each rate]"
+        "--gamma",
+        type=int,
+        metavar="G",
+        help="Drafted tokens per block.  [default: the best at each rate]",
     )
     max_gamma: int = option(
         "--max-gamma",
@@ -76,7 +79,7 @@ class Batching:
 
 
 @callback
-def promised(value: str) -> dict[str, float]:
+def latency_targets(value: str) -> dict[str, float]:
     """Returns milliseconds by name of ttft=MS,tpot=MS."""
     found: dict[str, float] = {}
     for part in value.split(","):
@@ -93,7 +96,7 @@ def promised(value: str) -> dict[str, float]:
 
 @dataclass(frozen=True)
 class Load:
-    """What arrives, and what it is promised; see each option's help."""
+    """Arrivals and latency targets; see each option's help."""
 
     rate: tuple[float, ...] | None = option(
         "--rate",
@@ -101,8 +104,12 @@ class Load:
         metavar="R",
         help="Requests a second: 5, a list, or a range 1:20:1.  [default: the trace's]",
     )
-    prompt_tokens: float | None = option("--prompt-tokens", type=float, metavar="N", help="Mean.")
-    output_tokens: float | None = option("--output-tokens", type=float, metavar="N", help="Mean.")
+    prompt_tokens: float | None = option(
+        "--prompt-tokens", type=float, metavar="N", help="Mean length."
+    )
+    output_tokens: float | None = option(
+        "--output-tokens", type=float, metavar="N", help="Mean length of outputs."
+    )
     trace: Path | None = option(
         "--trace",
         type=click.Path(path_type=Path),
@@ -110,7 +117,10 @@ class Load:
         help="Requests in place of both: a CSV with time (s), prompt_tokens and output_tokens.",
     )
     slo: dict[str, float] | None = option(
-        "--slo", callback=promised, metavar="ttft=MS,tpot=MS", help="What is promised."
+        "--slo",
+        callback=latency_targets,
+        metavar="ttft=MS,tpot=MS",
+        help="Latency targets, e.g. ttft=500,tpot=50 (milliseconds).",
     )
 
 
@@ -122,7 +132,7 @@ class Simulation:
         "--simulate",
         is_flag=True,
         default=False,
-        help="Simulate arrivals, too: percentiles, promises kept, gamma by batch and by request.",
+        help="Simulate arrivals, too: percentiles, and gamma by batch and by request.",
     )
     requests: int | None = option(
         "--requests",
@@ -132,7 +142,7 @@ class Simulation:
         help="How many to simulate.  [default: 20000]",
     )
     seed: int | None = option(
-        "--seed", type=int, metavar="S", advanced=True, help="Of these.  [default: 0]"
+        "--seed", type=int, metavar="S", advanced=True, help="Seed of the arrivals.  [default: 0]"
     )
 
 
@@ -171,8 +181,9 @@ def pair_of(
     batches = [price.batch for price in priced]
     if len(batches) == 1 and batching.slots > 1:
         warn(
-            f"steps are priced at batch {batches[0]} alone, and taken to last as long at any: "
-            "give --target-config, a profile of 'measure --batch', or a --run of several batches"
+            f"only batch {batches[0]} was measured; larger batches are assumed equally fast, which "
+            "is too optimistic: give --target-config, a profile of 'measure --batch', or a --run "
+            "of several batches"
         )
     with_draft, alone = _prompts(priced[0], demand, batching)
     server = Server(
@@ -200,7 +211,7 @@ def _longest(priced: Sequence[Pricing], batching: Batching) -> int:
 
 
 def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompts, Prompts]:
-    """Returns what prompts take, with the draft and without."""
+    """Returns times of prompts, with the draft and without."""
     from simulator.traffic.server import Prompts
 
     chunk = batching.chunk_tokens or None
@@ -210,7 +221,7 @@ def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompt
         points = {1: min(step, seconds), tokens: seconds}
         return Prompts(points, chunk), Prompts(points, chunk)
     if price.prompt_seconds is None:
-        raise click.UsageError("give --prompt-ms: these costs do not tell what a prompt takes")
+        raise click.UsageError("give --prompt-ms: these costs have no time of a prompt")
     places = sorted({1, *(max(1, tokens * part // 4) for part in (1, 2, 4, 8, 16))})
     found = [price.prompt_seconds(n) for n in places]
     alone, both = (dict(zip(places, each, strict=True)) for each in zip(*found, strict=True))
@@ -218,7 +229,7 @@ def _prompts(price: Pricing, demand: Demand, batching: Batching) -> tuple[Prompt
 
 
 def _cache_tokens(priced: Sequence[Pricing]) -> float | None:
-    """Returns how many tokens the GPU's memory holds beside the weights; None: not known."""
+    """Returns how many tokens fit into the GPU's memory after the weights; None: not known."""
     first, last = priced[0].load, priced[-1].load
     if first is None or last is None or first is last or first.memory_gb is None:
         return None

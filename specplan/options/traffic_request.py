@@ -1,4 +1,4 @@
-"""From the options of `specplan traffic` to what is asked: a server, its arrivals, promises."""
+"""Builds the request of `specplan traffic` from its options."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ if TYPE_CHECKING:
     from simulator.traffic.demand import Demand, Requests
     from simulator.traffic.simulation_result import LatencyTargets
 
-# Where steps are priced if --batch does not say so; between them times are linear.
+# Batches at which steps are priced unless --batch is given; between them times are linear.
 _BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024)
 _REQUESTS = 20_000
-# Of the spread that an α of 0 or 1 for each request would have: few prompts may show more.
+# Largest spread, as a share of the spread if each request had an α of 0 or 1.
 _WIDEST = 0.9
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What `specplan traffic` is asked, and how it is to answer.
+class TrafficArguments:
+    """A request of `specplan traffic`, and the form of its answer.
 
-    request: the server, its arrivals and promises.
-    notes: what a reader must know of the numbers.
+    request: server, load and latency targets.
+    notes: lines for readers of the numbers.
     """
 
     request: TrafficRequest
@@ -53,8 +53,8 @@ class Asked:
     notes: tuple[str, ...]
 
 
-def asked(ctx: click.Context) -> Asked:
-    """Returns what the options of the command ask.
+def asked(ctx: click.Context) -> TrafficArguments:
+    """Returns the request that the options state.
 
     Raises:
       click.UsageError: if options are missing, or do not fit together.
@@ -85,12 +85,12 @@ def asked(ctx: click.Context) -> Asked:
         raise click.UsageError(f"traffic needs a single acceptance, got {len(stated.acceptances)}")
     accepted_here = stated.acceptances[0].at_context(round(demand.context))
     pair = pair_of(priced, accepted_here, demand, batching)
-    return Asked(
+    return TrafficArguments(
         TrafficRequest(
             pair,
             load.rate if trace is None or load.rate is not None else (trace.rate,),
             doubt_of(priced, accepted_here, pair.drafting),
-            _promise(load.slo),
+            _targets(load.slo),
             _arrivals(simulation, demand, trace),
             0 if simulation.seed is None else simulation.seed,
         ),
@@ -116,7 +116,7 @@ def _demand(load: Load, trace: Requests | None) -> Demand:
     return Demand(load.prompt_tokens, load.output_tokens)
 
 
-def _promise(slo: dict[str, float] | None) -> LatencyTargets | None:
+def _targets(slo: dict[str, float] | None) -> LatencyTargets | None:
     from simulator.traffic.simulation_result import LatencyTargets
 
     if slo is None:
@@ -130,7 +130,7 @@ def _promise(slo: dict[str, float] | None) -> LatencyTargets | None:
 def _arrivals(
     simulation: Simulation, demand: Demand, trace: Requests | None
 ) -> Callable[[float], Requests] | None:
-    """Returns what gives the requests of a rate: the trace's own, or Poisson arrivals."""
+    """Returns a function from a rate to requests: the trace's own, or Poisson arrivals."""
     if not simulation.simulate:
         for name, value in (("--requests", simulation.requests), ("--seed", simulation.seed)):
             if value is not None:
@@ -148,7 +148,7 @@ def _arrivals(
 def _priced(
     stated: CostKind, background: Background, demand: Demand, batching: Batching
 ) -> tuple[Pricing, ...]:
-    """Returns what steps cost by batch, ascending, at the contexts that requests have."""
+    """Returns the costs of steps by ascending batch, at the context that requests have."""
     known = background.profile
     if isinstance(stated, OfRuns):
         if len({run.load.context for run in stated.runs or ()}) > 1:
@@ -177,7 +177,7 @@ def _priced(
 def _spread(known: Profile) -> float:
     """Returns the standard deviation of a profile's α between prompts, by leaving each out.
 
-    A prompt's own α is n α less n - 1 times that of the others (pseudo-values, Tukey 1958).
+    A prompt's own α is n α less n - 1 times the α of the others (pseudo-values, Tukey 1958).
     """
     from math import sqrt
     from statistics import stdev

@@ -14,13 +14,19 @@ TOLERANCE = 1e-9
 PROBABILITIES = (
     "alpha", "alpha_iid", "accepted_fraction", "break_even_alpha", "gain_probability",
 )  # fmt: skip
+CAPACITIES = ("most_requests_per_second", "most_requests_per_second_without")
 TOKENS, SPEED_UP = "expected_tokens", "improvement_factor"
 # Beginnings and ends of the names of times, and of counts a second.
 TIMES = ("tpot_ms", "ttft_ms", "request_ms", "ms_per_token", "baseline_ms", "tokens_per_second")
 RATES = ("batch", "rate", "most_requests_per_second", "break_even_rate")
 
 
-def possible(predicted: Mapping[str, Any], *, bounded: bool = False) -> dict[str, Any]:
+def possible(
+    predicted: Mapping[str, Any],
+    *,
+    bounded: bool = False,
+    prompts_per_second: float = np.inf,
+) -> dict[str, Any]:
     """Returns the JSON object of predictions as given, after a look at every number in it.
 
     Probabilities lie in [0, 1], times are above 0, a block of γ drafted tokens emits between 1 and
@@ -31,6 +37,8 @@ def possible(predicted: Mapping[str, Any], *, bounded: bool = False) -> dict[str
       predicted: objects and lists in it are looked at, too.
       bounded: whether each block takes at least the time of a step of the target
         (`blocks_take_a_step`).
+      prompts_per_second: what a server could read if it decoded nothing, an upper bound of its
+        capacity.
 
     Raises:
       ArithmeticError: if a number is impossible, with its name and value.
@@ -42,6 +50,8 @@ def possible(predicted: Mapping[str, Any], *, bounded: bool = False) -> dict[str
         for name, value in each.items():
             if isinstance(value, float | int) and not isinstance(value, bool):
                 low, high = _bounds(name, gamma, each if bounded else {})
+                if name in CAPACITIES:
+                    high = prompts_per_second
                 slack = TOLERANCE * max(1.0, abs(value))
                 if not low - slack <= value <= high + slack:
                     at = "" if gamma is None else f" at gamma {gamma}"

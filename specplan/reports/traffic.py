@@ -1,4 +1,4 @@
-"""What becomes of a server at each rate, as a reader sees it."""
+"""Tables and JSON of `specplan traffic`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,12 @@ from specplan.reports.possible import possible
 from specplan.reports.table import Column, bounds, table
 
 if TYPE_CHECKING:
-    from simulator.traffic.answer import Interval, Row, Simulated, Traffic, TrafficRequest
+    from simulator.traffic.answer import Interval, Simulated, Traffic, TrafficRequest, TrafficRow
 
 _PERCENTILES = (50, 90, 99)
 _POLICIES = {
     "none": "none", "fixed": "fixed", "schedule": "by batch", "request": "by request",
+    "adaptive": "adaptive",
 }  # fmt: skip
 
 
@@ -25,7 +26,7 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
     data: dict[str, Any] = {
         "prompt_tokens": demand.prompt_tokens,
         "output_tokens": demand.output_tokens,
-        "rows": [_row_json(row, demand.output_tokens) for row in found.rows],
+        "rows": [_row_json(row, found.draws, demand.output_tokens) for row in found.rows],
         "most_requests_per_second": found.max_rate,
         **_ends("most_requests_per_second", found.max_rate_interval),
         "most_requests_per_second_without": found.max_rate_without,
@@ -36,59 +37,69 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         "most_sequences": request.pair.drafting.max_batch(demand),
         "schedule": found.schedule,
     }
-    if found.kept is not None:
-        data["slo_requests_per_second"], data["slo_requests_per_second_without"] = found.kept
+    if found.within_targets is not None:
+        both = ("slo_requests_per_second", "slo_requests_per_second_without")
+        data |= dict(zip(both, found.within_targets, strict=True))
     if request.arrivals is not None:
         data["simulated"] = [_simulated_json(request, each) for each in found.simulated]
-    return possible(data)
+    prompts = float(request.pair.baseline.prompts.max_rate(demand.prompt_tokens))
+    return possible(data, prompts_per_second=prompts)
 
 
 def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] = ()) -> str:
     """Returns the answer as text: a table of rates, and what follows from it."""
-    lines = [table(found.rows, _COLUMNS), "", *_unborne(found), *_limits(found), _crossing(found)]
-    if found.kept is not None:
-        kept, without = (f"{rate:.3g}" for rate in found.kept)
-        lines.append(f"On average the promise is kept up to {kept} requests/s, {without} without.")
+    columns = _COLUMNS if found.draws == 0 else [*_COLUMNS, _RISK]
+    lines = [table(found.rows, columns, note=_note), "", *_capacity(found), _crossing(found)]
+    if found.within_targets is not None:
+        rate, without = (f"{each:.3g}" for each in found.within_targets)
+        lines.append(
+            f"Mean times meet your targets up to {rate} requests/s with speculation, {without} "
+            "without (p99: --simulate)."
+        )
     ranges = [f"{each.gamma} up to batch {each.last_batch}" for each in found.schedule]
-    lines.append(f"Best gamma by batch: {', '.join(ranges)}.")
+    lines.append(f"Advised gamma by batch: {', '.join(ranges)}.")
     if found.simulated:
         lines += ["", table(found.simulated, _simulated_columns(request))]
     return "\n".join([*lines, *notes])
 
 
-def _row_json(row: Row, output_tokens: float) -> dict[str, Any]:
-    token, first = 1e3 * float(row.state.token_seconds[0]), 1e3 * float(row.state.first_seconds[0])
+def _row_json(row: TrafficRow, draws: int, output_tokens: float) -> dict[str, Any]:
+    token, first = (float(each[0]) for each in (row.state.token_seconds, row.state.first_seconds))
+    several = output_tokens > 1
     low, high = row.token_seconds or (None, None)
-    return {
+    data = {
         "rate": row.rate,
         "speculation": row.gamma > 0,
         "gamma": row.gamma,
         "batch": float(row.state.batch[0]),
-        "tpot_ms": token,
+        "tpot_ms": 1e3 * token if several else None,
         "tpot_ms_low": None if low is None else 1e3 * low,
         "tpot_ms_high": None if high is None else 1e3 * high,
-        "unborne_draws": row.unborne,
-        "ttft_ms": first,
-        "request_ms": first + (output_tokens - 1) * token,
+        "overload_risk": row.overload_risk,
+        "unborne_draws": 0 if row.overload_risk is None else round(row.overload_risk * draws),
+        "ttft_ms": 1e3 * first,
+        "request_ms": 1e3 * (first + (output_tokens - 1) * token if several else first),
         "tokens_per_second": row.tokens_per_second,
         "stable": row.stable,
+        "on_target": row.on_target,
     }
+    if row.advice is not None:
+        data["advised_gamma"] = row.advice.gamma
+        data["gain_probability"] = row.advice.gain_probability
+    return data
 
 
 def _simulated_json(request: TrafficRequest, each: Simulated) -> dict[str, Any]:
-    served = each.served
-    promise = request.promise
+    result, targets = each.result, request.targets
     return {
         "rate": each.rate,
         "policy": each.policy,
-        "batch": served.batch,
-        "tpot_ms": _mean_ms(served.token_seconds),
-        **_percentiles("tpot_ms", served.token_seconds),
-        "ttft_ms": _mean_ms(served.first_seconds),
-        **_percentiles("ttft_ms", served.first_seconds),
-        "tokens_per_second": served.tokens_per_second,
-        "preemptions": served.preemptions,
-        "goodput": None if promise is None else each.rate * served.kept(promise),
+        "batch": result.batch,
+        **_percentiles("tpot_ms", result.token_seconds),
+        **_percentiles("ttft_ms", result.first_seconds),
+        "tokens_per_second": result.tokens_per_second,
+        "preemptions": result.preemptions,
+        "goodput": None if targets is None else each.rate * result.within(targets),
     }
 
 
@@ -97,77 +108,89 @@ def _ends(name: str, interval: Interval | None) -> dict[str, float | None]:
     return {f"{name}_low": low, f"{name}_high": high}
 
 
-def _mean_ms(seconds: Any) -> float:
-    return 1e3 * float(np.nanmean(seconds))
+def _percentiles(name: str, seconds: Any) -> dict[str, float | None]:
+    """Returns the mean and percentiles in milliseconds; null where no request has such a time."""
+    names = [name, *(f"{name}_p{share}" for share in _PERCENTILES)]
+    timed = seconds[~np.isnan(seconds)]
+    if len(timed) == 0:
+        return dict.fromkeys(names)
+    found = [timed.mean(), *np.percentile(timed, _PERCENTILES)]
+    return {each: 1e3 * float(value) for each, value in zip(names, found, strict=True)}
 
 
-def _percentiles(name: str, seconds: Any) -> dict[str, float]:
-    found = (1e3 * np.nanpercentile(seconds, _PERCENTILES)).tolist()
-    return {f"{name}_p{share}": each for share, each in zip(_PERCENTILES, found, strict=True)}
-
-
-def _borne(value: Callable[[Row], str]) -> Callable[[Row], str]:
+def _sustained(value: Callable[[TrafficRow], str]) -> Callable[[TrafficRow], str]:
     return lambda row: value(row) if row.stable else "-"
 
 
-def _token_ms(row: Row) -> str:
+def _token_ms(row: TrafficRow) -> str:
     if not row.stable:
-        return f"too many (bears {row.state.max_rate:.3g})"
+        return f"overloaded (max {row.state.max_rate:.3g}/s)"
+    if np.isnan(row.state.token_seconds[0]):
+        return "-"
     ends = None if row.token_seconds is None else [1e3 * each for each in row.token_seconds]
-    interval = "" if ends is None else f" {_bounds(ends[0], ends[1], '.1f', 'too many')}"
+    interval = "" if ends is None else f" {_bounds(ends[0], ends[1], '.1f', 'overloaded')}"
     return f"{1e3 * row.state.token_seconds[0]:.2f}{interval}"
 
 
-_COLUMNS: list[Column[Row]] = [
+def _risk(row: TrafficRow) -> str:
+    if row.overload_risk is None or not row.stable:
+        return "-"
+    return "< 1 %" if row.overload_risk < 0.01 else f"{100 * row.overload_risk:.0f} %"
+
+
+def _note(row: TrafficRow) -> str:
+    notes = ["misses the targets"] if row.on_target is False and row.stable else []
+    notes += ["not advised"] if row.advice is not None and row.advice.gamma == 0 else []
+    return ", ".join(notes)
+
+
+_COLUMNS: list[Column[TrafficRow]] = [
     Column("requests/s", lambda row: f"{row.rate:g}"),
     Column("gamma", lambda row: str(row.gamma) if row.gamma > 0 else "none"),
-    Column("batch", _borne(lambda row: f"{row.state.batch[0]:.1f}")),
+    Column("batch", _sustained(lambda row: f"{row.state.batch[0]:.1f}")),
     Column("ms/token", _token_ms),
-    Column("TTFT ms", _borne(lambda row: f"{1e3 * row.state.first_seconds[0]:.0f}")),
-    Column("tokens/s", _borne(lambda row: f"{row.tokens_per_second:.0f}")),
+    Column("TTFT ms", _sustained(lambda row: f"{1e3 * row.state.first_seconds[0]:.0f}")),
+    Column("tokens/s", _sustained(lambda row: f"{row.tokens_per_second:.0f}")),
 ]
 
 
+_RISK: Column[TrafficRow] = Column("risk of overload", _risk)
+
+
 def _simulated_columns(request: TrafficRequest) -> list[Column[Simulated]]:
-    def percentile(times: str, share: int) -> Callable[[Simulated], str]:
+    def percentile(name: str, share: int) -> Callable[[Simulated], str]:
         def cell(each: Simulated) -> str:
-            return f"{1e3 * np.nanpercentile(getattr(each.served, times), share):.4g}"
+            seconds = getattr(each.result, f"{name}_seconds")
+            found = _percentiles("ms", seconds)[f"ms_p{share}"]
+            return "-" if found is None else f"{found:.4g}"
 
         return cell
 
     columns: list[Column[Simulated]] = [
         Column("simulated", lambda each: f"{each.rate:g}"),
         Column("gamma", lambda each: _POLICIES[each.policy]),
-        Column("ms/token p50", percentile("token_seconds", 50)),
-        Column("p99", percentile("token_seconds", 99)),
-        Column("TTFT ms p50", percentile("first_seconds", 50)),
-        Column("p99", percentile("first_seconds", 99)),
-        Column("put back", lambda each: str(each.served.preemptions)),
+        Column("ms/token p50", percentile("token", 50)),
+        Column("p99", percentile("token", 99)),
+        Column("TTFT ms p50", percentile("first", 50)),
+        Column("p99", percentile("first", 99)),
+        Column("preempted", lambda each: str(each.result.preemptions)),
     ]
-    promise = request.promise
-    if promise is not None:
-        columns.append(Column("kept", lambda each: f"{100 * each.served.kept(promise):.1f} %"))
+    targets = request.targets
+    if targets is not None:
+        columns.append(
+            Column("on target", lambda each: f"{100 * each.result.within(targets):.1f} %")
+        )
     return columns
 
 
-def _limits(found: Traffic) -> list[str]:
+def _capacity(found: Traffic) -> list[str]:
     interval, without = (
-        "" if each is None else f" {bounds(*each, '.3g')}"
+        "" if each is None else f" (90 %: {each[0]:.3g} to {each[1]:.3g})"
         for each in (found.max_rate_interval, found.max_rate_without_interval)
     )
     return [
-        f"The server bears {found.max_rate:.4g}{interval} requests/s with speculation, "
-        f"{found.max_rate_without:.4g}{without} without."
-    ]
-
-
-def _unborne(found: Traffic) -> list[str]:
-    """Returns at which rates the interval's end is a server that does not bear them."""
-    return [
-        f"{'With' if row.gamma > 0 else 'Without'} speculation the server does not bear "
-        f"{row.rate:g} requests/s in {row.unborne} of the {found.draws} draws behind the intervals."
-        for row in found.rows
-        if row.stable and row.unborne > 0
+        f"Capacity: {found.max_rate:.3g} requests/s{interval} with speculation, "
+        f"{found.max_rate_without:.3g}{without} without."
     ]
 
 
@@ -175,17 +198,19 @@ def _crossing(found: Traffic) -> str:
     crossing, (low, high) = found.break_even, found.break_even_interval or (np.inf, 0.0)
     if crossing is None or crossing == 0:
         short, edge = crossing is None, low if crossing is None else high
-        said = f"Speculation {'shortens' if short else 'lengthens'} requests at every rate"
+        verb, other = ("shortens", "lengthen") if short else ("lengthens", "shorten")
         if edge == (np.inf if short else 0):
-            return f"{said}." if short else f"{said}: do not speculate."
-        rates = f"{'above' if short else 'up to'} {edge:.3g} requests/s"
-        other = "lengthen" if short else "shorten"
-        where = "at any" if edge in (0, np.inf) else rates
-        return f"{said} by the most probable costs, but may {other} them {where}."
+            advice = "" if short else ": do not speculate"
+            return f"Speculation {verb} requests at every rate{advice}."
+        where = f"{'above' if short else 'up to'} {edge:.3g} requests/s"
+        where = "at any rate" if edge in (0, np.inf) else where
+        return (
+            f"Speculation most probably {verb} requests at every rate; it may {other} them {where}."
+        )
     ends = "" if found.break_even_interval is None else f" {_bounds(low, high, '.3g', 'never')}"
     return f"Above {crossing:.3g}{ends} requests/s speculation lengthens requests."
 
 
 def _bounds(low: float, high: float, form: str, infinite: str) -> str:
-    """Returns an interval, a word in place of an end that is infinite."""
+    """Returns an interval, with a word for an end that is infinite."""
     return bounds(low, high, form).replace("inf", infinite)

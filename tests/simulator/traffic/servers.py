@@ -11,6 +11,7 @@ from simulator.acceptance.iid import Iid
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 from simulator.traffic.events import serve
+from simulator.traffic.pair import Pair
 from simulator.traffic.policy import Policy
 from simulator.traffic.server import Prompts, Server
 from simulator.traffic.simulation_result import SimulationResult
@@ -29,6 +30,11 @@ def server(
     seconds = STEP + growing * batches * (gammas + 1) + 1e-3 * gammas
     prompts = Prompts({1: prompt, 10_000: prompt}, chunk)
     return Server(seconds, Blocks.of(Iid(0.7), LONGEST), prompts)
+
+
+def pair(kept: Server, demand: Demand) -> Pair:
+    """Returns a server with and without speculation, γ = 1 to 4."""
+    return Pair(kept, kept.without(kept.prompts), demand, tuple(range(1, LONGEST + 1)))
 
 
 def repeated(

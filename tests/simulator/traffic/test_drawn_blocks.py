@@ -17,5 +17,5 @@ def test_kinds_of_request_are_the_medians_of_equal_parts_of_a_beta_law(
     total = alpha * (1 - alpha) / spread**2 - 1
     shares = (np.arange(KINDS) + 0.5) / KINDS
     wanted = betaincinv(alpha * total, (1 - alpha) * total, shares)
-    found = Blocks.of(Iid(alpha), 2, spread=spread).stands[:, 1]
+    found = Blocks.of(Iid(alpha), 2, spread=spread).accepted[:, 1]
     assert found == pytest.approx(wanted, rel=1e-4, abs=1e-9)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from servers import STEP, server
+from servers import STEP, pair, server
 
 from simulator.acceptance.iid import Iid
 from simulator.acceptance.tokens import expected_tokens
@@ -45,7 +45,7 @@ def test_two_requests_by_hand_where_prompts_ride_along() -> None:
 def test_every_request_gets_its_tokens_after_it_came_and_in_order() -> None:
     kept = server(prompt=0.01)
     arrived = Demand(1, 60).arrivals(8.0, 2000, seed=1)
-    served = serve(kept, arrived, Policy.scheduled(kept, Demand(1, 60)), seed=1)
+    served = serve(kept, arrived, Policy.scheduled(pair(kept, Demand(1, 60))), seed=1)
     assert (served.first > arrived.seconds).all()
     assert (served.last > served.first).all()
     assert (np.diff(served.first) >= 0).all()
@@ -68,11 +68,11 @@ def test_blocks_of_an_acceptance_yield_its_tokens() -> None:
 
 def test_requests_that_differ_have_the_alphas_of_a_beta_law() -> None:
     blocks = Blocks.of(Iid(0.7), 3, spread=0.1)
-    alphas = blocks.stands[:, 1]
+    alphas = blocks.accepted[:, 1]
     assert blocks.kinds == KINDS
     assert alphas.mean() == pytest.approx(0.7, abs=0.005)
     assert alphas.std() == pytest.approx(0.1, rel=0.1)
-    assert blocks.stands[:, 3] == pytest.approx(alphas**3)
+    assert blocks.accepted[:, 3] == pytest.approx(alphas**3)
 
 
 def test_a_full_cache_puts_back_who_came_last_and_loses_no_token() -> None:
@@ -93,7 +93,7 @@ def test_a_request_that_no_cache_holds_is_refused() -> None:
 
 def test_a_schedule_is_no_slower_than_the_best_fixed_gamma() -> None:
     kept, demand = server(growing=1e-3), Demand(1, 200)
-    schedule = Policy.scheduled(kept, demand)
+    schedule = Policy.scheduled(pair(kept, demand))
     assert [each.gamma for each in schedule.ranges] == sorted(
         (each.gamma for each in schedule.ranges), reverse=True
     )
@@ -112,17 +112,17 @@ def test_gamma_by_request_gains_where_requests_differ() -> None:
     demand = Demand(1, 200)
     arrived = demand.arrivals(1.0, 2000, seed=4)
     by_request = serve(wide, arrived, Policy.by_request(wide, demand), seed=4)
-    schedule = serve(wide, arrived, Policy.scheduled(wide, demand), seed=4)
+    schedule = serve(wide, arrived, Policy.scheduled(pair(wide, demand)), seed=4)
     assert by_request.token_seconds.mean() < schedule.token_seconds.mean()
 
 
-def test_promises_are_kept_or_not() -> None:
+def test_latency_targets_are_met_or_not() -> None:
     arrived = requests((0.0, 1, 11), (0.0, 1, 11))
     served = SimulationResult(arrived, np.array([0.1, 0.3]), np.array([0.2, 0.5]), 0)
-    assert served.kept(LatencyTargets(first_seconds=0.2)) == 0.5
-    assert served.kept(LatencyTargets(token_seconds=0.015)) == 0.5
-    assert served.kept(LatencyTargets(0.05, 0.05)) == 0.0
-    assert served.kept(LatencyTargets()) == 1.0
+    assert served.within(LatencyTargets(first_seconds=0.2)) == 0.5
+    assert served.within(LatencyTargets(token_seconds=0.015)) == 0.5
+    assert served.within(LatencyTargets(0.05, 0.05)) == 0.0
+    assert served.within(LatencyTargets()) == 1.0
 
 
 def test_a_single_output_token_comes_with_the_prompt() -> None:

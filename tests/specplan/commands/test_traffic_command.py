@@ -50,7 +50,7 @@ def test_a_gpu_has_a_row_with_and_one_without_for_each_rate(sheet: str) -> None:
     assert found["schedule"][-1]["last_batch"] == found["most_sequences"] == 256
     text = run(f"--rate 1,20 {LENGTHS} {sheet}", "traffic").stdout
     assert "requests/s  gamma  batch  ms/token  TTFT ms  tokens/s" in text
-    assert f"The server bears {found['most_requests_per_second']:.4g} requests/s" in text
+    assert f"Capacity: {found['most_requests_per_second']:.3g} requests/s with speculation" in text
 
 
 def test_a_draft_too_long_for_the_load_loses_above_the_break_even_rate(sheet: str) -> None:
@@ -78,19 +78,63 @@ def test_an_engine_and_runs_give_intervals(gpu: str) -> None:
         assert found["most_requests_per_second_low"] < most < found["most_requests_per_second_high"]
 
 
-def test_a_rate_that_only_some_draws_bear_says_in_how_many(gpu: str) -> None:
+def test_a_rate_that_only_some_draws_sustain_has_a_risk_of_overload(gpu: str) -> None:
     words = f"{LENGTHS} {gpu} --engine vllm"
     found = run_json(f"--rate 1 {words}", "traffic")
     rate = 0.9 * found["most_requests_per_second"]
     rows = run_json(f"--rate {rate} {words}", "traffic")["rows"]
     text = run(f"--rate {rate} {words}", "traffic").stdout
-    assert found["draws"] == 50
-    for row, name in zip(rows, ("Without", "With"), strict=True):
-        assert 3 < row["unborne_draws"] < 50
+    assert found["draws"] == 400
+    for row, line in zip(rows, text.splitlines()[1:3], strict=True):
+        assert 0.06 < row["overload_risk"] < 1
+        assert row["unborne_draws"] == 400 * row["overload_risk"]
         assert row["tpot_ms_high"] is None
-        said = f"in {row['unborne_draws']} of the 50 draws behind the intervals."
-        assert f"{name} speculation the server does not bear {rate:g} requests/s {said}" in text
-    assert ", too many]" in text
+        assert ", overloaded]" in line
+        assert f"  {100 * row['overload_risk']:.0f} %" in line
+    low = run(f"--rate 1 {LENGTHS} {gpu} --engine vllm", "traffic").stdout.splitlines()
+    assert low[0].endswith("risk of overload")
+    assert low[1].endswith("< 1 %")
+
+
+def test_the_advised_gamma_of_a_rate_is_the_one_that_plan_advises_there(gpu: str) -> None:
+    words = f"{gpu} --engine vllm"
+    found = run_json(f"--rate 0.001 --prompt-tokens 10 --output-tokens 3000 {words}", "traffic")
+    plan = run_json(f"{words} --context 1510 --max-gamma 8")
+    assert found["rows"][1]["advised_gamma"] == found["schedule"][0]["gamma"]
+    assert found["schedule"][0]["gamma"] == plan["advised_gamma"]
+    assert found["rows"][1]["gain_probability"] == pytest.approx(plan["gain_probability"], abs=0.05)
+
+
+def test_a_single_output_token_has_no_time_between_tokens(gpu: str) -> None:
+    words = f"--rate 3 --prompt-tokens 500 --output-tokens 1 {gpu} --slo ttft=100"
+    for row in run_json(words, "traffic")["rows"]:
+        assert row["tpot_ms"] is row["tpot_ms_low"] is None
+        assert row["batch"] == 0
+        assert row["request_ms"] == row["ttft_ms"] > 0
+        assert row["on_target"] is True
+    assert run(words, "traffic").stdout.splitlines()[1].split()[2:4] == ["0.0", "-"]
+    assert "-" in run(f"{words} --simulate --requests 50", "traffic").stdout.splitlines()[-1]
+
+
+def test_rates_that_miss_the_latency_targets_are_marked(gpu: str) -> None:
+    words = f"--rate 1,20 {LENGTHS} {gpu} --slo tpot=9"
+    rows = run_json(words, "traffic")["rows"]
+    met = [row["on_target"] for row in rows]
+    assert True in met
+    assert False in met
+    lines = run(words, "traffic").stdout.splitlines()[1:5]
+    assert ["misses the targets" not in line for line in lines] == met
+
+
+def test_a_capacity_above_what_prompts_allow_is_not_printed(
+    gpu: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from simulator.traffic.server import Prompts
+
+    monkeypatch.setattr(Prompts, "max_rate", lambda *_: 1.0)
+    refused = run(f"--rate 0.5 {LENGTHS} {gpu}", "traffic")
+    assert refused.exit_code == 1
+    assert "most_requests_per_second must lie in [0, 1]" in refused.stderr
 
 
 def test_runs_of_several_batches_are_met_at_their_batch() -> None:
@@ -109,7 +153,7 @@ def test_a_profile_gives_its_acceptance_and_its_costs_by_batch(tmp_path: Path) -
     write_profile(replace(PROFILE, load=loads), loaded)
     words = f"--rate 0.2 {LENGTHS} --prompt-ms 20 --slots 4 --gamma 2"
     flat, grown = (run(f"{words} --profile {path} --json", "traffic") for path in (plain, loaded))
-    assert "Warning: steps are priced at batch 1 alone" in flat.stderr
+    assert "Warning: only batch 1 was measured" in flat.stderr
     assert grown.stderr == ""
     slow, quick = (json.loads(each.stdout)["rows"] for each in (grown, flat))
     assert slow[0]["tpot_ms"] > quick[0]["tpot_ms"]
@@ -167,16 +211,17 @@ def test_a_trace_gives_its_own_rate_and_lengths(gpu: str, tmp_path: Path) -> Non
     assert run_json(f"--trace {path} {gpu} --rate 3", "traffic")["rows"][0]["rate"] == 3
 
 
-def test_a_rate_beyond_what_the_server_bears_says_so_beside_the_others(gpu: str) -> None:
+def test_a_rate_beyond_the_capacity_says_so_and_the_others_are_shown(gpu: str) -> None:
     words = f"--rate 1,900 {LENGTHS} {gpu} --engine vllm"
     borne, _, beyond, _ = run_json(words, "traffic")["rows"]
     assert (borne["stable"], beyond["stable"]) == (True, False)
     assert beyond["tpot_ms"] is None
     assert beyond["tokens_per_second"] < 900 * 200
     text = run(words, "traffic").stdout
-    assert "too many (bears " in text
+    assert "overloaded (max " in text
     alone = run_json(f"--rate 1 {LENGTHS} {gpu} --engine vllm", "traffic")["rows"][0]
-    assert borne == pytest.approx(alone, rel=1e-9)
+    known = {name: value for name, value in alone.items() if value is not None}
+    assert {name: borne[name] for name in known} == pytest.approx(known, rel=1e-9)
 
 
 def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
