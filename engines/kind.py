@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -14,6 +14,19 @@ if TYPE_CHECKING:
     from engines.observing.observation import Observation
     from estimator.traces.traces import DraftSampling, Verification
     from simulator.choice.schedule import Range
+    from simulator.cost.wall import Wall
+
+
+def never_zero(ranges: Sequence[Range]) -> tuple[Range, ...]:
+    """Returns a schedule with 1 in place of 0, for engines that do badly after a pause."""
+    found: list[Range] = []
+    for each in ranges:
+        gamma = max(each.gamma, 1)
+        if found and found[-1].gamma == gamma:
+            found[-1] = replace(found[-1], last_batch=each.last_batch)
+        else:
+            found.append(replace(each, gamma=gamma))
+    return tuple(found)
 
 
 def later(place: str) -> Callable[..., Any]:
@@ -119,6 +132,7 @@ class EngineKind:
     in_turn: whether servers of several γ run one after the other unless asked otherwise.
     version_page: of a server, with a JSON object that has `version`; None: it has none.
     exports: None: it is told no γ in a way that is known.
+    wall: the largest step that it captures as a graph by default; None: it captures none.
     """
 
     name: str
@@ -134,6 +148,7 @@ class EngineKind:
     version_page: str | None = None
     prints: tuple[Printed, ...] = ()
     exports: Exports | None = None
+    wall: Wall | None = None
 
     @property
     def scores_texts(self) -> bool:

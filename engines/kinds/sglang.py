@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from engines.kind import Drafted, EngineKind, Exports, Printed, later
+from simulator.cost.wall import Wall
 
 if TYPE_CHECKING:
     from simulator.choice.schedule import Range
@@ -75,5 +76,12 @@ KIND = EngineKind(
         schedule=_schedule,
         scheduled=frozenset({"EAGLE", "EAGLE-3", "P-EAGLE", "MTP"}),
         tree=_tree,
+    ),
+    # On GPUs of 80 GB and more with fewer than 4 of them; 512 with more.
+    wall=Wall(
+        "requests",
+        256,
+        "--cuda-graph-max-bs",
+        "python/sglang/srt/server_args.py, _handle_gpu_memory_settings (0.5, 2026)",
     ),
 )

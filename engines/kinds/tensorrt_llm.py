@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import Drafted, EngineKind, Exports
+from engines.kind import Drafted, EngineKind, Exports, never_zero
+from simulator.cost.wall import Wall
 
 if TYPE_CHECKING:
     from simulator.choice.schedule import Range
@@ -14,6 +15,12 @@ if TYPE_CHECKING:
 METHODS = {
     "model": "DraftTarget", "PARD": "PARD", "EAGLE-3": "Eagle3", "MTP": "MTP", "DFlash": "DFlash",
 }  # fmt: skip
+
+
+_FLOOR = """\
+# above its last batch a schedule drafts 0, and after a 0 acceptance stays low for every request
+# that was running (pull request 16888, open in September 2026): so it ends at 1 here, and the
+# last batch should be max_batch_size"""
 
 
 def _config(decoding_type: str, **settings: object) -> str:
@@ -38,12 +45,11 @@ def _fixed(gamma: int, draft: Drafted, *_: object) -> str:
 
 
 def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
-    # Batch sizes beyond the last one draft nothing.
-    paying = {each.last_batch: each.gamma for each in ranges if each.gamma > 0}
-    return _drafting(
+    lengths = {each.last_batch: each.gamma for each in never_zero(ranges)}
+    return f"{_FLOOR}\n" + _drafting(
         draft,
-        max_draft_len=max(paying.values()),
-        draft_len_schedule="{" + ", ".join(f"{b}: {g}" for b, g in paying.items()) + "}",
+        max_draft_len=max(lengths.values()),
+        draft_len_schedule="{" + ", ".join(f"{b}: {g}" for b, g in lengths.items()) + "}",
     )
 
 
@@ -55,4 +61,10 @@ KIND = EngineKind(
     name="tensorrt-llm",
     title="TensorRT-LLM",
     exports=Exports(METHODS, _fixed, draft_sampling="argmax", schedule=_schedule, lookup=_lookup),
+    wall=Wall(
+        "requests",
+        128,
+        "cuda_graph_config.max_batch_size",
+        "tensorrt_llm/llmapi/llm_args.py, validate_cuda_graph_config (1.x, 2025-26)",
+    ),
 )

@@ -7,7 +7,8 @@ import shlex
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from engines.kind import EARLIEST, Drafted, EngineKind, Exports, Printed, later
+from engines.kind import EARLIEST, Drafted, EngineKind, Exports, Printed, later, never_zero
+from simulator.cost.wall import Wall
 
 if TYPE_CHECKING:
     from estimator.traces.traces import DraftSampling, Verification
@@ -23,10 +24,16 @@ _ADAPTIVE = (
     "# with enable_adaptive_verification vLLM verifies of each block what the load allows: no "
     "fixed gamma describes that"
 )
-_SCHEDULED = (
-    "# above the last range vLLM keeps its number; with data parallelism the number is always "
-    "num_speculative_tokens"
-)
+_SCHEDULED = """\
+# above the last range vLLM keeps its number; with data parallelism the number is always
+# num_speculative_tokens. A schedule (vLLM since mid-2026, pull request 32374) makes full CUDA
+# graphs piecewise: one report lost 14 % at batch 1 (issue 49548, open in September 2026)."""
+_NO_ZERO = """\
+# The plan has 0 from batch {batch} on, and 1 is written here: with 0, 232 tokens/s fell to 24 in
+# issue 49548, and MTP did not start in 48494 and 48329 (not seen since pull request 50488,
+# August 2026)."""
+# Others require a constant number (pull request 46399).
+_SCHEDULED_KINDS = frozenset(METHODS) - {"Medusa"}
 
 
 def _flag(config: Mapping[str, object]) -> str:
@@ -61,10 +68,13 @@ def _fixed(
 
 def _schedule(ranges: Sequence[Range], draft: Drafted) -> str:
     config = _config(max(each.gamma for each in ranges), draft)
+    drafting = never_zero(ranges)
     config["num_speculative_tokens_per_batch_size"] = [
-        [each.first_batch, each.last_batch, each.gamma] for each in ranges
+        [each.first_batch, each.last_batch, each.gamma] for each in drafting
     ]
-    return f"{_SCHEDULED}\n{_flag(config)}"
+    first = next((each.first_batch for each in ranges if each.gamma == 0), None)
+    comments = [_SCHEDULED, *([] if first is None else [_NO_ZERO.format(batch=first)])]
+    return "\n".join([*comments, _flag(config)])
 
 
 def _lookup(gamma: int, shortest: int, longest: int) -> str:
@@ -118,5 +128,13 @@ KIND = EngineKind(
         lookup=_lookup,
         lookup_rule=EARLIEST,
         suffix=_suffix,
+        scheduled=_SCHEDULED_KINDS,
+    ),
+    # min(max_num_seqs · (K + 1) · 2, 512), which 256 sequences and more (the default) reach.
+    wall=Wall(
+        "tokens",
+        512,
+        "--max-cudagraph-capture-size",
+        "vllm/config/vllm.py, _set_cudagraph_sizes (2026)",
     ),
 )

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import torch
 
+from estimator.profiles.best import plan_of
 from estimator.profiles.drafting import Drafting
 from estimator.profiles.measured_costs import measured_gammas
 from estimator.profiles.profile import (
@@ -99,7 +100,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
     draftings = {
         way: _drafting([pair.under(way) for pair in pairs], replayed) for way in DRAFT_SAMPLINGS
     }
-    return Profile(
+    profile = Profile(
         alpha=draftings[own].alpha,
         draft_sampling=own,
         draftings=draftings,
@@ -127,7 +128,6 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             },
         ),
         optimal_gamma=gained.best,
-        recommended_gamma=gained.recommended,
         improvement_factor={
             gamma: Improvement(
                 replay=factor.value,
@@ -169,6 +169,7 @@ def _drafting(traces: Sequence[Trace], max_gamma: int) -> Drafting:
         alpha_by_lenience={each: lenient_alpha(traces, each) for each in LENIENCES},
         acceptance_by_rank=acceptance_by_rank(traces, RANKS),
     )
+    return replace(profile, recommended_gamma=plan_of(profile, cost).advised_gamma)
 
 
 def _alpha_by_position(traces: Sequence[Trace]) -> tuple[AlphaBin, ...]:

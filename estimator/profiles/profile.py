@@ -124,7 +124,7 @@ class Profile:
     by_category: of the prompts of each category, in the order they come in.
     by_context: of the prompts of each length in tokens, an octave each ("64-127"), ascending.
     optimal_gamma: the best γ by replay, 0: do not speculate; None without costs.
-    recommended_gamma: the smallest γ that is not significantly worse than the best.
+    recommended_gamma: the advised γ (`best.plan_of`).
     noise_percent: the baseline against its own second run, as far as the two differ.
     noise_within_percent: how far 95 % of such differences reach.
     quiet: whether the machine was; None: not known.

@@ -19,7 +19,6 @@ class SpeedUps:
     factors: baseline seconds over replayed ones, by gamma, ascending from 1.
     best: the gamma of the largest factor, the smallest of equals; 0: do not speculate, whose factor
       is 1.
-    recommended: the smallest gamma, 0 included, that is not significantly worse than the best.
     c: time of a steady draft step over that of a target step.
     factors_without, c_without: the same with each prompt left out, shapes (prompts,); empty of a
       single prompt.
@@ -27,7 +26,6 @@ class SpeedUps:
 
     factors: dict[int, Estimate]
     best: int
-    recommended: int
     c: Estimate
     factors_without: dict[int, tuple[float, ...]]
     c_without: tuple[float, ...]
@@ -36,10 +34,7 @@ class SpeedUps:
 def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> SpeedUps:
     """Returns the speed-ups of all prompts, and how far leaving out each of them moves these.
 
-    A prompt takes its text and its timings with it. A gamma is significantly worse than the best if
-    the CONFIDENCE interval of its factor over the best one's lies below 1; both are of the same
-    texts and prices, so their quotient is known better than either. Of one prompt there are no
-    intervals, and the best is recommended.
+    A prompt takes its text and its timings with it. A single prompt has no intervals.
 
     Args:
       gammas: at least 1 each, ascending.
@@ -65,13 +60,6 @@ def speed_ups(traces: Sequence[Trace], texts: Timed, gammas: Sequence[int]) -> S
     return SpeedUps(
         factors={gamma: _estimate(column, tokens) for gamma, column in drafting.items()},
         best=(0, *gammas)[best],
-        recommended=(0, *gammas)[
-            next(
-                place
-                for place, column in enumerate((table / table[:, [best]]).T)
-                if place == best or not _below_one(column, tokens)
-            )
-        ],
         c=_estimate(steps, tokens),
         factors_without={g: tuple(column[1:].tolist()) for g, column in drafting.items()},
         c_without=tuple(steps[1:].tolist()),
@@ -83,9 +71,3 @@ def _estimate(values: NDArray[np.float64], tokens: NDArray[np.float64]) -> Estim
     value = float(values[0])
     interval = jackknife_interval(value, values[1:], scale=ratio, sizes=tokens)
     return Estimate(value, *interval)
-
-
-def _below_one(quotients: NDArray[np.float64], tokens: NDArray[np.float64]) -> bool:
-    """Returns whether a factor is worse than the best: surely so, where one can be sure."""
-    high = _estimate(quotients, tokens).high
-    return high is None or high < 1

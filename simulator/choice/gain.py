@@ -23,9 +23,6 @@ def speed_up(acceptance: Acceptance, cost: Cost, gamma: ArrayLike) -> NDArray[np
       acceptance: how often drafts stand.
       cost: of blocks and of the target alone.
       gamma: drafted tokens per block, at least 0, shape (...).
-
-    Raises:
-      ValueError: if gamma is out of range or no integer.
     """
     length = integers("gamma", gamma)
     drafting = np.maximum(length, 1)
@@ -46,22 +43,21 @@ def draftable(gamma: ArrayLike, multiple: int) -> NDArray[np.bool_]:
     return np.asarray((length <= multiple) | (length % multiple == 0))
 
 
-def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int, multiple: int = 1) -> int:
+def best_gamma(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> int:
     """Returns the smallest γ that maximises the speed-up; 0: do not speculate.
-
-    A scan, since curves may have any shape; gains that rounding could fake are ties.
 
     Args:
       max_gamma: the largest γ considered, at least 1.
-      multiple: as in `draftable`.
-
-    Raises:
-      ValueError: if max_gamma is out of range.
     """
-    longest = integer("max_gamma", max_gamma, at_least=1)
-    gammas = np.arange(1, longest + 1)
-    gammas = gammas[draftable(gammas, multiple)]
-    factors = speed_up(acceptance, cost, gammas)
+    gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
+    return first_best(gammas, speed_up(acceptance, cost, gammas))
+
+
+def first_best(gammas: NDArray[np.int64], factors: NDArray[np.float64]) -> int:
+    """Returns the smallest γ of the largest speed-up above 1, 0 without one.
+
+    A scan, since curves may have any shape; gains that rounding could fake are ties.
+    """
     best, factor = 0, 1.0
     for gamma, longer in zip(gammas.tolist(), factors.tolist(), strict=True):
         if longer > factor * (1 + TIE):
@@ -83,9 +79,6 @@ def break_even_alpha(cost: Cost, *, max_gamma: int) -> float:
       in [0, 1], and at this rate and below none gains, with one exception: at 0 every α above 0
       gains, and 0 does, too, if some block costs less than a token of the target alone (whose
       overhead it then spares). 1: a perfect draft breaks even at best. NaN: not even that.
-
-    Raises:
-      ValueError: if max_gamma is out of range.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
     needed = np.maximum(cost.block_seconds(gamma) / cost.baseline_seconds, 1.0)
@@ -106,9 +99,6 @@ def break_even_c(acceptance: Acceptance, cost: Cost, *, max_gamma: int) -> float
     Returns:
       at least 0; below it some γ gains. 0: a draft that costs nothing breaks even at best. NaN:
       even that one loses, or nothing is ever drafted.
-
-    Raises:
-      ValueError: if max_gamma is out of range.
     """
     gamma = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 1)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR
 from simulator.choice.curve import Doubt
@@ -55,10 +57,13 @@ def plans(request: PlanRequest) -> tuple[Plan, ...]:
     )
 
 
-def schedules(rows: Sequence[Plan]) -> dict[int, tuple[Range, ...]]:
+def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[Range, ...]]:
     """Returns γ by batch size for each context; batches that do not fit are left out.
 
     Where the kind of draft is undecided, the γ is the one to measure.
+
+    Args:
+      only: the single γ that is drafted where it gains; None: any.
     """
     fitting: dict[int, dict[int, Plan]] = {}
     for row in rows:
@@ -67,11 +72,17 @@ def schedules(rows: Sequence[Plan]) -> dict[int, tuple[Range, ...]]:
             fitting.setdefault(load.context, {})[row.price.batch] = row
     return {
         context: schedule(
-            {batch: row.advice.test_gamma or row.advised_gamma for batch, row in plans.items()},
-            {batch: row.within(row.near) for batch, row in plans.items()},
+            {batch: _scheduled(row, only) for batch, row in plans.items()},
+            {batch: row.within(row.near) for batch, row in plans.items() if only is None},
         )
         for context, plans in fitting.items()
     }
+
+
+def _scheduled(row: Plan, only: int | None) -> int:
+    if only is None:
+        return row.advice.test_gamma or row.advised_gamma
+    return only if only in row.within(np.inf) and row.improvement_factor > 1 else 0
 
 
 def _planned(request: PlanRequest, acceptance: Acceptance, price: Pricing) -> Plan:

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.advice import NEAR, Advice, advise
 from simulator.choice.curve import Curve, Doubt, curve_of
-from simulator.choice.gain import draftable
+from simulator.choice.gain import draftable, first_best
 from simulator.choice.walltime import TIE
 from simulator.cost.pricing import Pricing
 from simulator.cost.runs import pooled
@@ -153,7 +153,7 @@ def plan(
     allowed = draftable(gammas, price.multiple)
     if price.wall is not None:
         allowed &= ~price.wall.crossed(price.batch, gammas)
-    best = _best(gammas[allowed], curve.improvement_factor[allowed])
+    best = first_best(gammas[allowed], curve.improvement_factor[allowed])
     chosen = best if gamma is None else _stated(gamma, price.multiple)
     most = acceptance.most_gamma
     candidates = allowed if most is None else allowed & (gammas <= most)
@@ -193,15 +193,6 @@ def _stated(gamma: int, multiple: int) -> int:
             f"got {chosen}"
         )
     return chosen
-
-
-def _best(gammas: NDArray[np.int64], factors: NDArray[np.float64]) -> int:
-    """Returns the γ of the largest speed-up above 1, 0 without one; rounding makes ties."""
-    best, factor = 0, 1.0
-    for gamma, longer in zip(gammas.tolist(), factors.tolist(), strict=True):
-        if longer > factor * (1 + TIE):
-            best, factor = gamma, longer
-    return best
 
 
 def _binds(

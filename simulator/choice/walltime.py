@@ -28,9 +28,6 @@ def improvement_factor(alpha: ArrayLike, gamma: ArrayLike, c: ArrayLike) -> NDAr
       alpha: acceptance rate in [0, 1], shape (...).
       gamma: drafted tokens per block, an integer >= 0; all three broadcast.
       c: time of one draft step over time of one target step, at least 0.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     rate, length, cost = floats(
         {
@@ -53,9 +50,6 @@ def lower_bound(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.float64]:
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
       c: time of one draft step over time of one target step; broadcasts with alpha.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     rate, cost = probability("alpha", alpha), non_negative("c", c)
     same_shape({"alpha": rate, "c": cost})
@@ -71,9 +65,6 @@ def operations_factor(alpha: ArrayLike, gamma: ArrayLike, c_hat: ArrayLike) -> N
       alpha: acceptance rate in [0, 1], shape (...).
       gamma: drafted tokens per block, an integer >= 0; all three broadcast.
       c_hat: operations of one draft step over those of one target step, at least 0.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     rate, length, operations = floats(
         {
@@ -100,9 +91,6 @@ def oracle_improvement_factor(alpha: ArrayLike, c: ArrayLike) -> NDArray[np.floa
 
     Returns:
       shape (...); infinite at α = 1, c = 0.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     rate, cost = floats({"alpha": probability("alpha", alpha), "c": non_negative("c", c)})
     with np.errstate(divide="ignore"):
@@ -139,9 +127,6 @@ def optimal_gamma(alpha: ArrayLike, c: ArrayLike, *, max_gamma: int) -> NDArray[
     Returns:
       shape (...), int64, in 0..max_gamma; 0 exactly where α ≤ c (1 + TIE): what lies above c by no
       more than rounding could add counts as equal to it (0.1 + 0.2 does not pay for 0.3).
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     limit = integer("max_gamma", max_gamma, at_least=1)
     rate, cost = floats({"alpha": probability("alpha", alpha), "c": non_negative("c", c)})

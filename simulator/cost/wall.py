@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
-
-import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from typing import Any, Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,8 +19,9 @@ class Wall:
     read_in: file and version of the server's source that say so.
 
     Example:
-      >>> Wall("tokens", 512, "--max-cudagraph-capture-size", "").beyond(128, [3, 5]).tolist()
-      [False, True]
+      >>> graphs = Wall("tokens", 512, "--max-cudagraph-capture-size", "")
+      >>> graphs.beyond(128, 3), graphs.beyond(128, 5)
+      (False, True)
     """
 
     unit: Literal["tokens", "requests"]
@@ -31,20 +29,19 @@ class Wall:
     flag: str
     read_in: str
 
-    def size(self, batch: int, gamma: ArrayLike) -> NDArray[np.int64]:
+    def size(self, batch: int, gamma: Any) -> Any:
         """Returns the size of a step in the limit's unit.
 
         Args:
           batch: sequences decoded together.
-          gamma: drafted tokens per block, 0 for the baseline, shape (...).
+          gamma: drafted tokens per block, 0 for the baseline, a number or an array.
         """
-        tokens = np.asarray(gamma, dtype=np.int64) + 1
-        return batch * (tokens if self.unit == "tokens" else np.ones_like(tokens))
+        return batch * (gamma + 1) if self.unit == "tokens" else batch * (gamma * 0 + 1)
 
-    def beyond(self, batch: int, gamma: ArrayLike) -> NDArray[np.bool_]:
-        """Returns whether a step is larger than what is captured, shape (...)."""
-        return np.asarray(self.size(batch, gamma) > self.most)
+    def beyond(self, batch: int, gamma: Any) -> Any:
+        """Returns whether a step is larger than the captured ones."""
+        return self.size(batch, gamma) > self.most
 
-    def crossed(self, batch: int, gamma: ArrayLike) -> NDArray[np.bool_]:
-        """Returns whether a step lies beyond while the baseline's does not, shape (...)."""
-        return self.beyond(batch, gamma) & ~self.beyond(batch, 0)
+    def crossed(self, batch: int, gamma: Any) -> Any:
+        """Returns whether a step lies beyond while the baseline's does not."""
+        return self.beyond(batch, gamma) & (not self.beyond(batch, 0))

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from engines.kind import Drafted
 from specplan.options.declared import takes
+from specplan.options.graphs import Graphs
 from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.planning import Answer, Choice, asked
 from specplan.options.requests import Command
 from specplan.options.stopping import StoppingOptions
 from specplan.reports.deployment import does_not_fit
-from specplan.reports.export import export, export_schedule
+from specplan.reports.export import export, export_schedule, marked
 from specplan.reports.output import answer, warn
 from specplan.reports.p_min import StoppedPlans
 from specplan.reports.plan import plans_text, warn_of_plans
@@ -23,13 +25,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from simulator.choice.plan import Plan
+    from simulator.choice.schedule import Range
     from specplan.options.planning import Asked
 
 
 @click.command(name="plan", cls=Command)
 @takes(*acceptance_kinds(), heading="Acceptance (one of)")
 @takes(*cost_kinds(), heading="Cost (one of)")
-@takes(Choice, StoppingOptions, Answer, heading="Answer")
+@takes(Choice, Graphs, StoppingOptions, Answer, heading="Answer")
 @click.pass_context
 def plan_command(ctx: click.Context, /, **_: object) -> None:
     """Plan gamma from numbers; no model is needed.
@@ -67,14 +70,14 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
     form, p_min = asking.answer, 0.0
     if asking.thresholds is None:
         data = plans_json(rows, asking.basis)
-        text = plans_text(rows, asking.basis)
+        text = partial(plans_text, rows, asking.basis)
     else:
         found = StoppedPlans(rows, asking.thresholds)
-        data, text = found.json(asking.basis), found.text(asking.basis)
+        data, text = found.json(asking.basis), partial(found.text, asking.basis)
         rows, p_min = (found.best,), found.gain.p_min
     warn_of_plans(rows, asking.basis, max_gamma=asking.request.max_gamma)
     if form.server is None:
-        answer(data, lambda: text, form=form)
+        answer(data, text, form=form)
     else:
         flags = _flags(rows, asking, form.server, p_min)
         answer({**data, "export": flags}, lambda: flags, form=form)
@@ -97,11 +100,19 @@ def _flags(rows: Sequence[Plan], asking: Asked, server: str, p_min: float) -> st
 def _flags_of_context(rows: Sequence[Plan], asking: Asked, server: str, p_min: float) -> str:
     """Returns what makes a server draft as planned: always alike, or by batch size."""
     load = rows[0].price.load
-    draft = Drafted("DRAFT") if load is None else Drafted("DRAFT", load.draft_kind)
-    if len(rows) > 1:
-        return _scheduled_flags(rows, server, draft)
-    [row] = rows
-    gamma = row.advised_gamma if asking.request.gamma is None else row.gamma
+    kind = asking.kind or ("model" if load is None else load.draft_kind)
+    draft = Drafted("DRAFT", kind)
+    if load is None and not asking.drafter and not asking.kind and rows[0].advice.named > 0:
+        warn("--export is for a draft model: --draft-kind names another, such as eagle3 or mtp")
+    ranges = _ranges(rows, asking.request.gamma) if len(rows) > 1 else ()
+    if len({each.gamma for each in ranges}) > 1:
+        return marked(export_schedule(server, ranges, draft=draft), rows)
+    row = rows[0]
+    gamma = (
+        row.advice.test_gamma or row.advised_gamma if asking.request.gamma is None else row.gamma
+    )
+    if ranges:
+        gamma = ranges[0].gamma
     if load is not None and not load.fits:
         raise ValueError(f"--export: {does_not_fit(row.price)}")
     flags = export(
@@ -113,20 +124,15 @@ def _flags_of_context(rows: Sequence[Plan], asking: Asked, server: str, p_min: f
         verification=asking.stated.verification,
         p_min=p_min,
     )
-    if load is None and asking.drafter is None and gamma > 0:
-        warn(
-            "--export is for a draft model: these costs do not tell a head from one, which "
-            "--draft-config (with --target-config and --gpu) does"
-        )
     if row.extrapolated_at(gamma):
         warn(f"gamma {gamma} is beyond what was observed: its speed-up is extrapolated")
-    return flags
+    return flags if gamma == 0 else marked(flags, rows)
 
 
-def _scheduled_flags(rows: Sequence[Plan], server: str, draft: Drafted) -> str:
+def _ranges(rows: Sequence[Plan], only: int | None) -> tuple[Range, ...]:
     from simulator.choice.grid import schedules
 
-    found = schedules(rows)
+    found = schedules(rows, only)
     if not found:
         raise ValueError("none of these batch sizes fits into the memory of the GPUs")
     (ranges,) = found.values()
@@ -135,4 +141,4 @@ def _scheduled_flags(rows: Sequence[Plan], server: str, draft: Drafted) -> str:
         warn(f"batches of {min(unfit)} and more do not fit: the schedule ends before")
     if any(rows[0].extrapolated_at(each.gamma) for each in ranges):
         warn("some of these gammas are beyond what was observed: their speed-ups are extrapolated")
-    return export_schedule(server, ranges, draft=draft)
+    return ranges

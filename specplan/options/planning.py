@@ -11,9 +11,11 @@ import click
 from engines.registry import engine_kinds, names_of
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.declared import option
-from specplan.options.draft_kind import DraftNamed, law_of
+from specplan.options.draft_kind import DRAFT_KINDS, DraftNamed, law_of
+from specplan.options.graphs import Graphs, replayed
 from specplan.options.kinds import Background, Stated, acceptance_kinds, chosen, cost_kinds, prices
 from specplan.options.requests import fill
+from specplan.options.runs import Runs
 from specplan.options.stopping import StoppingOptions
 from specplan.reports.output import Printed, Written, writable
 from specplan.reports.plan_json import Basis
@@ -106,7 +108,8 @@ class Asked:
     request: acceptances, costs and the choice.
     stated: the acceptances with what belongs to them.
     basis: where the numbers come from.
-    drafter: the name of the profile's; None: no profile.
+    drafter: as --draft names it; None: a model or head that is not known.
+    kind: of the draft, as `engines.kind.Drafted` names it; None: nobody says it.
     answer: where the answer goes.
     thresholds: the texts at thresholds of a stopping rule; None: drafts have a fixed length.
     """
@@ -115,6 +118,7 @@ class Asked:
     stated: Stated
     basis: Basis
     drafter: str | None
+    kind: str | None
     answer: Answer
     thresholds: Thresholds | None = None
 
@@ -130,15 +134,18 @@ def asked(ctx: click.Context) -> Asked:
 
     accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
-    accepted, costs, choice, answer, file, stopping = fill(
-        ctx, [accepting, costing, Choice, Answer, Profiled, StoppingOptions]
+    accepted, costs, choice, answer, file, stopping, graphs = fill(
+        ctx, [accepting, costing, Choice, Answer, Profiled, StoppingOptions, Graphs]
     )
     if choice.reads_again and costing is OfProfile:
         raise click.UsageError("--reads-again cannot be given with --profile: its times hold it")
     profile = read(file.profile_path)
     server = None if answer.server is None else engine_kinds()[answer.server]
     background = Background(profile, server, choice.max_gamma)
-    priced = prices(costs, background)
+    wall = graphs.wall(engine_kinds().get(getattr(costs, "engine_family", None) or "", server))
+    if isinstance(costs, Runs) and costs.runs:
+        costs = replace(costs, runs=replayed(costs.runs, wall))
+    priced = tuple(replace(each, wall=wall) for each in prices(costs, background))
     stated = accepted.make(replace(background, draft_kind=law_of(choice.draft_kind, priced)))
     thresholds = stopping.thresholds(file.profile_path, profile, stated, server)
     longest = choice.max_gamma
@@ -170,11 +177,21 @@ def asked(ctx: click.Context) -> Asked:
             verification=stated.verification,
             quiet=None if profile is None else profile.quiet,
             notes=stated.notes,
+            only=choice.gamma,
         ),
-        None if profile is None else profile.setup.draft,
+        _drafter(profile, choice.draft_kind),
+        None if choice.draft_kind is None else DRAFT_KINDS[choice.draft_kind],
         answer,
         thresholds,
     )
+
+
+def _drafter(profile: Profile | None, draft_kind: str | None) -> str | None:
+    """Returns what drafts, as --draft names it; None: a model or head that is not known."""
+    copies = {"suffix": "suffix", "ngram": "lookup"}
+    if draft_kind in copies:
+        return copies[draft_kind]
+    return None if profile is None else profile.setup.draft
 
 
 def read(path: Path | None) -> Profile | None:

@@ -87,7 +87,12 @@ def does_not_fit(price: Pricing) -> str:
     )
 
 
-def schedules_json(rows: Sequence[Plan]) -> list[dict[str, Any]]:
+def of_loads(rows: Sequence[Plan]) -> bool:
+    """Returns whether rows differ in their load alone, so that a schedule tells of them."""
+    return rows[0].price.load is not None and len({row.alpha for row in rows}) == 1
+
+
+def schedules_json(rows: Sequence[Plan], only: int | None = None) -> list[dict[str, Any]]:
     """Returns the ranges of all contexts, each with its context.
 
     Where the kind of draft is undecided, `gamma` is 0 and `test_gamma` is the one to measure.
@@ -101,7 +106,7 @@ def schedules_json(rows: Sequence[Plan]) -> list[dict[str, Any]]:
             "gamma": 0 if is_undecided(rows) else each.gamma,
             "test_gamma": each.gamma if is_undecided(rows) and each.gamma > 0 else None,
         }
-        for context, ranges in schedules(rows).items()
+        for context, ranges in schedules(rows, only).items()
         for each in ranges
     ]
 
@@ -111,13 +116,13 @@ def is_undecided(rows: Sequence[Plan]) -> bool:
     return any(row.advice.undecided for row in rows)
 
 
-def schedules_text(rows: Sequence[Plan]) -> list[str]:
+def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     """Returns a line of ranges for each context, and where speculation stops paying."""
     from simulator.choice.grid import schedules
     from simulator.choice.schedule import last_paying_batch
 
     lines = []
-    for context, ranges in schedules(rows).items():
+    for context, ranges in schedules(rows, only).items():
         parts = ", ".join(f"K = {each.gamma} {_batches(each)}" for each in ranges)
         lines.append(f"Schedule at context {context}: {parts}.")
         if any(later.gamma > each.gamma > 0 for each, later in pairwise(ranges)):

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 from engines.kind import EARLIEST
 from engines.registry import exports_of, listed, names_of
+from specplan.reports.advice import odds_text
 
 if TYPE_CHECKING:
     from engines.kind import Drafted, Exports
     from estimator.traces.traces import DraftSampling, Verification
+    from simulator.choice.plan import Plan
     from simulator.choice.schedule import Range
 
 Words = TypeVar("Words")
@@ -33,12 +35,10 @@ def export(
     verification: Verification | None = None,
     p_min: float = 0.0,
 ) -> str:
-    """Returns what makes an engine draft gamma tokens a block, ready to paste.
+    """Returns what makes an engine draft exactly gamma tokens a block, ready to paste.
 
-    All of them can draft a number of tokens that varies; with a draft model each is told not to,
-    since a plan for a fixed gamma holds for that gamma. Lookups and suffix decoding draft at most
-    gamma. Our lookup copies what followed the latest match of the text's last N, else N-1, …, else
-    1 tokens; where an engine's rule differs, a comment names the rule.
+    Lookups and suffix decoding draft at most gamma; where an engine's rule of lookup differs from
+    ours, a comment names it.
 
     Args:
       server: one of `exported_to`.
@@ -97,6 +97,33 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
     if exports.scheduled is not None:
         _require_loaded(f"{server} by batch size", draft, exports.scheduled)
     return schedule(ranges, draft)
+
+
+def marked(flags: str, rows: Sequence[Plan]) -> str:
+    """Returns flags under the probability of a gain, commented out where it is undecided.
+
+    Args:
+      flags: what makes an engine draft.
+      rows: the plans that they follow from, one or several of a schedule.
+    """
+    doubtful = [row for row in rows if row.advice.gain_probability is not None]
+    if not doubtful:
+        return flags
+    if any(row.advice.undecided for row in doubtful):
+        lines = ["Undecided: measure this number and 0 first, then take the # away.", flags]
+        return "\n".join(f"# {line}" for line in "\n".join(lines).split("\n"))
+    if len(rows) == 1:
+        return f"# K = {rows[0].advice.named}: {odds_text(rows[0])}\n{flags}"
+    chances = [100 * (row.advice.gain_probability or 0) for row in doubtful if row.advised_gamma]
+    lines = [f"# The probability of a gain is {min(chances):.0f} to {max(chances):.0f} %."]
+    wall, batches = rows[0].price.wall, [row.price.batch for row in rows]
+    crossed = [batch for batch in batches if wall is not None and wall.crossed(batch, 1)]
+    if wall is not None and crossed:
+        lines.append(
+            f"# From batch {crossed[0]} on even K = 1 is beyond the captured graphs: set "
+            f"{wall.flag}\n# to at least {wall.size(crossed[-1], 1)}, or serve fewer requests."
+        )
+    return "\n".join([*lines, flags])
 
 
 def _offered(server: str, what: str, of: Callable[[Exports], Words | None]) -> Words:

@@ -22,7 +22,7 @@ _ROWS_LEAST = 8
 
 def plans_text(rows: Sequence[Plan], basis: Basis) -> str:
     """Returns the readable form of the same."""
-    return plan_text(rows[0], basis) if len(rows) == 1 else rows_text(rows, basis.notes)
+    return plan_text(rows[0], basis) if len(rows) == 1 else rows_text(rows, basis)
 
 
 def warn_of_plans(rows: Sequence[Plan], basis: Basis, *, max_gamma: int) -> None:

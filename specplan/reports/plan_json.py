@@ -18,8 +18,7 @@ from simulator.choice.walltime import (
     oracle_improvement_factor,
 )
 from specplan.reports.advice import break_evens
-from specplan.reports.deployment import load_json, schedules_json
-from specplan.reports.plan_rows import of_loads
+from specplan.reports.deployment import load_json, of_loads, schedules_json
 from specplan.reports.possible import blocks_take_a_step, possible
 
 if TYPE_CHECKING:
@@ -39,6 +38,7 @@ class Basis:
     verification: how drafts are judged; None: not known.
     quiet: whether the machine was while the profile was measured; None: not known, or no profile.
     notes: sentences for the reader of the text.
+    only: the single γ that a schedule drafts, where the user names one; None: any.
     """
 
     counted: bool
@@ -47,6 +47,7 @@ class Basis:
     verification: str | None = None
     quiet: bool | None = None
     notes: tuple[str, ...] = ()
+    only: int | None = None
 
 
 def plans_json(rows: Sequence[Plan], basis: Basis) -> dict[str, Any]:
@@ -55,7 +56,7 @@ def plans_json(rows: Sequence[Plan], basis: Basis) -> dict[str, Any]:
         return plan_json(rows[0], basis)
     data: dict[str, Any] = {"rows": [_fields(row, basis) for row in rows]}
     if of_loads(rows):
-        data["schedule"] = schedules_json(rows)
+        data["schedule"] = schedules_json(rows, basis.only)
     return data
 
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from specplan.reports.deployment import rows_notes, schedules_text
+from specplan.reports.deployment import of_loads, rows_notes, schedules_text
 from specplan.reports.output import folded
 from specplan.reports.table import GAMMA, MS, TOKENS, Column, shown, table
 
 if TYPE_CHECKING:
     from simulator.choice.plan import Plan
     from simulator.cost.wall import Wall
+    from specplan.reports.plan_json import Basis
 
 BEYOND = "+ beyond the observed gamma: extrapolated"
 
@@ -24,9 +25,9 @@ def beyond_graphs(wall: Wall) -> str:
     )
 
 
-def rows_text(rows: Sequence[Plan], basis_notes: Sequence[str]) -> str:
+def rows_text(rows: Sequence[Plan], basis: Basis) -> str:
     """Returns a table with one line per plan, on what it rests, and the schedule of a load."""
-    notes = [*rows_notes(rows[0].price), *basis_notes]
+    notes = [*rows_notes(rows[0].price), *basis.notes]
     lines = [table(rows, _columns(rows), note=_note)]
     if any(_beyond_observed(row) for row in rows):
         lines.append(BEYOND)
@@ -38,7 +39,7 @@ def rows_text(rows: Sequence[Plan], basis_notes: Sequence[str]) -> str:
     if any(row.advice.undecided for row in rows):
         lines.append("Advised K ?: undecided until the K of the row was measured.")
     if of_loads(rows):
-        lines += ["", *map(folded, schedules_text(rows))]
+        lines += ["", *map(folded, schedules_text(rows, basis.only))]
     return "\n".join([*map(folded, notes), *([""] if notes else []), *lines])
 
 
@@ -129,8 +130,3 @@ def _beyond_graphs(row: Plan) -> bool:
 def _beyond_observed(row: Plan) -> bool:
     """Returns whether a gamma that a row of a table shows is larger than any observed one."""
     return any(map(row.extrapolated_at, {_shown(row), row.optimal_gamma, row.advised_gamma}))
-
-
-def of_loads(rows: Sequence[Plan]) -> bool:
-    """Returns whether rows differ in their load alone, so that a schedule tells of them."""
-    return rows[0].price.load is not None and len({row.alpha for row in rows}) == 1

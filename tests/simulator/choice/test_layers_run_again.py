@@ -5,7 +5,7 @@ import pytest
 from planned import planned
 
 from simulator.acceptance.iid import Iid
-from simulator.choice.gain import best_gamma, draftable, speed_up
+from simulator.choice.gain import draftable, speed_up
 from simulator.choice.grid import PlanRequest, plans
 from simulator.cost.pricing import Pricing
 from simulator.cost.ratio import Ratio
@@ -22,8 +22,8 @@ def test_the_best_gamma_is_the_best_of_those_that_can_be(multiple: int) -> None:
     acceptance, cost = Iid(0.8), Ratio(0.1)
     possible = [g for g in range(1, 17) if g <= multiple or g % multiple == 0]
     best = max(possible, key=lambda g: float(speed_up(acceptance, cost, g)))
-    assert best_gamma(acceptance, cost, max_gamma=16, multiple=multiple) == best
     found = planned(acceptance, cost, max_gamma=16, multiple=multiple)
+    assert found.optimal_gamma == best
     assert found.gamma_near in possible
     assert not found.cap_binds
 

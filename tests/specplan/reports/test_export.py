@@ -12,7 +12,7 @@ from typing import get_args
 
 import pytest
 
-from engines.kind import Drafted
+from engines.kind import Drafted, never_zero
 from engines.registry import exports_of, names_of
 from reference.models.embedded import weights_folder
 from simulator.choice.schedule import Range
@@ -184,8 +184,11 @@ def test_vllm_takes_ranges_and_their_largest_gamma() -> None:
         "method": "eagle3",
         "model": "a draft",
         "num_speculative_tokens": 5,
-        "num_speculative_tokens_per_batch_size": [[1, 16, 5], [17, 64, 2], [65, 256, 0]],
+        "num_speculative_tokens_per_batch_size": [[1, 16, 5], [17, 64, 2], [65, 256, 1]],
     }
+    # A schedule with 0 can stall vLLM: the comment says why 1 is there.
+    assert "The plan has 0 from batch 65 on" in text
+    assert "issue 49548" in text
 
 
 def test_vllms_own_heads_need_no_draft() -> None:
@@ -195,9 +198,10 @@ def test_vllms_own_heads_need_no_draft() -> None:
     assert "model" not in json.loads(config)
 
 
-def test_tensorrt_llm_stops_after_the_last_batch_that_drafts() -> None:
+def test_tensorrt_llm_drafts_one_token_in_place_of_none() -> None:
     text = export_schedule("tensorrt-llm", RANGES, draft=Drafted("D"))
-    assert "draft_len_schedule: {16: 5, 64: 2}" in text
+    assert "draft_len_schedule: {16: 5, 64: 2, 256: 1}" in text
+    assert "pull request 16888" in text
     assert "max_draft_len: 5" in text
 
 
@@ -215,9 +219,18 @@ def test_sglang_takes_the_steps_by_the_first_batch_size_of_each_range() -> None:
 
 def test_what_a_schedule_does_beyond_its_ranges_is_told() -> None:
     text = export_schedule("vllm", RANGES, draft=Drafted("D"))
-    assert text.splitlines()[0] == (
-        "# above the last range vLLM keeps its number; with data parallelism the number is always "
-        "num_speculative_tokens"
+    assert "above the last range vLLM keeps its number" in text.splitlines()[0]
+
+
+def test_medusa_takes_no_schedule_of_vllm() -> None:
+    with pytest.raises(ValueError, match="a draft for vllm by batch size must be of"):
+        export_schedule("vllm", RANGES, draft=Drafted("D", "Medusa"))
+
+
+def test_neighbours_that_draft_one_token_are_one_range() -> None:
+    assert never_zero((Range(1, 4, 2), Range(5, 8, 1), Range(9, 16, 0))) == (
+        Range(1, 4, 2),
+        Range(5, 16, 1),
     )
 
 

@@ -1,0 +1,73 @@
+"""The largest step that a server replays as a captured graph: its default, or as a user says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from simulator.cost.wall import Wall
+from specplan.options.declared import option
+from specplan.reports.output import warn
+
+if TYPE_CHECKING:
+    from engines.kind import EngineKind
+    from simulator.cost.runs import Run
+
+
+@dataclass(frozen=True)
+class Graphs:
+    """Limits of captured graphs; see each option's help."""
+
+    graph_tokens: int | None = option(
+        "--graph-tokens",
+        type=click.IntRange(min=0),
+        metavar="N",
+        advanced=True,
+        help="Most tokens of a step in captured graphs; 0: no limit.  [default: vLLM's 512]",
+    )
+    graph_requests: int | None = option(
+        "--graph-requests",
+        type=click.IntRange(min=0),
+        metavar="N",
+        advanced=True,
+        help="Most requests of a step in captured graphs; 0: no limit.  [default: SGLang's 256, "
+        "TensorRT-LLM's 128]",
+    )
+
+    def wall(self, engine: EngineKind | None) -> Wall | None:
+        """Returns the limit of an engine; None: it has none, or neither is known."""
+        own = None if engine is None else engine.wall
+        if self.graph_tokens is not None and self.graph_requests is not None:
+            raise click.UsageError("--graph-tokens cannot be combined with --graph-requests")
+        for unit, most in (("tokens", self.graph_tokens), ("requests", self.graph_requests)):
+            if most is None:
+                continue
+            if engine is not None and (own is None or own.unit != unit):
+                limit = "no limit" if own is None else f"a limit in {own.unit} a step"
+                raise click.UsageError(f"--graph-{unit} must fit {engine.title}, which has {limit}")
+            flag = f"--graph-{unit}" if own is None else own.flag
+            return Wall(unit, most, flag, "stated") if most > 0 else None  # type: ignore[arg-type]
+        return own
+
+
+def replayed(runs: Sequence[Run], wall: Wall | None) -> tuple[Run, ...]:
+    """Returns the runs whose steps are captured, or whose baseline's is not either.
+
+    Warns of each of the others, which would spoil the fit.
+    """
+    if wall is None:
+        return tuple(runs)
+    beyond = [run for run in runs if wall.crossed(run.load.batch, run.gamma)]
+    if len(beyond) == len(runs):
+        raise click.UsageError("--run must have one whose steps are in captured graphs")
+    for run in beyond:
+        size = wall.size(run.load.batch, run.gamma)
+        warn(
+            f"the run of gamma {run.gamma} at batch {run.load.batch} is left out of the costs: "
+            f"{size} {wall.unit} a step are more than the {wall.most} of captured graphs "
+            f"({wall.flag})"
+        )
+    return tuple(run for run in runs if run not in beyond)
