@@ -158,6 +158,7 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
             seed=tracing.seed,
         ).here(LIBRARIES),
     ).at(cost)
+    return replace(profile, recommended_gamma=plan_of(profile, cost).advised_gamma)
 
 
 def _drafting(traces: Sequence[Trace], max_gamma: int) -> Drafting:
@@ -169,7 +170,6 @@ def _drafting(traces: Sequence[Trace], max_gamma: int) -> Drafting:
         alpha_by_lenience={each: lenient_alpha(traces, each) for each in LENIENCES},
         acceptance_by_rank=acceptance_by_rank(traces, RANKS),
     )
-    return replace(profile, recommended_gamma=plan_of(profile, cost).advised_gamma)
 
 
 def _alpha_by_position(traces: Sequence[Trace]) -> tuple[AlphaBin, ...]:
