@@ -109,7 +109,7 @@ class Asked:
     stated: the acceptances with what belongs to them.
     basis: where the numbers come from.
     drafter: as --draft names it; None: a model or head that is not known.
-    kind: of the draft, as `engines.kind.Drafted` names it; None: nobody says it.
+    kind: the kind of draft as `engines.kind.Drafted` names it; None: not stated.
     answer: where the answer goes.
     thresholds: the texts at thresholds of a stopping rule; None: drafts have a fixed length.
     """

@@ -1,4 +1,4 @@
-"""The advice of a plan in plain words: what to draft, how sure that is, and what to run next."""
+"""The advice of a plan in words: the draft length, its probability, and the next run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from simulator.choice.plan import Plan
 
 NOT_CALIBRATED = "For draft models that were never run this probability is not calibrated."
-# What an acceptance may fall short of the one that is stated.
+# Acceptance may fall short of the stated one by this.
 SHORT = 0.1
 # Relative: speed-ups that differ by less are one answer.
 _SAME = 0.05

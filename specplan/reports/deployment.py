@@ -1,4 +1,4 @@
-"""What a plan says of its load: the machine, what fits, and which γ at which batch size."""
+"""The load of a plan in words: the machine, the memory, and the γ of each batch size."""
 
 from __future__ import annotations
 

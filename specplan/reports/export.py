@@ -43,7 +43,7 @@ def export(
     Args:
       server: one of `exported_to`.
       gamma: drafted tokens per block; 0 gives a comment that says to draft nothing.
-      draft: what drafts.
+      draft: the drafter.
       drafter: as `--draft` names it, whose name then counts; None: `draft` alone is known.
       sampling: the way of drafting that was planned with; None: not known, the engine's default.
       p_min: the threshold below which a draft ends; 0: drafts have a fixed length.
@@ -87,7 +87,7 @@ def export_schedule(server: str, ranges: Sequence[Range], *, draft: Drafted) -> 
     Args:
       server: one of `exported_to`.
       ranges: γ by batch size.
-      draft: what drafts.
+      draft: the drafter.
     """
     exports = exports_of(server)
     schedule = _offered(server, "several batch sizes", lambda exports: exports.schedule)
@@ -103,7 +103,7 @@ def marked(flags: str, rows: Sequence[Plan]) -> str:
     """Returns flags under the probability of a gain, commented out where it is undecided.
 
     Args:
-      flags: what makes an engine draft.
+      flags: as `export` gives them.
       rows: the plans that they follow from, one or several of a schedule.
     """
     doubtful = [row for row in rows if row.advice.gain_probability is not None]
