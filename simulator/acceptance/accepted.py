@@ -44,7 +44,8 @@ class Accepted:
         gamma = integer("gamma", self.gamma, at_least=1)
         if not 1 <= self.length <= gamma + 1:
             raise ValueError(
-                f"length must lie in [1, {gamma + 1}] at gamma {gamma}, got {self.length:g}"
+                f"length must lie in [1, {gamma + 1}], gamma + 1, at gamma {gamma}, "
+                f"got {self.length:g}"
             )
         if self.rates and len(self.rates) != gamma:
             raise ValueError(f"rates must be {gamma}, one for each position, got {len(self.rates)}")

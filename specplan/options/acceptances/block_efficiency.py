@@ -24,4 +24,9 @@ class BlockEfficiency(CountedAt, AcceptanceKind):
     def make(self, background: Background) -> Stated:
         from simulator.acceptance.accepted import Accepted
 
-        return counted([Accepted(self.at_gamma, self.block_efficiency)], background)
+        length = self.block_efficiency
+        if not 1 <= length <= self.at_gamma + 1:
+            raise ValueError(
+                f"block_efficiency must lie in [1, gamma + 1 = {self.at_gamma + 1}], got {length}"
+            )
+        return counted([Accepted(self.at_gamma, length)], background)
