@@ -21,7 +21,7 @@ from reference.reading import read_json
 class Number:
     """A number of one measurement.
 
-    without: the same of all prompts but each one, in their order; empty of one prompt.
+    without: its value with each prompt left out, in the prompts' order; empty for one prompt.
     """
 
     value: float
@@ -32,7 +32,7 @@ class Number:
 class Difference:
     """One number in two measurements.
 
-    difference: b - a, with the interval over prompts; None of a single prompt.
+    difference: b - a, with its interval over prompts; None for a single prompt.
     """
 
     number: str
@@ -51,14 +51,14 @@ class Difference:
 def paired(name: str, a: Number, b: Number) -> Difference:
     """Returns the difference of a number between two measurements of the same prompts.
 
-    The jackknife of the difference itself: each prompt is left out of both at once.
+    The jackknife is taken of the difference itself: each prompt is left out of both measurements.
 
     Args:
-      name: of the number.
-      a, b: with their prompts in the same order.
+      name: the number's name.
+      a, b: the number in both measurements, with the prompts in the same order.
 
     Raises:
-      ValueError: if they are not of equally many prompts.
+      ValueError: if the numbers of prompts differ.
     """
     if len(a.without) != len(b.without):
         raise ValueError(
@@ -71,11 +71,11 @@ def paired(name: str, a: Number, b: Number) -> Difference:
 
 
 def read_measured(path: Path) -> Profile | Validated:
-    """Returns what `specplan measure` wrote, or what `specplan validate --json` printed.
+    """Returns the output file of `specplan measure`, or of `specplan validate --json`.
 
     Raises:
       OSError: if the file cannot be read.
-      ValueError: if it is neither, or one of its fields does not fit.
+      ValueError: if it is neither, or if a field has a wrong value.
     """
     document = read_json(path, msgspec.json.decode)
     if isinstance(document, dict) and document.get("schema") == SCHEMA:
@@ -88,7 +88,7 @@ def read_measured(path: Path) -> Profile | Validated:
     )
 
 
-# What two rows of validations must share to be one setting.
+# Fields that two rows of validations must share to be compared.
 SETTING = ("draft", "temperature", "draft_temperature", "policy", "gamma", "rule")
 
 
@@ -98,7 +98,7 @@ Measured = Profile | Validated
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one of the two files is of."""
+    """The models and the text of one of the two files."""
 
     file: str
     target: str
@@ -109,7 +109,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Two measurements of the same prompts, and their differences, b less a."""
+    """Two measurements of the same prompts, and their differences, b minus a."""
 
     a: Side
     b: Side
@@ -118,12 +118,12 @@ class Comparison:
 
 
 def compare_files(a: Path, b: Path) -> Comparison:
-    """Returns how far two profiles, or two validations, of the same prompts differ.
+    """Returns the differences between two profiles, or two validations, of the same prompts.
 
     Raises:
       OSError: if a file cannot be read.
-      ValueError: if one is neither, they are of two kinds or of different prompts, one does not
-        hold what is paired, or they have no setting in common.
+      ValueError: if a file is neither, if kinds or prompts differ, if a file lacks the numbers
+        without each prompt, or if the files have no setting in common.
     """
     measured = [read_measured(path) for path in (a, b)]
     first, second = measured
@@ -182,11 +182,11 @@ def _of_profiles(a: Profile, b: Profile, paths: tuple[Path, Path]) -> list[Diffe
 
 
 def _numbers(profile: Profile, path: Path) -> dict[str, Number]:
-    """Returns what is compared of a profile, by name."""
+    """Returns the numbers of a profile that are compared, by name."""
     left = profile.left_out
     if left is None:
         raise ValueError(
-            f"profile {path} must hold left_out to be compared, got none: measure anew"
+            f"profile {path} must hold left_out to be compared, got none: measure again"
         )
     numbers = {"alpha": Number(profile.alpha.value, left.alpha)}
     if profile.c is not None:
@@ -202,10 +202,10 @@ def _of_validations(a: Validated, b: Validated, paths: tuple[Path, Path]) -> lis
         if any(not row.measured_left_out for row in rows.rows):
             raise ValueError(
                 f"validation {path} must hold measured_left_out in every row to be compared, got "
-                "a row without: engines' rows and those of a single prompt have none"
+                "a row without: engines' rows and rows of a single prompt have none"
             )
     _require_same_prompts((a, b), paths)
-    # One draft in each: they are what is compared.
+    # Each file has one draft, so the drafts are compared.
     lone = all(len({row.draft for row in rows.rows}) == 1 for rows in (a, b))
     names = SETTING[1:] if lone else SETTING
     before, after = (

@@ -1,9 +1,9 @@
-"""Intervals over prompts. Prompts are left out in turn, not tokens: those of a text are correlated.
+"""Intervals over prompts: prompts are left out in turn, since tokens of a text are correlated.
 
-What percentile bootstraps call 95 % covers 80 % over 4 prompts and 88 % over 8. Student's t on the
-jackknife's standard error allows for how few they are, and for how few of them hold most of the
-text; and on the scale on which an estimate errs alike to both sides (a ratio's logarithm, a rate's
-log odds) it covers as often as it says, unless what is estimated depends on the length of a text.
+Percentile bootstraps with a nominal 95 % cover 80 % over 4 prompts and 88 % over 8. Student's t on
+the jackknife's standard error accounts for few prompts, and for few prompts with most of the text.
+On a scale with symmetric errors (a ratio's logarithm, a rate's log odds) it covers nominally,
+unless the estimated quantity depends on the length of a text.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -14,17 +14,17 @@ from numpy.typing import ArrayLike, NDArray
 
 CONFIDENCE = 0.95
 
-# Wider intervals say nothing, and would leave the numbers that float64 and JSON hold.
+# Wider intervals carry no information, and would exceed the range of float64 and JSON.
 MOST_LOGARITHM = 300.0
 
 Interval = tuple[float, float] | tuple[None, None]
 
-# From an estimate, its standard error and how many of these to reach: the ends on either side.
+# Returns both ends from an estimate, its standard error and the number of errors to reach.
 Scale = Callable[[float, float, float], tuple[float, float]]
 
 
 def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns the ends of an interval that is symmetric in the logarithm; of 0 a straight one."""
+    """Returns a log-symmetric interval; for value 0, the interval [0, reach × error]."""
     if value == 0:
         return 0.0, reach * error
     factor = float(np.exp(min(reach * error / value, MOST_LOGARITHM)))
@@ -32,7 +32,7 @@ def ratio(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def rate(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns the ends of an interval that is symmetric in the log odds; of 0 and 1 straight."""
+    """Returns an interval symmetric in the log odds; for 0 and 1 a linear one."""
     if value in (0, 1):
         return max(0.0, value - reach * error), min(1.0, value + reach * error)
     odds = value / (1 - value)
@@ -41,15 +41,15 @@ def rate(value: float, error: float, reach: float) -> tuple[float, float]:
 
 
 def difference(value: float, error: float, reach: float) -> tuple[float, float]:
-    """Returns the ends of an interval that is symmetric about a difference."""
+    """Returns an interval that is symmetric about the value."""
     return value - reach * error, value + reach * error
 
 
 def student(degrees: float) -> float:
-    """Returns how many standard errors the CONFIDENCE interval reaches to either side.
+    """Returns the number of standard errors from the middle to the end of a CONFIDENCE interval.
 
     Args:
-      degrees: of freedom of the standard error, above 0.
+      degrees: degrees of freedom of the standard error, above 0.
     """
     from scipy.special import stdtrit
 
@@ -57,12 +57,12 @@ def student(degrees: float) -> float:
 
 
 def degrees_of_freedom(sizes: ArrayLike) -> float:
-    """Returns those of an error over prompts of different sizes: how many they amount to, less one.
+    """Returns the degrees of freedom of an error over prompts of different sizes.
 
         (Σ n_i)² / Σ n_i² - 1, at least 1      (Kish 1965, the effective sample size)
 
     Args:
-      sizes: what each prompt adds to a sum (tokens, seconds), at least 0, shape (prompts,).
+      sizes: each prompt's part in a sum (tokens, seconds), at least 0, shape (prompts,).
     """
     shares = np.asarray(sizes, dtype=np.float64)
     squares = float((shares**2).sum())
@@ -72,13 +72,13 @@ def degrees_of_freedom(sizes: ArrayLike) -> float:
 def jackknife_interval(
     value: float, without: ArrayLike, *, scale: Scale, sizes: ArrayLike | None = None
 ) -> Interval:
-    """Returns the CONFIDENCE interval of a statistic of prompts; (None, None) of a single prompt.
+    """Returns the CONFIDENCE interval of a statistic of prompts; (None, None) for one prompt.
 
         standard error² = (n-1)/n · Σ(θ_i - mean)²
 
     Args:
-      without: the same with each prompt left out, θ_i, shape (n,); of one prompt not read.
-      sizes: of the prompts, shape (n,), as `degrees_of_freedom` takes them; None: all alike.
+      without: the statistic with each prompt left out, θ_i, shape (n,); not read for one prompt.
+      sizes: sizes of the prompts, shape (n,), for `degrees_of_freedom`; None: equal sizes.
     """
     left_out = np.asarray(without, dtype=np.float64)
     n = len(left_out)
@@ -95,7 +95,7 @@ def ratio_interval(
     """Returns the interval of sum(numerators) / sum(denominators).
 
     Args:
-      numerators, denominators: one of each for every prompt, shape (prompts,).
+      numerators, denominators: one per prompt, shape (prompts,).
     """
     above, below = np.array(numerators, dtype=float), np.array(denominators, dtype=float)
     value = float(above.sum() / below.sum())
@@ -104,7 +104,7 @@ def ratio_interval(
 
 
 def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the sums over all prompts but each one; of one prompt the value, to be left unread.
+    """Returns the sums over all prompts but one, for each prompt; for one prompt, its value.
 
     Args:
       values: shape (prompts, ...).
@@ -115,7 +115,7 @@ def left_out(values: NDArray[np.float64]) -> NDArray[np.float64]:
 def steps_out_of_order(
     seconds: Mapping[int, float], ratio: Callable[[int, int], Interval]
 ) -> dict[int, str]:
-    """Returns a sentence for each γ whose step is faster than that of a smaller γ, beyond chance.
+    """Returns a sentence for each γ whose step is significantly faster than a smaller γ's.
 
     Args:
       seconds: time of a step, by γ.

@@ -1,4 +1,4 @@
-"""Kinds that register themselves: each file of a folder of kinds adds its own."""
+"""Finds kinds: each file in a folder of kinds defines its own."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ Kind = TypeVar("Kind")
 
 
 def kinds_in(folders: Iterable[str], of: type[Kind]) -> list[type[Kind]]:
-    """Returns the kinds that the modules of some packages define, in the order of their modules.
+    """Returns the kinds that the modules of some packages define, in the modules' order.
 
     Args:
-      of: what all of these kinds are; itself and other abstract classes are none.
+      of: common base class of the kinds; abstract classes are not returned.
     """
     found: dict[type[Kind], None] = {}
     for folder in folders:

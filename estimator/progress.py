@@ -1,33 +1,33 @@
-"""What a long run tells whoever started it: how far it is, and what they should know."""
+"""Progress and notices of a long run, for its caller."""
 
 import warnings
 
 
 class Progress:
-    """What counts the steps of a run; this one tells nobody."""
+    """Counts the steps of a run; this base class ignores them."""
 
     def expect(self, steps: int) -> None:
-        """Adds to the steps to come; less than 0: so many are not needed."""
+        """Adds to the number of expected steps; a negative number removes steps."""
 
     def step(self, count: int = 1) -> None:
         """Counts steps."""
 
     def note(self, text: str) -> None:
-        """Says in a few words what has been reached."""
+        """Reports a result in a few words."""
 
 
 SILENT = Progress()
 
 
 class CountedProgress:
-    """Counts steps as it passes them on."""
+    """Counts steps and passes them on."""
 
     def __init__(self, progress: Progress) -> None:
         self.steps = 0
         self._progress = progress
 
     def step(self) -> None:
-        """Counts one."""
+        """Counts one step."""
         self.steps += 1
         self._progress.step()
 
@@ -37,5 +37,5 @@ class Notice(UserWarning):
 
 
 def notice(message: str) -> None:
-    """Tells a user something, by Python's own warnings."""
+    """Notifies the user through Python's own warnings."""
     warnings.warn(message, Notice, stacklevel=2)

@@ -1,4 +1,4 @@
-"""Settings that requests share: which models run, on which text, how tokens are drawn.
+"""Settings that several requests share: models, text, sampling, timing.
 
 Each field has the name of its command-line option.
 """
@@ -12,25 +12,25 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from reference.laws.sampling import Sampling
 
-# Of a draft; predictions keep this many numbers for each text and resample.
+# Longest draft; predictions keep this many numbers per text and resample them.
 MOST_GAMMA = 1000
-# The policy of one length, and the longest draft of others where nothing else is said.
+# The policy with one draft length, and the default of the longest draft of other policies.
 FIXED = "fixed"
 MAX_GAMMA = 16
-# To which a library source is cut, where nothing else is said.
+# Default number of tokens of a prompt from library sources.
 EMBEDDED_PROMPT_TOKENS = 64
-# How long runs of the embedded target may take, and how precise any must be, where nothing is said.
+# Default time limit with the embedded target, and default precision of timing.
 EMBEDDED_SECONDS = 120.0
 PRECISION_PERCENT = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TargetSettings:
-    """Which target runs, and where.
+    """The target and where it runs.
 
     target: embedded, a Hugging Face name or a folder; None: the embedded one.
     device: auto, cpu or cuda.
-    device_map: how the target is spread over devices; None: it is on one.
+    device_map: how the target is spread over devices; None: one device.
     dtype: auto, float32, bfloat16 or float16.
     """
 
@@ -43,12 +43,12 @@ class TargetSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSettings(TargetSettings):
-    """Which models run, and where.
+    """The models and where they run.
 
-    drafts: drafters as a user names them; none: the embedded one, beside the embedded target.
-    force: take an n-gram model though its tokenizer is not known to be the target's.
-    lattice_k: tokens of each head that a lattice holds; None: 16.
-    rescoring_weight: of a rescorer beside the heads, at least 0; None: 1.
+    drafts: drafters as a user names them; empty: the embedded one, if the target is embedded.
+    force: accept an n-gram model whose tokenizer may differ from the target's.
+    lattice_k: tokens of each head in a lattice; None: 16.
+    rescoring_weight: weight of a rescorer relative to the heads, at least 0; None: 1.
     """
 
     drafts: tuple[str, ...] = ()
@@ -59,13 +59,13 @@ class ModelSettings(TargetSettings):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSource:
-    """Where prompts come from, and how much is written after each.
+    """The source of prompts, and the number of new tokens after each.
 
-    prompts: a file, folder or glob; None with no dataset: library sources.
-    dataset, dataset_config, dataset_split: whose rows are the prompts; None: none's.
-    prompt_tokens: to which each prompt is cut; None: a user's are whole.
-    chat: whether each prompt is a user's message in the chat template.
-    max_new_tokens: after each prompt, at most.
+    prompts: a file, folder or glob; None without a data set: library sources.
+    dataset, dataset_config, dataset_split: a data set with prompts as rows; None: no data set.
+    prompt_tokens: number of tokens to which prompts are cut; None: users' prompts are not cut.
+    chat: whether each prompt is a user's message for the chat template.
+    max_new_tokens: most new tokens after each prompt.
     """
 
     prompts: str | None = None
@@ -78,15 +78,15 @@ class PromptSource:
 
     @property
     def count(self) -> int:
-        """How many prompts are wanted."""
+        """Number of requested prompts."""
         return 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PromptSettings(PromptSource):
-    """Which prompts, and how many of them.
+    """The source and number of prompts.
 
-    num_prompts: at most, at least 1.
+    num_prompts: greatest number of prompts, at least 1.
     """
 
     num_prompts: int = 8
@@ -98,12 +98,12 @@ class PromptSettings(PromptSource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimingSettings:
-    """How often, how precisely and how long runs are timed.
+    """Repeats, precision and time limit of timed runs.
 
-    repeats: of each run, at most.
-    precision: per cent that the clock may let speed-ups be off, where repeats end; None: 3.
-    time_limit: seconds after which no more runs begin; None: 120 of the embedded target, of others
-      as many as they take.
+    repeats: greatest number of repeats of each run.
+    precision: error of speed-ups due to the clock, in per cent, at which repeats end; None: 3.
+    time_limit: seconds after which no more runs begin; None: 120 for the embedded target, no limit
+      for others.
     """
 
     repeats: int = 3
@@ -112,11 +112,11 @@ class TimingSettings:
 
     @property
     def percent(self) -> float:
-        """How precise is enough."""
+        """The requested precision in per cent."""
         return PRECISION_PERCENT if self.precision is None else self.precision
 
     def seconds(self, target: str | None) -> float:
-        """Returns how long runs of a target, None: the embedded one, may take."""
+        """Returns the time limit for a target; None is the embedded one."""
         if self.time_limit is not None:
             return self.time_limit
         return EMBEDDED_SECONDS if target in (None, "embedded") else math.inf
@@ -124,7 +124,7 @@ class TimingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplingSettings:
-    """How tokens are drawn at any temperature; see `reference.laws.sampling.Sampling`."""
+    """Sampling settings apart from the temperature; see `reference.laws.sampling.Sampling`."""
 
     top_k: int | None = None
     top_p: float = 1.0
@@ -150,10 +150,10 @@ class SamplingSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimedPair:
-    """What every timed run of a pair by this project's own decoder reads.
+    """Settings of every timed run of a pair by this project's own decoder.
 
-    threads: that compute; None: as many as cores are free.
-    seed: of texts and order.
+    threads: number of computing threads; None: as many as there are free cores.
+    seed: seed of the texts and of the order of runs.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -165,10 +165,10 @@ class TimedPair:
 
 
 def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampling:
-    """Returns how the draft samples: as the target, but for a temperature of its own.
+    """Returns the draft's sampling: the target's, with a temperature of its own if given.
 
     Raises:
-      ValueError: if that is out of range.
+      ValueError: if the temperature is out of range.
     """
     if draft_temperature is None:
         return sampling
@@ -179,17 +179,18 @@ def draft_sampling(sampling: Sampling, draft_temperature: float | None) -> Sampl
 
 
 def require_read_lengths(policy_names: tuple[str, ...], gamma: object, max_gamma: object) -> None:
-    """Refuses a length of drafts that none of the policies reads.
+    """Refuses a draft length that no policy reads.
 
     Args:
       policy_names: as a user gave them.
-      gamma, max_gamma: of the policy fixed, and of the others; None: not stated.
+      gamma: draft length of the policy fixed; None: not given.
+      max_gamma: longest draft of other policies; None: not given.
 
     Raises:
-      ValueError: naming it.
+      ValueError: with the setting's name.
     """
     listed = ", ".join(policy_names)
     if gamma is not None and FIXED not in policy_names:
-        raise ValueError(f"gamma is read by the policy fixed alone, got {listed}")
+        raise ValueError(f"gamma is read only by the policy fixed, got {listed}")
     if max_gamma is not None and set(policy_names) == {FIXED}:
-        raise ValueError("max_gamma is read by policies other than fixed, got fixed alone")
+        raise ValueError("max_gamma is read by policies other than fixed, got only fixed")

@@ -1,4 +1,4 @@
-"""Records as JSON has them, and bytes written to a file that appears only when complete.
+"""Records as JSON, and files that are written atomically.
 
 Packages above read files by the names that this module takes from `reference.reading`.
 """
@@ -24,21 +24,21 @@ __all__ = [
 
 
 def builtins(value: Any) -> Any:
-    """Returns records as objects, lists, strings and numbers; NumPy's values as Python's own."""
+    """Returns records as dictionaries, lists, strings and numbers, without NumPy types."""
     return msgspec.to_builtins(value, str_keys=True, enc_hook=_plain)
 
 
 def json_text(value: object) -> str:
-    """Returns an object or a record as JSON; what is not finite is null.
+    """Returns an object or a record as JSON; numbers that are not finite become null.
 
     Raises:
-      TypeError: if there is something in it that JSON has no form for.
+      TypeError: if JSON cannot represent a part of it.
     """
     return msgspec.json.format(msgspec.json.encode(value, enc_hook=_plain), indent=2).decode()
 
 
 def _plain(value: Any) -> Any:
-    if hasattr(value, "tolist"):  # a NumPy array or scalar, told without importing NumPy
+    if hasattr(value, "tolist"):  # a NumPy array or scalar, recognised without importing NumPy
         return value.tolist()
     if isinstance(value, Path):
         return str(value)
@@ -46,7 +46,7 @@ def _plain(value: Any) -> Any:
 
 
 def write_json(value: object, path: Path) -> None:
-    """Writes an object or a record as JSON into a file that appears only when complete.
+    """Writes an object or a record as JSON, atomically.
 
     Raises:
       OSError: if it cannot be written.
@@ -55,7 +55,7 @@ def write_json(value: object, path: Path) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file: until all of it is on the disk, path is what it was.
+    """Writes a file atomically: until all of it is on the disk, the old content remains.
 
     Raises:
       OSError: if it cannot be written.

@@ -1,4 +1,4 @@
-"""Counts old-fashioned words and lines that begin with a relative clause, per package.
+"""Counts old-fashioned and vague words, and sentences that begin with a relative clause.
 
     python scripts/words.py            # compares with scripts/words.json; exit status 1 if over
     python scripts/words.py --show engines    # prints each place in a package
@@ -31,32 +31,48 @@ ALLOWED = re.compile(r"stand-?alone|frequently asked|stands? for\b", re.IGNORECA
 BEGINNINGS = re.compile(
     r"^(?:(?:Of|Those|What|Likewise)|[\w, ]{1,40}: (?:of|those|what|likewise))\b(?!.*\?$)"
 )
+# Words that send the reader back, and things that speak.
+VAGUE = re.compile(
+    r"\b(as above|the former|the latter|(?:is|are|was|were) (?:said|told)|says? of|"
+    r"tells?|telling)\b",
+    re.IGNORECASE,
+)
+KINDS = ("words", "beginnings", "vague")
 CODE_BLOCK = re.compile(r"(?ms)^```.*?^```$|^(?: {4}|\t).*$|`[^`\n]*`")
 SELF = ("scripts/words.py",)
 
 
 def texts(path: str, source: str) -> Iterator[tuple[int, str]]:
-    """Yields the lines that people read in a file: line number and text."""
+    """Yields the pieces of text that people read in a file: first line number and text."""
     if path.endswith(".md"):
-        blank = CODE_BLOCK.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
-        yield from enumerate(blank.splitlines(), start=1)
+        yield 1, CODE_BLOCK.sub(lambda found: re.sub(r"[^\n]", " ", found[0]), source)
         return
-    for node in ast.walk(ast.parse(source)):
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:
-            for offset, line in enumerate(node.value.splitlines()):
-                yield node.lineno + offset, line
+    tree = ast.parse(source)
+    parts = {
+        part for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.JoinedStr):
+            pieces = (part.value if isinstance(part, ast.Constant) else "…" for part in node.values)
+            yield node.lineno, "".join(map(str, pieces))
+        elif isinstance(node, ast.Constant) and node not in parts and " " in str(node.value):
+            yield node.lineno, str(node.value)
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT:
             yield token.start[0], token.string.lstrip("# ")
 
 
 def found(path: str, source: str) -> Iterator[tuple[int, str, str]]:
-    """Yields line number, "words" or "beginnings", and the line, once for each fault."""
-    for number, line in texts(path, source):
-        for _ in WORDS.findall(ALLOWED.sub("", line)):
-            yield number, "words", line.strip()
-        if BEGINNINGS.match(line.strip()):
-            yield number, "beginnings", line.strip()
+    """Yields line number, one of KINDS, and the line, once for each fault."""
+    for first, text in texts(path, source):
+        for number, line in enumerate(text.splitlines(), start=first):
+            plain = ALLOWED.sub("", line)
+            for _ in WORDS.findall(plain):
+                yield number, "words", line.strip()
+            for _ in VAGUE.findall(plain):
+                yield number, "vague", line.strip()
+            if BEGINNINGS.match(line.strip()):
+                yield number, "beginnings", line.strip()
 
 
 def package(path: str) -> str:
@@ -84,21 +100,23 @@ def main(arguments: list[str]) -> int:
             if path.startswith(tuple(arguments[1:])):
                 print(f"{path}:{number}: {kind}: {line}")
         return 0
-    counts = {name: {"words": 0, "beginnings": 0} for name in limits}
+    counts = {name: dict.fromkeys(KINDS, 0) for name in limits}
     for path, _, kind, _ in every:
-        counts.setdefault(package(path), {"words": 0, "beginnings": 0})[kind] += 1
-    nothing = {"words": 0, "beginnings": 0}
+        counts.setdefault(package(path), dict.fromkeys(KINDS, 0))[kind] += 1
+    nothing = dict.fromkeys(KINDS, 0)
     over = 0
     for name, count in sorted(counts.items()):
         limit = limits.get(name, nothing)
         for kind, number in count.items():
-            over += number > limit[kind]
-            verdict = "over" if number > limit[kind] else "ok"
-            print(f"{verdict:5}{number:5} of {limit[kind]:5}  {kind} in {name}")
+            most = limit.get(kind, number)
+            over += number > most
+            verdict = "over" if number > most else "ok"
+            print(f"{verdict:5}{number:5} of {most:5}  {kind} in {name}")
     if arguments == ["--lower"]:
         lower = {
             name: {
-                kind: min(number, limits.get(name, count)[kind]) for kind, number in count.items()
+                kind: min(number, limits.get(name, count).get(kind, number))
+                for kind, number in count.items()
             }
             for name, count in sorted(counts.items())
         }

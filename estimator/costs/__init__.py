@@ -1,1 +1,1 @@
-"""What blocks cost, in seconds and in operations."""
+"""Costs of blocks, in seconds and in operations."""

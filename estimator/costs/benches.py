@@ -1,4 +1,4 @@
-"""Costs of the target from files that benches write: llama.cpp's two, and vLLM's latency bench."""
+"""Costs of the target from the output files of llama.cpp's two benches and vLLM's latency bench."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _VLLM_SIZES = ("input_len", "output_len", "batch_size")
 
 
 def read_benches(paths: Sequence[Path]) -> dict[int, float]:
-    """Returns t_p(n), seconds of a target pass over n tokens, by n; 1 is among them.
+    """Returns t_p(n), seconds of a target pass over n tokens, by n, which includes 1.
 
-    From `llama-bench -o json` n is the rows' pp (and tg a pass over one token); from
+    From `llama-bench -o json` n is the rows' pp (tg is a pass over one token). From
     `llama-batched-bench --output-format jsonl` and `vllm bench latency` it is the number of
-    sequences that decode a token each, which reads the weights once as a block of n tokens does,
-    and n caches besides.
+    sequences that each decode one token. Such a step reads the weights once, like a block of n
+    tokens, and n caches.
 
     Raises:
       OSError: if a file cannot be read.
-      ValueError: if a file is none of these, lacks the sizes needed, or is of another model.
+      ValueError: if a file has another format, lacks the sizes needed, or is for another model.
     """
     if not paths:
         raise ValueError("costs must have at least one file, got none")
@@ -123,7 +123,7 @@ def _vllm_latency(
 
 
 def _steps(latencies: Mapping[tuple[int, int], Mapping[int, float]]) -> dict[int, float]:
-    """Returns the time of a step by batch size: what further output tokens add, each."""
+    """Returns the time of a step by batch size: the time that each further output token adds."""
     points = {}
     for (batch, _), by_output in sorted(latencies.items()):
         if len(by_output) < 2:

@@ -1,9 +1,8 @@
-"""Measured costs: the decoder's own blocks, run apart from what they predict, fitted to a model.
+"""Costs measured on the decoder's own blocks, in separate runs, and fitted to a cost model.
 
-A probe is speculative decoding itself, of whole texts with one draft length each. So each cost is
-met as a run of that length meets it: passes of one shape after another, caches warm or cold as they
-are there, the two models in turn, contexts of every length up to the longest, and drafts that begin
-as often after a whole acceptance.
+A probe is speculative decoding of whole texts with one draft length. So each cost is measured under
+the conditions of a run with that length: passes of one shape in sequence, warm or cold caches, both
+models alternating, contexts of all lengths, and the same share of drafts after a full acceptance.
 """
 
 from collections import defaultdict
@@ -16,21 +15,21 @@ from reference.records import Generation
 from simulator.cost.cost import Cost
 from simulator.cost.curves import CostModel
 
-# A block that takes so many times the median of its kind was held up by something else.
+# A block that takes this many times the median of its kind was delayed by something else.
 HOLD_UP = 10
 
 
 def block_means(
     texts: Sequence[Generation],
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
-    """Returns what blocks of each draft length take: the statistic that prices are made of.
+    """Returns the mean times of blocks by draft length, the statistic behind all prices.
 
-    A mean over the blocks of all texts, as their sum is what a run takes; blocks that were held up
-    (another program, the garbage collector) are left out.
+    It is the mean over the blocks of all texts, because a run takes their sum. Blocks that were
+    delayed (by another program or the garbage collector) are left out.
 
     Returns:
-      lengths: the numbers of drafted tokens that occur, ascending, shape (lengths,).
-      counts: blocks of each, shape (lengths,).
+      lengths: numbers of drafted tokens that occur, ascending, shape (lengths,).
+      counts: number of blocks of each length, shape (lengths,).
       seconds: verifying, drafting and other, shape (lengths, 3).
     """
     seconds = defaultdict(list)
@@ -48,26 +47,25 @@ def block_means(
 
 
 def _kept(seconds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Returns the blocks that were not held up, of all of a draft length."""
+    """Returns the blocks of one draft length that were not delayed."""
     whole = seconds.sum(axis=1)
-    # Of two, the faster one: the other may be the one held up.
+    # Of two blocks the faster one counts: the other may have been delayed.
     kept: NDArray[np.float64] = seconds[whole <= HOLD_UP * np.quantile(whole, 0.5, method="lower")]
     return kept
 
 
 def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> CostModel:
-    """Returns the cost model of probing runs: at each draft length, what its blocks take.
+    """Returns the cost model of probing runs: times of blocks by draft length.
 
-        t_p(1), t_b: the baseline's forward pass and what it spends beside it
+        t_p(1), t_b: the baseline's forward pass, and its time outside the pass
         t_p(g+1): the target's forward pass over a draft of g tokens
-        t_o: what lies outside both models' passes and does not grow with the draft
-        t_d(g): drafting and everything else in a block of g drafted tokens, beside t_o
-        t_q: what t_d grows by for each token, the first apart
+        t_o: time outside both models' passes that does not grow with the draft
+        t_d(g): drafting and all other time in a block of g drafted tokens, without t_o
+        t_q: growth of t_d per token, without the first token
 
     Args:
-      probe: texts decoded speculatively. Where all blocks that draft are of one length, t_q is
-        what they take beyond blocks that draft nothing; without these it is the drafter's own
-        passes alone.
+      probe: texts decoded speculatively. If all drafts have one length, t_q is the additional time
+        over blocks without drafts; without such blocks it is only the drafter's passes.
     """
     _, _, [[step, _, baseline_overhead]] = block_means(baseline)
     lengths, counts, seconds = block_means(probe)
@@ -82,7 +80,7 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
         step_seconds, _ = _line(lengths, beside, counts)
     else:
         step_seconds = float(draft[0] / max(lengths[0], 1)) if drafting.any() else 0.0
-    # No more than the shortest time besides, so that no draft takes less than nothing.
+    # At most the shortest other time, so that no draft has a negative time.
     _, besides = _line(lengths, other, counts) if len(lengths) > 1 else (0.0, float(other[0]))
     overhead = min(max(besides, 0.0), float(beside.min()))
     return CostModel(
@@ -95,7 +93,7 @@ def fit_costs(baseline: Sequence[Generation], probe: Sequence[Generation]) -> Co
 
 
 def priced_ratio(cost: Cost, probe: Sequence[Generation]) -> float | None:
-    """Returns c, draft step over target step; None where no probing text drafted anything."""
+    """Returns c, draft step over target step; None if no probing text drafted anything."""
     return cost.c if any(text.drafted for text in probe) else None
 
 

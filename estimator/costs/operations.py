@@ -10,11 +10,11 @@ from reference.drafters.hierarchical import draft_model
 from reference.drafters.state_head import StateHeadDrafter
 from reference.models.fitted_model import transformers_module
 
-# Weights of all experts, or of one in a list of them.
+# Weights of all experts in one tensor, or of one expert in a list.
 EXPERTS = re.compile(r"(.*\bexperts)\.(.*)")
-# What configurations call the number of experts that a token is sent to.
+# Names of the setting for the number of experts that a token is sent to.
 CHOSEN = ("num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_k", "top_k_experts")
-# Of keys and values of the prompt in cross-attention, made once for a text.
+# Keys and values of the prompt in cross-attention, computed once per text.
 ONCE_A_TEXT = re.compile(
     r"\.(?:EncDecAttention|encoder_attn|cross_attention|crossattention\.self)"
     r"\.(?:k|v|k_proj|v_proj|key|value)\."
@@ -24,15 +24,15 @@ ONCE_A_TEXT = re.compile(
 def operations_per_token(module: Any) -> int:
     """Returns 2 operations for each weight that multiplies a decoded token's activations.
 
-    Looking up an input embedding multiplies nothing; the output embedding does, tied or not. Of a
-    mixture's experts a token meets those it is sent to, and of an encoder-decoder the decoder
-    alone. Attention over the cache, small at the lengths at hand, is left out.
+    Looking up an input embedding multiplies nothing; the output embedding does, even if tied. In a
+    mixture of experts a token uses the experts that it is sent to; in an encoder-decoder only the
+    decoder counts. Attention over the cache is left out, because it is small at short lengths.
     """
     return 2 * round(_weights(module, module.config, idle=_encoder_weights(module)))
 
 
 def _weights(module: Any, config: Any, *, idle: set[int]) -> float:
-    """Returns how many weights a token meets on average, those of the output matrix among them."""
+    """Returns the mean number of weights that a token uses, including the output matrix."""
     idle |= {id(part.weight) for part in module.modules() if isinstance(part, nn.Embedding)}
     met = {id(weight) for weight in module.parameters()} - idle
     output = module.get_output_embeddings()
@@ -45,14 +45,14 @@ def _weights(module: Any, config: Any, *, idle: set[int]) -> float:
 
 
 def _encoder_weights(module: Any) -> set[int]:
-    """Returns the ids of the weights that only the prompt's pass through an encoder meets."""
+    """Returns the ids of the weights that only the encoder's pass over the prompt uses."""
     if not module.config.is_encoder_decoder:
         return set()
     return {id(parameter) for parameter in module.get_encoder().parameters()}
 
 
 def _share_of_tokens(module: Any, config: Any, name: str, parameter: Any) -> float:
-    """Returns how many of the tokens meet a weight: all, or those that are sent to its expert."""
+    """Returns the share of tokens that use a weight: all, or those sent to its expert."""
     found = EXPERTS.fullmatch(name)
     text = config.get_text_config(decoder=True)
     chosen = next((n for c in CHOSEN if (n := getattr(text, c, None)) is not None), None)
@@ -68,8 +68,8 @@ def _share_of_tokens(module: Any, config: Any, name: str, parameter: Any) -> flo
 def c_hat(target_module: Any, drafter: Drafter) -> float:
     """Returns operations of a draft step over operations of a target step; 0 for a table.
 
-    Of a head on the target's states each weight counts once a drafted token, though some are met
-    once for each token of the target alone.
+    For a head on the target's states each weight counts once per drafted token, although some
+    weights are used only once per token of the target.
 
     Raises:
       ValueError: if the draft is a model of unknown weights.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class Eagle3Name(DrafterKind):
     """An EAGLE-3 head.
 
-    folder: its; None: that of the embedded target.
+    folder: folder of the head; None: the embedded target's head.
     """
 
     prefix = "eagle3"

@@ -1,4 +1,4 @@
-"""`exit:L`: the target, left after its first L layers."""
+"""`exit:L`: an early exit from the target after its first L layers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class EarlyExit(ModelKind):
     """The target's first layers.
 
-    layers: how many, at least 1.
+    layers: number of layers, at least 1.
     """
 
     prefix = "exit"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class HuggingFace(ModelKind):
-    """A model of its own."""
+    """A separate draft model."""
 
     prefix = "hf"
     names = ("hf:NAME", "a Hugging Face name or folder")
@@ -57,7 +57,7 @@ def pretrained(name: str, context: LoadContext) -> CachedModel:
     """Returns a transformers model of the target's kind.
 
     Raises:
-      ValueError: if it is of another.
+      ValueError: if its kind differs from the target's.
     """
     from reference.models.huggingface import load_model, require_same_kind
 

@@ -19,16 +19,16 @@ from estimator.draft_names.registry import parse_drafter
 if TYPE_CHECKING:
     from estimator.draft_names.kind import DrafterOf
 
-# Tokens of the inner blocks where nothing else is said.
+# Default number of tokens in inner blocks.
 GAMMA = 4
 _VIA = re.compile(r"\s+via(?::(\S*))?\s+")
 
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy(DrafterKind):
-    """A model, and what drafts for it, which may be a hierarchy itself: `A via B via C`.
+    """A model and its drafter, which may itself be a hierarchy: `A via B via C`.
 
-    gamma: tokens that B drafts a block; `via:N`.
+    gamma: tokens that B drafts per block; `via:N`.
     """
 
     names = ("A via B (the model A, sped up by B)",)

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from reference.models.cached_model import CachedModel
 
     DrafterOf = Callable[[Sampling], Drafter]
-    # Of recorded texts and the longest draft.
+    # From recorded texts and the longest draft.
     Copies = Callable[[Texts, int], Copied]
 
 EMBEDDED = "embedded"
-# Which kinds try a name first: those that join names by words, by signs, others, what takes any.
+# Order in which kinds try a name: names joined by words, joined by signs, own names, any name.
 JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME, ANY_NAME = range(4)
 
 
 @dataclass(frozen=True, slots=True)
 class LoadContext:
-    """What a drafter is loaded beside.
+    """The target and the settings with which a drafter is loaded.
 
-    passes: gives a draft model the passes that it is to run with.
+    passes: returns a draft model with the passes (plain or compiled) that it shall use.
     """
 
     target: CachedModel
@@ -44,9 +44,9 @@ class LoadContext:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What a drafter must suit, asked before any weights are read.
+    """The target that a drafter must fit, known before any weights are read.
 
-    settings: how to load a tokenizer, and whether to take an n-gram model as it is.
+    settings: how to load a tokenizer, and whether to accept an n-gram model without a check.
     """
 
     target: str
@@ -56,10 +56,10 @@ class Needs:
 
 @dataclass(frozen=True, slots=True)
 class SuffixTree:
-    """What servers are told of suffix decoding.
+    """The settings of suffix decoding for servers.
 
-    depth: of its trees.
-    earlier: whether outputs written before have one, too.
+    depth: depth of the trees.
+    earlier: whether earlier outputs have a tree, too.
     """
 
     depth: int
@@ -67,18 +67,30 @@ class SuffixTree:
 
 
 class DrafterKind(ABC):
-    """A drafter as a user named it; the class, its kind.
+    """One kind of drafter; an instance is a drafter that a user named.
 
-    prefix: how each of its names begins; "" where they hold other names, or may be anything.
-    names: as help shows them.
+    prefix: how its names begin; "" if they contain other names, or may be anything.
+    names: its names in help texts.
     match_priority: JOINED_BY_WORDS, JOINED_BY_SIGNS, OWN_NAME or ANY_NAME.
-    reads: which of the settings that only some drafters read this one does.
-    own_states: whether it reads states that only the target's own passes leave, and so cannot draft
-      for another model.
-    rescores: whether it can choose among what blockwise heads draft.
-    supports_trees: whether its draft can be shaped as a tree (`reference.drafters.branching`).
-    uncompiled, unspread, unmeasured: why models beside it cannot have compiled passes, the target
-      not be on several devices, acceptance not be measured; None: they can.
+    own_states: whether it needs hidden states of the target's own passes, and so cannot draft for
+      another model.
+    rescores: whether it can choose among drafts of blockwise heads.
+    supports_trees: whether it can draft trees (`reference.drafters.branching`).
+    uncompiled: why the models cannot have compiled passes with it; None: they can.
+    unspread: why the target cannot be spread over several devices with it; None: it can.
+    unmeasured: why its acceptance cannot be measured; None: it can.
+
+    Example: a drafter named `repeat` that needs no settings.
+
+        @dataclass(frozen=True, slots=True)
+        class Repeat(DrafterKind):
+            prefix = "repeat"
+            names = ("repeat",)
+
+            def load(self, context):
+                from reference.drafters.repeat import RepeatDrafter
+
+                return lambda sampling: RepeatDrafter()
     """
 
     prefix: ClassVar[str] = ""
@@ -93,9 +105,9 @@ class DrafterKind(ABC):
 
     @classmethod
     def parse(cls, text: str) -> DrafterKind | None:
-        """Returns the drafter that a text names; None where it names none of this kind.
+        """Returns the drafter that a text names; None if it names no drafter of this kind.
 
-        Unless a kind has values of its own, its word alone is a name.
+        By default a kind has no values, and its prefix is its only name.
 
         Raises:
           ValueError: if a value is missing, superfluous or out of range.
@@ -108,10 +120,10 @@ class DrafterKind(ABC):
 
     @abstractmethod
     def load(self, context: LoadContext) -> DrafterOf:
-        """Returns what makes the drafter for given sampling settings.
+        """Returns a function that makes the drafter for given sampling settings.
 
         Raises:
-          ValueError: if there is no such drafter for this target.
+          ValueError: if this target cannot have such a drafter.
         """
 
     @property
@@ -125,7 +137,7 @@ class DrafterKind(ABC):
 
     @property
     def lookup_lengths(self) -> tuple[int, int] | None:
-        """Fewest and most tokens of its matches, where it is a lookup and nothing else."""
+        """Fewest and most tokens of its matches, if it is a lookup and nothing else."""
         return None
 
     @property
@@ -135,50 +147,50 @@ class DrafterKind(ABC):
 
     @property
     def suffixes(self) -> SuffixTree | None:
-        """What it is, where it is suffix decoding and nothing else."""
+        """Its settings, if it is suffix decoding and nothing else."""
         return None
 
     def from_texts(self, tokenizer: Any) -> Copies | None:
-        """Returns what tells its drafts from recorded texts; None: it needs more than these.
+        """Returns a function that computes its drafts from recorded texts; None if it needs more.
 
         Args:
-          tokenizer: of the texts; None: not known.
+          tokenizer: tokenizer of the texts; None: unknown.
         """
         return None
 
     @property
     def served(self) -> str | None:
-        """The name or folder by which a server can load it; None: it is no model of its own."""
+        """Name or folder by which a server can load it; None if it is not a separate model."""
         return None
 
     @property
     def parts(self) -> tuple[DrafterKind, ...]:
-        """Drafters that it is made of."""
+        """The drafters that it consists of."""
         return ()
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """Files, folders or hub names that it is itself loaded from."""
+        """Files, folders or hub names from which it is loaded."""
         return tuple(map(str, self.own_files))
 
     @property
     def own_files(self) -> tuple[Path, ...]:
-        """Those of `sources` that no transformers model is in."""
+        """Source files in specplan's own formats (n-grams, heads), not transformers checkpoints."""
         return ()
 
     def require(self, needs: Needs) -> None:  # noqa: B027 - most suit all
-        """Refuses to draft for what it does not suit, such as another tokenizer.
+        """Refuses a target that it does not fit, for example one with another tokenizer.
 
         Raises:
-          ValueError: naming both.
+          ValueError: with both names.
           OSError: if a file cannot be read.
         """
 
 
 class ModelKind(DrafterKind):
-    """A drafter that is a model, for which another can draft.
+    """A drafter that is a model, for which another drafter can draft.
 
-    of_target: whether it is a part of the target.
+    of_target: whether it is part of the target.
     """
 
     supports_trees = True
@@ -186,7 +198,7 @@ class ModelKind(DrafterKind):
 
     @abstractmethod
     def model(self, context: LoadContext) -> CachedModel:
-        """Returns the model, its passes as they are loaded."""
+        """Returns the model with uncompiled passes."""
 
     def load(self, context: LoadContext) -> DrafterOf:
         from reference.drafters.model_drafter import ModelDrafter
@@ -196,17 +208,17 @@ class ModelKind(DrafterKind):
 
 
 def walk(drafter: DrafterKind) -> Iterator[DrafterKind]:
-    """Yields a drafter and all that it is made of."""
+    """Yields a drafter and all drafters that it consists of."""
     yield drafter
     for part in drafter.parts:
         yield from walk(part)
 
 
 def value_of(text: str, kind: type[DrafterKind]) -> str | None:
-    """Returns what follows the colon of a kind's name; None where no colon stands.
+    """Returns the text after the colon of a kind's name; None if there is no colon.
 
     Raises:
-      ValueError: if nothing follows it.
+      ValueError: if there is a colon without text after it.
     """
     _, colon, value = text.partition(":")
     if colon and not value:
@@ -215,7 +227,7 @@ def value_of(text: str, kind: type[DrafterKind]) -> str | None:
 
 
 def needed_value(text: str, kind: type[DrafterKind]) -> str:
-    """Returns what follows the colon.
+    """Returns the text after the colon.
 
     Raises:
       ValueError: if there is none.
@@ -230,7 +242,7 @@ def positive(value: str, form: str, text: str) -> int:
     """Returns the number in a name.
 
     Raises:
-      ValueError: if it is not a positive integer; form says where one is due, as "exit:N".
+      ValueError: if it is not a positive integer; form shows its place, for example "exit:N".
     """
     if not (value.isdecimal() and int(value) > 0):
         raise ValueError(f"draft {form} needs a positive integer {form[-1]}, got {text!r}")

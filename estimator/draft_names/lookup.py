@@ -22,7 +22,7 @@ _FORM = re.compile(r"lookup:vllm(?::(\d+)-(\d+))?")
 class Lookup(DrafterKind):
     """Copies from the latest of the longest matches in the text; no server does just this.
 
-    longest: tokens of a match, at most.
+    longest: most tokens of a match.
     """
 
     prefix = "lookup"

@@ -1,4 +1,4 @@
-"""`lookup+ngram`: a lookup, and an n-gram model where it finds nothing."""
+"""`lookup+ngram`: a lookup, and an n-gram model for blocks in which the lookup finds nothing."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class LookupOrNgram(DrafterKind):
-    """A lookup, and what drafts the blocks for which it proposes nothing."""
+    """A lookup, and an n-gram model for the blocks in which the lookup proposes nothing."""
 
     names = ("lookup+ngram",)
     match_priority = JOINED_BY_SIGNS

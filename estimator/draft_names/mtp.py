@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class MtpName(DrafterKind):
-    """Multi-token prediction of DeepSeek-V3's kind."""
+    """Multi-token prediction as in DeepSeek-V3."""
 
     prefix = "mtp"
     names = ("mtp",)

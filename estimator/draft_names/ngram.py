@@ -1,4 +1,4 @@
-"""`ngram`, `ngram:FILE.arpa`: an n-gram model, the embedded one where no file is named."""
+"""`ngram`, `ngram:FILE.arpa`: an n-gram model; without a file the embedded one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 class Ngram(DrafterKind):
     """An n-gram model.
 
-    file: in ARPA format; None: the embedded one.
+    file: ARPA file; None: the embedded model.
     """
 
     prefix = "ngram"
@@ -57,7 +57,7 @@ class Ngram(DrafterKind):
             require_tokenizer(path, needs.tokenizer, name=needs.target)
 
     def rows(self, context: LoadContext) -> Rows:
-        """Returns its rows, as wide as the target's."""
+        """Returns the model's rows, as wide as the target's."""
         from ngram.formats.cache import load_model
         from ngram.formats.embedded import embedded_model
         from ngram.rows.rows import Rows
@@ -83,7 +83,7 @@ class Ngram(DrafterKind):
         return self.maker(context)
 
     def maker(self, context: LoadContext) -> Callable[[Sampling], NgramDrafter]:
-        """Returns `load`'s, by its own type."""
+        """Returns the result of `load` with its exact type."""
         from ngram.drafters.ngram_drafter import NgramDrafter
 
         rows, device = self.rows(context), context.target.device

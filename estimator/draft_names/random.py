@@ -1,4 +1,4 @@
-"""`random`: any token, each as likely as the other."""
+"""`random`: drafts uniformly random tokens."""
 
 from __future__ import annotations
 

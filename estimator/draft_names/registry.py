@@ -1,4 +1,4 @@
-"""All kinds of drafters: each file of the folders of kinds adds its own."""
+"""All kinds of drafters: each file in the folders of kinds adds its own."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import cache
 from estimator.draft_names.kind import OWN_NAME, DrafterKind
 from estimator.kinds import kinds_in
 
-# Studies lie above this package: they are found by name, and missing where they are not installed.
+# Studies are above this package, so they are found by name; they may be missing.
 FOLDERS = ("estimator.draft_names", "studies.blockwise.draft_names")
 
 
@@ -19,10 +19,10 @@ def drafter_kinds() -> tuple[type[DrafterKind], ...]:
 
 
 def parse_drafter(text: str) -> DrafterKind:
-    """Returns the drafter that a user named; anything unknown is a Hugging Face name or folder.
+    """Returns the drafter that a user named; other names are Hugging Face names or folders.
 
     Raises:
-      ValueError: if the name is empty, or as its kind's `parse`.
+      ValueError: if the name is empty, or if its value is invalid.
     """
     if not text.strip():
         raise ValueError("draft must name a drafter, got an empty name")

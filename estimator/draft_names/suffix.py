@@ -1,4 +1,4 @@
-"""`suffix`, `suffix:N`, `suffix:N:FILE`: what most often followed the text's last tokens."""
+"""`suffix`, `suffix:N`, `suffix:N:FILE`: the most frequent continuation of the last tokens."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Suffix(DrafterKind):
-    """Suffix decoding (Oliaro et al. 2024) over the prompt and what is written.
+    """Suffix decoding (Oliaro et al. 2024) over the prompt and the output.
 
-    depth: of its trees: tokens of a suffix and its continuation together.
-    file: a log of outputs written before, which have a tree of their own; None: there are none.
+    depth: depth of its trees: most tokens of a suffix and its continuation together.
+    file: a log of earlier outputs, which have a tree of their own; None: no log.
     """
 
     prefix = "suffix"

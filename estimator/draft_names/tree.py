@@ -1,4 +1,4 @@
-"""`A tree:PARENTS`: A drafts a tree, given by which earlier token each one follows."""
+"""`A tree:PARENTS`: A drafts a tree; PARENTS gives the parent of each token."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ _PARENTS = re.compile(r"-?\d+(,-?\d+)*")
 class Tree(DrafterKind):
     """A model, or a head on the target's states, that drafts a tree.
 
-    parents: of each token the number of an earlier one, -1 the text: -1,-1,0 are two choices of the
-      next token and one of what follows the first.
+    parents: for each token the index of its parent, an earlier token, or -1 for the text. -1,-1,0:
+      two choices of the next token, and one token after the first choice.
     """
 
     names = ("A tree:PARENTS",)
     match_priority = JOINED_BY_WORDS
     uncompiled = "a tree, whose passes have shapes of their own"
     unmeasured = (
-        "a tree: measure its model, whose profile then says which choices stand, and plan with: "
+        "a tree: measure its model, whose profile says which choices are accepted; then: "
         "specplan tree --profile FILE"
     )
 
@@ -76,7 +76,7 @@ class Tree(DrafterKind):
         from reference.laws.sampling import Sampling
         from reference.models.tree_mask import require_branching
 
-        # What `supports_trees` says of a kind.
+        # A kind with `supports_trees` makes a drafter of this type.
         made = cast("Callable[[Sampling], Branching]", self.drafting.load(context))
         require_branching(context.target)
         made(Sampling()).require_trees()

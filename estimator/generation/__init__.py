@@ -1,1 +1,1 @@
-"""One text, decoded as it is watched: by the pair, by the target alone, by beams."""
+"""Decodes one text: speculatively, without a draft, or by beam search."""

@@ -1,4 +1,4 @@
-"""The likeliest continuations of one prompt, by beam search that the draft's own runs ahead of."""
+"""Finds the likeliest continuations of one prompt by speculative beam search."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ BEAMS = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateBeams(OneText):
-    """A beam search (Leviathan et al. 2023, A.4).
+    """Settings of a beam search (Leviathan et al. 2023, A.4).
 
-    draft_beams: width of the draft's; None: twice beams.
+    draft_beams: width of the draft's search; None: twice the number of beams.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -37,7 +37,7 @@ class GenerateBeams(OneText):
 
 @dataclass(frozen=True, slots=True)
 class FoundBeams:
-    """A finished search."""
+    """The result of a beam search."""
 
     search: BeamSearch
     texts: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""One text, decoded by the target alone or speculatively."""
+"""Decodes one text, with or without a draft."""
 
 from __future__ import annotations
 
@@ -28,19 +28,19 @@ from reference.rules.strict import STRICT, Rule
 from reference.speculative import Subject
 from reference.stopping import Stopping, StopStrings
 
-# Where prompts come from; a prompt of its own takes the place of all.
+# Sources of prompts; a prompt given directly replaces all of them.
 SOURCES = ("prompts", "dataset", "dataset_config", "dataset_split")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OneText:
-    """What every way to decode one text reads.
+    """Settings that every decoder of a single text shares.
 
-    text: where its prompt comes from, the first one; how much is written after it.
-    prompt: text that takes the place of prompts; None: theirs.
+    text: source of the prompt (the first one is used), and number of new tokens.
+    prompt: the prompt itself, in place of a source; None: use the source.
 
     Raises:
-      ValueError: if the prompt is empty, or stated in two ways.
+      ValueError: if the prompt is empty, or given in two ways.
     """
 
     text: PromptSource = field(default_factory=PromptSource)
@@ -56,9 +56,9 @@ class OneText:
                 raise ValueError(f"prompt and {source} cannot both be given")
 
     def started(self, loaded: LoadedPair, session: Session, rule: Rule) -> Started:
-        """Returns the text to come, with what a reader should see before it.
+        """Returns the session with the ids that a reader should see before it.
 
-        Of a prompt that is neither a template's nor an encoder's, that is its ids.
+        These are the prompt's ids, unless a chat template or an encoder hides them.
         """
         [ids] = loaded.prompts
         hidden = self.text.chat or session.text != ids
@@ -67,10 +67,10 @@ class OneText:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A text of which blocks are about to come.
+    """A session and its display settings.
 
-    before: ids that a reader should see before the blocks; none where a template hides them.
-    begun: the text, whose blocks are made as they are asked for.
+    before: ids that a reader should see before the blocks; empty if a template hides them.
+    session: the text, whose blocks are decoded on demand.
     """
 
     tokenizer: Any
@@ -80,7 +80,7 @@ class Started:
 
 
 def require_strings(stop_strings: Sequence[str]) -> None:
-    """Refuses to stop at nothing.
+    """Refuses an empty stop string.
 
     Raises:
       ValueError: if a string is empty.
@@ -90,7 +90,7 @@ def require_strings(stop_strings: Sequence[str]) -> None:
 
 
 def stopping_at(loaded: LoadedPair, stop_strings: tuple[str, ...]) -> Stopping:
-    """Returns when a text ends, by strings too."""
+    """Returns when a text ends, including by stop strings."""
     if not stop_strings:
         return loaded.stopping
     strings = StopStrings(stop_strings, loaded.tokenizer.decode)
@@ -102,7 +102,7 @@ GAMMA = 4
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateAlone(OneText):
-    """A text of the target alone.
+    """Settings of a text decoded without a draft.
 
     compiling: off, on or try.
     """
@@ -115,7 +115,7 @@ class GenerateAlone(OneText):
     seed: int = 0
 
     def loaded(self, gammas: Sequence[int] = ()) -> LoadedPair:
-        """Returns what runs; passes over drafts of these lengths are compiled, too."""
+        """Returns the loaded models; passes for drafts of these lengths are compiled, too."""
         require_one_process("generate")
         require_strings(self.stop_strings)
         return load(
@@ -130,16 +130,16 @@ class GenerateAlone(OneText):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Generate(GenerateAlone):
-    """A text of a pair.
+    """Settings of a text decoded by a pair.
 
-    draft_temperature: None: the target's.
+    draft_temperature: temperature of the draft; None: the target's.
     policy_name: fixed, heuristic, confidence:P, product:P or adaptive.
-    gamma: of the fixed policy; None: 4.
-    max_gamma: the longest draft of other policies; None: 16.
-    verification, lenience: how drafts are judged; None: losslessly.
+    gamma: draft length of the fixed policy; None: 4.
+    max_gamma: longest draft of other policies; None: 16.
+    verification, lenience: how drafts are judged; None: without loss.
 
     Raises:
-      ValueError: if a length is stated that the policy does not read.
+      ValueError: if a draft length is given that the policy does not read.
     """
 
     models: ModelSettings = field(default_factory=ModelSettings)
@@ -156,10 +156,10 @@ class Generate(GenerateAlone):
 
 
 def generate_alone(request: GenerateAlone) -> Started:
-    """Returns a text that the target continues alone.
+    """Returns a session in which the target decodes without a draft.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range.
     """
     sampling = request.sampling.at(request.temperature)
     loaded = request.loaded()
@@ -175,10 +175,10 @@ def generate_alone(request: GenerateAlone) -> Started:
 
 
 def generate(request: Generate) -> Started:
-    """Returns a text that a pair continues.
+    """Returns a session of a pair.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range.
     """
     gamma = GAMMA if request.gamma is None else request.gamma
     most = MAX_GAMMA if request.max_gamma is None else request.max_gamma
@@ -195,7 +195,7 @@ def generate(request: Generate) -> Started:
     [drafter_of] = loaded.drafters.values()
     subject = Subject(target, drafter_of(drafted_by), sampling, stopping, rule)
     if policy is None:
-        opening_text(target, ids, stopping)  # refuses what does not fit before costs are measured
+        opening_text(target, ids, stopping)  # refuses long prompts before costs are measured
         policy = adaptive(
             replace(subject, stopping=loaded.stopping),
             [ids],

@@ -1,4 +1,4 @@
-"""The tokenizer and the text that training on text reads."""
+"""Loads the tokenizer and the text for training on text."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def load_named_tokenizer(name: str) -> Any:
 def read_corpus(
     sources: Sequence[str], pattern: str | None, tokenizer: Any, *, progress: Progress = SILENT
 ) -> Corpus:
-    """Returns the corpus in ids; tells what in it was unreadable."""
+    """Returns the corpus as ids; a notice says how many byte sequences were unreadable."""
     files = corpus_files(sources, pattern)
     progress.expect(len(files))
 

@@ -1,4 +1,4 @@
-"""A pair for what loads models itself, as engines do: folders, and prompts as ids."""
+"""A pair for engines that load models themselves: folders, and prompts as ids."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOKENIZER_FILES = ("tokenizer.json", "tokenizer_config.json")
 class FolderPair:
     """A pair and its prompts.
 
-    target, draft: names or folders; a draft's folder has the tokenizer's files, too.
+    target, draft: names or folders; a draft's folder also has the tokenizer's files.
     prompts: ids, at least two prompts.
     """
 
@@ -35,16 +35,16 @@ class FolderPair:
 def folder_pair(
     target: str | None, drafts: Sequence[str], text: PromptSettings, folder: Path
 ) -> FolderPair:
-    """Returns a pair whose models nothing has loaded yet, and twice as many prompts as asked for.
+    """Returns a pair without loading its models, and twice the requested number of prompts.
 
     Args:
       target: embedded, a name or a folder; None: the embedded one.
-      drafts: one model; none: the embedded one, beside the embedded target.
-      text: prompts.
-      folder: for what is written; it must last as long as the pair is used.
+      drafts: one model; empty: the embedded one, if the target is embedded.
+      text: source and number of prompts.
+      folder: folder for temporary files; it must exist as long as the pair is used.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range.
     """
     target = EMBEDDED if target is None else target
     draft = _draft_name(target, drafts)
@@ -78,7 +78,7 @@ def _draft_name(target: str, drafts: Sequence[str]) -> str:
 
 
 def _whole_embedded_draft(folder: Path) -> str:
-    """Returns a folder of the embedded draft with its tokenizer's files, where engines look."""
+    """Returns a folder with the embedded draft and its tokenizer's files, for engines."""
     tokenizer = weights_folder("target")
     whole = folder / "draft"
     whole.mkdir()

@@ -1,4 +1,4 @@
-"""What models are loaded from, and what tells those of one name apart: their files."""
+"""The files from which models are loaded, and stamps that identify their content."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from reference.models.embedded import weights_folder
 
 
 def target_source(name: str) -> str:
-    """Returns what to load a target or its tokenizer from; `embedded` stands for its folder."""
+    """Returns the source of a target or its tokenizer; `embedded` becomes its folder."""
     return str(weights_folder("target")) if name == EMBEDDED else name
 
 
 def file_stamps(name: str) -> list[str]:
-    """Returns name, size and time of each file at a path; a hub name is returned as it is."""
+    """Returns name, size and time of each file at a path; a hub name is returned unchanged."""
     path = Path(name)
     if not path.exists():
         return [name]
@@ -34,9 +34,9 @@ def model_files(target: str, drafters: Iterable[DrafterKind]) -> list[str]:
 
 
 def own_hashes(drafter: DrafterKind) -> list[str]:
-    """Returns hashes of the files of what is no model of transformers: n-grams and heads.
+    """Returns hashes of the drafter's files in specplan's own formats: n-grams and heads.
 
-    They are the same on every machine, as stamps are not.
+    Unlike stamps, they are the same on every machine.
     """
     places = [place for part in walk(drafter) for place in part.own_files]
     files = [file for place in places for file in (place, *sorted(place.glob("*")))]

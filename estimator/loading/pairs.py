@@ -1,4 +1,4 @@
-"""From settings to loaded objects: target, tokenizer, drafters, prompts."""
+"""Turns settings into loaded objects: target, tokenizer, drafters, prompts."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ OF_SOME_KINDS = ("lattice_k", "rescoring_weight")
 
 @dataclass(frozen=True, slots=True)
 class LoadedPair:
-    """What a model command runs with.
+    """The loaded objects of a model command.
 
-    drafters: by name, each made for given sampling settings.
+    drafters: by name, a function that makes the drafter for given sampling settings.
     prompts: ids, at least one prompt.
-    categories, references: of each prompt; None where its file names none.
+    categories, references: of each prompt; None if its file has none.
     stopping: max_new_tokens and the target's end-of-text ids.
-    origins: tells models of one name apart: files, device, precision.
+    origins: identity of the models' content: files, device, precision.
     """
 
     target: CachedModel
@@ -51,10 +51,10 @@ class LoadedPair:
 
 
 def draft_names(models: ModelSettings) -> tuple[str, ...]:
-    """Returns the drafters' names: as given, else the embedded one.
+    """Returns the drafters' names: the given ones, else the embedded draft.
 
     Raises:
-      ValueError: if none is given beside a target.
+      ValueError: if a target is given without a draft.
     """
     if models.drafts or models.target in (None, EMBEDDED):
         return models.drafts or (EMBEDDED,)
@@ -62,10 +62,10 @@ def draft_names(models: ModelSettings) -> tuple[str, ...]:
 
 
 def one_draft(models: ModelSettings) -> str:
-    """Returns the drafter's name, where there can be but one.
+    """Returns the drafter's name, for commands with a single drafter.
 
     Raises:
-      ValueError: as `draft_names`, or if several are given.
+      ValueError: if several are given, or a target without a draft.
     """
     names = draft_names(models)
     if len(names) > 1:
@@ -74,10 +74,10 @@ def one_draft(models: ModelSettings) -> str:
 
 
 def require_rule(drafts: Iterable[str], rule: Rule) -> None:
-    """Refuses drafts that branch under another rule than the strict one, by which they are judged.
+    """Refuses drafts that branch under another rule than the strict one.
 
     Raises:
-      ValueError: naming both.
+      ValueError: with both names.
     """
     for draft in drafts:
         if parse_drafter(draft).branches and not isinstance(rule, Strict):
@@ -97,19 +97,19 @@ def load(
 ) -> LoadedPair:
     """Returns everything that settings name.
 
-    What can be refused without a model is refused before one is read: names, prompts, device, then
+    Checks that need no model come before a model is read, in this order: names, prompts, device,
     tokenizers.
 
     Args:
-      models: a target, with drafters where they are ModelSettings.
-      text: prompts.
-      sampling: of the target; None: everything is left in.
-      prompt: text that takes the place of prompts.
+      models: a target; with drafters if they are ModelSettings.
+      text: source of prompts.
+      sampling: settings of the target; None: nothing is cut off.
+      prompt: a prompt in place of the source.
       compiling: off, on or try (`with_passes`).
-      gammas: draft lengths whose passes are then compiled.
+      gammas: draft lengths for which passes are compiled.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range, or if the objects do not fit each other.
     """
     target_name = EMBEDDED if models.target is None else models.target
     texts = wanted_prompts(text) if prompt is None else [given_prompt(prompt)]
@@ -158,7 +158,7 @@ def load(
             str(device),
             str(target.module.dtype),
             *model_files(target_name, names.values()),
-            # Compiled passes round otherwise, and other devices may.
+            # Compiled passes round differently, and other devices may.
             *([] if compiling == "off" else [f"compile {compiling}"]),
             *([] if models.device_map is None else [f"device_map {models.device_map}"]),
         ],
@@ -166,7 +166,7 @@ def load(
 
 
 def _require_read(models: ModelSettings, names: Mapping[str, DrafterKind]) -> None:
-    """Refuses settings that none of the drafters reads."""
+    """Refuses settings that no drafter reads."""
     read = frozenset().union(*(part.reads for name in names.values() for part in walk(name)))
     for setting in OF_SOME_KINDS:
         if getattr(models, setting) is not None and setting not in read:
@@ -176,7 +176,7 @@ def _require_read(models: ModelSettings, names: Mapping[str, DrafterKind]) -> No
 def _device_map(
     models: TargetSettings, drafters: Iterable[DrafterKind], *, compiling: str
 ) -> DeviceMap | None:
-    """Returns how the target is spread over devices; None: it is on one."""
+    """Returns how the target is spread over devices; None: on one device."""
     parts = [part for drafter in drafters for part in walk(drafter)]
     for why in (part.uncompiled for part in parts if compiling != "off"):
         if why is not None:
@@ -197,7 +197,7 @@ def _device_map(
 
 
 def _tell_of_unapplied_settings(target: CachedModel, sampling: SamplingSettings) -> None:
-    """Tells which settings the target's own configuration has that are not applied."""
+    """Warns of settings in the target's own configuration that are not applied."""
     found = unapplied_settings(target.module.generation_config)
     others = {
         name: value for name, value in found.items() if getattr(sampling, name, None) != value
@@ -207,20 +207,20 @@ def _tell_of_unapplied_settings(target: CachedModel, sampling: SamplingSettings)
         notice(f"not applied of the generation_config of {target.name}: {listed}")
 
 
-# A draft reads one token a step, two after its whole draft was accepted.
+# A draft reads one token per step, and two after its whole draft was accepted.
 DRAFT_WIDTHS = (1, 2)
 
 
 def with_passes(
     model: CachedModel, compiling: str, *, longest: int, widths: Sequence[int]
 ) -> CachedModel:
-    """Returns a model whose passes are compiled as far as the user wants them to be.
+    """Returns a model with compiled passes, if the user wants them.
 
     Args:
-      compiling: "off"; "on"; or "try": as it is where compiling fails, which a notice says.
+      compiling: "off"; "on"; or "try", which keeps the plain passes if compiling fails.
 
     Raises:
-      ValueError: if compiling is "on" and fails, or the model cannot be compiled.
+      ValueError: if compiling is "on" and fails, or if the model cannot be compiled.
     """
     if compiling == "off":
         return model

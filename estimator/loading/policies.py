@@ -18,10 +18,10 @@ STOPPING: dict[str, type[Confidence] | type[Product]] = {
 def parse_policies(
     names: Sequence[str], *, gammas: Sequence[int], max_gamma: int
 ) -> dict[str, Policy | None]:
-    """Returns the policies by name; None is the adaptive one, which has to wait for costs.
+    """Returns the policies by name; None for the adaptive one, which has to wait for costs.
 
     Args:
-      names: as the user gave them; `fixed` stands for one policy for each gamma.
+      names: as the user gave them; `fixed` means one policy for each gamma.
 
     Raises:
       ValueError: if a name is unknown or lacks its value, or a value is out of range.

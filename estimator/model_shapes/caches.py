@@ -1,4 +1,4 @@
-"""What the layers of a model cache, read from the cache that one pass on the meta device fills."""
+"""The caches of a model's layers, read from the cache that a pass on the meta device fills."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from transformers import PreTrainedConfig
 
 
-# Of one cached key or value; states of linear layers keep their own.
+# Bytes of one cached key or value; states of linear layers have their own size.
 BYTES_PER_VALUE = 2
 
 
 def count_caches(cache: Any, config: PreTrainedConfig) -> tuple[CacheLayers, ...]:
-    """Returns the caches of the model's layers, those alike counted together.
+    """Returns the caches of the model's layers; equal caches are counted together.
 
     Args:
-      cache: as a pass of the model on the meta device left it (estimator.model_shapes.meta_pass).
-      config: the model's configuration, for what the shapes do not tell.
+      cache: the result of a pass on the meta device (estimator.model_shapes.meta_pass).
+      config: the model's configuration, for facts that the shapes do not show.
 
     Raises:
-      ValueError: if the cache is empty, or of a kind that is not covered.
+      ValueError: if the cache is empty, or of an unknown kind.
     """
     alike: dict[CacheLayers, int] = {}
     for layer in layer_caches(cache, config):
@@ -36,7 +36,7 @@ def count_caches(cache: Any, config: PreTrainedConfig) -> tuple[CacheLayers, ...
 
 
 def layer_caches(cache: Any, config: PreTrainedConfig) -> list[tuple[CacheLayers, ...]]:
-    """Returns the caches of each layer, in their order; arguments and errors as in count_caches."""
+    """Returns the caches of each layer, in order; arguments and errors as for count_caches."""
     each_layer: list[tuple[CacheLayers, ...]] = []
     kinds = getattr(config, "layer_types", None)
     latest: dict[str, CacheLayers] = {}
@@ -64,7 +64,7 @@ def _attention(layer: Any, kind: str, config: PreTrainedConfig) -> list[CacheLay
     heads = int(getattr(config, "num_attention_heads", shards))
     window = getattr(layer, "sliding_window", None)
     latent = getattr(config, "kv_lora_rank", None) == key_width and shards == 1
-    # Scores against the keys, then a sum of the values; latent pairs serve as both.
+    # Scores with the keys, then a sum of the values; latent pairs serve as both.
     products = 2 * key_width + value_width if latent else key_width + value_width
     found: CacheKind = "latent" if latent else "full"
     if window is not None:
@@ -97,7 +97,7 @@ def _attention(layer: Any, kind: str, config: PreTrainedConfig) -> list[CacheLay
 
 
 def _state(layer: Any, config: PreTrainedConfig) -> tuple[CacheLayers, ...]:
-    """Returns the state of a recurrent layer, of one sequence; nothing for other layers."""
+    """Returns the state of a recurrent layer for one sequence; empty for other layers."""
     states = [
         state
         for name in ("conv_states", "recurrent_states")
@@ -113,7 +113,7 @@ def _state(layer: Any, config: PreTrainedConfig) -> tuple[CacheLayers, ...]:
             bytes_per_token=0.0,
             state_bytes=float(sum(state.numel() * state.element_size() for state in states)),
             window=None,
-            # Each value is decayed, added to and read once for each token.
+            # For each token each value is decayed, added to and read once.
             operations=float(4 * sum(state.numel() for state in states)),
             shards=int(getattr(config, "num_attention_heads", 1)),
         ),

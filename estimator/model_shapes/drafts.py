@@ -1,4 +1,4 @@
-"""Drafts by their config.json: models, and heads that draft from the target's hidden states."""
+"""Reads drafts from their config.json: models, and heads on the target's hidden states."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ from simulator.cost.model_shape import ModelShape
 
 
 def draft_kind(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> DraftKind:
-    """Returns what a draft's configuration describes.
+    """Returns the kind of a draft by its configuration.
 
-    The target's own configuration given again is its head for multi-token prediction, where it has
-    one.
+    The target's own configuration means its head for multi-token prediction.
 
     Raises:
-      ValueError: if it is the target's own and has no such head, or of a format that is not known.
+      ValueError: if it is the target's own and has no such head, or if its format is unknown.
     """
     kind = _head_kind(config, target)
     return "model" if kind is None else kind.name
@@ -35,19 +34,19 @@ def draft_of(
     activations: str | None = None,
     count: Count = count,
 ) -> DraftShape:
-    """Returns the draft that a configuration describes.
+    """Returns the shape of the draft that a configuration describes.
 
     Args:
       config: the draft's parsed config.json; the target's own for its head of multi-token
         prediction.
       target: the target's parsed config.json.
-      target_shape: what was counted of it: heads share its output matrix, and take its width.
-      dtype: number format of the draft's weights; without it, its configuration's.
-      activations, count: as in shape_of.
+      target_shape: the target's shape; heads use its width, and share its output matrix.
+      dtype: number format of the draft's weights; None: the configuration's.
+      activations, count: see shape_of.
 
     Raises:
-      ValueError: if the configuration cannot be counted, or is of a head for a target of another
-        width; the message names the key and the kind of draft that must have it.
+      ValueError: if the configuration cannot be counted, or if the head is for a target of another
+        width; the message names the key and the kind of draft.
     """
     kind = _head_kind(config, target)
     if kind is not None:
@@ -58,7 +57,7 @@ def draft_of(
 
 
 def _head_kind(config: Mapping[str, Any], target: Mapping[str, Any]) -> HeadKind | None:
-    flat = flattened(config)  # refuses what is not known
+    flat = flattened(config)  # refuses unknown formats
     if MARK in config:
         return next(kind for kind in head_kinds() if kind.speculators == config[MARK])
     return next((kind for kind in head_kinds() if kind.recognises(flat, target)), None)
@@ -77,13 +76,13 @@ def read_pair(
 
     Args:
       dtype: format of the weights; None: each configuration's own.
-      draft_dtype: of the draft's; None: dtype.
+      draft_dtype: format of the draft's weights; None: dtype.
       activations: format of activations; None: each configuration's own.
-      anew: whether to count both models, and to keep nothing, though their counts may be at hand.
+      anew: whether to count both models without reading or writing cached counts.
 
     Raises:
       OSError: if a file cannot be read.
-      ValueError: if one is no usable config.json; the message names it.
+      ValueError: if a file is no usable config.json; the message names it.
     """
     from estimator.model_shapes.kept_counts import count_once
 
@@ -109,18 +108,18 @@ def read_pair(
 
 MARK = "speculators_model_type"
 _LAYERS, _DRAFTING = "transformer_layer_config", "speculators_config"
-# What the format's own reader takes for layers that name no architecture.
+# The format's own reader assumes this for layers without an architecture.
 _ARCHITECTURE = "qwen3"
 
 
 def flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Returns a configuration with the sizes of its layers beside what says how it drafts.
+    """Returns a configuration in one object: sizes of layers and settings of drafting.
 
-    `speculative_tokens` is that of the proposal method which it drafts by. One of another format is
-    returned as it is.
+    `speculative_tokens` is taken from its proposal method. Configurations in other formats are
+    returned unchanged.
 
     Raises:
-      ValueError: if its type is not known, or what describes its layers is missing.
+      ValueError: if its type is unknown, or the description of its layers is missing.
     """
     if MARK not in config:
         return config
@@ -145,7 +144,7 @@ def flattened(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _tokens(drafting: Any) -> Any:
-    """Returns how many tokens the method drafts that is the default, else the first."""
+    """Returns the number of tokens of the default drafting method, else of the first one."""
     methods = drafting.get("proposal_methods") if isinstance(drafting, Mapping) else None
     if not isinstance(methods, list) or not all(isinstance(each, Mapping) for each in methods):
         return None

@@ -1,6 +1,6 @@
-"""What a kind of head says of itself: how its configuration is recognised and counted.
+"""The facts about one kind of head: how its configuration is recognised and counted.
 
-A kind is the `KIND` of a module of `estimator.model_shapes.heads`; `head_kinds` finds them all.
+A kind is the `KIND` of a module in `estimator.model_shapes.heads`; `head_kinds` finds them all.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from estimator.model_shapes.storage import Storage, storage
 from simulator.cost.draft_shape import DraftKind, DraftShape
 from simulator.cost.model_shape import ModelShape, WeightKind, Weights
 
-# The layers of a head whose configuration names no architecture.
+# The architecture of a head's layers if its configuration names none.
 LAYERS = "llama"
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """A head's configuration, and the target that it is for.
+    """A head's configuration and its target.
 
-    config: its parsed config.json, one of the speculators format flattened; of multi-token
-      prediction, the target's own.
-    dtype, activations, count: as in estimator.model_shapes.shape.shape_of.
+    config: the parsed config.json, flattened if in speculators' format; for multi-token prediction
+      the target's own.
+    dtype, activations, count: see estimator.model_shapes.shape.shape_of.
     """
 
     kind: DraftKind
@@ -44,10 +44,10 @@ class Head:
         """Returns a size that this kind must have.
 
         Args:
-          within: the object that has it, where a configuration does not have it itself.
+          within: object that has it if the configuration itself does not.
 
         Raises:
-          ValueError: if it is missing or no positive integer; the message names kind and key.
+          ValueError: if it is missing or not a positive integer; with the kind and the key.
         """
         value = self.get(name, within=within)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
@@ -60,18 +60,18 @@ class Head:
         return value
 
     def get(self, name: str, default: Any = None, *, within: str | None = None) -> Any:
-        """Returns a value, of the object `within` where that has it."""
+        """Returns a value, from the object `within` if it is there."""
         nested = self.config.get(within) if within is not None else None
         if isinstance(nested, Mapping) and name in nested:
             return nested[name]
         return self.config.get(name, default)
 
     def taps(self, *places: tuple[str | None, str], default: int) -> int:
-        """Returns how many of the target's layers it reads: those listed in the first such place.
+        """Returns the number of the target's layers that it reads.
 
         Args:
-          places: objects (None: the configuration itself) and keys.
-          default: where none of them lists any.
+          places: objects (None: the configuration itself) and keys; the first that exists counts.
+          default: the number if none of them exists.
         """
         for within, name in places:
             listed = self.get(name, within=within)
@@ -80,16 +80,16 @@ class Head:
         return default
 
     def require_width(self, name: str, width: Any) -> int:
-        """Refuses a width that is not the target's."""
+        """Refuses a width that differs from the target's."""
         if width != self.target.hidden:
             raise ValueError(
-                f"{name} of the draft must be that of {self.target.name}, {self.target.hidden}, "
+                f"{name} of the draft must be {self.target.name}'s, {self.target.hidden}, "
                 f"got {width}"
             )
         return self.target.hidden
 
     def target_width(self) -> int:
-        """Returns the width of the target's states, which its configuration must agree with."""
+        """Returns the width of the target's states, after checking it against the configuration."""
         name = (
             "hidden_size"
             if self.config.get("target_hidden_size") is None
@@ -98,7 +98,7 @@ class Head:
         return self.require_width(name, self.config.get(name))
 
     def body(self, vocabulary: int) -> ModelShape:
-        """Returns the shape of its decoder layers with an output matrix of its own."""
+        """Returns the shape of the decoder layers with their own output matrix."""
         return shape_of(
             {
                 "model_type": LAYERS,
@@ -112,7 +112,7 @@ class Head:
         )
 
     def weights(self, kind: WeightKind, values: int) -> Weights:
-        """Returns weights that are stored as its own are."""
+        """Returns weights stored in the head's format."""
         plain = kind in ("head", "embedding", "other")
         form = self.stored.plain if plain else self.stored.quantised
         return Weights(
@@ -125,7 +125,7 @@ class Head:
     def step(
         self, name: str, *, width: int, vocabulary: int, weights: tuple[Weights, ...]
     ) -> ModelShape:
-        """Returns the shape of a step of one layer that caches nothing."""
+        """Returns the shape of a step of one layer without a cache."""
         return ModelShape(
             name=name,
             layers=1,
@@ -147,11 +147,12 @@ class Head:
         parallel: bool = False,
         longest: int | None = None,
     ) -> DraftShape:
-        """Returns the draft of a body with weights beside it, its embedding being the target's.
+        """Returns the draft of a body with further weights, using the target's embedding.
 
         Args:
-          added, once, in_turn: further weights: of every step, of a block, and of every token of a
-            parallel draft in turn.
+          added: further weights used in every step.
+          once: further weights used once per block.
+          in_turn: further weights used for each token of a parallel draft, one after another.
         """
         own = tuple(each for each in body.weights if each.kind != "embedding")
         step = replace(body, name=f"{self.kind} head", weights=(*own, *added))
@@ -172,11 +173,19 @@ class Head:
 class HeadKind:
     """One kind of head.
 
-    name: as users read it.
+    name: its name for users.
     match_priority: lower numbers look at a configuration first.
-    recognises: whether a configuration, given beside the target's, is of this kind.
-    shape: counts it.
-    speculators: its `speculators_model_type`; None: that format has no such kind.
+    recognises: whether a configuration is of this kind, given the target's, too.
+    shape: counts a head of this kind.
+    speculators: its `speculators_model_type`; None if that format has no such kind.
+
+    Example: a kind recognised by one key, counted as a body of llama layers.
+
+        KIND = HeadKind(
+            "Repeat", match_priority=3,
+            recognises=lambda config, target: "repeat_layers" in config,
+            shape=lambda head: head.draft(head.body(head.target.vocabulary), ()),
+        )
     """
 
     name: DraftKind
@@ -194,7 +203,7 @@ def head_kinds() -> tuple[HeadKind, ...]:
 
 
 def borrowed_head(target: ModelShape) -> tuple[Weights, ...]:
-    """Returns the target's output matrix, multiplied and not held."""
+    """Returns the target's output matrix, which the head uses but does not store."""
     return tuple(replace(each, held=False) for each in target.weights if each.kind == "head")
 
 
@@ -204,7 +213,7 @@ def class_names(config: Mapping[str, Any]) -> str:
 
 
 def stated_gamma(config: Mapping[str, Any]) -> int | None:
-    """Returns how many tokens a configuration says that it drafts; None: it does not say."""
+    """Returns the number of drafted tokens that a configuration states; None if it does not."""
     gamma = config.get("speculative_tokens", config.get("num_lookahead_tokens"))
     positive = isinstance(gamma, int) and not isinstance(gamma, bool) and gamma > 0
     return gamma if positive else None

@@ -1,4 +1,4 @@
-"""Counts of models that need not be made anew: well-known ones, and those in the user's cache."""
+"""Cached counts of models: the well-known models', and the user's cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import msgspec
 from estimator.model_shapes.shape import Counted, Part, count, without_storage
 
 FILE = Path(__file__).with_name("known.json")
-# What a configuration may say without changing a size, in the families of known models.
+# Keys of a configuration that change no size in the families of known models.
 WITHOUT_SIZE = frozenset((
     "architectures", "attention_dropout", "bos_token_id", "draft_vocab_size", "dtype",
     "eos_token_id", "hidden_act", "initializer_range", "max_position_embeddings",
@@ -23,7 +23,7 @@ WITHOUT_SIZE = frozenset((
     "rms_norm_eps", "rope_parameters", "rope_scaling", "rope_theta", "router_aux_loss_coef",
     "torch_dtype", "transformers_version", "use_cache", "_name_or_path",
 ))  # fmt: skip
-# What is the same said as unsaid.
+# Keys whose absence means the same as these values.
 _BOTH = {"attention_bias": False, "tie_word_embeddings": False}
 _QWEN3 = {**_BOTH, "sliding_window": None, "use_sliding_window": False}
 DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
@@ -36,14 +36,14 @@ DEFAULTS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 class Known(msgspec.Struct, frozen=True):
-    """A configuration's sizes, as `sizes` gives them, and what was counted of them."""
+    """A configuration's sizes (see `sizes`), and the counts of its model."""
 
     sizes: dict[str, Any]
     counted: Counted
 
 
 def sizes(config: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Returns what a configuration says of sizes, or None of a family that is not known."""
+    """Returns the parts of a configuration that determine sizes; None for an unknown family."""
     family = config.get("model_type")
     defaults = DEFAULTS.get(family) if isinstance(family, str) else None
     if defaults is None:
@@ -51,13 +51,13 @@ def sizes(config: Mapping[str, Any]) -> dict[str, Any] | None:
     found = {name: value for name, value in config.items() if name not in WITHOUT_SIZE}
     heads, hidden = found.get("num_attention_heads"), found.get("hidden_size")
     if family == "llama" and isinstance(heads, int) and isinstance(hidden, int) and heads > 0:
-        # A head has its share of the width unless the configuration says otherwise.
+        # A head has an equal share of the width unless the configuration states its size.
         found["head_dim"] = found.get("head_dim") or hidden // heads
     return {**defaults, **found}
 
 
 def known_count(config: Mapping[str, Any]) -> Counted | None:
-    """Returns what was counted of a well-known model, or None of another."""
+    """Returns the counts of a well-known model; None for another model."""
     found = sizes(config)
     if found is None:
         return None
@@ -66,12 +66,12 @@ def known_count(config: Mapping[str, Any]) -> Counted | None:
 
 @lru_cache(maxsize=1)
 def read_known() -> tuple[Known, ...]:
-    """Returns the counts that come with the package (scripts/count_known.py writes them)."""
+    """Returns the counts that the package contains (scripts/count_known.py writes them)."""
     return msgspec.json.decode(FILE.read_bytes(), type=tuple[Known, ...])
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """What was counted, and of what."""
+    """Cached counts and their key."""
 
     key: str
     counted: Counted
@@ -80,11 +80,11 @@ class _Kept(msgspec.Struct, frozen=True):
 def count_once(
     config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole"
 ) -> Counted:
-    """Returns what `count` does, without counting where that was done before.
+    """Returns the result of `count`, from the cache if it has it.
 
-    A count is looked up by the configuration's content, and the versions of transformers and of our
-    code that counts. A file that cannot be read or written is as if it were not there. Arguments
-    and errors as in estimator.model_shapes.counted.count.
+    The key is the configuration's content and the versions of transformers and of our counting
+    code. A file that cannot be read or written is ignored. Arguments and errors as for
+    estimator.model_shapes.shape.count.
     """
     plain = without_storage(config)
     known = known_count(plain) if part == "whole" and not kept else None
@@ -114,13 +114,13 @@ def count_once(
 
 
 def folder() -> Path:
-    """Returns the folder of kept counts: specplan/shapes in XDG_CACHE_HOME or ~/.cache.
+    """Returns the folder of cached counts: specplan/shapes in XDG_CACHE_HOME or ~/.cache.
 
     Raises:
       RuntimeError: if the user has no home.
     """
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    # A relative one is to be ignored (XDG Base Directory Specification 0.8).
+    # A relative path must be ignored (XDG Base Directory Specification 0.8).
     base = named if named.is_absolute() else Path.home() / ".cache"
     return base / "specplan" / "shapes"
 
@@ -132,7 +132,7 @@ def _transformers() -> str:
 
 
 def _code() -> str:
-    """Returns a hash of the code that counts: all files beside this one."""
+    """Returns a hash of the counting code: all files in this folder."""
     from hashlib import sha256
 
     files = sorted(Path(__file__).parent.glob("*.py"))

@@ -1,4 +1,4 @@
-"""The decoder that a config.json describes, built on the meta device, and one pass of it there."""
+"""Builds the decoder of a config.json on the meta device, and runs one pass there."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 def read_config(path: Path) -> dict[str, Any]:
-    """Returns the JSON object of a config.json, given by itself or by its folder.
+    """Returns the JSON object of a config.json, given as a file or its folder.
 
     Raises:
       OSError: if it cannot be read.
-      ValueError: if it is no JSON object.
+      ValueError: if it is not a JSON object.
     """
     file = path / "config.json" if path.is_dir() else path
     config: Any = read_json(file)
@@ -33,7 +33,7 @@ def architecture(config: Mapping[str, Any]) -> str:
     """Returns the name of a model's architecture.
 
     Raises:
-      ValueError: if the file has none.
+      ValueError: if the file names none.
     """
     kind = config.get("model_type")
     if not isinstance(kind, str) or not kind:
@@ -42,10 +42,10 @@ def architecture(config: Mapping[str, Any]) -> str:
 
 
 def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
-    """Returns the configuration of the causal language model: of several parts, the text's.
+    """Returns the configuration of the causal language model; of several parts, the text part.
 
     Raises:
-      ValueError: if the file names no architecture, one that transformers lacks, or one that is no
+      ValueError: if the file names no architecture, if transformers does not know it, if it is no
         causal language model, or if transformers refuses it.
     """
     from transformers import CONFIG_MAPPING
@@ -56,7 +56,7 @@ def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
         raise ValueError(f"model_type must be one that transformers knows, got {kind}")
     if config.get("is_encoder_decoder") is True:
         raise ValueError(f"config.json must describe a decoder, got {kind}, an encoder–decoder")
-    # Weights are counted as if they were not quantised; how they are stored is read elsewhere.
+    # Weights are counted unquantised; `storage` reads how they are stored.
     plain = {name: value for name, value in config.items() if name != "quantization_config"}
     try:
         whole = CONFIG_MAPPING[kind].from_dict(plain)
@@ -71,7 +71,7 @@ def decoder_config(config: Mapping[str, Any]) -> PreTrainedConfig:
 
 
 def build(config: PreTrainedConfig, *, kind: str) -> PreTrainedModel:
-    """Returns the model on the meta device: its modules and their sizes, and no numbers.
+    """Returns the model on the meta device: modules and sizes without numbers.
 
     Raises:
       ValueError: if transformers cannot build it.
@@ -91,17 +91,17 @@ def _one_line(error: Exception) -> str:
     return words if len(words) <= 200 else words[:200] + "…"
 
 
-# A pass over that many tokens.
+# Number of tokens in the pass.
 TOKENS = 4
 
 
 @dataclass(frozen=True, slots=True)
 class MetaPass:
-    """What one pass shows of a model, no number computed.
+    """The result of one pass without numbers.
 
-    cache: as the model returned it; its layers hold tensors of the right shapes.
-    uses: how often the pass multiplied by each matrix, by its name, modules that share it taken
-      together; one whose module it did not call is absent.
+    cache: the model's cache; its layers hold tensors of the right shapes.
+    uses: number of multiplications with each matrix in the pass, by its name; modules that share a
+      matrix are added up. A matrix whose module was not called is missing.
     """
 
     cache: Any
@@ -109,20 +109,20 @@ class MetaPass:
 
 
 def meta_pass(model: PreTrainedModel) -> MetaPass:
-    """Returns what a pass over a few tokens of one sequence shows.
+    """Returns the result of a pass over a few tokens of one sequence.
 
     Raises:
-      ValueError: if the model cannot do the pass without weights, or keeps no cache of known kind.
+      ValueError: if the model cannot run without weights, or if its cache is of an unknown kind.
     """
     import torch
 
     name = type(model).__name__
     ids = torch.ones(1, TOKENS, dtype=torch.long, device="meta")
-    # transformers would look for padding in ids that have no values; some configurations check what
-    # is set, and take no None.
+    # transformers would search ids without values for padding. Some configurations check values on
+    # assignment and do not accept None.
     vars(model.config)["pad_token_id"] = None
     failed: list[Exception] = []
-    # Some models make tensors of their own without a device, others compute with plain numbers.
+    # Some models make tensors without a device, others compute with plain numbers.
     devices: tuple[AbstractContextManager[Any], ...] = (torch.device("meta"), nullcontext())
     for device in devices:
         try:
@@ -147,9 +147,9 @@ def meta_pass(model: PreTrainedModel) -> MetaPass:
 
 @contextmanager
 def _counted(model: nn.Module) -> Iterator[dict[int, int]]:
-    """Counts by identity how often matrices are used: the calls of all modules that hold them.
+    """Counts by identity how often matrices are used, over all modules that hold them.
 
-    Looking up is no use; an output matrix may be the embedding, too.
+    Looking up an embedding does not count; an output matrix may be the embedding, too.
     """
     from torch import nn
 

@@ -1,4 +1,4 @@
-"""The shape of a model by its config.json: what is counted of it, in its storage formats."""
+"""The shape of a model from its config.json: sizes, weights and caches in their formats."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ _LAYERS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers")
 
 @dataclass(frozen=True, slots=True)
 class CountedWeights:
-    """Weights of one kind that are stored alike, whatever the format.
+    """Weights of one kind that are stored alike, in any format.
 
-    kind, values, experts, active, held: as in simulator.cost.model_shape.Weights.
-    quantised: whether a format that quantises linear layers alone stores them in it.
+    kind, values, experts, active, held: see simulator.cost.model_shape.Weights.
+    quantised: whether a format that quantises only linear layers applies to them.
     """
 
     kind: WeightKind
@@ -43,7 +43,7 @@ class CountedWeights:
 class Counted:
     """A model's sizes, weights and caches; sizes and name as in ModelShape.
 
-    caches: with keys and values of 2 bytes.
+    caches: with 2 bytes per key or value.
     """
 
     name: str
@@ -55,23 +55,23 @@ class Counted:
     caches: tuple[CacheLayers, ...]
 
     def caches_of(self, bytes_per_value: int) -> tuple[CacheLayers, ...]:
-        """Returns the caches with keys and values of that many bytes."""
+        """Returns the caches with a given number of bytes per key or value."""
         return tuple(
             replace(each, bytes_per_token=each.bytes_per_token * bytes_per_value / 2)
             for each in self.caches
         )
 
 
-# A configuration, the patterns of the modules that stay plain, and the part that is counted.
+# From a configuration, patterns of unquantised modules, and the part of the model to count.
 Count = Callable[[Mapping[str, Any], tuple[str, ...], Part], Counted]
 
 
 def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "whole") -> Counted:
-    """Returns what is counted of the model that transformers builds on torch's meta device.
+    """Returns the counts of the model that transformers builds on torch's meta device.
 
     Args:
-      kept: regular expressions of the names of modules that quantisation leaves plain.
-      part: "whole", or the weights and caches of the last decoder layer.
+      kept: regular expressions for names of modules that quantisation leaves plain.
+      part: "whole", or only the weights and caches of the last decoder layer.
 
     Raises:
       ValueError: if the configuration cannot be built or counted; the message names it.
@@ -79,7 +79,7 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
     from estimator.model_shapes.caches import count_caches, layer_caches
     from estimator.model_shapes.weights import count_weights, last_layer
 
-    # How weights are stored changes no module.
+    # The storage format of weights changes no module.
     text, model, passed = _built(json.dumps(without_storage(config), default=dict))
     if part == "whole":
         caches = count_caches(passed.cache, text)
@@ -91,7 +91,7 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
         name=type(model).__name__,
         layers=_size(text, _LAYERS),
         hidden=_size(text, ("hidden_size", "n_embd", "d_model")),
-        # What varies over the layers is asked of the last of them.
+        # Sizes that vary over layers are taken from the last one.
         heads=_size(
             text.per_layer_config[-1], ("num_attention_heads", "n_head", "n_heads"), default=1
         ),
@@ -102,21 +102,21 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
 
 
 def without_storage(config: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the configuration without what says how weights are quantised."""
+    """Returns the configuration without its quantisation settings."""
     return {name: value for name, value in config.items() if name != "quantization_config"}
 
 
 @lru_cache(maxsize=8)
 def _built(config: str) -> tuple[Any, PreTrainedModel, MetaPass]:
-    """Returns the text's configuration, its model and a pass of it; the JSON is of a file."""
+    """Returns the text's configuration, its model and a pass; the argument is JSON text."""
     from estimator.model_shapes.meta_pass import build, decoder_config, meta_pass
 
     parsed = json.loads(config)
     decoder = decoder_config(parsed)
     model = build(decoder, kind=parsed["model_type"])
-    # Of a family whose class takes the whole configuration, the text's sizes.
+    # For a family whose class takes the whole configuration: the text's sizes.
     text = decoder.get_text_config(decoder=True)
-    _size(text, _LAYERS)  # a pass of a model without layers fails in other words
+    _size(text, _LAYERS)  # gives a clear error for a model without layers
     return text, model, meta_pass(model)
 
 
@@ -139,15 +139,15 @@ def shape_of(
 ) -> ModelShape:
     """Returns the shape of the causal language model that a configuration describes.
 
-    transformers' own class is built on torch's meta device, which takes seconds and no memory, so
-    what is counted is what would be loaded; its caches are those of one pass there.
+    transformers' own class is built on torch's meta device, which takes seconds and no memory. So
+    the counted model is the model that would be loaded, and its caches come from a pass there.
 
     Args:
-      config: the parsed config.json; of a model of more than text, the text part counts.
-      dtype: number format of the weights (a name of simulator.cost.number_formats.FORMATS);
-        without it, the configuration's own, its quantization_config included.
-      activations: number format of activations; without it, 16 bits or the configuration's.
-      count: counts anew, or looks up what was counted (estimator.model_shapes.kept_counts).
+      config: the parsed config.json; for a multimodal model only the text part counts.
+      dtype: number format of the weights (a name in simulator.cost.number_formats.FORMATS); None:
+        the configuration's own, including its quantization_config.
+      activations: number format of activations; None: 16 bits, or the configuration's.
+      count: `count`, or a function with cached counts (estimator.model_shapes.kept_counts).
 
     Raises:
       ValueError: if the configuration cannot be built or counted; the message names it.
@@ -168,7 +168,7 @@ def shape_of(
 
 
 def stored_weights(counted: tuple[CountedWeights, ...], stored: Storage) -> tuple[Weights, ...]:
-    """Returns the weights in the formats that they are stored in, those stored alike together."""
+    """Returns the weights in their storage formats; weights stored alike are added up."""
     totals: dict[tuple[WeightKind, NumberFormat, int, int, bool], int] = {}
     for each in counted:
         quantised = each.quantised or stored.quantised.everywhere

@@ -1,4 +1,4 @@
-"""How the weights of a model are stored: by a format asked for, or as its configuration says."""
+"""The storage formats of a model's weights: a requested one, or the configuration's."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _PLAIN = ("float32", "bfloat16", "float16")
 class Storage:
     """The formats of a model's weights and activations.
 
-    plain: format of what is not quantised.
-    quantised: format of the linear layers and experts; plain's own where nothing is.
-    activations: a name of simulator.cost.number_formats.COMPUTED.
-    kept: regular expressions of the modules that stay plain; found anywhere in a module's name.
+    plain: format of unquantised weights.
+    quantised: format of linear layers and experts; equal to plain if nothing is quantised.
+    activations: a name in simulator.cost.number_formats.COMPUTED.
+    kept: regular expressions, searched in module names, for modules that stay plain.
     """
 
     plain: NumberFormat
@@ -31,15 +31,15 @@ class Storage:
 def storage(
     config: Mapping[str, Any], *, dtype: str | None = None, activations: str | None = None
 ) -> Storage:
-    """Returns how a model of this configuration is stored.
+    """Returns the storage formats of a model with this configuration.
 
     Args:
-      dtype: a name of FORMATS for the weights, in place of what the configuration says.
-      activations: their format; without it, 16 bits, or what the configuration quantises them to.
+      dtype: a name in FORMATS for the weights, which overrides the configuration.
+      activations: format of activations; None: 16 bits, or the configuration's.
 
     Raises:
-      ValueError: if a format is unknown, or the configuration names none or quantises in a way
-        that is not covered.
+      ValueError: if a format is unknown, if the configuration names none, or if its quantisation
+        method is not supported.
     """
     if dtype in _PLAIN:
         plain = find_format(dtype)
@@ -63,7 +63,7 @@ def _activations(asked: str | None, default: str) -> str:
 
 
 def _named(config: Mapping[str, Any]) -> str | None:
-    """Returns the plain format that the configuration names, or None."""
+    """Returns the plain format in the configuration, or None."""
     for fields in (config.get("text_config"), config):
         if not isinstance(fields, Mapping):
             continue
@@ -87,7 +87,7 @@ def _quantisation(config: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _quantised(fields: Mapping[str, Any], plain: str) -> tuple[NumberFormat, str, Sequence[str]]:
-    """Returns format, activations and the modules kept of a quantization_config."""
+    """Returns format, activations and unquantised modules of a quantization_config."""
     method = str(fields.get("quant_method", fields.get("quant_algo", "none"))).lower()
     kept = _kept(fields)
     if method in ("awq", "gptq"):
@@ -142,7 +142,7 @@ def _integer(bits: Any, group: int, asymmetric: bool) -> NumberFormat:
 
 
 def _group(fields: Mapping[str, Any]) -> int:
-    # −1 or nothing: one scale for a whole row, whose share is nothing to speak of.
+    # -1 or no value: one scale per row, whose size is negligible.
     group = fields.get("group_size", fields.get("q_group_size"))
     return group if isinstance(group, int) and group > 0 else 4096
 
@@ -156,7 +156,7 @@ def _kept(fields: Mapping[str, Any]) -> Sequence[str]:
 
 
 def _pattern(module: str) -> str:
-    """Returns the pattern of a module's name: a part of it, a glob, or "re:" and an expression."""
+    """Returns the regular expression for a module name: a part, a glob, or "re:" with one."""
     if module.startswith("re:"):
         return module.removeprefix("re:")
     words = (re.escape(word) for word in module.removeprefix("model.").split("*"))

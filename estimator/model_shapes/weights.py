@@ -1,4 +1,4 @@
-"""The weights of a model counted by kind: looked up, multiplied in every pass, experts."""
+"""Counts the weights of a model by kind: looked up, multiplied in every pass, experts."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
     from transformers import PreTrainedConfig, PreTrainedModel
 
-# How configurations spell the experts that a token is sent to; the first that is set counts.
+# Names of the number of experts per token in configurations; the first that is set counts.
 _ACTIVE = (
     "num_experts_per_tok", "num_experts_per_token", "moe_topk", "moe_top_k", "moe_k",
     "top_k_experts", "top_k", "moe_num_active_experts", "num_selected_experts", "experts_per_token",
 )  # fmt: skip
-# Parts of the names of modules that mix tokens; all other matrices are feed-forward ones.
+# Parts of the names of modules that mix tokens; all other matrices are feed-forward.
 _MIXING = (
     "attn", "attention", "mixer", "mamba", "conv", "ssm", "indexer", "recurrent", "temporal",
     "delta", "retention", "q_proj", "k_proj", "v_proj", "o_proj",
@@ -36,19 +36,19 @@ def count_weights(
     within: str = "",
     uses: Mapping[str, int] = _ONCE,
 ) -> tuple[CountedWeights, ...]:
-    """Returns the model's weights by kind, a tied output matrix counted once, as the head.
+    """Returns the model's weights by kind; a tied output matrix is counted once, as the head.
 
-    Matrices that a pass uses several times come again, not held, for each time after the first.
+    A matrix that a pass uses several times is repeated for each further use, marked as not held.
 
     Args:
-      model: on any device; only sizes are looked at.
-      config: its configuration, for how many experts a token is sent to.
-      kept: regular expressions of the names of modules that quantisation leaves plain.
-      within: only those whose names begin so.
-      uses: how often a pass uses each matrix, where not once (estimator.model_shapes.meta_pass).
+      model: on any device; only sizes are used.
+      config: its configuration, for the number of experts per token.
+      kept: regular expressions for names of modules that quantisation leaves plain.
+      within: prefix of the names to count.
+      uses: uses of each matrix per pass, if not one (estimator.model_shapes.meta_pass).
 
     Raises:
-      ValueError: if it has experts and the configuration does not say how many are active.
+      ValueError: if it has experts, and the configuration does not state how many are active.
     """
     totals: dict[tuple[WeightKind, bool, int, bool], int] = {}
     for kind, name, parameter, experts in _sorted(model):
@@ -74,7 +74,7 @@ def count_weights(
 
 
 def last_layer(model: PreTrainedModel) -> str:
-    """Returns how the names of the last decoder layer's weights begin."""
+    """Returns the prefix of the names of the last decoder layer's weights."""
     from torch import nn
 
     lists = [(name, m) for name, m in model.named_modules() if isinstance(m, nn.ModuleList)]
@@ -110,7 +110,7 @@ def _sorted(model: PreTrainedModel) -> Iterator[tuple[WeightKind, str, Tensor, i
 
 
 def _experts(parts: list[str], parameter: Tensor, modules: dict[str, nn.Module]) -> int:
-    """Returns of how many routed experts a parameter is a part; 0 if of none."""
+    """Returns the number of routed experts that a parameter belongs to; 0 for none."""
     from torch import nn
 
     for i, part in enumerate(parts[:-1]):
@@ -140,7 +140,7 @@ def _quantised(kind: WeightKind, name: str, parameter: Tensor, kept: tuple[str, 
     matrix = parameter.dim() >= 2 and "conv" not in module and not router
     if kind not in ("attention", "feed-forward", "experts") or not matrix:
         return False
-    # An expert's parameters may be its own modules or bare tensors: both names are looked at.
+    # An expert's parameters are in modules of its own or bare tensors: both names are checked.
     return not any(re.search(each, tried) for each in kept for tried in (name, module))
 
 

@@ -1,4 +1,4 @@
-"""Prompts from public data sets, by the names that they have on the Hugging Face hub."""
+"""Reads prompts from public data sets on the Hugging Face hub."""
 
 import sys
 from collections.abc import Iterator
@@ -13,19 +13,19 @@ from reference.models.hub import quiet, require_hub
 def read_dataset(
     name: str, *, configuration: str | None, split: str | None, count: int
 ) -> list[Prompt]:
-    """Returns the first prompts of a data set, whose rows are read as `prompt_of` reads records.
+    """Returns the first prompts of a data set; rows are read by `prompt_of`.
 
     Args:
-      name: of the hub's data set, or a folder of files in a format that `datasets` loads (JSON
-        lines, Parquet, CSV, ...).
-      configuration: which of the data set's own; None: its only or default one.
-      split: which part; None: its only one.
-      count: at most so many prompts, at least 1.
+      name: name on the hub, or a folder of files that `datasets` can load (JSON lines, Parquet,
+        CSV, ...).
+      configuration: name of a configuration of the data set; None: its only or default one.
+      split: name of a split; None: the only one.
+      count: greatest number of prompts, at least 1.
 
     Raises:
       ModuleNotFoundError: if `datasets` is not installed.
-      ValueError: if there is no such data set, configuration or split, several splits and none
-        named, or a row is no prompt.
+      ValueError: if there is no such data set, configuration or split, if one of several splits
+        must be named, or if a row is no prompt.
     """
     rows = _rows(name, configuration, split)
     if len(rows) == 0:
@@ -56,7 +56,7 @@ def _rows(name: str, configuration: str | None, split: str | None) -> Any:
 
 @contextmanager
 def _bars() -> Iterator[None]:
-    """Shows progress where someone watches."""
+    """Shows progress bars on a terminal."""
     from datasets.utils import (
         are_progress_bars_disabled,
         disable_progress_bars,

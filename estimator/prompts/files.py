@@ -1,4 +1,4 @@
-"""Prompts from a user's files: lines, JSON in the shapes that people have, folders."""
+"""Reads prompts from a user's files: lines, common shapes of JSON, folders."""
 
 import glob
 import json
@@ -9,14 +9,14 @@ from typing import Any
 
 from reference.reading import read_whole
 
-# Public collections of chats are some 700 MB.
+# Public collections of chats have about 700 MB.
 MOST_PROMPT_BYTES = 1_000_000_000
 JSON_LINES = (".jsonl", ".ndjson")
-# Each with what a message of it calls its author and its text, and the authors who are users.
+# By field: the names of a message's author and text, and the authors that are users.
 CHATS = {"messages": ("role", "content"), "conversations": ("from", "value")}
 USERS = ("user", "human")
 FIELDS = ("prompt", "text", "turns", *CHATS)
-# Those that may hold a list of what a user says one after the other.
+# Fields that may hold a list of a user's turns.
 TURNS = ("prompt", "turns")
 NOTES = ("category", "reference")
 
@@ -25,9 +25,9 @@ NOTES = ("category", "reference")
 class Prompt:
     """One prompt.
 
-    text: not empty, of whole Unicode characters.
-    category: what the file says that it is about, by which acceptance is reported; None: nothing.
-    reference: what the file says is a good answer; None: nothing.
+    text: not empty, whole Unicode characters.
+    category: topic stated by the file, by which acceptance is reported; None if not stated.
+    reference: reference answer stated by the file; None if not stated.
     """
 
     text: str
@@ -37,7 +37,7 @@ class Prompt:
 
 @dataclass(frozen=True, slots=True)
 class PromptFiles:
-    """What a user's prompts were read from.
+    """The prompts of a user's files, and the files without text.
 
     prompts: in the files' order, at least one.
     left_out: files of a folder or glob that hold no text.
@@ -50,9 +50,8 @@ class PromptFiles:
 def read_prompts(source: str) -> PromptFiles:
     """Returns the prompts of a file, or one for each file of a folder or glob.
 
-    A .txt file has one prompt a line. A line of a .jsonl or .ndjson file, or an item of a .json
-    file's list, is what `prompt_of` reads. Blank lines, and of a folder hidden files, are passed
-    over.
+    A .txt file has one prompt per line. A line of a .jsonl or .ndjson file, or an item of a .json
+    file's list, is read by `prompt_of`. Blank lines, and hidden files of a folder, are ignored.
 
     Raises:
       ValueError: if source does not exist, cannot be read, has no prompts or an empty one.
@@ -75,7 +74,7 @@ def read_prompts(source: str) -> PromptFiles:
 
 
 def whole_references(references: Sequence[str | None]) -> list[str] | None:
-    """Returns the references of prompts that all have one; None where none has.
+    """Returns the references if every prompt has one; None if no prompt has one.
 
     Raises:
       ValueError: if some have one and others do not.
@@ -89,10 +88,10 @@ def whole_references(references: Sequence[str | None]) -> list[str] | None:
 
 
 def require_characters(text: str, name: str) -> None:
-    """Refuses text with half of a surrogate pair, which no tokenizer can read.
+    """Refuses text with half of a surrogate pair, which tokenizers cannot read.
 
     Raises:
-      ValueError: with the name, and where it is.
+      ValueError: with the name and the position.
     """
     for place, character in enumerate(text):
         if "\ud800" <= character <= "\udfff":
@@ -107,7 +106,7 @@ def _hidden(path: Path) -> bool:
 
 
 def _text_of(file: Path) -> str | None:
-    """Returns a file's text; None where it is blank or none."""
+    """Returns a file's text; None if it is blank or not text."""
     content = read_whole(file)
     if b"\0" in content:
         return None
@@ -130,7 +129,7 @@ def _of_file(path: Path) -> list[Prompt]:
             records = [records]
         found = [(record, f"{path} item {at}") for at, record in enumerate(records, start=1)]
     else:
-        # Not `splitlines`, which splits at U+0085, U+2028 and form feeds, too.
+        # `splitlines` would also split at U+0085, U+2028 and form feeds.
         lines = [
             (line, f"{path} line {at}")
             for at, line in enumerate(text.split("\n"), start=1)
@@ -153,15 +152,15 @@ def _parsed(text: str, where: str) -> Any:
 
 
 def prompt_of(record: Any, where: str) -> Prompt:
-    """Returns the prompt of one record: a text, or what people's JSON and tables hold.
+    """Returns the prompt of one record: a text, or an object with one of the usual fields.
 
-    The latter have a field `prompt`, `text`, `turns`, `messages` (OpenAI's) or `conversations`
-    (ShareGPT's), and may have a `category` and a `reference`. Of several turns (MT-bench's,
-    Spec-Bench's) the first counts, with its reference; of a chat the user's first message. A field
-    of null is as good as none.
+    An object has a field `prompt`, `text`, `turns`, `messages` (OpenAI) or `conversations`
+    (ShareGPT), and may have a `category` and a `reference`. The first of several turns is used
+    (MT-bench, Spec-Bench), with its reference; of a chat, the user's first message. A field with
+    null counts as missing.
 
     Raises:
-      ValueError: if there is no prompt in it, an empty one, or a field is no text.
+      ValueError: if it has no prompt or an empty one, or if a field is not text.
     """
     notes: dict[str, str | None] = dict.fromkeys(NOTES)
     if isinstance(record, str):
@@ -199,14 +198,14 @@ def _field(record: Mapping[str, Any], where: str) -> str:
 
 
 def _first_user_message(messages: Any, name: str, where: str) -> Any:
-    """Returns what a chat's user said first."""
+    """Returns the first message of a chat's user."""
     author, content = CHATS[name]
     if not isinstance(messages, list):
         raise ValueError(f"{where}: field {name} must be a list, got {type(messages).__name__}")
     for message in messages:
         if isinstance(message, Mapping) and message.get(author) in USERS:
             said = message.get(content)
-            if isinstance(said, list):  # OpenAI's parts, of which some may be images
+            if isinstance(said, list):  # OpenAI's parts, some of which may be images
                 parts = [part.get("text") for part in said if isinstance(part, Mapping)]
                 said = "\n".join(part for part in parts if isinstance(part, str))
             return said

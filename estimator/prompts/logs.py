@@ -1,4 +1,4 @@
-"""Logs of texts, a prompt and an output on each line: read in parts, encoded as ids."""
+"""Logs with a prompt and an output per line: read in parts, encoded as ids."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ import msgspec
 from estimator.prompts.files import require_characters
 from reference.reading import limited
 
-# What a process takes at once.
+# Size of the parts that processes work on.
 PART_BYTES = 1 << 19
 PART_ROWS = 500
 PARQUET = ".parquet"
 
 
 class LogLine(msgspec.Struct):
-    """A text as its line has it; other fields are passed over.
+    """One line of a log; other fields are ignored.
 
     prompt, output: text, or ids of the tokenizer.
     """
@@ -33,8 +33,8 @@ class LogLine(msgspec.Struct):
 class Part:
     """Some lines of a log.
 
-    number: of the first, from 1.
-    lines: JSON, blank ones among them, or what a table's rows hold.
+    number: number of the first line, from 1.
+    lines: JSON lines (some may be blank), or rows of a table.
     """
 
     number: int
@@ -43,7 +43,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A line that cannot be used: its number, and why."""
+    """A line that cannot be used: its number and the reason."""
 
     number: int
     reason: str
@@ -53,17 +53,17 @@ _DECODER = msgspec.json.Decoder(LogLine)
 
 
 def parts(path: Path) -> Iterator[Part]:
-    """Yields the parts of a log, in its order; they do not depend on who reads them.
+    """Yields the parts of a log in order; their boundaries do not depend on the reader.
 
     Raises:
       OSError: if it cannot be read.
-      ModuleNotFoundError: if it is Parquet and pyarrow is missing.
+      ModuleNotFoundError: if it is a Parquet file and pyarrow is missing.
     """
     yield from _of_table(path) if path.suffix == PARQUET else _of_lines(path)
 
 
 def read(part: Part) -> Iterator[tuple[int, LogLine | Bad]]:
-    """Yields the lines of a part with their numbers; blank ones are passed over."""
+    """Yields the lines of a part with their numbers; blank lines are ignored."""
     for number, line in enumerate(part.lines, start=part.number):
         if isinstance(line, bytes) and not line.strip():
             continue
@@ -116,10 +116,10 @@ Pair = tuple[Sequence[int], Sequence[int]]
 
 
 def encoded(part: Part, tokenizer: Any) -> tuple[list[Pair], list[Bad]]:
-    """Returns the ids of the prompts and outputs of a part, and its bad lines, in their order.
+    """Returns the ids of the prompts and outputs of a part, and its bad lines, in order.
 
     Args:
-      tokenizer: of its text; None: it has ids, which are not checked against any.
+      tokenizer: tokenizer of the text; None: the log has ids, which are not checked.
     """
     good: list[tuple[int, LogLine]] = []
     bad: list[Bad] = []
@@ -139,7 +139,7 @@ def encoded(part: Part, tokenizer: Any) -> tuple[list[Pair], list[Bad]]:
 
 
 def _ids(lines: Sequence[LogLine], tokenizer: Any) -> list[tuple[Any, Any]]:
-    """Returns the ids of prompts and outputs; text where nothing encodes it."""
+    """Returns the ids of prompts and outputs; text if there is no tokenizer."""
     prompts: list[Any] = [line.prompt for line in lines]
     outputs: list[Any] = [line.output for line in lines]
     for values, special in ((prompts, True), (outputs, False)):
@@ -170,19 +170,19 @@ def _refusal(pair: tuple[Any, Any], tokenizer: Any) -> str | None:
     return None
 
 
-# As many tokens are kept, however long the log is.
+# Most tokens to keep of a log of any length.
 MOST_TOKENS = 1 << 18
 
 
 def earlier_outputs(path: Path, tokenizer: Any) -> list[Sequence[int]]:
-    """Returns the last outputs of a log, in its order, of at most MOST_TOKENS tokens together.
+    """Returns the last outputs of a log, in order, with at most MOST_TOKENS tokens together.
 
     Args:
-      tokenizer: of its text; None: it has ids.
+      tokenizer: tokenizer of the text; None: the log has ids.
 
     Raises:
       OSError: if it cannot be read.
-      ValueError: at the first line that cannot be used, or if there is none.
+      ValueError: at the first line that cannot be used, or if the log is empty.
     """
     outputs: deque[Sequence[int]] = deque()
     tokens = 0

@@ -1,4 +1,4 @@
-"""From settings to prompts: the user's own, a data set's, or the library's."""
+"""Turns settings into prompts: the user's own, a data set's, or library sources."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from reference.models.huggingface import encode_chat
 
 
 def given_prompt(prompt: str) -> Prompt:
-    """Returns the prompt of the command line.
+    """Returns a prompt given on the command line.
 
     Raises:
-      ValueError: if it holds what no text does.
+      ValueError: if it contains half of a surrogate pair.
     """
     require_characters(prompt, "prompt")
     return Prompt(prompt)
 
 
 def wanted_prompts(settings: PromptSource) -> list[Prompt] | None:
-    """Returns as many of a user's prompts as are wanted; None stands for library sources.
+    """Returns the requested number of a user's prompts; None means library sources.
 
     Raises:
       OSError: if a file cannot be read.
-      ValueError: if settings contradict each other, or there is no prompt.
+      ValueError: if settings contradict each other, or if there is no prompt.
     """
     if settings.dataset is not None:
         if settings.prompts is not None:
@@ -61,10 +61,10 @@ def wanted_prompts(settings: PromptSource) -> list[Prompt] | None:
 def encoded_prompts(
     prompts: Sequence[Prompt] | None, tokenizer: Any, settings: PromptSource, target_name: str
 ) -> list[list[int]]:
-    """Returns the ids of prompts, by the chat template if the settings say so.
+    """Returns the ids of prompts, with the chat template if the settings request it.
 
     Raises:
-      ValueError: if one is empty, or settings contradict each other.
+      ValueError: if a prompt is empty, or if settings contradict each other.
     """
     if prompts is None:
         return _library_prompts(tokenizer, settings)
@@ -118,10 +118,10 @@ def encode_prompts(
 
 
 def embedded_prompts(tokenizer: Any, *, count: int, prompt_tokens: int) -> list[list[int]]:
-    """Returns prompts from library files that the embedded pair never saw, one for each file.
+    """Returns prompts from library files that the embedded pair was not trained on, one per file.
 
-    A prompt begins at the middle one of a file's top-level definitions. The files come in the
-    order of their paths' hashes; those too short are passed over.
+    A prompt begins at the middle one of a file's top-level definitions. Files are sorted by the
+    hash of their path; files that are too short are skipped.
 
     Returns:
       at most `count` lists of prompt_tokens ids.
@@ -136,7 +136,7 @@ def embedded_prompts(tokenizer: Any, *, count: int, prompt_tokens: int) -> list[
         if len(prompts) == count:
             break
         if definitions:
-            # Far more characters than tokens are needed: a token is at least a byte.
+            # A token has at least one byte, so this is more text than needed.
             start = definitions[len(definitions) // 2]
             ids = tokenizer(source[start : start + 16 * prompt_tokens])["input_ids"]
             if len(ids) >= prompt_tokens:
@@ -145,5 +145,5 @@ def embedded_prompts(tokenizer: Any, *, count: int, prompt_tokens: int) -> list[
 
 
 def prompts_hash(prompts: Sequence[Sequence[int]]) -> str:
-    """Returns a hash of the prompts' ids, to tell whether two runs had the same."""
+    """Returns a hash of the prompts' ids, which shows whether two runs had the same prompts."""
     return hashlib.sha256(json.dumps([list(ids) for ids in prompts]).encode()).hexdigest()[:16]

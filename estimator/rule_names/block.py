@@ -1,4 +1,4 @@
-"""`block`: a draft as a whole, of which more stands (Sun et al. 2024)."""
+"""`block`: judges a draft as a whole and accepts more of it (Sun et al. 2024)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 
 
 class WholeBlock(RuleKind):
-    """Algorithm 2."""
+    """Block verification, Algorithm 2."""
 
     name = "block"
-    judges = "as a whole (Sun et al. 2024), of which more stands"
+    judges = "as a whole (Sun et al. 2024), which accepts more"
 
     @staticmethod
     def rule(lenience: float) -> Rule:

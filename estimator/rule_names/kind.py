@@ -1,4 +1,4 @@
-"""Kinds of acceptance rules: what one says of itself, and all that there are."""
+"""Kinds of acceptance rules: the facts about one kind, and the list of all kinds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,21 @@ if TYPE_CHECKING:
 class RuleKind(ABC):
     """A way to judge drafts, in a file of its own.
 
-    lenient: whether it takes a lenience other than 1.
+    name: its name as a value of `--verification`.
+    judges: what it does, for help texts.
+    lenient: whether it accepts a lenience other than 1.
+
+    Example: a rule that accepts nothing.
+
+        class AcceptNothing(RuleKind):
+            name = "nothing"
+            judges = "not at all: no token is accepted"
+
+            @staticmethod
+            def rule(lenience):
+                from reference.rules.nothing import Nothing
+
+                return Nothing()
     """
 
     name: ClassVar[str]
@@ -36,13 +50,13 @@ class RuleKind(ABC):
         """
 
 
-# How drafts are judged unless it is said.
+# The default rule.
 VERIFICATION = "token"
 
 
 @cache
 def rule_kinds() -> Mapping[str, type[RuleKind]]:
-    """Returns all kinds by their words, the default first."""
+    """Returns all kinds by name, the default first."""
     kinds = kinds_in(["estimator.rule_names"], RuleKind)  # type: ignore[type-abstract]
     return {kind.name: kind for kind in sorted(kinds, key=lambda kind: kind.name != VERIFICATION)}
 
@@ -54,7 +68,7 @@ def acceptance_rule(verification: str = VERIFICATION, lenience: float | None = N
       lenience: in (0, 1]; None: 1.
 
     Raises:
-      ValueError: if lenience is out of range, or not 1 where the kind takes none.
+      ValueError: if lenience is out of range, or not 1 for a kind that is not lenient.
     """
     kind = rule_kinds()[verification]
     lenience = 1.0 if lenience is None else lenience

@@ -1,4 +1,4 @@
-"""`token`: each token by itself, strictly or leniently (Leviathan et al. 2023)."""
+"""`token`: judges each token separately, strictly or leniently (Leviathan et al. 2023)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class TokenByToken(RuleKind):
-    """Algorithm 1, or appendix A.5 where lenience is not 1."""
+    """Algorithm 1, or appendix A.5 for a lenience below 1."""
 
     name = "token"
     judges = "token by token"

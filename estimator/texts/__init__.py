@@ -1,1 +1,1 @@
-"""What drafts that copy would gain on texts that a server has already written, without a model."""
+"""The gain of copying drafts on texts that a server has already written, without a model."""

@@ -1,4 +1,4 @@
-"""What was counted of copying drafts along recorded texts, by the processes that share a log."""
+"""Counts copying drafts along recorded texts, in the processes that share a log."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ from estimator.settings import ModelSettings
 from estimator.texts.request import MeasureTexts
 from ngram.copies.texts import Copied, Integers, Texts
 
-# An interval over so many groups of texts is as good as one over the texts.
+# An interval over this many groups of texts is as good as one over the texts.
 MOST_GROUPS = 1 << 14
 
 
 class Totals(msgspec.Struct, frozen=True):
     """Counts over some texts.
 
-    hits, tokens: of groups of neighbouring texts, tokens that a draft begun before them has first,
-      and all tokens; a group is one text, until there are too many.
-    blocks: by γ = 1, 2, …, how many blocks draft 0, …, γ tokens when the texts are decoded.
-    skipped: lines left out, and the first of them with its reason; "" where none is.
+    hits: per group of neighbouring texts, number of tokens that a draft beginning there predicts.
+    tokens: per group, number of all tokens; a group is one text until there are too many texts.
+    blocks: for γ = 1, 2, …, the number of blocks with 0, …, γ drafted tokens.
+    skipped: number of skipped lines.
+    first_skipped: the first skipped line with its reason; "" if there is none.
     """
 
     texts: int
@@ -54,19 +55,19 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 def nothing(max_gamma: int) -> Totals:
-    """Returns the counts over no text."""
+    """Returns counts of zero."""
     return Totals(0, [], [], [[0] * (gamma + 1) for gamma in range(1, max_gamma + 1)])
 
 
 def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
     """Returns the counts of drafts along texts, each decoded with every γ.
 
-    A draft is as long as the drafter makes it, at most γ, and leaves a place in the text for the
-    target's own token (`simulator.acceptance.replay`, where every chance is 0 or 1).
+    A draft has the drafter's length, at most γ, and leaves room for the target's own token
+    (`simulator.acceptance.replay` with probabilities 0 and 1).
 
     Args:
       texts: at least one.
-      copied: what would be drafted along their outputs, at most max_gamma tokens.
+      copied: drafts along the outputs, at most max_gamma tokens each.
       max_gamma: the largest γ.
     """
     lengths = texts.lengths
@@ -84,10 +85,10 @@ def totals(texts: Texts, copied: Copied, max_gamma: int) -> Totals:
 
 
 def _begun(steps: NDArray[np.int32], first: Integers, ends: Integers) -> NDArray[np.bool_]:
-    """Returns the places where blocks begin, of all rows and all texts side by side.
+    """Returns the positions where blocks begin, for all rows and all texts together.
 
     Args:
-      steps: from a block that begins at a place to the next, shape (rows, tokens).
+      steps: distance from a block's beginning to the next one, shape (rows, tokens).
     """
     begun = np.zeros(steps.size, dtype=np.bool_)
     of_row = np.arange(len(steps))[:, None] * steps.shape[1]
@@ -106,15 +107,15 @@ def _in_pairs(values: list[int]) -> list[int]:
 
 
 class BadLineError(ValueError):
-    """A line that ends a measurement."""
+    """A bad line that ends a measurement."""
 
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """Counts what a request asks of any part of its log.
+    """Counts the parts of a request's log.
 
-    tokenizer: of the texts; None: the log has ids.
-    copies: from texts to what would be drafted along them.
+    tokenizer: tokenizer of the texts; None: the log has ids.
+    copies: returns the drafts along given texts.
     """
 
     request: MeasureTexts
@@ -126,7 +127,7 @@ class Counter:
         """Returns the counter of a request.
 
         Raises:
-          ValueError: if texts do not tell what its draft would be, or the tokenizer is missing.
+          ValueError: if texts do not determine the draft, or if the tokenizer is missing.
         """
         kind = parse_drafter(request.draft)
         name, tokenizer = request.tokenizer, None
@@ -144,8 +145,7 @@ class Counter:
         copies = kind.from_texts(tokenizer)
         if copies is None:
             raise ValueError(
-                "draft must be one that texts alone tell with texts (lookup, suffix, ngram), "
-                f"got {request.draft}"
+                f"draft must be lookup, suffix or ngram with texts, got {request.draft}"
             )
         return cls(request, tokenizer, copies)
 
@@ -153,7 +153,7 @@ class Counter:
         """Returns the counts of a part.
 
         Raises:
-          BadLineError: at the first line that cannot be used, unless such lines are left out.
+          BadLineError: at the first bad line, unless bad lines are skipped.
         """
         texts, bad = encoded(part, self.tokenizer)
         told = [f"{self.request.texts} line {each.number}: {each.reason}" for each in bad]

@@ -1,4 +1,4 @@
-"""The counts of the parts of a log that are done, kept until all are."""
+"""Saves the counts of finished parts of a log until all parts are finished."""
 
 from __future__ import annotations
 
@@ -21,25 +21,25 @@ class JournalHeader(msgspec.Struct, frozen=True):
 
 
 def journal_path(profile: Path) -> Path:
-    """Returns where the counts of an interrupted measurement are kept: beside its profile."""
+    """Returns the path of the saved counts of an interrupted measurement."""
     return profile.with_name(f"{profile.name}.texts.part")
 
 
 class Journal:
-    """The counts of parts, in their order, as far as a measurement has come.
+    """The counts of finished parts, in order.
 
-    known: those of an earlier run with the same key to begin with.
+    known: counts of an earlier run with the same key.
     """
 
     def __init__(self, path: Path, key: str) -> None:
-        """Takes up what is there.
+        """Loads the counts of an interrupted run.
 
         Args:
-          key: what the counts depend on; those of another key are replaced.
+          key: identity of the measurement; counts with another key are replaced.
 
         Raises:
           OSError: if the file cannot be read.
-          ValueError: if something else stands there.
+          ValueError: if the file has another format.
         """
         self._path = path
         self.known = self._read(key)
@@ -58,14 +58,14 @@ class Journal:
             raise ValueError(f"{self._path} must be of an interrupted measurement, got another")
         if begun.key != key:
             return []
-        # What follows the last line end is torn.
+        # Text after the last line end is incomplete.
         return [msgspec.json.decode(line, type=Totals) for line in rest[:-1]]
 
     def add(self, counts: Totals) -> None:
-        """Keeps the counts of the next part."""
+        """Appends the counts of the next part."""
         with uninterrupted(), self._path.open("ab") as file:
             file.write(msgspec.json.encode(counts) + b"\n")
 
     def finish(self) -> None:
-        """Removes the file: the profile holds it all."""
+        """Removes the file, because the profile is complete."""
         self._path.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Acceptance of a copying draft along recorded texts, from what is asked to the profile."""
+"""Measures the acceptance of a copying draft along recorded texts, into a profile."""
 
 from __future__ import annotations
 
@@ -28,16 +28,17 @@ from estimator.texts.journal import Journal, journal_path
 from estimator.texts.request import MeasureTexts
 from reference.atomic import held
 
-# Parts that wait for each process, so that none waits for the log.
+# Number of waiting parts per process, so that no process waits for the log.
 _AHEAD = 3
-_counters: list[Counter] = []  # of a process that counts
+_counters: list[Counter] = []  # in a counting process
 
 
 @dataclass(frozen=True, slots=True)
 class TextsMeasurement:
-    """A profile without prices, and what was left out of it.
+    """A profile without prices, and the skipped lines.
 
-    skipped: lines; first_skipped: the first of them with its reason, "" where there is none.
+    skipped: number of skipped lines.
+    first_skipped: the first skipped line with its reason; "" if there is none.
     """
 
     profile: Profile
@@ -46,14 +47,14 @@ class TextsMeasurement:
 
 
 def measure(request: MeasureTexts, progress: Progress = SILENT) -> TextsMeasurement:
-    """Returns what a copying draft gains along recorded texts; writes it where the request says.
+    """Returns the acceptance of a copying draft; writes the profile if requested.
 
-    At temperature 0 it is exact: a draft of copied tokens stands where it is the text. Of sampled
-    texts its mean is exact, since a token is accepted with the probability that it is written.
+    At temperature 0 it is exact: a copied token is accepted if it is the text's. For sampled texts
+    its mean is exact, because a token is accepted with the probability that it is written.
 
     Raises:
       OSError: if the log cannot be read.
-      ValueError: with the setting's or the line's name, rule and value; or if no text is left.
+      ValueError: if a setting is out of range, a line is bad, or no text is left.
     """
     if not request.texts.is_file():
         raise ValueError(f"texts must be an existing file, got {request.texts}")
@@ -79,7 +80,7 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> TextsMeasurem
 
 
 def _counted(request: MeasureTexts, journal: Journal | None) -> Iterator[Totals]:
-    """Yields the counts of all parts, in their order; keeps those that are new."""
+    """Yields the counts of all parts in order, and saves new ones."""
     known = [] if journal is None else journal.known
     yield from known
     for counts in _new(request, islice(parts(request.texts), len(known), None)):
@@ -96,7 +97,7 @@ def _new(request: MeasureTexts, rest: Iterator[Part]) -> Iterator[Totals]:
         for part in (*first, *rest):
             yield _count(part)
         return
-    # A fork has the tokenizer at once; elsewhere each process loads its own.
+    # A forked process has the tokenizer; elsewhere each process loads its own.
     ways = multiprocessing.get_all_start_methods()
     context = multiprocessing.get_context("fork" if "fork" in ways else ways[0])
     with ProcessPoolExecutor(

@@ -1,4 +1,4 @@
-"""What a user asks of a measurement from recorded texts alone."""
+"""Settings of a measurement from recorded texts."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from estimator.settings import MAX_GAMMA
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureTexts:
-    """Acceptance of a draft that copies, along recorded texts.
+    """Settings: acceptance of a copying draft along recorded texts.
 
     texts: the log: JSON lines or Parquet, with a prompt and an output each, text or ids.
-    drafts: one drafter whose drafts texts alone tell.
-    tokenizer: of what wrote the texts: embedded, a Hugging Face name or a folder; None: the log
-      has ids, and they are not checked.
-    force: take an n-gram model though its tokenizer is not known to be that one.
-    max_gamma: the longest draft.
-    skip_bad_lines: leave out lines that cannot be read; else the first one ends it.
-    processes: that share the log; None: as many as there are cores.
-    output: the file for the profile; None: none, and nothing is kept of an interrupted run.
+    drafts: one drafter whose drafts depend only on texts.
+    tokenizer: tokenizer of the model that wrote the texts: embedded, a Hugging Face name or a
+      folder; None: the log has ids, which are not checked.
+    force: accept an n-gram model whose tokenizer may differ from that one.
+    max_gamma: longest draft.
+    skip_bad_lines: whether bad lines are skipped; else the first one ends the measurement.
+    processes: number of processes that share the log; None: one per core.
+    output: file for the profile; None: no file, and an interrupted run saves nothing.
 
     Raises:
       ValueError: if there is not one drafter, or a number is out of range.

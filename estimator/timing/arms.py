@@ -23,7 +23,7 @@ from reference.stopping import Stopping
 if TYPE_CHECKING:
     from estimator.timing.precision import Until
 
-# Of fewer there is no interval.
+# Fewer prompts give no interval.
 LEAST_PROMPTS = 2
 
 
@@ -31,11 +31,11 @@ LEAST_PROMPTS = 2
 class Timing:
     """How runs are timed.
 
-    repeats: of each run, the most, at least 1.
-    seed: of texts and order.
+    repeats: greatest number of repeats of each run, at least 1.
+    seed: seed of texts and order.
     progress: called after each generation.
-    until: asked before each prompt, once the least of them ran, whether the time is up, and after
-      each repeat of all prompts whether that was enough; None: every repeat runs.
+    until: says before each prompt (after the minimum) whether the time is up, and after each repeat
+      of all prompts whether the timing is precise enough; None: all repeats run.
     """
 
     repeats: int = 1
@@ -51,8 +51,8 @@ WARM_UP_TOKENS = 8
 Runs = dict[str, list[list[Generation]]]  # arm -> prompt -> repeat
 
 Decoder = Callable[[Subject, Sequence[int], torch.Generator], Session]
-"""A way to decode: with which pair, of a prompt's ids, and where chance comes from. Equal decoders
-decode alike."""
+"""Starts a session: from the pair, a prompt's ids and a generator of random numbers. Equal decoders
+produce equal texts."""
 
 
 def run_arms(
@@ -63,20 +63,20 @@ def run_arms(
     *,
     least: int = LEAST_PROMPTS,
 ) -> Runs:
-    """Returns the generations of every arm and of the target alone, by prompt and repeat.
+    """Returns the generations of every arm and of the baseline, by prompt and repeat.
 
     For each repeat and prompt all arms take turns of a few blocks, in random order in each round,
-    each with caches of its own; then the speed of each round is divided out of its blocks. Fewer
-    take turns where memory is short; where a model can only be had once, each arm's turn is a whole
-    text. An arm's text depends on seed, arm and prompt, not on the repeat: repeats differ in time
-    alone.
+    each with its own caches; then the speed of each round is divided out of its blocks. If memory
+    is short, fewer arms take turns at once. If a model exists only once, each arm's turn is a whole
+    text. An arm's text depends on seed, arm and prompt, not on the repeat: repeats differ only in
+    time.
 
     Args:
       subject: the pair and its settings.
       prompts: ids.
-      speculative: by name, not "baseline" or "again"; see `probing` and `Speculative`.
+      speculative: decoders by name, not "baseline" or "again"; see `probing` and `Speculative`.
       timing: how often and how long; prompts that were not reached are left out.
-      least: prompts that run however long they take.
+      least: number of prompts that run in any case.
     """
     decoders = {BASELINE: alone, AGAIN: alone, **speculative}
     arms = list(decoders)
@@ -88,11 +88,11 @@ def run_arms(
     longest = max(range(len(prompts)), key=lambda prompt: len(prompts[prompt]))
     warm_up = Stopping(min(WARM_UP_TOKENS, subject.stopping.max_new_tokens))
     brief = replace(subject, stopping=warm_up)
-    # Arms of one way to decode need no warm-up each.
+    # Arms with equal decoders need one warm-up.
     ways = {decoder: arm for arm, decoder in decoders.items()}
     baseline, *_ = [begin(brief, arm, longest).finished() for arm in ways.values()]
     subjects = _twins(subject, len(arms), decoded=len(prompts[longest]) + len(baseline.tokens))
-    # A lone arm's turn is its whole text, and a round is a text of each arm.
+    # With a single set of caches a turn is a whole text, and a round is a text of each arm.
     lone = len(subjects) == 1
     tokens = subject.stopping.max_new_tokens if lone else turn_tokens(baseline)
     clock = processor_clock(subject.target.device)
@@ -124,14 +124,14 @@ def run_arms(
 
 
 def _twins(subject: Subject, count: int, *, decoded: int) -> list[Subject]:
-    """Returns subjects with caches of their own, after a text of so many tokens."""
+    """Returns subjects with separate caches, after a text of so many tokens."""
     longer = (decoded + subject.stopping.max_new_tokens) / decoded
     pairs = duplicates((subject.target, subject.drafter), count, longer=longer)
     return [replace(subject, target=target, drafter=drafter) for target, drafter in pairs]
 
 
 def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, InTurns]]) -> Runs:
-    """Returns what ran, of the prompts that were reached, the speeds of rounds divided out."""
+    """Returns the finished runs of the prompts that were reached, with equalised speeds."""
     reached = 1 + max(prompt for _, prompt, _ in ran)
     runs: Runs = {arm: [[] for _ in range(reached)] for arm in arms}
     texts = at_one_speed([(arm, text) for arm, _, text in ran])
@@ -141,7 +141,7 @@ def _at_one_speed(arms: Sequence[str], ran: Sequence[tuple[str, int, InTurns]]) 
 
 
 def alone(subject: Subject, prompt: Sequence[int], generator: torch.Generator) -> Session:
-    """Returns a text of the target alone, begun."""
+    """Returns a session in which the target decodes without a draft."""
     return plain_session(
         subject.target,
         prompt,
@@ -160,16 +160,16 @@ class Speculative:
     def __call__(
         self, subject: Subject, prompt: Sequence[int], generator: torch.Generator
     ) -> Session:
-        """Returns a text, begun."""
+        """Returns a session under the policy."""
         return speculative_session(subject, prompt, self.policy, generator)
 
 
 def probing(gammas: Sequence[int]) -> dict[str, Decoder]:
-    """Returns the arms that measure costs, by name: texts of one draft length each."""
+    """Returns the arms that measure costs, by name: texts with one draft length each."""
     return {f"{PROBE}{gamma}": Speculative(Fixed(gamma)) for gamma in probed(gammas)}
 
 
 def probed(gammas: Sequence[int]) -> list[int]:
-    """Returns the draft lengths that price these: 0 joins a lone one, to tell what a step adds."""
+    """Returns the draft lengths that price these: 0 joins a single one, to show a step's cost."""
     distinct = sorted(set(gammas))
     return distinct if len(distinct) > 1 else sorted({0, *distinct})

@@ -1,4 +1,4 @@
-"""The target's own texts of several prompts at once; the reference decoder stays at batch 1."""
+"""Decodes the target's own texts for several prompts at once."""
 
 import inspect
 from collections.abc import Sequence
@@ -26,20 +26,19 @@ def decode_batch(
     stopping: Stopping,
     generators: Sequence[torch.Generator],
 ) -> list[tuple[int, ...]]:
-    """Returns the target's own continuation of each prompt, as `reference.generation.decode` does.
+    """Returns the target's own continuation of each prompt, like `reference.generation.decode`.
 
-    A text's draws are those of its own generator, so it is the text that the prompt alone would
-    have, up to what the rounding of another shape of pass may tip.
+    A text is drawn with its own generator, so it is the text that the prompt would get in a batch
+    of one, except where the rounding of another shape changes a draw.
 
     Args:
       target: a transformers model.
       prompts: ids, at least one prompt.
-      sampling: makes the target's laws of its logits.
-      stopping: when each text ends.
+      sampling: turns the target's logits into distributions.
       generators: one for each prompt, on the target's device.
 
     Raises:
-      ValueError: if the target takes no batch, or a prompt and its new tokens exceed its positions.
+      ValueError: if the target cannot be batched, or a prompt exceeds its positions.
       FloatingPointError: if it returns logits that are NaN or infinite.
     """
     texts = [opening_text(target, prompt, stopping) for prompt in prompts]
@@ -60,7 +59,7 @@ def decode_batch(
             ]
         ).tolist()
         largest = peaks(logits).tolist()
-        # A row that has ended is fed on, and what it gives is left aside.
+        # A row that has ended is fed further, and its output is ignored.
         feed = torch.zeros_like(feed[:, :1])
         mask = torch.ones_like(feed)
         for row, token in zip(list(going), own, strict=True):
@@ -78,9 +77,9 @@ def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
     """Returns the `PreTrainedModel` that can decode these texts at once.
 
     Raises:
-      ValueError: if it is none; or padding would shift its texts, as a decoder's whose positions
-        count from the beginning of the row and cannot be given; or some texts begin beyond its
-        turning length, whose rotary factors all rows of a pass would share.
+      ValueError: if the target is none; if padding would shift positions that cannot be given; or
+        if only some texts begin beyond the RoPE switch length, since all rows of a pass share the
+        rotary factors.
     """
     module = transformers_module(target)
     if module is None:
@@ -104,13 +103,13 @@ def batch_module(target: Model, texts: Sequence[Sequence[int]]) -> Any:
 def padded(
     texts: Sequence[Sequence[int]], device: torch.device, *, side: Literal["left", "right"]
 ) -> tuple[Tensor, Tensor]:
-    """Returns ids, padded to one length, and what is no padding.
+    """Returns ids padded to one length, and their attention mask.
 
-    A decoder's texts must end together, so they are padded on the left; an encoder's must begin
-    together, since their absolute positions count from the first id of the row.
+    A decoder's texts must end together, so they are padded on the left. An encoder's texts must
+    begin together, because their positions count from the beginning of the row.
 
     Returns:
-      ids and mask, each of shape (texts, longest), int64; the mask is 1 where there is text.
+      ids and mask, each of shape (texts, longest), int64; the mask is 1 for text.
     """
     rows = [torch.tensor(text, device=device) for text in texts]
     ids, mask = (
@@ -135,9 +134,9 @@ class _Batch:
             self._encoded = {"encoder_outputs": outputs, "attention_mask": mask}
 
     def last_logits(self, ids: Tensor, mask: Tensor) -> Tensor:
-        """Returns the logits after the last of each text's next ids, shape (texts, vocabulary)."""
+        """Returns the logits after the last of each text's ids, shape (texts, vocabulary)."""
         self._mask = torch.cat([self._mask, mask], dim=1)
-        if self._encoded:  # decoders' texts begin alike: none of theirs is padded
+        if self._encoded:  # decoders' texts begin alike, so none is padded
             inputs = {"decoder_input_ids": ids, **self._encoded}
         else:
             inputs = {"input_ids": ids, "attention_mask": self._mask}

@@ -1,4 +1,4 @@
-"""Twins of a pair: caches of their own over weights that all share, so that texts take turns."""
+"""Duplicates of a pair: separate caches over shared weights, so that texts can take turns."""
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,21 +13,21 @@ from reference.models.model import Model
 
 Pair = tuple[Model, Drafter]
 
-# Of the memory that is free: what else grows meanwhile has the rest.
+# Share of free memory to use; the rest is for other growth.
 SHARE_OF_FREE = 0.5
 
 
 @torch.inference_mode()
 def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
-    """Returns the pair and twins of it: as many as fit the memory, just the pair where none can be.
+    """Returns the pair and duplicates of it, as many as fit the memory.
 
-    A twin decodes as the pair does, from the same weights and tables, and what it caches, counts
-    and times is its own. A compiled model has programs for the one cache that it has, and no twin.
+    A duplicate shares weights and tables, and has its own caches, counts and times. A compiled
+    model cannot be duplicated, because its programs are bound to its one cache.
 
     Args:
-      pair: has decoded a text, so that its caches tell what a twin takes.
-      count: of pairs wanted, at least 1.
-      longer: how many times the longest text is as long as that one.
+      pair: has decoded a text, so that the size of its caches is known.
+      count: number of pairs wanted, at least 1.
+      longer: length of the longest text over the length of the decoded one.
     """
     each = longer * sum(held.nbytes for held in _parts(pair) if isinstance(held, Tensor))
     room = SHARE_OF_FREE * free_bytes(pair[0].device)
@@ -39,7 +39,7 @@ def duplicates(pair: Pair, count: int, *, longer: float) -> list[Pair]:
 
 
 def free_bytes(device: torch.device) -> float:
-    """Returns how much memory is free on a device, what the system would give back among it."""
+    """Returns the free memory of a device, including what the system would release."""
     if device.type == "cuda":
         return float(torch.cuda.mem_get_info(device)[0])
     return float(psutil.virtual_memory().available)
@@ -51,7 +51,7 @@ def _twin(pair: Pair) -> Pair:
 
 
 def _parts(whole: object) -> Iterator[object]:
-    """Yields whatever an object holds, each once, modules and tensors as wholes."""
+    """Yields every object inside an object, once each; modules and tensors are not opened."""
     seen: set[int] = set()
     waiting = [whole]
     while waiting:

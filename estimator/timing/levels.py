@@ -1,11 +1,11 @@
-"""What each of several things takes on a machine whose speed changes: the changes divided out.
+"""Separates the durations of several things from the changing speed of the machine.
 
-A machine that others share does the same now in 1.1 and now in 2.0 ms, for seconds at a time. Where
-all things run in turns, each once a turn,
+A shared machine may need 1.1 ms and then 2.0 ms for the same work, for seconds at a time. If all
+things run in turns, each once per turn,
 
     log seconds = level of the thing + speed of the turn + noise
 
-and Tukey's median polish tells the first two apart: outliers move neither (Tukey 1977).
+and Tukey's median polish separates levels from speeds; outliers affect neither (Tukey 1977).
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ SWEEPS = 20
 
 
 def levels(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> NDArray[np.float64]:
-    """Returns the seconds that each thing takes at the turns' median speed, shape (..., things).
+    """Returns the seconds of each thing at the turns' median speed, shape (..., things).
 
-    Args and NaN as `polish`.
+    For the arguments and NaN see `polish`.
     """
     return polish(seconds, sweeps=sweeps)[0]
 
@@ -29,20 +29,20 @@ def levels(seconds: ArrayLike, *, sweeps: int = SWEEPS) -> NDArray[np.float64]:
 def polish(
     seconds: ArrayLike, *, sweeps: int = SWEEPS
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns what each thing takes at the turns' median speed, and each turn's speed.
+    """Returns the seconds of each thing at the turns' median speed, and each turn's speed.
 
     Args:
-      seconds: by thing and turn, shape (..., things, turns), above 0; NaN where a turn lacks the
-        thing. Tables of the leading axes are polished each on its own.
-      sweeps: of medians over turns and things; most of the way is gone in the first few.
+      seconds: by thing and turn, shape (..., things, turns), above 0; NaN if a turn lacks the
+        thing. Tables along the leading axes are polished separately.
+      sweeps: number of alternations between turns and things; the first few do most of the work.
 
     Returns:
-      seconds: of each thing, shape (..., things); NaN for one that no turn has.
-      speeds: how many times as long things take in each turn as at the median speed, shape
-        (..., turns); NaN for one that has no thing.
+      seconds: of each thing, shape (..., things); NaN for a thing that no turn has.
+      speeds: duration in each turn relative to the median speed, shape (..., turns); NaN for a turn
+        without things.
     """
     left = np.log(np.asarray(seconds, dtype=np.float64))
-    # Taking medians away leaves NaN where it is: the middles of rows stay the same.
+    # Subtracting medians keeps NaN in place, so the middles of rows stay the same.
     along, across = _Middle.of(left, axis=-1), _Middle.of(left, axis=-2)
     things, speeds = np.zeros(()), np.zeros(())
     for _ in range(sweeps):
@@ -56,9 +56,9 @@ def polish(
 
 @dataclass(frozen=True, slots=True)
 class _Middle:
-    """Where in sorted rows the two values lie whose mean is the median of what is no NaN.
+    """Positions, in sorted rows, of the two values whose mean is the median, ignoring NaN.
 
-    low, high: along the axis, which they keep; None: in the middle of all rows, which have no NaN.
+    low, high: along the axis, which is kept; None: the middle of all rows, without NaN.
     """
 
     axis: int
@@ -75,7 +75,7 @@ class _Middle:
         return _Middle(axis, np.maximum(count - 1, 0) // 2, np.minimum(count // 2, last))
 
     def median(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Returns medians, the axis kept; NaN of nothing else, without a warning."""
+        """Returns medians with the axis kept; NaN for rows of NaN, without a warning."""
         ordered = np.sort(values, axis=self.axis)
         if self.low is None or self.high is None:
             count = values.shape[self.axis]

@@ -1,4 +1,4 @@
-"""What the adaptive policy asks: the best gamma for an estimate of alpha, at measured costs."""
+"""The planner of the adaptive policy: the best gamma for an estimated alpha, at measured costs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -11,19 +11,19 @@ from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma
 from simulator.cost.cost import Cost
 
-# A text's blocks are a few dozen: alpha is not known better than this.
+# A text has a few dozen blocks, so alpha is not known more precisely.
 ALPHA_STEPS = 1000
 PROBED_PROMPTS = 2
 
 
 def planner(cost: Cost, *, max_gamma: int) -> Callable[[float], int]:
-    """Returns a function from alpha to the gamma of the largest calibrated improvement.
+    """Returns a function from alpha to the gamma with the largest calibrated improvement.
 
-    It looks up what was computed once for a grid of alphas: planning costs a block next to
-    nothing. 0 stands for a plain target step.
+    The function looks up results for a grid of alphas, so it costs almost no time per block. 0
+    means a plain target step.
 
     Args:
-      cost: measured.
+      cost: a measured cost.
       max_gamma: the largest gamma considered, at least 1.
     """
     best = [
@@ -38,7 +38,7 @@ def planner(cost: Cost, *, max_gamma: int) -> Callable[[float], int]:
 
 
 def probed_gammas(max_gamma: int) -> list[int]:
-    """Returns powers of two up to max_gamma, and max_gamma: a curve from few points."""
+    """Returns powers of two up to max_gamma, and max_gamma."""
     return sorted({max_gamma, *(2**i for i in range(max_gamma.bit_length()))})
 
 
@@ -49,13 +49,13 @@ def adaptive(
     *,
     max_gamma: int,
 ) -> Adaptive:
-    """Returns the adaptive policy, which plans with costs measured now on the first prompts.
+    """Returns the adaptive policy, after measuring costs on the first prompts.
 
     Args:
       subject: the pair and its settings.
       prompts: ids, at least one prompt.
-      timing: whose seed and progress count; each run is timed once, however long it takes.
-      max_gamma: the longest draft that will be planned.
+      timing: its seed and progress are used; each run is timed once, without a time limit.
+      max_gamma: longest draft to plan.
     """
     runs = run_arms(
         subject,

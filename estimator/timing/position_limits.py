@@ -1,4 +1,4 @@
-"""Whether all prompts fit the models, asked before the first of many runs."""
+"""Checks, before the first of many runs, that all prompts fit the models."""
 
 from collections.abc import Sequence
 
@@ -9,18 +9,18 @@ from reference.speculative import Subject
 
 
 def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> None:
-    """Refuses prompts that with max_new_tokens new ones exceed the positions of either model.
+    """Refuses prompts that exceed the positions of either model after max_new_tokens tokens.
 
-    Every prompt is asked about, as a longer one may lie beyond a length that a shorter one would
-    cross; the longest is begun, so that a pair which does not go together is found out, too. The
-    target's texts are scored in one pass, for which the draft needs room as well.
+    Every prompt is checked, because a shorter one may cross the RoPE switch length while a longer
+    one lies beyond it. The longest prompt is read, so that a pair that does not fit together is
+    found. The draft scores the target's texts in one pass and needs positions for that, too.
 
     Args:
       subject: the pair and its settings.
       prompts: ids, at least one prompt.
 
     Raises:
-      ValueError: naming the model, its positions and the tokens.
+      ValueError: with the model, its positions and the tokens.
     """
     for prompt in prompts:
         opening_text(subject.target, prompt, subject.stopping)
@@ -31,7 +31,7 @@ def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> Non
     new_tokens = subject.stopping.max_new_tokens
     for given in (len(draft.beginning(prompt)) for prompt in prompts):
         limit = text_limit(draft, given)
-        # A text's last token is never fed.
+        # The last token of a text is never read.
         if limit is not None and given + new_tokens - 1 > limit:
             raise ValueError(
                 f"prompt and new tokens must fit the {positions_of(draft, limit, 'the draft ')}, "

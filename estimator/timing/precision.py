@@ -1,8 +1,8 @@
-"""How well a clock tells speed-ups, and when it has told enough.
+"""The precision of measured speed-ups, and when to stop measuring.
 
-What prompts differ in is no fault of the clock. So the seconds of each text are held against what
-its own blocks take on average, over all prompts, at its arm and draft lengths; how far that ratio
-differs between prompts says how far the sum of all would, were they timed anew.
+Differences between prompts are not errors of the clock. So the seconds of each text are compared
+with the average time of its kinds of blocks over all prompts, at its arm and draft lengths. The
+spread of that ratio between prompts gives the error of the sum over all prompts.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from reference.records import Generation
 
 
 def precision_percent(texts: Timed) -> float | None:
-    """Returns how far 95 % of measured speed-ups lie at most from what the clock should have said.
+    """Returns the largest error, due to the clock, of 95 % of measured speed-ups, in per cent.
 
     Args:
-      texts: of the baseline and of others; probes are no speed-ups.
+      texts: the baseline's and other arms' texts; probes are ignored.
 
     Returns:
-      The widest of all arms; None of a single prompt.
+      the largest over all arms; None for a single prompt.
     """
     reaches = {
         arm: _reach(rows)
@@ -46,7 +46,7 @@ def _only_probes(texts: Timed) -> bool:
 
 
 def _reach(texts: Sequence[Generation]) -> float | None:
-    """Returns how far the logarithm of an arm's seconds reaches to either side."""
+    """Returns half the width of the interval of the logarithm of an arm's seconds."""
     seconds: dict[int, list[float]] = defaultdict(list)
     for text in texts:
         for block in text.blocks:
@@ -60,7 +60,7 @@ def _reach(texts: Sequence[Generation]) -> float | None:
 
 
 class Until:
-    """Says when runs have been timed long enough: precisely, or as long as was allowed."""
+    """Decides when runs have been timed long enough: precise enough, or out of time."""
 
     def __init__(
         self,
@@ -69,12 +69,12 @@ class Until:
         seconds: float = float("inf"),
         tell: Callable[[str], object] = lambda _: None,
     ) -> None:
-        """Begins to count the time.
+        """Starts to count the time.
 
         Args:
-          percent: as `precision_percent`, that is asked for.
-          seconds: that may be spent.
-          tell: is told what precision has been reached.
+          percent: requested precision (`precision_percent`).
+          seconds: time limit.
+          tell: called with the precision that has been reached.
         """
         self._percent = percent
         self._end = time.monotonic() + seconds
@@ -85,7 +85,7 @@ class Until:
         return time.monotonic() >= self._end
 
     def precise(self, runs: Runs) -> bool:
-        """Returns whether the runs so far, of all prompts, are as precise as was asked."""
+        """Returns whether the runs so far, of all prompts, have the requested precision."""
         reached = precision_percent(timed(runs))
         if reached is None:
             return False
@@ -96,13 +96,13 @@ class Until:
 def timings(
     request: TimedPair, *, count: int, planned: int, progress: Progress
 ) -> Iterator[Timing]:
-    """Yields for each of several things to run, as it begins, its share of the time that is left.
+    """Yields the timing of each of several measurements, with its share of the remaining time.
 
     Args:
-      request: says how often runs are timed, and how long.
-      count: of things.
-      planned: generations of each, if all repeats are needed.
-      progress: expects these, and is told after each thing how many were not needed.
+      request: gives repeats and time limit.
+      count: number of measurements.
+      planned: number of generations of each, if all repeats are needed.
+      progress: expects these; after each measurement the unneeded ones are subtracted.
     """
     end = time.monotonic() + request.timing.seconds(request.models.target)
     for left in range(count, 0, -1):

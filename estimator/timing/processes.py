@@ -1,4 +1,4 @@
-"""The processes that measure together, as torchrun starts them; mostly there is one."""
+"""The processes that measure together when torchrun starts several; usually there is one."""
 
 import atexit
 import os
@@ -11,11 +11,11 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Processes:
-    """Which of how many processes this is, and what goes between them: few and small objects.
+    """The number of this process, and communication of small objects between processes.
 
-    number: from 0, the first, which keeps, times and tells.
-    count: at least 1.
-    here: how many of them are on this machine.
+    number: from 0; process 0 writes files, measures times and prints.
+    count: number of processes, at least 1.
+    here: number of processes on this machine.
     """
 
     number: int = 0
@@ -24,14 +24,14 @@ class Processes:
 
     @property
     def first(self) -> bool:
-        """Whether this is the process that keeps, times and tells."""
+        """Whether this is process 0, which writes files, measures times and prints."""
         return self.number == 0
 
     def gathered(self, own: T) -> list[T]:
-        """Returns what each process gives, in their order; every process must call this.
+        """Returns the objects of all processes in order; every process must call this.
 
         Args:
-          own: what this one gives, which must be possible to pickle.
+          own: object of this process, which must be picklable.
         """
         if self.count == 1:
             return [own]
@@ -42,7 +42,7 @@ class Processes:
         return every
 
     def shared(self, own: Iterable[T]) -> Iterator[T]:
-        """Yields what all processes make, in their order; alone, each thing as it is made."""
+        """Yields the objects of all processes in order; in a single process, one by one."""
         if self.count == 1:
             yield from own
             return
@@ -54,10 +54,10 @@ ALONE = Processes()
 
 
 def launched() -> int:
-    """Returns how many processes torchrun started; 1 where this one was not started by it.
+    """Returns the number of processes that torchrun started; 1 without torchrun.
 
     Raises:
-      ValueError: if the environment's WORLD_SIZE is no number of processes.
+      ValueError: if the environment variable WORLD_SIZE is not a positive integer.
     """
     text = os.environ.get("WORLD_SIZE", "1")
     if not text.isdecimal() or int(text) < 1:
@@ -66,11 +66,11 @@ def launched() -> int:
 
 
 def these_processes() -> Processes:
-    """Returns this process among those that torchrun started, connected to the others.
+    """Returns this process among those that torchrun started, connected with the others.
 
     Raises:
-      ValueError: if WORLD_SIZE is no number of processes, or torchrun's other variables are not
-        set, or this machine has GPUs, but not one for each of its processes.
+      ValueError: if torchrun's variables are missing or invalid, or if this machine has fewer GPUs
+        than processes.
     """
     if launched() == 1:
         return ALONE
@@ -84,10 +84,10 @@ def these_processes() -> Processes:
 
 
 def require_one_process(command: str) -> None:
-    """Refuses a command of which every process would do the whole.
+    """Refuses to run a command in several processes, if each would do all of the work.
 
     Args:
-      command: its name.
+      command: the command's name.
 
     Raises:
       ValueError: if torchrun started several processes.

@@ -1,4 +1,4 @@
-"""What interleaved runs took: repeats of a text made one, the cost they give, speed and noise."""
+"""Results of interleaved runs: medians of repeats, the fitted cost, speeds and noise."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,13 +28,13 @@ Timed = dict[str, list[Generation]]  # arm -> prompt
 def median(repeats: Sequence[Generation]) -> Generation:
     """Returns the first repeat with the medians of each block's times.
 
-    Repeats are the same work, id for id, and the speed of the machine was divided out of them. What
-    is left of their differences is accident, which a median passes over. The fastest would not do:
-    where speed changes it is the luckiest moment, and short blocks have more of these.
+    Repeats are the same work, id for id, and the machine's speed was divided out. The remaining
+    differences are accidental, and a median ignores them. A minimum would select the luckiest
+    moment, and short blocks have more such moments.
 
     Args:
-      repeats: of one text, at least 1. One that took another way (a device may round differently
-        from run to run and flip a tie) is left out: its blocks are not the first one's.
+      repeats: of one text, at least 1. A repeat with other ids (a device may round differently from
+        run to run and break a tie) is left out, because its blocks differ.
     """
     first = repeats[0]
     alike = [run for run in repeats if _way(run) == _way(first)]
@@ -54,12 +54,12 @@ def median(repeats: Sequence[Generation]) -> Generation:
 
 
 def timed(runs: Runs) -> Timed:
-    """Returns each arm's texts, one for each prompt."""
+    """Returns each arm's texts, one per prompt."""
     return {arm: [median(repeats) for repeats in rows] for arm, rows in runs.items()}
 
 
 def probes(texts: Mapping[str, Sequence[Generation]]) -> list[Generation]:
-    """Returns every probing text, by draft length and prompt."""
+    """Returns all probing texts, by draft length and prompt."""
     return [text for arm, rows in texts.items() if arm.startswith(PROBE) for text in rows]
 
 
@@ -69,7 +69,7 @@ def priced(texts: Timed) -> CostModel:
 
 
 def step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
-    """Returns the interval over prompts of what a block takes at one draft length over another."""
+    """Returns the interval over prompts of the ratio of block times at two draft lengths."""
 
     def value(some: Timed) -> float:
         cost = priced(some)
@@ -83,7 +83,7 @@ def step_ratio(texts: Timed, shorter: int, longer: int) -> Interval:
 
 
 def shrinking(texts: Timed, gammas: Sequence[int]) -> dict[int, str]:
-    """Returns a sentence for each γ whose step is faster than that of a smaller γ."""
+    """Returns a sentence for each γ whose step is significantly faster than a smaller γ's."""
     cost = priced(texts)
     seconds = {gamma: float(cost.block_seconds(gamma)) for gamma in gammas}
     return steps_out_of_order(seconds, partial(step_ratio, texts))
@@ -105,7 +105,7 @@ def _way(run: Generation) -> list[tuple[tuple[int, ...], tuple[int, ...]]]:
 
 Seconds = NDArray[np.float64]
 
-# Per cent by which the baseline's speed may differ from itself on a machine called quiet.
+# Difference of the baseline from itself, in per cent, up to which a machine counts as quiet.
 QUIET_PERCENT = 10.0
 
 
@@ -121,7 +121,7 @@ def measured_interval(texts: Timed, arm: str) -> Interval:
 
 
 def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
-    """Returns an arm's measured speed-up without each prompt in turn; nothing of a single one."""
+    """Returns an arm's measured speed-up without each prompt in turn; empty for one prompt."""
     baseline, own = _seconds(texts, arm)
     if len(own) < 2:
         return ()
@@ -129,18 +129,18 @@ def measured_left_out(texts: Timed, arm: str) -> tuple[float, ...]:
 
 
 def _seconds(texts: Timed, arm: str) -> tuple[Seconds, Seconds]:
-    """Returns each prompt's seconds of the baseline, had it an arm's text, and of that arm."""
+    """Returns each prompt's seconds of the baseline, scaled to an arm's text, and of that arm."""
     tokens = np.array([len(text.tokens) for text in texts[arm]])
     return decode_rate(texts[BASELINE]) * tokens, decode_rate(texts[arm]) * tokens
 
 
 @dataclass(frozen=True, slots=True)
 class Noise:
-    """The baseline's speed measured twice: equal work, so what differs is the clock's.
+    """The baseline's speed measured twice; the work is equal, so the difference is the clock's.
 
-    logarithm: of the first over the second.
-    error: its standard deviation, from how far prompts differ, each about 0.
-    prompts: how many those are, and with them its degrees of freedom.
+    logarithm: logarithm of the first speed over the second.
+    error: its standard deviation, from the differences of single prompts.
+    prompts: number of prompts, and so of degrees of freedom.
     """
 
     logarithm: float
@@ -149,22 +149,22 @@ class Noise:
 
     @property
     def percent(self) -> float:
-        """How far the two differ."""
+        """The difference of the two measurements in per cent."""
         return 100 * abs(self.logarithm)
 
     @property
     def within_percent(self) -> float:
-        """How far 95 % of such differences reach."""
+        """The range of 95 % of such differences, in per cent."""
         return 100 * float(np.expm1(student(self.prompts) * self.error))
 
     @property
     def quiet(self) -> bool:
-        """Whether neither is more than QUIET_PERCENT."""
+        """Whether both numbers are at most QUIET_PERCENT."""
         return max(self.percent, self.within_percent) <= QUIET_PERCENT
 
 
 def noise(texts: Timed) -> Noise:
-    """Returns how far the baseline's speed differs from itself."""
+    """Returns the difference between the two measurements of the baseline."""
     baseline, again = (decode_rate(texts[arm]) for arm in (BASELINE, AGAIN))
     differences = 2 * (baseline - again) / (baseline + again).sum()
     return Noise(

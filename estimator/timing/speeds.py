@@ -1,6 +1,6 @@
-"""The speed of each round of turns divided out of the blocks that ran in it.
+"""Divides the speed of each round of turns out of the blocks that ran in it.
 
-Of every kind of block (its arm, and how many tokens it drafted) and every round,
+For every kind of block (its arm and its number of drafted tokens) and every round,
 
     log seconds = level of the kind + speed of the round + noise
 
@@ -19,21 +19,21 @@ from estimator.timing.levels import polish
 from estimator.timing.turns import InTurns, scaled
 from reference.records import Generation
 
-# A kind met in fewer rounds tells nothing: its level would be made of their speeds.
+# A kind in fewer rounds is ignored: its level would only reflect their speeds.
 LEAST_ROUNDS = 4
-# So would the speed of a round be made of the noise of fewer kinds.
+# A round with fewer kinds is ignored: its speed would only reflect their noise.
 LEAST_KINDS = 3
 
 Kind = tuple[str, int]
 
 
 def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
-    """Returns texts whose blocks take what they would have at the median speed of their rounds.
+    """Returns texts with the times that their blocks would take at the rounds' median speed.
 
-    The parts of a block, drafting, verifying and other, stay in proportion.
+    The parts of a block (drafting, verifying, other) keep their proportions.
 
     Args:
-      runs: arms' texts, whose rounds are numbered apart where they are not the same.
+      runs: arms' texts; different rounds have different numbers.
     """
     speeds = round_speeds(runs)
     return [
@@ -51,14 +51,14 @@ def at_one_speed(runs: Sequence[tuple[str, InTurns]]) -> list[Generation]:
 
 
 def round_speeds(runs: Sequence[tuple[str, InTurns]]) -> dict[int, float]:
-    """Returns how many times as long as at the median speed each round's blocks took.
+    """Returns the duration of each round's blocks relative to the median speed.
 
-    Rounds with too few kinds of blocks that other rounds have as well are left out.
+    Rounds are left out if they have too few kinds of blocks in common with other rounds.
     """
     seconds: dict[Kind, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
     for arm, run in runs:
         for block, number in zip(run.text.blocks, run.rounds, strict=True):
-            if block.seconds > 0:  # or the clock is too coarse to tell
+            if block.seconds > 0:  # else the clock is too coarse
                 seconds[arm, len(block.drafted)][number].append(block.seconds)
     kinds = [rounds for rounds in seconds.values() if len(rounds) >= LEAST_ROUNDS]
     counts = Counter(number for rounds in kinds for number in rounds)

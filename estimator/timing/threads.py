@@ -1,8 +1,7 @@
-"""How many threads compute: as many as cores are free, less one for everything else.
+"""The number of computing threads: the number of free cores, less one for everything else.
 
-A thread that waits for another waits for whatever else that one's core does. So a pass on as many
-threads as there are cores takes as long as the busiest core lets it, and short passes more so than
-long ones, which no ratio of times survives.
+Threads of one pass wait for each other. With as many threads as cores, a pass takes as long as the
+busiest core needs, and short passes suffer more than long ones, which distorts all ratios of times.
 """
 
 from __future__ import annotations
@@ -14,18 +13,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 QUOTA = Path("/sys/fs/cgroup/cpu.max")
-# Of which the machine's load is the mean: fifty ticks of Linux's clock.
+# Period over which the load is averaged: fifty ticks of Linux's clock.
 WATCHED_SECONDS = 0.5
-# Whoever sets it chose a number of threads.
+# If this variable is set, the user has chosen a number of threads.
 CHOSEN_BY = "OMP_NUM_THREADS"
 
 
 @dataclass(frozen=True, slots=True)
 class Threads:
-    """How many threads compute.
+    """The number of computing threads.
 
-    cores: that this process may use.
-    free: how many of these were free before the run; None where the number was asked for.
+    cores: number of cores that this process may use.
+    free: number of these that were free before the run; None if the user chose the number.
     """
 
     count: int
@@ -34,36 +33,36 @@ class Threads:
 
     @property
     def sentence(self) -> str:
-        """What a report says of them."""
+        """The sentence for reports."""
         threads = "1 thread" if self.count == 1 else f"{self.count} threads"
         if self.free is None:
-            return f"{threads}, as asked for."
+            return f"{threads}, as requested."
         return f"{threads}: {self.free:.1f} of {self.cores} cores were free before the run."
 
 
 def free_threads(*, most: int) -> Threads:
-    """Returns as many threads as cores are free now, one left to everything else; at least 1."""
+    """Returns the number of cores that are free now, less one, but at least 1."""
     cores = len(_own_cores())
     chosen = os.environ.get(CHOSEN_BY, "")
     if chosen.isdecimal() and int(chosen) > 0:
         return Threads(int(chosen), cores)
     free = free_cores()
-    # Half a core in use is noise of the reading, and background that any machine has.
+    # Half a core in use is noise of the reading, or normal background.
     return Threads(max(1, min(most, round(free) - 1)), cores, free)
 
 
 def chosen_threads(asked: int | None) -> int:
-    """Returns how many threads compute: as many as asked for, else as cores are free now."""
+    """Returns the number of threads: the requested one, else the number of free cores less one."""
     return free_threads(most=os.cpu_count() or 1).count if asked is None else asked
 
 
 @contextmanager
 def computing(device: str, asked: int | None) -> Iterator[Threads]:
-    """Lets PyTorch compute by as many threads as asked for, or as are free, while it lasts.
+    """Sets PyTorch's number of threads inside the block.
 
     Args:
-      device: auto, cpu or cuda, as a user names it: on a GPU threads of this machine say little.
-      asked: at least 1; None: as many as are free.
+      device: auto, cpu or cuda, as a user names it; on a GPU the number hardly matters.
+      asked: requested number, at least 1; None: as many as there are free cores, less one.
     """
     import torch
 
@@ -81,7 +80,7 @@ def computing(device: str, asked: int | None) -> Iterator[Threads]:
 
 
 def free_cores() -> float:
-    """Returns how many of the cores that this process may use others leave free, as of now."""
+    """Returns the number of cores available to this process that others leave free now."""
     import psutil
 
     busy = psutil.cpu_percent(interval=WATCHED_SECONDS, percpu=True)
@@ -97,7 +96,7 @@ def _own_cores() -> set[int]:
 
 
 def _allowed() -> float:
-    """Returns how many cores a container may use at once."""
+    """Returns the number of cores that a container may use."""
     try:
         quota, period = QUOTA.read_text().split()
         return float(quota) / float(period)

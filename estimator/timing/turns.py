@@ -1,12 +1,12 @@
-"""Texts decoded in turns of a few blocks, so that what slows a machine down slows all of them.
+"""Decodes texts in turns of a few blocks, so that slow periods of the machine affect all equally.
 
-The speed of a machine that others share changes within seconds, by up to a factor of two, and less
-within a fraction of a second. Texts that run one after the other meet different machines; texts
-that take turns of a few hundredths of a second meet the same one in each round, whose speed can
-then be divided out (`estimator.timing.speeds`).
+The speed of a shared machine changes within seconds, by up to a factor of two, and less within a
+fraction of a second. Texts decoded one after the other meet different speeds. Texts that take turns
+of a few hundredths of a second meet the same speed in each round, and `estimator.timing.speeds` can
+divide it out.
 
-Texts advance by tokens, not by seconds: in each round all of them become as long. So contexts grow
-alike, all end together, and which blocks share a round depends on no clock.
+Texts advance by tokens, not by seconds: in each round all of them reach the same length. So their
+contexts grow alike, all end together, and the blocks of a round do not depend on a clock.
 """
 
 import time
@@ -19,13 +19,13 @@ import torch
 from reference.generation import Session
 from reference.records import Block, Generation
 
-# A turn of the baseline: long beside what a change of caches costs, short beside changes of speed.
+# Turn of the baseline: long compared with refilling caches, short compared with speed changes.
 TURN_SECONDS = 0.025
 
 
 @dataclass(frozen=True, slots=True)
 class InTurns:
-    """A text, and the round that each of its blocks ran in.
+    """A text, and the round of each of its blocks.
 
     rounds: numbers, not descending.
     """
@@ -35,7 +35,7 @@ class InTurns:
 
 
 def turn_tokens(baseline: Generation) -> int:
-    """Returns by how many tokens texts grow in each round."""
+    """Returns the number of tokens by which texts grow in each round."""
     step = float(np.median([block.seconds for block in baseline.blocks]))
     return max(round(TURN_SECONDS / step), 1) if step > 0 else 1
 
@@ -51,16 +51,16 @@ def decode_in_turns(
 ) -> list[InTurns]:
     """Returns texts that were decoded in turns, in random order in each round.
 
-    A prompt is read in its text's first turn. Once fewer than half of the texts go on, what is
-    left of them belongs to the last round before: too few would tell of its speed.
+    A text's first turn includes its prompt. Once fewer than half of the texts continue, their rest
+    belongs to the last full round, because few texts do not show a round's speed.
 
     Args:
-      starts: read the prompts; at least one.
-      tokens: that each text grows by in a round, at least 1.
-      order: of turns.
-      clock: as for `next_block`.
-      first_round: its number.
-      progress: called at each text's end.
+      starts: start the sessions; at least one.
+      tokens: growth of each text per round, at least 1.
+      order: random numbers for the order of turns.
+      clock: see `next_block`.
+      first_round: number of the first round.
+      progress: called at the end of each text.
     """
     texts: dict[int, Session] = {}
     blocks: list[list[Block]] = [[] for _ in starts]
@@ -92,29 +92,29 @@ def decode_in_turns(
 
 
 def processor_clock(device: torch.device) -> Callable[[], float] | None:
-    """Returns the clock of this thread's own time on a processor; None where it says too little.
+    """Returns this thread's CPU clock, or None if it is too coarse.
 
-    It stands while another program has the processor: where programs outnumber processors each is
-    put aside for milliseconds at a time, which is no speed that a round shares. Where several
-    threads compute, or a device does, they wait for one another, which is no processor's time.
+    It does not advance while another program uses the processor. If there are more programs than
+    processors, each is suspended for milliseconds at a time, which is not a speed that a round
+    shares. Several threads, or a device, wait for each other, which is not CPU time.
     """
     alone = device.type == "cpu" and torch.get_num_threads() == 1
-    # Elsewhere it ticks some sixty times a second.
+    # On other systems it ticks about sixty times per second.
     return time.thread_time if alone and hasattr(time, "CLOCK_THREAD_CPUTIME_ID") else None
 
 
 def timed_session(start: Callable[[], Session], clock: Callable[[], float] | None) -> Session:
-    """Returns a text, begun, whose prompt took the time that it took."""
+    """Returns a session whose prompt time is measured by a clock."""
     began = 0.0 if clock is None else clock()
     text = start()
     return text if clock is None else replace(text, prefill_seconds=clock() - began)
 
 
 def next_block(blocks: Iterator[Block], clock: Callable[[], float] | None) -> Block:
-    """Returns the next block, its parts in proportion to the time that it took.
+    """Returns the next block, its parts scaled to the time that the clock measured.
 
     Args:
-      clock: tells the time that counts; None: what the block itself says.
+      clock: the clock; None: keep the block's own times.
     """
     began = 0.0 if clock is None else clock()
     block = next(blocks)
@@ -124,7 +124,7 @@ def next_block(blocks: Iterator[Block], clock: Callable[[], float] | None) -> Bl
 
 
 def scaled(block: Block, factor: float) -> Block:
-    """Returns a block whose parts, drafting, verifying and other, took so many times as long."""
+    """Returns a block whose parts (drafting, verifying, other) are scaled by a factor."""
     return replace(
         block,
         draft_seconds=factor * block.draft_seconds,

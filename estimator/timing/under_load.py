@@ -1,8 +1,8 @@
-"""What blocks of several sequences at once cost: passes over batches, caches of a given length.
+"""Costs of blocks for several sequences at once: passes over batches with a given cache length.
 
-A block is played as a server would run it: γ draft steps of a token for each sequence, then one
-target pass over γ + 1 tokens for each, and both caches are cut back to where they were. Blocks of
-one γ follow one another, as in a run of that γ; the γ take turns, whose speeds are divided out.
+A block is run as a server would run it: γ draft steps of one token per sequence, then one target
+pass over γ + 1 tokens per sequence; then both caches are cut back. Blocks with one γ follow one
+another, as in a real run. The γ take turns, and the speeds of turns are divided out.
 """
 
 from __future__ import annotations
@@ -23,18 +23,17 @@ from reference.models.cached_model import CachedModel
 from reference.models.model import Model
 from reference.models.recurrent_model import RecurrentModel
 
-# Blocks of each γ in a turn, the first of which is not counted: it meets the last γ's memory.
+# Blocks of each γ per turn. The first is not counted, because the last γ's data fill the caches.
 BLOCKS_A_TURN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class LoadTimes:
-    """Seconds of passes over a batch, each at the median speed of the turns (`runs.levels`).
+    """Seconds of passes over a batch, at the median speed of the turns (`timing.levels`).
 
-    target: t_p(n) by n, of n tokens in each sequence.
+    target: t_p(n) by n, for n tokens in each sequence.
     drafting: t_d(γ) by γ.
-    spread: the largest share by which the middle half of a pass's times lies around its median, the
-      speeds of turns divided out.
+    spread: largest relative interquartile range of a pass's times, after dividing out speeds.
     """
 
     batch: int
@@ -54,7 +53,7 @@ class Batch:
         self.device = model.device
         self.batch = batch
         self.cache = DynamicCache(config=model.module.config)
-        # Which ids makes no difference to a pass of attention and dense layers.
+        # The values of the ids do not affect the time of attention and dense layers.
         ids = torch.arange(batch * context, device=self.device) % model.vocabulary
         self._forward(ids.reshape(batch, context))
 
@@ -62,7 +61,7 @@ class Batch:
         return self.module(input_ids=ids, past_key_values=self.cache, use_cache=True)
 
     def seconds(self, passes: int, tokens: int) -> float:
-        """Returns the time of so many passes over so many tokens; the cache stays as it was."""
+        """Returns the time of so many passes over so many tokens; the cache is unchanged."""
         ids = torch.zeros(self.batch, tokens, dtype=torch.int64, device=self.device)
         self._wait()
         began = self._clock()
@@ -90,14 +89,14 @@ def load_times(
     repeats: int,
     progress: Callable[[], object],
 ) -> LoadTimes:
-    """Returns what passes over a batch take.
+    """Returns the times of passes over a batch.
 
     Args:
       target, draft: decoder-only models.
-      batch: sequences, at least 1.
-      context: tokens in each one's cache, at least 1.
+      batch: number of sequences, at least 1.
+      context: tokens in each sequence's cache, at least 1.
       gammas: draft lengths to time, at least 1 each.
-      repeats: turns of each γ, at least 1.
+      repeats: number of turns of each γ, at least 1.
       progress: called after each turn of all γ.
     """
     both = Batch(target, batch, context), Batch(draft, batch, context)
@@ -135,10 +134,10 @@ def require_load(
     max_gamma: int,
     draft_name: str,
 ) -> CachedModel:
-    """Returns the draft model, and refuses what cannot be timed, before any pass.
+    """Returns the draft model after checking, before any pass, that a batch can be timed.
 
     Raises:
-      ValueError: naming what must be.
+      ValueError: with the requirement that is not met.
     """
     if not isinstance(draft, CachedModel) or target.kind != "decoder-only":
         decoder = target.kind == "decoder-only"

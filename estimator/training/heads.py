@@ -1,4 +1,4 @@
-"""Heads trained on text: what every such training is asked, and EAGLE-3 heads."""
+"""Trains heads on text: common settings, and EAGLE-3 heads."""
 
 from __future__ import annotations
 
@@ -31,13 +31,15 @@ from reference.training.unrolling import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeadTraining:
-    """Heads to be trained on text.
+    """Settings of heads to train on text.
 
-    sources: files and folders of text, of which `tokens` are read.
-    output: the folder to write, which must not exist.
-    target: the decoder-only model that is to verify.
-    hidden: units; None: the kind's own number of times the model's width.
-    steps, rate, positions: of training; positions are those of a step.
+    sources: files and folders of text, of which `tokens` tokens are read.
+    output: folder to write, which must not exist.
+    target: the decoder-only model that will verify.
+    hidden: number of hidden units; None: a multiple of the model's width that depends on the kind.
+    steps: number of training steps.
+    rate: peak learning rate.
+    positions: number of positions per step.
     device: auto, cpu or cuda.
     """
 
@@ -55,21 +57,21 @@ class HeadTraining:
 
     @property
     def source(self) -> str:
-        """Where the target is loaded from."""
+        """The source from which the target is loaded."""
         return target_source(self.target)
 
     @property
     def work(self) -> Path:
-        """The folder beside the output that an interrupted run goes on from."""
+        """The folder next to the output from which an interrupted run resumes."""
         return self.output.with_name(f"{self.output.name}.training")
 
     @property
     def schedule(self) -> Schedule:
-        """Steps and rates, of which a twentieth warms up."""
+        """Steps and learning rates; the first twentieth is the warm-up."""
         return Schedule(self.steps, self.rate, warmup=max(self.steps // 20, 1))
 
     def require(self) -> None:
-        """Refuses what can be refused before anything is read.
+        """Refuses invalid settings before anything is read.
 
         Raises:
           ValueError: if steps or rate are out of range, or the output exists.
@@ -79,17 +81,17 @@ class HeadTraining:
         _ = self.schedule
 
     def stream(self, tokenizer: Any, progress: Progress) -> Tensor:
-        """Returns the ids of the text, an end of text between two files, shape (tokens,)."""
+        """Returns the ids of the text, with an end of text between files, shape (tokens,)."""
         corpus = read_corpus(self.sources, None, tokenizer, progress=progress)
         stream = torch.from_numpy(corpus.sentences[: self.tokens].astype("int64"))
         stream[stream < 0] = vocabulary_of(tokenizer).end
         return stream
 
     def model(self, window: int) -> CachedModel:
-        """Returns the target, which must be decoder-only and have positions for a window.
+        """Returns the target after checking that it is decoder-only and has enough positions.
 
         Raises:
-          ValueError: if it is or has not.
+          ValueError: if it is not, or has too few.
         """
         model = load_model(self.source, device=resolve_device(self.device), dtype="float32")
         if model.kind != "decoder-only":
@@ -103,7 +105,7 @@ class HeadTraining:
         return model
 
     def training(self, name: str, learnt: Tensor, settings: Mapping[str, object]) -> Training:
-        """Returns the training on windows of ids, told from others by settings of its kind."""
+        """Returns the training on windows of ids; its settings identify it."""
         self.work.mkdir(exist_ok=True)
         return Training(
             name=name,
@@ -123,9 +125,9 @@ class HeadTraining:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainEagle3(HeadTraining):
-    """An EAGLE-3 head to be trained on text, its target frozen.
+    """Settings of an EAGLE-3 head to train on text, with a frozen target.
 
-    hidden: of the feed-forward layer; None: four times the model's width.
+    hidden: width of the feed-forward layer; None: four times the model's width.
     unrolled: tokens drafted from each position in training, at least 1.
     """
 
@@ -133,14 +135,14 @@ class TrainEagle3(HeadTraining):
 
 
 def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str, Any]:
-    """Returns what was trained and its acceptance by position on text kept apart; it is written.
+    """Trains and writes a head; returns a summary with its acceptance by position on held-out text.
 
     Args:
-      request: what is asked.
+      request: the settings.
       progress: counts files of text.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range.
     """
     request.require()
     ids = _windows(request, load_tokenizer(request.source), progress)

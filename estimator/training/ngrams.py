@@ -1,4 +1,4 @@
-"""N-gram models of a user's text: trained and scored, as they ask for it."""
+"""Trains and scores n-gram models on a user's text."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from ngram.training.train import train
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainNgram:
-    """An n-gram model to be trained.
+    """Settings of an n-gram model to train.
 
-    tokenizer_name: of the target: embedded, a Hugging Face name or a folder.
+    tokenizer_name: tokenizer of the target: embedded, a Hugging Face name or a folder.
     order: words in the longest n-grams.
-    prune: counts at which n-grams are dropped, one an order.
+    prune: by order, n-grams with this count or less are dropped.
     estimator: auto, lmplz or own.
     smoothing: kneser-ney or katz.
     lmplz: KenLM's program; None: the one on PATH.
@@ -50,7 +50,7 @@ class TrainNgram:
 
     @property
     def counts(self) -> list[int]:
-        """The counts of `prune`.
+        """The counts in `prune`.
 
         Raises:
           ValueError: if one is no integer.
@@ -64,10 +64,10 @@ class TrainNgram:
 
     @property
     def program(self) -> str | None:
-        """The program that estimates; None: this project.
+        """The estimating program; None: this project's own estimator.
 
         Raises:
-          ValueError: if one is named that cannot be used, or that another setting excludes.
+          ValueError: if the named program cannot be used, or another setting excludes it.
         """
         named = self.estimator == "lmplz" or self.lmplz is not None
         if self.smoothing == "katz" and named:
@@ -82,14 +82,14 @@ class TrainNgram:
 
 
 def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description:
-    """Returns the description of the model that is written.
+    """Trains and writes a model; returns its description.
 
     Args:
-      request: what is asked.
+      request: the settings.
       progress: counts files of text.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range.
     """
     check_order(request.order)
     prune_thresholds(request.counts, request.order)
@@ -116,18 +116,18 @@ def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description
 
 
 def _everywhere(name: str) -> str:
-    """Returns a tokenizer's name as it holds elsewhere too: of a folder, its absolute path."""
+    """Returns a tokenizer's name for use in other folders: a folder becomes its absolute path."""
     path = Path(name)
     return str(path.resolve()) if name != EMBEDDED and path.is_dir() else name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreNgram:
-    """A text whose perplexity under an n-gram model is asked for.
+    """Settings: a text and the n-gram model whose perplexity to measure.
 
-    tokenizer_name: as for training; None: the one that the model was trained with.
-    binary: KenLM's own form of the model, for KenLM to read; None: the ARPA file.
-    force: take the model though its tokenizer differs.
+    tokenizer_name: tokenizer of the model; None: the one that it was trained with.
+    binary: the model in KenLM's binary form, for KenLM to read; None: the ARPA file.
+    force: use the model even if its tokenizer differs.
     """
 
     model: Path
@@ -141,15 +141,15 @@ class ScoreNgram:
 def score_ngram(
     request: ScoreNgram, read: Progress = SILENT, scored: Progress = SILENT
 ) -> tuple[Score, Score | None]:
-    """Returns the perplexity by our rows and by KenLM, which refuses models of order 1: None.
+    """Returns the perplexity by our rows and by KenLM; KenLM's is None for a model of order 1.
 
     Args:
-      request: what is asked.
+      request: the settings.
       read: counts files of text.
       scored: counts tokens.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range.
     """
     name, tokenizer = _tokenizer(request)
     if not request.force:
@@ -165,7 +165,7 @@ def score_ngram(
 
 
 def _tokenizer(request: ScoreNgram) -> tuple[str, Any]:
-    """Returns the tokenizer to read the text with, after its name."""
+    """Returns the name of the tokenizer of the text, and the tokenizer."""
     if request.tokenizer_name is not None:
         return request.tokenizer_name, load_named_tokenizer(request.tokenizer_name)
     description = read_description(request.model)

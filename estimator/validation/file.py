@@ -1,4 +1,4 @@
-"""The JSON file of a validation, of whatever decoder: its name, rows and a summary."""
+"""The JSON file of a validation by any decoder: its rows and a summary."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ RowKind = TypeVar("RowKind", bound=ValidationRow)
 
 
 class Validated(msgspec.Struct, frozen=True):
-    """A validation as readers of every decoder's see it.
+    """The fields common to all validation files.
 
     decoder: SPECULATIVE, BILD or ENGINE.
     rows: at least one.
@@ -40,16 +40,16 @@ class Validated(msgspec.Struct, frozen=True):
 
 
 def validation_json(decoder: str, rows: Sequence[ValidationRow], **sections: Any) -> dict[str, Any]:
-    """Returns the object that `specplan validate --json` prints: sections stand beside the rows."""
+    """Returns the object that `specplan validate --json` prints: rows and further sections."""
     return {"decoder": decoder, "rows": [row.data() for row in rows], **sections}
 
 
 def read_validation(path: Path) -> Validated:
-    """Returns what `specplan validate --json` printed into a file.
+    """Returns the validation that `specplan validate --json` printed into a file.
 
     Raises:
       OSError: if it cannot be read.
-      ValueError: if it is not such JSON, or a row lacks a field or has one that does not fit.
+      ValueError: if it is not such JSON, or if a row lacks a field or has an invalid one.
     """
     return parse_validation(read_json(path, msgspec.json.decode), name=path.name)
 
@@ -58,7 +58,7 @@ def parse_validation(document: Any, *, name: str) -> Validated:
     """Returns a validation from the object that `validation_json` made, now or in the past.
 
     Raises:
-      ValueError: if it has no rows, or a row lacks a field or has one that does not fit.
+      ValueError: if it has no rows, or if a row lacks a field or has an invalid one.
     """
     rows = document.get("rows") if isinstance(document, Mapping) else None
     if not isinstance(rows, list) or not rows:
@@ -71,13 +71,13 @@ def parse_validation(document: Any, *, name: str) -> Validated:
 
 
 def parse_rows(rows: Sequence[Any], kind: type[RowKind], *, name: str) -> tuple[RowKind, ...]:
-    """Returns rows from their JSON, whatever version wrote them.
+    """Returns rows from their JSON.
 
     Args:
       rows: objects with the fields of a row's `data`, or with those of an earlier version.
 
     Raises:
-      ValueError: if a row lacks a field or has one that does not fit.
+      ValueError: if a row lacks a field or has an invalid one.
     """
     parsed = []
     for number, row in enumerate(rows):

@@ -1,4 +1,4 @@
-"""What a user asks of a validation of this project's own decoder, and its answer."""
+"""Settings of a validation by this project's own decoder, and the function that runs it."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ GAMMAS = (1, 2, 4, 8)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validate(TimedPair):
-    """Predicted against measured speed-ups, a row for each draft, temperature and policy.
+    """Settings: predicted and measured speed-ups for each draft, temperature and policy.
 
-    draft_temperature: of the draft; None: the target's.
+    draft_temperature: temperature of the draft; None: the target's.
     compiling: off, on or try.
     policy_names: fixed, heuristic, confidence:P, product:P or adaptive.
-    gammas: of the fixed policy; None: 1, 2, 4, 8.
-    max_gamma: the longest draft of other policies; None: 16.
-    verification, lenience: how drafts are judged; None: losslessly.
+    gammas: draft lengths of the fixed policy; None: 1, 2, 4, 8.
+    max_gamma: longest draft of other policies; None: 16.
+    verification, lenience: how drafts are judged; None: without loss.
 
     Raises:
-      ValueError: if a length of drafts is stated that no policy reads.
+      ValueError: if a draft length is given that no policy reads.
     """
 
     draft_temperature: float | None = None
@@ -57,12 +57,12 @@ class Validate(TimedPair):
 
     @property
     def longest(self) -> int:
-        """The longest draft of policies other than the fixed one."""
+        """Longest draft of policies other than the fixed one."""
         return MAX_GAMMA if self.max_gamma is None else self.max_gamma
 
     @property
     def policies(self) -> dict[str, Policy | None]:
-        """The policies by name; None is the adaptive one.
+        """The policies by name; None for the adaptive one.
 
         Raises:
           ValueError: if a name is unknown, or a value out of range.
@@ -72,7 +72,7 @@ class Validate(TimedPair):
 
     @property
     def replayed(self) -> bool:
-        """Whether replay predicts a row: of a policy that it knows, lossless or greedy.
+        """Whether replay predicts a row: its policy must be known, and lossless or greedy.
 
         Raises:
           ValueError: if a setting is out of range.
@@ -83,14 +83,14 @@ class Validate(TimedPair):
 
 
 def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Validation]:
-    """Yields the rows of each draft at each temperature, as soon as they are measured.
+    """Yields the rows of each draft at each temperature as soon as they are measured.
 
     Args:
-      request: what is asked.
+      request: the settings.
       progress: counts generations.
 
     Raises:
-      ValueError: with the setting's name, rule and value.
+      ValueError: if a setting is out of range.
     """
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
@@ -131,10 +131,10 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
 
 
 def require_foretold(subject: Subject, policies: Sequence[Policy | None]) -> None:
-    """Refuses trees of which replay cannot tell the calls.
+    """Refuses trees whose target calls replay cannot predict.
 
     Raises:
-      ValueError: naming what must be.
+      ValueError: with the requirement that is not met.
     """
     drafter = subject.drafter
     if not isinstance(drafter, TreeDrafter):
@@ -146,6 +146,6 @@ def require_foretold(subject: Subject, policies: Sequence[Policy | None]) -> Non
     if not drafter.sampling.greedy:
         raise ValueError(
             f"draft_temperature must be 0 for {drafter.name}, got "
-            f"{drafter.sampling.temperature:g}: what trees of drawn tokens accept cannot be "
-            "foretold; specplan generate runs them"
+            f"{drafter.sampling.temperature:g}: replay cannot predict trees of drawn "
+            "tokens; specplan generate runs them"
         )

@@ -1,4 +1,4 @@
-"""Rows of validations: the names that all decoders share, those of our own, and what cannot be."""
+"""Rows of validations: fields common to all decoders, our decoder's fields, impossible values."""
 
 from __future__ import annotations
 
@@ -11,24 +11,27 @@ from estimator.writing import builtins
 
 
 class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
-    """What was predicted of one draft and setting, and what came of it.
+    """Prediction and measurement of one draft and setting.
 
-    A decoder's own row adds to it; what reads rows of several decoders reads these alone. Speed-ups
-    are of decoding, prefill apart, over the target alone.
+    Each decoder's row adds its own fields. Speed-ups are over the target without a draft; the
+    prompt's pass is not included.
 
-    target: its name; "" where the file does not tell.
-    prompts_hash: of the prompts that the run was of, to tell which rows may be compared.
-    draft_temperature: of the draft's own sampling; None where it has none to set.
-    policy: `fixed`, or the name of another; gamma: of a fixed one, else None.
-    measured, _low, _high: the target's seconds over the run's, with its 95 % interval.
-    measured_left_out: measured with each prompt left out, in their order; empty of a single one.
-    predicted: the speed-up, from costs measured apart; None where nothing predicts it.
-    ms_per_token, tokens_per_second: of one sequence; of all that ran together.
-    draft_seconds, verify_seconds, other_seconds: of the run; None where they cannot be told apart.
-    doubts: what in it cannot be, so that none of its times are to be trusted; a sentence each.
+    target: the target's name; "" if the file does not state it.
+    prompts_hash: hash of the prompts; rows may be compared if it is equal.
+    draft_temperature: temperature of the draft's sampling; None if it has none.
+    policy: `fixed`, or another policy's name.
+    gamma: draft length of the policy fixed, else None.
+    measured: the target's seconds over the run's.
+    measured_low, measured_high: 95 % interval of the measured speed-up.
+    measured_left_out: measured speed-up without each prompt, in order; empty for one prompt.
+    predicted: speed-up from separately measured costs; None without a prediction.
+    ms_per_token: milliseconds per token of one sequence.
+    tokens_per_second: throughput of all sequences together.
+    draft_seconds, verify_seconds, other_seconds: parts of the run; None if not separable.
+    doubts: sentences about impossible values; with any, none of the times can be trusted.
     """
 
-    # Properties that are written beside the fields.
+    # Properties that are written together with the fields.
     derived: ClassVar[tuple[str, ...]] = ("error_percent",)
 
     draft: str
@@ -62,39 +65,38 @@ class ValidationRow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def parts_seconds(self) -> tuple[float, float, float] | None:
-        """Seconds of drafting, of verifying, of all else; None where they were not told apart."""
+        """Seconds of drafting, verifying and the rest; None if not separable."""
         if self.draft_seconds is None or self.verify_seconds is None or self.other_seconds is None:
             return None
         return self.draft_seconds, self.verify_seconds, self.other_seconds
 
     def data(self) -> dict[str, Any]:
-        """Returns the row as JSON has it: its fields, and what is derived from them."""
+        """Returns the row for JSON: fields and derived values."""
         fields = {name: getattr(self, name) for name in (*self.__struct_fields__, *self.derived)}
         written: dict[str, Any] = builtins(fields)
         return written
 
 
 class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
-    """What was predicted of one draft, temperature and policy, and what came of it.
+    """Prediction and measurement of one draft, temperature and policy.
 
-    Predictions are of fixed policies alone.
+    Only fixed policies have predictions.
 
-    lossless: whether the rule keeps the target's law.
-    alpha: mean of sum min(p, q) over texts sampled from the target before the run; under a
-      lenient rule with its p/l in place of p (Leviathan et al. 2023, A.5).
-    c: seconds of a draft step over seconds of a target step; None where nothing was drafted.
-    predicted: replay over the run's own texts; costs measured apart; None for a lossy rule above
-      temperature 0, as its texts are not the target's.
-    predicted_theorem8: verification free, acceptances i.i.d.
-    predicted_ahead, _low, _high: replay over those other texts; None for a lossy rule, which
-      leaves the target's texts.
-    measured: each block by the median of its repeats; the interval is over prompts. All bounds of
-      intervals are None where there is one prompt.
-    predicted_target_calls, target_calls: on the run's own texts.
-    identical_to_target: every id equal to greedy decoding's; None above temperature 0.
-    tie_gap: where it is not, the target's logit gap at the first difference, the largest over
-      prompts; else None.
-    end_to_end_predicted, end_to_end_measured: speed-ups with both prefills.
+    lossless: whether the rule preserves the target's distribution.
+    alpha: mean of sum min(p, q) over texts sampled from the target before the run; for a lenient
+      rule with its p/l in place of p (Leviathan et al. 2023, A.5).
+    c: seconds of a draft step over seconds of a target step; None if nothing was drafted.
+    predicted: replay over the run's own texts with separately measured costs; None for a lossy rule
+      above temperature 0, because its texts are not the target's.
+    predicted_theorem8: prediction with free verification and i.i.d. acceptance.
+    predicted_ahead, predicted_ahead_low, predicted_ahead_high: replay over other texts of the
+      target; None for a lossy rule.
+    measured: from the median of each block's repeats; its interval is over prompts, None for one
+      prompt.
+    predicted_target_calls, target_calls: calls on the run's own texts.
+    identical_to_target: whether every id equals greedy decoding's; None above temperature 0.
+    tie_gap: if not identical, the target's largest logit gap at a first difference; else None.
+    end_to_end_predicted, end_to_end_measured: speed-ups including both prefills.
     """
 
     derived: ClassVar[tuple[str, ...]] = ("error_percent", "predicted_calibrated")
@@ -122,23 +124,23 @@ class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
 
     @property
     def predicted_calibrated(self) -> float | None:
-        """The prediction by the name that tells it from the one made ahead of the run."""
+        """The prediction on the run's own texts, under the name in JSON."""
         return self.predicted
 
 
-# An interval whose ends are further apart says nothing of what lies between.
+# An interval with a larger ratio of its ends carries no information.
 MOST_SPREAD = 3.0
 _FASTER = " (the steps with and without drafts differ, or the clock was held up)"
 
 
 def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tuple[str, ...]:
-    """Returns what a row says that cannot be, a sentence each.
+    """Returns sentences about the impossible values of a row.
 
-    A step emits at most γ + 1 tokens and takes no less than the target's pass over one, so no
-    speed-up is beyond what its steps emit. Where a clock says otherwise, it was held up.
+    A step emits at most γ + 1 tokens and takes at least as long as the target's pass over one, so
+    no speed-up exceeds the tokens per step. If one does, the clock was disturbed.
 
     Args:
-      tokens_a_call: that its steps emit on average; None where steps are not the target's alone.
+      tokens_a_call: mean tokens per target call; None if steps are not target calls.
     """
     found = []
     low, high = row.measured_low, row.measured_high
@@ -162,11 +164,11 @@ def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tup
 
 
 def mean_abs(errors: Iterable[float | None]) -> float | None:
-    """Returns the mean size of the errors that are known; None where none is."""
+    """Returns the mean size of the known errors; None if there are none."""
     sizes = [abs(error) for error in errors if error is not None]
     return sum(sizes) / len(sizes) if sizes else None
 
 
 def max_abs(errors: Iterable[float | None]) -> float | None:
-    """Returns the largest size of the errors that are known; None where none is."""
+    """Returns the largest size of the known errors; None if there are none."""
     return max((abs(error) for error in errors if error is not None), default=None)

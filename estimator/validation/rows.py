@@ -1,4 +1,4 @@
-"""A row of a validation from the runs of an arm: what was measured, and what was predicted."""
+"""Makes a row of a validation from the runs of an arm: measurement and prediction."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,12 +31,13 @@ from simulator.cost.cost import Cost
 
 @dataclass(frozen=True, slots=True)
 class RowEvidence:
-    """What the rows of one draft and temperature are made of.
+    """The data from which the rows of one draft and temperature are made.
 
-    texts: traces of the runs' texts, which know the pair and the prompts.
-    runs, timed: of every arm, by repeat and each block by its fastest.
-    cost: measured apart from the rows' runs.
-    shrinking: by gamma, what is said of a step that is out of order.
+    texts: traces of the runs' texts, with the pair and the prompts.
+    runs: runs of every arm, with all repeats.
+    timed: texts of every arm, with each block's median time.
+    cost: cost measured in other runs.
+    shrinking: by gamma, a sentence if its step is faster than a smaller gamma's.
     """
 
     texts: TextTraces
@@ -50,7 +51,7 @@ class RowEvidence:
 def row_of(
     evidence: RowEvidence, arm: str, policy: Policy, generator: np.random.Generator
 ) -> SpeculativeRow:
-    """Returns the row of one arm, predicted where replay knows the policy and the rule."""
+    """Returns the row of one arm, with predictions if replay knows the policy and the rule."""
     row = _measured(evidence, arm, policy)
     verification = verification_of(evidence.texts.subject.rule)
     if verification is not None and isinstance(policy, Fixed):
@@ -117,9 +118,9 @@ def _predicted(
 ) -> SpeculativeRow:
     """Returns the row with its predictions.
 
-    Of a lossy rule's run the target's own texts tell alpha alone, since the run leaves them; its
-    text is not the target's, so replay along it holds only where target and draft both choose by
-    argmax, and a token is accepted if and only if it stands.
+    For a lossy rule the target's own texts only give alpha, because the run's texts differ. Replay
+    along the run's text is valid only if target and draft both choose by argmax, so that a token is
+    accepted if and only if it is in the text.
     """
     texts, timed, cost = evidence.texts, evidence.timed, evidence.cost
     row = replace(row, predicted_theorem8=float(improvement_factor(row.alpha, gamma, cost.c)))

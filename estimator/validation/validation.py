@@ -1,4 +1,4 @@
-"""Predicted against measured: one row for each draft, temperature and gamma policy."""
+"""Predicted against measured speed-ups: one row for each draft, temperature and policy."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from simulator.cost.curves import CostModel
 
 @dataclass(frozen=True, slots=True)
 class Validation:
-    """The rows of one draft and temperature, and what they were computed from.
+    """The rows of one draft and temperature, and the data behind them.
 
-    repeats: how often each run was timed, at least.
-    precision_percent: how far the clock lets speed-ups be off; None of a single prompt.
-    threads: that computed; None: as PyTorch was set.
+    repeats: smallest number of repeats of a run.
+    precision_percent: largest error of a speed-up due to the clock; None for one prompt.
+    threads: the computing threads; None: PyTorch's setting was not changed.
     """
 
     rows: tuple[SpeculativeRow, ...]
@@ -51,10 +51,10 @@ def validate(
     Args:
       subject: the pair and its settings.
       prompts: ids, at least one prompt.
-      policies: by the name of their arm, which is what the row calls one that is not fixed. None
-        stands for the adaptive policy, which plans with costs measured before all runs.
-      timing: how often and how long runs are timed; of prompts not reached no row tells.
-      max_gamma: the longest draft that a policy that is not fixed may ask for.
+      policies: by the name of their arm. None is the adaptive policy, which plans with costs that
+        are measured before all runs.
+      timing: how often and how long runs are timed; prompts that are not reached have no rows.
+      max_gamma: longest draft of policies other than the fixed ones.
     """
     planned: dict[str, Policy] = {}
     for arm, policy in policies.items():
@@ -63,7 +63,7 @@ def validate(
         planned[arm] = policy
     arms = {arm: Speculative(policy) for arm, policy in planned.items()}
     runs = run_arms(subject, prompts, probing(_priced(policies, max_gamma)) | arms, timing)
-    # There may have been no time for all.
+    # There may have been no time for all prompts.
     prompts = prompts[: len(runs[BASELINE])]
     best = timed(runs)
     clock = noise(best)
@@ -105,7 +105,7 @@ def _fixed(policies: Mapping[str, Policy | None]) -> list[int]:
 
 
 def _stopped(policies: Mapping[str, Policy | None]) -> list[int]:
-    """Returns the longest drafts of policies that end a draft by its confidence."""
+    """Returns the longest drafts of policies that stop by confidence."""
     return [each.most for each in policies.values() if isinstance(each, Confidence | Product)]
 
 
@@ -123,13 +123,15 @@ def _priced(policies: Mapping[str, Policy | None], max_gamma: int) -> list[int]:
 
 @dataclass(frozen=True, slots=True)
 class ValidationSummary:
-    """Of all rows together; the worst of several pairs.
+    """Summary of all rows; the worst of several pairs.
 
-    mean_abs_error_percent, max_abs_error_percent: of the speed-ups; None where none was predicted.
-    noise_percent, noise_within_percent, quiet: of the baseline against itself.
-    precision_percent: how far the clock lets speed-ups be off; None of a single prompt.
-    repeats: how often each run was timed, at least.
-    threads: that computed; free_cores: before the run, None where their number was asked for.
+    mean_abs_error_percent, max_abs_error_percent: errors of predicted speed-ups; None without
+      predictions.
+    noise_percent, noise_within_percent, quiet: the baseline compared with itself.
+    precision_percent: largest error of a speed-up due to the clock; None for one prompt.
+    repeats: smallest number of repeats of a run.
+    threads: number of computing threads.
+    free_cores: number of free cores before the run; None if the user chose the threads.
     """
 
     mean_abs_error_percent: float | None
@@ -144,7 +146,7 @@ class ValidationSummary:
 
 
 def summary(validations: Sequence[Validation]) -> ValidationSummary:
-    """Returns what all rows of validations, at least one, come to."""
+    """Returns the summary of all rows of one or more validations."""
     errors = [row.error_percent for validation in validations for row in validation.rows]
     noises = [validation.noise for validation in validations]
     precisions = [validation.precision_percent for validation in validations]

@@ -1,4 +1,4 @@
-"""DFlash: a few layers that fill a block of masks in one pass."""
+"""DFlash: a few layers that replace a block of masks by tokens in one pass."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
 
 
 def projects_by(config: Mapping[str, Any], name: str) -> bool:
-    """Returns whether a configuration names a kind of DFlash that projects in its own way."""
+    """Returns whether a configuration names a kind of DFlash with its own projections."""
     nested = config.get(NESTED)
     projector = nested.get("projector_type") if isinstance(nested, Mapping) else None
     return name in class_names(config) or projector == name
@@ -28,19 +28,19 @@ def projects_by(config: Mapping[str, Any], name: str) -> bool:
 def dflash(head: Head) -> DraftShape:
     """Returns a DFlash head (Chen et al. 2026).
 
-    A projection of some of the target's states gives it further keys and values; embedding and
-    output matrix are the target's, but for a vocabulary of its own. The first position of a block
-    is the token that is known, and drafts none.
+    A projection of some of the target's states gives it further keys and values. Embedding and
+    output matrix are the target's, unless it has its own vocabulary. The first position of a block
+    holds the known token and drafts none.
     """
     return block_of(head, in_turn=(), anchored=False)
 
 
 def block_of(head: Head, *, in_turn: Sequence[Weights], anchored: bool) -> DraftShape:
-    """Returns the draft of a block, with what each of its tokens takes in turn.
+    """Returns the draft of a block, with the weights that each of its tokens uses in turn.
 
     Args:
-      in_turn: weights that every token is multiplied by after the pass, one token after another.
-      anchored: whether the known token's position drafts, too, unless the configuration says so.
+      in_turn: weights that multiply every token after the pass, one token after another.
+      anchored: whether the known token's position drafts, too; a configuration may override it.
     """
     width = head.integer("hidden_size")
     tapped = head.target_width()

@@ -1,4 +1,4 @@
-"""Domino: DFlash whose tokens see those before them by a recurrent layer."""
+"""Domino: DFlash with a recurrent layer through which tokens depend on earlier tokens."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
 def domino(head: Head) -> DraftShape:
     """Returns a Domino head: a block in one pass, then a correction of each token's logits.
 
-    A gated recurrent unit without biases reads the embeddings of the tokens so far; its state and
-    the position's own go through two matrices to the vocabulary. With `shift_label` the first
-    position drafts as the others do.
+    A gated recurrent unit without biases reads the embeddings of the tokens so far. Its state and
+    the position's state pass through two matrices to the vocabulary. With `shift_label` the first
+    position drafts, too.
     """
     width = head.integer("hidden_size")
     state = head.integer("gru_hidden_dim", within=NESTED)

@@ -1,4 +1,4 @@
-"""DSpark: DFlash whose tokens see each other by a Markov head, with a head for acceptance."""
+"""DSpark: DFlash with a Markov head between tokens, and a head for acceptance."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from estimator.model_shapes.heads.dflash import NESTED, block_of, projects_by
 from simulator.cost.draft_shape import DraftShape
 
 _GATES = ("vanilla", "gated", "rnn")
-# What the speculators format means where it does not say.
+# Default of the speculators format.
 _RANK = 256
 
 
@@ -21,8 +21,8 @@ def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
 def dspark(head: Head) -> DraftShape:
     """Returns a DSpark head: a block in one pass, then a bias from each token to the next.
 
-    The bias has low rank, W1 W2: a row of W1 is looked up, W2 multiplied for every token. Its
-    first position drafts as the others do.
+    The bias has low rank, W1 W2: a row of W1 is looked up, and W2 multiplies it for every token.
+    The first position drafts, too.
     """
     stated = "speculators_model_type" in head.config
     rank = head.get("markov_rank", default=_RANK if stated else 0, within=NESTED)

@@ -15,7 +15,7 @@ _SAME = ("hidden_size", "vocab_size")
 def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
     if config.get("model_type") == "eagle" or "eagle" in class_names(config):
         return True
-    # Published ones name the class of a model: a single layer as wide as a target of several.
+    # Published heads name a model class: a single layer with the width of a larger target.
     text = target.get("text_config") if isinstance(target.get("text_config"), Mapping) else target
     assert isinstance(text, Mapping)
     layers = text.get("num_hidden_layers")
@@ -28,15 +28,15 @@ def _recognises(config: Mapping[str, Any], target: Mapping[str, Any]) -> bool:
 
 
 def eagle(head: Head) -> DraftShape:
-    """Returns an EAGLE head (Li et al. 2024); EAGLE-2 is the same head with trees chosen by it.
+    """Returns an EAGLE head (Li et al. 2024); EAGLE-2 uses the same head with dynamic trees.
 
-    A projection of embedding and state, side by side, opens every step. The first layer has no norm
-    before its attention, and none follows the last; the output matrix is the target's.
+    Each step begins with a projection of embedding and state, concatenated. There is no norm before
+    the first layer's attention and none after the last layer. The output matrix is the target's.
     """
     nested = head.config.get("model")
     served = isinstance(nested, Mapping)
     if isinstance(nested, Mapping):
-        # As vLLM keeps it: the layer's sizes in an object of their own.
+        # vLLM's layout: the layer's sizes are in a nested object.
         head = replace(head, config={**head.config, **nested})
     width = head.require_width("hidden_size", head.integer("hidden_size"))
     vocabulary = head.integer("vocab_size")

@@ -9,7 +9,7 @@ from estimator.model_shapes.head_kind import Head, HeadKind, class_names
 from simulator.cost.draft_shape import DraftShape
 
 _LAYER_IDS = "eagle_aux_hidden_state_layer_ids"
-# Heads that name the class of a model have one of these.
+# A head that names a model class has one of these keys.
 _MARKS = ("draft_vocab_size", "truncated_vocab_size", "eagle_config", _LAYER_IDS)
 _TAPPED = 3
 
@@ -23,15 +23,15 @@ def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
 def eagle3(head: Head) -> DraftShape:
     """Returns an EAGLE-3 head (Li et al. 2025).
 
-    Its first layer's attention reads embedding and state side by side, each with a norm of its own;
-    states of three layers of the target are projected to one, once a block; its output matrix has
-    the draft's own vocabulary, its embedding is the target's unless it was trained.
+    Its first layer's attention reads embedding and state, concatenated, each with its own norm. The
+    states of three target layers are projected to one, once per block. Its output matrix has the
+    draft's own vocabulary; its embedding is the target's unless it was trained.
     """
     return eagle3_with(head, ())
 
 
 def eagle3_with(head: Head, masks: tuple[int, ...]) -> DraftShape:
-    """Returns the head with further vectors, of these many values; parallel where there are any."""
+    """Returns the head with further vectors of these sizes; parallel if there are any."""
     width = head.integer("hidden_size")
     tapped = head.target_width()
     vocabulary = head.integer("vocab_size")

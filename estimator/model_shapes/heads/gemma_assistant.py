@@ -1,4 +1,4 @@
-"""Gemma's assistants: a few narrow layers that read the keys and values of the target's."""
+"""Gemma's assistants: a few narrow layers that read the target's keys and values."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
 
 
 def gemma_assistant(head: Head) -> DraftShape:
-    """Returns an assistant (Gemma team 2026): it keeps no cache, and drafts token by token.
+    """Returns an assistant (Gemma team 2026): it has no cache, and drafts token by token.
 
-    Projections join embedding and state of the target's width to its own, and back. With
-    `use_ordered_embeddings` the output matrix is read for the likeliest groups of tokens alone.
+    Projections map embedding and state from the target's width to its own, and back. With
+    `use_ordered_embeddings` only the output rows of the likeliest groups of tokens are read.
     """
     from estimator.model_shapes.weights import count_weights
 
@@ -54,7 +54,7 @@ def gemma_assistant(head: Head) -> DraftShape:
 
 
 def _layers(head: Head) -> tuple[Any, PreTrainedModel]:
-    """Returns the text's configuration, and its layers without what makes keys and values."""
+    """Returns the text's configuration, and its layers without key and value projections."""
     from estimator.model_shapes.meta_pass import build, decoder_config
 
     described = head.config.get("text_config")
@@ -62,7 +62,7 @@ def _layers(head: Head) -> tuple[Any, PreTrainedModel]:
         raise ValueError(
             f"text_config in config.json of {head.kind} must be an object, got {described!r}"
         )
-    # The library builds no model of which every layer reads another's cache.
+    # transformers cannot build a model in which every layer reads another layer's cache.
     text = decoder_config({**described, "num_kv_shared_layers": 0, "tie_word_embeddings": True})
     model = build(text, kind=str(described.get("model_type")))
     for module in model.modules():
@@ -79,7 +79,7 @@ def _in_groups(weights: Weights, head: Head, groups: int) -> Weights:
 
 
 def _caches(text: Any, target: ModelShape) -> tuple[CacheLayers, ...]:
-    """Returns the target's caches as these layers read them: those of its last layer of a kind."""
+    """Returns the target's caches that these layers read: the last target layer's of each kind."""
     found = []
     for windowed, kind in ((True, "sliding_attention"), (False, "full_attention")):
         alike = [

@@ -1,4 +1,4 @@
-"""Medusa: a head for each position, of residual blocks over the target's last state."""
+"""Medusa: one head per position, made of residual blocks over the target's last state."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
 def medusa(head: Head) -> DraftShape:
     """Returns the heads of Medusa (Cai et al. 2024): each drafts one position by residual blocks.
 
-    A step is one head; γ of them are read for γ tokens. What the configuration does not say of
-    width and vocabulary is the target's.
+    A step is one head; γ heads are read for γ tokens. Width and vocabulary are the target's unless
+    the configuration states them.
     """
     head = replace(head, config={"dtype": "bfloat16", **head.config})
     width = head.require_width("hidden_size", head.get("hidden_size", default=head.target.hidden))

@@ -1,4 +1,4 @@
-"""MLP speculators: a stage for each position, fed with the state and the token before."""
+"""MLP speculators: one stage per position, which reads the state and the previous token."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
 
 
 def mlp_speculator(head: Head) -> DraftShape:
-    """Returns an MLP speculator (Wertheimer et al. 2024): n stages, each with all of its weights.
+    """Returns an MLP speculator (Wertheimer et al. 2024): n stages, each with its own weights.
 
     A stage adds the embedding of the last token to a projection of the state, normalises, and
-    multiplies an output matrix. With `tie_weights` all stages share theirs but for the projection
-    of the target's state.
+    multiplies an output matrix. With `tie_weights` all stages share their weights, except the
+    projection of the target's state.
     """
     head = replace(head, config={"dtype": "float16", **head.config})
     name = "emb_dim" if "emb_dim" in head.config else "hidden_size"
@@ -30,7 +30,7 @@ def mlp_speculator(head: Head) -> DraftShape:
     vocabulary = head.integer("vocab_size")
     tied = bool(head.get("tie_weights", default=False))
     held = 1 if tied else stages
-    # Of tied stages the first one's projection and the others' are two matrices.
+    # Tied stages have two projections: the first stage's and the others'.
     later = 0 if stages == 1 else held if tied else stages - 1
     everything = (
         head.weights("embedding", held * vocabulary * inner),

@@ -1,4 +1,4 @@
-"""Multi-token prediction: the checkpoint's own further decoder layers."""
+"""Multi-token prediction: further decoder layers in the target's checkpoint."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from estimator.model_shapes.shape import stored_weights
 from simulator.cost.draft_shape import DraftShape
 from simulator.cost.model_shape import ModelShape
 
-# How configurations spell the number of layers; the first that is set counts.
+# Names of the number of layers in configurations; the first that is set counts.
 LAYERS = (
     "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers", "num_mtp_modules",
 )  # fmt: skip
@@ -50,9 +50,9 @@ def layers_of(config: Mapping[str, Any]) -> int:
 def mtp(head: Head) -> DraftShape:
     """Returns a head of multi-token prediction (DeepSeek-AI 2024, §2.2): further decoder layers.
 
-    Each is like the target's last one; a projection joins its embedding and hidden state, both
-    normed, and a norm follows; embedding and output matrix are the target's. K layers draft K
-    tokens, a multiple of K by being run again.
+    Each layer is like the target's last one. A projection joins embedding and hidden state, both
+    normed; a norm follows. Embedding and output matrix are the target's. K layers draft K tokens,
+    or more if they are run again.
     """
     layers = layers_of(head.config)
     if layers == 0:

@@ -1,4 +1,4 @@
-"""P-EAGLE: EAGLE-3 that drafts all positions of a block in one pass."""
+"""P-EAGLE: EAGLE-3 drafting all positions of a block in one pass."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def _recognises(config: Mapping[str, Any], _: Mapping[str, Any]) -> bool:
 
 
 def p_eagle(head: Head) -> DraftShape:
-    """Returns a P-EAGLE head: EAGLE-3 and one vector that stands for the states not yet known."""
+    """Returns a P-EAGLE head: EAGLE-3, and one vector in place of states that are not known yet."""
     return eagle3_with(head, (1,))
 
 

@@ -1,4 +1,4 @@
-"""PARD: a draft model that drafts all tokens of a block in one pass, at masks."""
+"""PARD: a draft model that drafts all tokens of a block in one pass, from mask tokens."""
 
 from __future__ import annotations
 

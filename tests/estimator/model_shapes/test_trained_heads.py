@@ -157,7 +157,7 @@ def test_the_kind_is_read_from_the_configuration(config: dict[str, Any], kind: s
 @pytest.mark.parametrize(
     ("config", "message"),
     [
-        (EAGLE3 | {"hidden_size": 5120}, "hidden_size of the draft must be that of Llama.*, 4096"),
+        (EAGLE3 | {"hidden_size": 5120}, "hidden_size of the draft must be Llama.*'s, 4096"),
         (EAGLE3 | {"target_hidden_size": 8192}, "target_hidden_size of the draft .* got 8192"),
         (DFLASH | {"hidden_size": 2560}, "hidden_size of the draft .* 4096, got 2560"),
         (MEDUSA | {"hidden_size": 5120}, "hidden_size of the draft .* 4096, got 5120"),

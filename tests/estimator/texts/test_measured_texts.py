@@ -263,7 +263,7 @@ def test_a_table_is_read_as_lines_are(many: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ({"drafts": ("random",)}, "draft must be one that texts alone tell .*, got random"),
+        ({"drafts": ("random",)}, "draft must be lookup, suffix or ngram with texts, got random"),
         ({"drafts": ("lookup", "suffix")}, "draft must be given once with texts, got 2"),
         ({"drafts": ("ngram",)}, "draft ngram needs the tokenizer of the texts, got none"),
         ({"drafts": ("suffix:1",)}, r"draft suffix:N needs an N in 2\.\.256, got 'suffix:1'"),

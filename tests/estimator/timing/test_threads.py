@@ -73,4 +73,4 @@ def test_a_number_that_was_chosen_is_taken_and_nothing_watched(
 
 def test_reports_say_how_many_and_why() -> None:
     assert Threads(1, 2, 0.71).sentence == "1 thread: 0.7 of 2 cores were free before the run."
-    assert Threads(4, 8).sentence == "4 threads, as asked for."
+    assert Threads(4, 8).sentence == "4 threads, as requested."

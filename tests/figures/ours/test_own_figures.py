@@ -134,7 +134,18 @@ def test_the_largest_batch_is_the_last_that_fits(load: batch_size.BatchSize) -> 
 def test_the_figure_gives_the_answer_of_the_plan(load: batch_size.BatchSize) -> None:
     configs = Path(__file__).parents[3] / "docs" / "configs"
     asked = [
-        *("plan", "--json", "--gpu", "h100", "--alpha", str(ALPHA), "--batch", "1,8,32,64,128,256"),
+        *(
+            "plan",
+            "--json",
+            "--cost-model",
+            "roofline",
+            "--gpu",
+            "h100",
+            "--alpha",
+            str(ALPHA),
+            "--batch",
+            "1,8,32,64,128,256",
+        ),
         *("--target-config", str(configs / "llama-3.1-8b.json")),
         *("--draft-config", str(configs / "llama-3.2-1b.json")),
     ]
