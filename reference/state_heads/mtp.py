@@ -36,6 +36,13 @@ class Mtp(StateHead):
         super().__init__(target)
         _, layers = layer_stack(target, what="multi-token prediction", name=name)
         config, decoder = target.config.get_text_config(decoder=True), target.get_decoder()
+        needed = ((decoder, "norm"), (decoder, "rotary_emb"), (layers[-1], "self_attn"))
+        lacking = [part for owner, part in needed if getattr(owner, part, None) is None]
+        if lacking:
+            raise ValueError(
+                f"multi-token prediction needs a decoder with {lacking[0]}, got {name} "
+                f"({config.model_type})"
+            )
         width, norm = config.hidden_size, type(decoder.norm)
         self.enorm = norm(width, eps=config.rms_norm_eps)
         self.hnorm = norm(width, eps=config.rms_norm_eps)

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+import recurrent_models
 import torch
 from decoding import alone, speculate
 from safetensors.torch import load_file, save_file
@@ -16,7 +17,7 @@ from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model
 from reference.policies.policy import Fixed
 from reference.state_heads.head import causal_mask
-from reference.state_heads.mtp import load_mtp
+from reference.state_heads.mtp import Mtp, load_mtp
 from reference.stopping import Stopping
 
 LAYERS, WIDTH, EXPERTS, INNER = 2, 16, 4, 8
@@ -119,3 +120,10 @@ def test_what_is_missing_or_too_many_is_refused_by_name(folder: Path) -> None:
     path.unlink()
     with pytest.raises(ValueError, match=r"got none for model\.layers\.2 in"):
         load_mtp(folder, target.module, name="target")
+
+
+@pytest.mark.parametrize("family", ["granitemoehybrid", "lfm2", "falcon_h1", "bamba", "nemotron_h"])
+def test_a_target_without_the_parts_of_a_layer_is_refused_by_name(family: str) -> None:
+    target = recurrent_models.tiny(family)
+    with pytest.raises(ValueError, match=rf"^multi-token prediction .*, got some \({family}\)"):
+        Mtp(target, name="some")
