@@ -61,5 +61,5 @@ class RunningPair:
         if url is None:
             raise ValueError(f"{option} must be given, got none")
         if not healthy(url.rstrip("/").removesuffix("/v1")):
-            raise ValueError(f"{option} must be up, got no answer of {url}")
+            raise ValueError(f"no server answers at {url} ({option})")
         return self.connect(url)

@@ -191,7 +191,7 @@ class VllmServer:
         except APIStatusError as error:
             raise ValueError(f"vllm must take the request, got: {error.message}") from error
         except APIConnectionError as error:
-            raise ConnectionError(f"nothing answers at {self.url}: {error}") from error
+            raise ConnectionError(f"no server answers at {self.url}: {error}") from error
 
 
 def _require_same_ids(sent: Sequence[int], decoded: Sequence[int]) -> None:

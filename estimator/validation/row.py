@@ -93,6 +93,7 @@ class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
       target; None for a lossy rule.
     measured: from the median of each block's repeats; its interval is over prompts, None for one
       prompt.
+    error_percent_low, _high: 95 % interval of the error over prompts, which are the same for both.
     predicted_target_calls, target_calls: calls on the run's own texts.
     identical_to_target: whether every id equals greedy decoding's; None above temperature 0.
     tie_gap: if not identical, the target's largest logit gap at a first difference; else None.
@@ -112,6 +113,8 @@ class SpeculativeRow(ValidationRow, frozen=True, kw_only=True):
     predicted_ahead: float | None = None
     predicted_ahead_low: float | None = None
     predicted_ahead_high: float | None = None
+    error_percent_low: float | None = None
+    error_percent_high: float | None = None
     predicted_target_calls: float | None = None
     target_calls: int
     block_efficiency: float
@@ -159,7 +162,7 @@ def row_doubts(row: ValidationRow, *, tokens_a_call: float | None = None) -> tup
             f"a predicted speed-up of {row.predicted:.2f} is more than the {most} tokens of a step"
         )
     if low is not None and high is not None and not high <= MOST_SPREAD * low:
-        found.append(f"the interval from {low:.3g} to {high:.3g} says nothing")
+        found.append(f"too noisy to use ({low:.2g} to {high:.2g} times)")
     return tuple(found)
 
 

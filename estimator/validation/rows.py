@@ -5,8 +5,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
+from numpy.typing import NDArray
 
 from estimator.costs.blocks import priced_ratio
+from estimator.intervals import Interval, jackknife_interval, left_out, ratio
 from estimator.prompts.prompts import prompts_hash
 from estimator.timing.arms import AGAIN, BASELINE, Runs
 from estimator.timing.rates import (
@@ -130,12 +132,17 @@ def _predicted(
     own_texts, probing = texts.of(timed[arm]), probes(timed)
     prefill_base = sum(text.prefill_seconds for text in timed[AGAIN])
     prefill_own = sum(text.prefill_seconds for text in probing) * len(own_texts) / len(probing)
+    base = np.array([baseline_seconds(text, cost) for text in own_texts])
+    blocks = np.array([replay_seconds(text, gamma, cost) for text in own_texts])
+    predicted = float(base.sum() / blocks.sum())
+    low, high = _error_interval(row, predicted, left_out(base) / left_out(blocks))
     row = replace(
         row,
-        predicted=replay_factor(own_texts, gamma, cost),
+        predicted=predicted,
+        error_percent_low=low,
+        error_percent_high=high,
         predicted_target_calls=sum(replayed_calls(t, gamma) for t in own_texts),
-        end_to_end_predicted=(prefill_base + sum(baseline_seconds(t, cost) for t in own_texts))
-        / (prefill_own + sum(replay_seconds(t, gamma, cost) for t in own_texts)),
+        end_to_end_predicted=float((prefill_base + base.sum()) / (prefill_own + blocks.sum())),
     )
     if not row.lossless:
         return row
@@ -147,6 +154,20 @@ def _predicted(
         predicted_ahead_low=low,
         predicted_ahead_high=high,
     )
+
+
+def _error_interval(
+    row: SpeculativeRow, predicted: float, without: NDArray[np.float64]
+) -> Interval:
+    """Returns the interval of a row's error in percent, over prompts; nothing of a single one.
+
+    without: the prediction with each prompt left out.
+    """
+    if not row.measured_left_out:
+        return None, None
+    errors = without / np.array(row.measured_left_out)
+    low, high = jackknife_interval(predicted / row.measured, errors, scale=ratio)
+    return (None, None) if low is None or high is None else (100 * (low - 1), 100 * (high - 1))
 
 
 def _predicted_stopped(

@@ -19,7 +19,7 @@ def report(swept: Swept) -> str:
     """Returns a table for each draft and temperature, and what is best in it."""
     parts = ["\n".join(_sweep_lines(sweep)) for sweep in swept.sweeps]
     parts += [
-        f"In doubt, {row.decoder}: {'; '.join(row.doubts)}."
+        f"In doubt: {row.decoder}: {'; '.join(row.doubts)}."
         for sweep in swept.sweeps
         for row in sweep.rows
         if row.doubts

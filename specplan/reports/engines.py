@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from specplan.reports.output import folded
 from specplan.reports.table import MS, TOKENS, Column, bounds, fastest, ranged, shown, table
-from specplan.reports.validation import TIMES_IN_DOUBT, doubt_mark, precision_lines
+from specplan.reports.validation import MEASURED, TIMES_IN_DOUBT, doubt_mark, precision_lines
 
 if TYPE_CHECKING:
     from engines.counting import Rate
@@ -71,7 +71,7 @@ def validation_text(found: EngineValidation, *, wide: bool = False) -> str:
         lines.append("Time there is predicted from the counted acceptance.")
     doubtful = [row for row in found.rows if row.doubts]
     lines += [
-        f"In doubt, temperature {row.temperature:g}, {row.concurrency} at once, gamma "
+        f"In doubt: temperature {row.temperature:g}, {row.concurrency} at once, gamma "
         f"{row.gamma}: {'; '.join(row.doubts)}."
         for row in doubtful
     ]
@@ -144,9 +144,7 @@ _COLUMNS: list[Column[EngineRow]] = [
     Column("K", lambda row: str(row.gamma)),
     Column("accepted", _accepted),
     Column("predicted", lambda row: f"{row.predicted:.2f}"),
-    Column(
-        "measured [95 %]", lambda row: ranged(row.measured, row.measured_low, row.measured_high)
-    ),
+    Column(MEASURED, lambda row: ranged(row.measured, row.measured_low, row.measured_high)),
     Column("error", lambda row: shown(row.error_percent, "+.1f", " %")),
     Column(MS, lambda row: f"{row.ms_per_token:.2f}"),
     Column(TOKENS, lambda row: f"{row.tokens_per_second:.1f}"),

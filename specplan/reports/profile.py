@@ -9,7 +9,7 @@ import click
 
 from specplan.reports.advice import decision_lines
 from specplan.reports.output import Written, folded, print_json
-from specplan.reports.table import GAMMA, MS, TOKENS, Column, bounds, ranged, shown, table
+from specplan.reports.table import GAMMA, MS, TOKENS, Column, ranged, shown, table
 from specplan.reports.validation import TIMES_IN_DOUBT
 
 if TYPE_CHECKING:
@@ -36,11 +36,11 @@ def profile_text(profile: Profile) -> str:
         Column(MS, lambda gamma: shown(_milliseconds(profile, gamma))),
         Column(TOKENS, lambda gamma: shown(1e3 / _milliseconds(profile, gamma), ".1f")),
     ]
-    step = "-" if c is None else f"{c.value:.4f}  {bounds(c.low, c.high, '.4f')}"
+    step = "-" if c is None else ranged(c.value, c.low, c.high, ".4f")
     return "\n".join(
         [
             f"target {setup.target}, draft {setup.draft}, {_ran_on(setup)}",
-            f"alpha   {alpha.value:.4f}  {bounds(alpha.low, alpha.high, '.4f')} over "
+            f"alpha   {ranged(alpha.value, alpha.low, alpha.high, '.4f')} over "
             f"{alpha.tokens} tokens of {alpha.prompts} prompts",
             *_positions(profile),
             f"c       {step}; c_hat {shown(profile.c_hat, '.4f')}",
@@ -112,6 +112,8 @@ def _advice(profile: Profile) -> list[str]:
     from estimator.profiles.best import plan_of
 
     assert profile.cost is not None
+    if profile.alpha.prompts == 1:
+        return ["One prompt gives no interval, so no gamma is recommended: measure more prompts."]
     return decision_lines(plan_of(profile, profile.cost))
 
 

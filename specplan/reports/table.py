@@ -60,10 +60,10 @@ def shown(value: float | None, form: str = ".2f", unit: str = "") -> str:
 
 
 def ranged(value: float | None, low: float | None, high: float | None, form: str = ".2f") -> str:
-    """Returns a number and its interval, as `0.80 [0.78, 0.82]`; a dash where there is none."""
-    return "-" if value is None else f"{value:{form}} {bounds(low, high, form)}"
+    """Returns a number and its interval, as `0.80 [0.78, 0.82]`; a dash for None."""
+    return "-" if value is None else f"{value:{form}} {bounds(low, high, form)}".rstrip()
 
 
 def bounds(low: float | None, high: float | None, form: str = ".2f") -> str:
-    """Returns an interval in brackets, a dash in them where there is none."""
-    return "[-]" if low is None or high is None else f"[{low:{form}}, {high:{form}}]"
+    """Returns an interval in brackets; empty where there is none."""
+    return "" if low is None or high is None else f"[{low:{form}}, {high:{form}}]"

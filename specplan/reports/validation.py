@@ -13,7 +13,12 @@ if TYPE_CHECKING:
     from estimator.validation.validation import Validation, ValidationSummary
 
 LONGEST_NAME = 24
-TIMES_IN_DOUBT = "Trust no times in doubt: end other programs, or measure more prompts."
+TIMES_IN_DOUBT = "Do not use times in doubt: end other programs, or measure more prompts."
+MEASURED = "measured [prompts]"
+INTERVALS = (
+    "[prompts]: where 95 % of the speed-ups on other prompts would be. The error compares both on "
+    "the same prompts, so its own interval (±, 95 %) is narrower."
+)
 
 
 def rows_table(validation: Validation, *, wide: bool) -> str:
@@ -44,6 +49,7 @@ def summary_lines(summary: ValidationSummary, validations: Sequence[Validation])
     lines = [
         f"Speed-ups over decoding one token at a time; {_counted(validations)} prompts, {tokens} "
         f"tokens in all rows, {timings}.",
+        INTERVALS,
         *([] if threads is None else [f"Computed by {threads.sentence}"]),
         'K: gamma, num_speculative_tokens; "free": the speed-up if verification were free and '
         "acceptances i.i.d. The costs here:",
@@ -59,7 +65,7 @@ def summary_lines(summary: ValidationSummary, validations: Sequence[Validation])
     lines += precision_lines(summary.precision_percent)
     doubtful = [row for row in rows if row.doubts]
     lines += [
-        f"In doubt, {_short(row.draft)}, temperature {row.temperature:g}, {_policy(row)}: "
+        f"In doubt: {_short(row.draft)}, temperature {row.temperature:g}, {_policy(row)}: "
         f"{'; '.join(row.doubts)}."
         for row in doubtful
     ]
@@ -90,8 +96,8 @@ def precision_lines(percent: float | None) -> list[str]:
     if percent is None:
         return []
     return [
-        f"The clock lets speed-ups be off by up to {percent:.1f} %, 95 % of the time; --time-limit "
-        "and --repeats allow it more."
+        f"Timing noise: ± {percent:.1f} % (95 %) in the noisiest row; --time-limit and --repeats "
+        "allow more timing."
     ]
 
 
@@ -154,8 +160,12 @@ def _measured(row: SpeculativeRow) -> str:
     return ranged(row.measured, low, high, ".2f" if high is None or high < 10 else ".2g")
 
 
-def _error_form(row: SpeculativeRow) -> str:
-    return "+.1f" if row.error_percent is None or abs(row.error_percent) < 100 else "+.0f"
+def _error(row: SpeculativeRow) -> str:
+    """Returns a row's error, and half the interval that it has on these prompts."""
+    low, high = row.error_percent_low, row.error_percent_high
+    half = 0.0 if low is None or high is None else (high - low) / 2
+    form = ".1f" if max(abs(row.error_percent or 0.0), half) < 10 else ".0f"
+    return shown(row.error_percent, f"+{form}", f"±{half:{form}} %" if half > 0 else " %")
 
 
 def _marks(row: SpeculativeRow) -> str:
@@ -176,8 +186,8 @@ _COLUMNS: list[Column[SpeculativeRow]] = [
     Column("policy", _policy),
     Column("free", lambda row: shown(row.predicted_theorem8)),
     Column("predicted", lambda row: shown(row.predicted)),
-    Column("measured [95 %]", _measured),
-    Column("error", lambda row: shown(row.error_percent, _error_form(row), " %")),
+    Column(MEASURED, _measured),
+    Column("error", _error),
     Column(MS, lambda row: shown(row.ms_per_token)),
     Column(TOKENS, lambda row: f"{row.tokens_per_second:.1f}"),
 ]

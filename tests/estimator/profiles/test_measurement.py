@@ -102,7 +102,7 @@ def test_prices_that_shrink_with_gamma_leave_a_profile_in_doubt() -> None:
     [doubt] = profile.doubts
     assert doubt == "a step takes 1000.00 ms at gamma 2 and 2000.00 at gamma 1"
     assert profile.quiet is False
-    assert clock_lines(profile)[0].startswith(f"In doubt: {doubt}. Trust no times in doubt")
+    assert clock_lines(profile)[0].startswith(f"In doubt: {doubt}. Do not use times in doubt")
 
 
 def shrinking(text: Generation) -> Generation:

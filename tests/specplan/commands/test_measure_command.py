@@ -264,8 +264,9 @@ def test_one_prompt_gives_no_interval(run: Run, run_json: RunJson, measure: list
         assert profile[name]["value"] > 0
         assert profile[name]["low"] is profile[name]["high"] is None
     lines = run(*one).stdout.splitlines()
-    assert f"alpha   {profile['alpha']['value']:.4f}  [-] over 6 tokens of 1 prompts" in lines
-    assert any(line.startswith("c  ") and "  [-]; c_hat" in line for line in lines)
+    assert f"alpha   {profile['alpha']['value']:.4f} over 6 tokens of 1 prompts" in lines
+    assert not any("[" in line for line in lines if line.startswith("c  "))
+    assert "One prompt gives no interval, so no gamma is recommended" in " ".join(lines)
 
 
 def test_one_new_token_is_enough(run_json: RunJson, measure: list[str]) -> None:

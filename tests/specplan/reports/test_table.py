@@ -51,7 +51,7 @@ def test_the_fastest_row_is_the_first_that_gains_most(
         (shown(0.0), "0.00"),
         (shown(1.25, "+.1f", " %"), "+1.2 %"),
         (ranged(0.5, 0.25, 0.75), "0.50 [0.25, 0.75]"),
-        (ranged(0.5, None, 0.75), "0.50 [-]"),
+        (ranged(0.5, None, 0.75), "0.50"),
         (ranged(None, None, None), "-"),
         (bounds(0.0, 1.0, ".1f"), "[0.0, 1.0]"),
     ],
