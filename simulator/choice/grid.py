@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise, product
 
 import numpy as np
 
@@ -16,6 +17,8 @@ from simulator.cost.pricing import Pricing
 from simulator.cost.read_again import reading_again
 
 MOST_ROWS = 10_000
+# More batch sizes than DENSE are planned as far apart as STEP beyond SMALL at first.
+DENSE, SMALL, STEP = 256, 32, 1.06
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +32,8 @@ class PlanRequest:
     doubt: covariance of measured speed-ups; None: it follows from acceptance and cost.
     reads_again: whether the target, which has recurrent layers, reads what stands of a block again
       after a rejection.
+    batches: more batch sizes that may be planned.
+    finer: prices some of these; None: nothing but `prices` is planned.
     """
 
     acceptances: tuple[Acceptance, ...]
@@ -39,10 +44,14 @@ class PlanRequest:
     near: float = NEAR
     doubt: Doubt | None = None
     reads_again: bool = False
+    batches: tuple[int, ...] = ()
+    finer: Callable[[tuple[int, ...]], Sequence[Pricing]] | None = None
 
 
 def plans(request: PlanRequest) -> tuple[Plan, ...]:
     """Returns a plan for each acceptance with each pricing, the pricings of one together.
+
+    Where finer batch sizes may be planned, those are that lie where the advised γ changes.
 
     Raises:
       ValueError: if a number is out of range, or there are too many.
@@ -50,11 +59,48 @@ def plans(request: PlanRequest) -> tuple[Plan, ...]:
     rows = len(request.acceptances) * len(request.prices)
     if rows > MOST_ROWS:
         raise ValueError(f"a table must have at most {MOST_ROWS} rows, got {rows}")
-    return tuple(
-        _planned(request, acceptance, price)
-        for acceptance in request.acceptances
-        for price in request.prices
-    )
+    found = _each(request, request.prices)
+    while request.finer is not None:
+        middles = _middles(found, request.batches)
+        if not middles:
+            break
+        found = sorted([*found, *_each(request, request.finer(middles))], key=_place)
+    return tuple(found)
+
+
+def coarse(batches: Sequence[int]) -> tuple[int, ...]:
+    """Returns some of many batch sizes: all small ones, and further ones 6 % apart."""
+    found: list[int] = []
+    for batch in sorted(set(batches)):
+        if not found or batch <= SMALL or batch >= STEP * found[-1] or batch == max(batches):
+            found.append(batch)
+    return tuple(found)
+
+
+def _each(request: PlanRequest, prices: Sequence[Pricing]) -> list[Plan]:
+    pairs = product(request.acceptances, prices)
+    return [_planned(request, acceptance, price) for acceptance, price in pairs]
+
+
+def _place(row: Plan) -> tuple[int, int]:
+    return 0 if row.price.load is None else row.price.load.context, row.price.batch
+
+
+def _middles(rows: Sequence[Plan], batches: Sequence[int]) -> tuple[int, ...]:
+    """Returns the batch sizes in the middle between neighbours whose γ, or memory, differ."""
+    scheduled = {
+        (context, batch): each.gamma
+        for context, ranges in schedules(rows).items()
+        for each in ranges
+        for batch in range(each.first_batch, each.last_batch + 1)
+    }
+    found = set()
+    for one, other in pairwise(rows):
+        known = {(_scheduled(row, None), scheduled.get(_place(row))) for row in (one, other)}
+        if _place(one)[0] == _place(other)[0] and len(known) > 1:
+            between = [b for b in batches if one.price.batch < b < other.price.batch]
+            found |= {between[len(between) // 2]} if between else set()
+    return tuple(sorted(found))
 
 
 def schedules(rows: Sequence[Plan], only: int | None = None) -> dict[int, tuple[Range, ...]]:

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds
     from estimator.profiles.profile import Profile
     from simulator.choice.grid import PlanRequest
+    from simulator.cost.pricing import Pricing
+
+
+COARSE = "Many batch sizes: those between two that are shown advise the same K as both of them."
 
 
 @dataclass(frozen=True)
@@ -130,7 +134,7 @@ def asked(ctx: click.Context) -> Asked:
       click.UsageError: if options are missing, or do not fit together.
       OSError, ValueError: if a file cannot be used, or a number is out of range.
     """
-    from simulator.choice.grid import PlanRequest
+    from simulator.choice.grid import DENSE, PlanRequest, coarse
 
     accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
@@ -145,7 +149,14 @@ def asked(ctx: click.Context) -> Asked:
     wall = graphs.wall(engine_kinds().get(getattr(costs, "engine_family", None) or "", server))
     if isinstance(costs, Runs) and costs.runs:
         costs = replace(costs, runs=replayed(costs.runs, wall))
-    priced = tuple(replace(each, wall=wall) for each in prices(costs, background))
+
+    def price(batches: tuple[int, ...] | None) -> tuple[Pricing, ...]:
+        stating = costs if batches is None else replace(costs, batch=batches)
+        return tuple(replace(each, wall=wall) for each in prices(stating, background))
+
+    many = getattr(costs, "batch", None) or ()
+    dense = len(many) <= DENSE
+    priced = price(None if dense else coarse(many))
     stated = accepted.make(replace(background, draft_kind=law_of(choice.draft_kind, priced)))
     thresholds = stopping.thresholds(file.profile_path, profile, stated, server)
     longest = choice.max_gamma
@@ -168,6 +179,8 @@ def asked(ctx: click.Context) -> Asked:
             near=choice.near / 100,
             doubt=stated.doubt if costing is OfProfile else None,
             reads_again=choice.reads_again,
+            batches=many,
+            finer=None if dense else price,
         ),
         stated,
         Basis(
@@ -176,7 +189,7 @@ def asked(ctx: click.Context) -> Asked:
             draft_sampling=stated.draft_sampling,
             verification=stated.verification,
             quiet=None if profile is None else profile.quiet,
-            notes=stated.notes,
+            notes=(*stated.notes, *([] if dense else [COARSE])),
             only=choice.gamma,
         ),
         _drafter(profile, choice.draft_kind),

@@ -121,7 +121,7 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
     from simulator.choice.grid import schedules
     from simulator.choice.schedule import last_paying_batch
 
-    lines = []
+    lines, wall = [], rows[0].price.wall
     for context, ranges in schedules(rows, only).items():
         parts = ", ".join(f"K = {each.gamma} {_batches(each)}" for each in ranges)
         lines.append(f"Schedule at context {context}: {parts}.")
@@ -135,6 +135,11 @@ def schedules_text(rows: Sequence[Plan], only: int | None = None) -> list[str]:
             lines.append("Undecided: measure K = 0 and this K before you use the schedule.")
         elif last is None:
             lines.append(_nowhere(rows))
+        elif last < ranges[-1].last_batch and wall is not None and wall.crossed(last + 1, 1):
+            lines.append(
+                f"Beyond batch {last} even K = 1 exceeds the captured graphs of {wall.most} "
+                f"{wall.unit} a step: {wall.flag} moves the limit."
+            )
         elif last < ranges[-1].last_batch:
             lines.append(f"Speculation stops paying beyond batch {last}.")
         else:

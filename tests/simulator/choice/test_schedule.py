@@ -13,6 +13,12 @@ def test_sizes_between_take_the_gamma_of_the_larger() -> None:
     assert schedule({4: 4, 8: 2, 32: 1}) == (Range(1, 4, 4), Range(5, 8, 2), Range(9, 32, 1))
 
 
+def test_a_gamma_goes_on_while_it_is_near_the_best() -> None:
+    near = {1: {4, 5}, 2: {3, 4}, 3: {3, 4}, 4: {2, 3}}
+    assert schedule({1: 4, 2: 3, 3: 3, 4: 2}, near) == (Range(1, 3, 4), Range(4, 4, 2))
+    assert schedule({1: 4, 2: 3, 3: 3, 4: 2}) == (Range(1, 1, 4), Range(2, 3, 3), Range(4, 4, 2))
+
+
 def test_the_order_given_does_not_matter() -> None:
     assert schedule({8: 1, 2: 3}) == schedule({2: 3, 8: 1})
 
