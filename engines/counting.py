@@ -69,11 +69,11 @@ class Counts:
         return (*self.by_position, *(0,) * gamma)[:gamma]
 
     def __add__(self, other: Self) -> Self:
-        """Returns the counts of both together; positions if both tell them."""
+        """Returns the counts of both together; positions if both have them."""
         return self._combined(other, add)
 
     def since(self, earlier: Self) -> Self:
-        """Returns what was counted after `earlier`; positions if both tell them.
+        """Returns what was counted after `earlier`; positions if both have them.
 
         Raises:
           ValueError: if a counter fell, as after a restart of the server.
@@ -126,11 +126,7 @@ class Sample:
 
 
 def samples(page: str, prefix: str) -> Iterator[Sample]:
-    """Gives the numbers of a page in Prometheus' text format whose names have a prefix.
-
-    Raises:
-      ValueError: if the page is no metrics page.
-    """
+    """Gives the numbers of a page in Prometheus' text format whose names have a prefix."""
     from prometheus_client.parser import text_string_to_metric_families
 
     for family in text_string_to_metric_families(page):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
 from engines.counting import Counts
-from engines.scores.text_scores import TextScores
+from engines.text_scores import TextScores
 from estimator.traces.traces import DraftSampling
 
 
@@ -59,18 +59,10 @@ class Server(Protocol):
     def complete(
         self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
     ) -> Completion:
-        """Returns a text of exactly max_new_tokens ids; ends of text are written on past.
-
-        Raises:
-          ValueError: if the server refuses the request, or decodes other ids than were sent.
-        """
+        """Returns a text of exactly max_new_tokens ids; ends of text are written on past."""
 
     def counts(self) -> Counts:
-        """Returns the engine's own counters of drafts and acceptances since it started.
-
-        Raises:
-          ValueError: if it has none, since it does not speculate.
-        """
+        """Returns the engine's own counters of drafts and acceptances since it started."""
 
 
 @runtime_checkable
@@ -78,11 +70,7 @@ class ScoringServer(Server, Protocol):
     """A server that scores given texts."""
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
-        """Returns how likely the served model finds a text, at temperature 1.
-
-        Raises:
-          ValueError: if the server refuses to score, or scores other ids than were sent.
-        """
+        """Returns how likely the served model finds a text, at temperature 1."""
 
 
 class Engine(Protocol):
@@ -93,8 +81,4 @@ class Engine(Protocol):
         """How it is set, for the record."""
 
     def serve(self, setting: Setting) -> AbstractContextManager[Server]:
-        """Serves the pair until the context ends, whichever way it does.
-
-        Raises:
-          ValueError: if the engine does not start, with the last that it said, or cannot be set so.
-        """
+        """Serves the pair until the context ends, whichever way it does."""

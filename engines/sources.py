@@ -37,9 +37,6 @@ def observe(
       sources: URLs and files, at least one, of one kind of engine at one γ.
       gamma: where the user says it.
       timeout_seconds: how long a server's whole answer may take.
-
-    Raises:
-      ValueError, OSError: with the source's name.
     """
     return total(readings(sources, gamma=gamma, timeout_seconds=timeout_seconds))
 
@@ -52,11 +49,7 @@ def readings(
 
 
 def total(observations: Sequence[Observation]) -> Observation:
-    """Returns the sum of observations.
-
-    Raises:
-      ValueError: if they are of several engines or γ.
-    """
+    """Returns the sum of observations."""
     return reduce(add, observations)
 
 

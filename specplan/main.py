@@ -28,6 +28,7 @@ SUMMARIES: Mapping[str, str] = MappingProxyType(
         "tree": "Find the best tree to draft, and whether it beats a chain.",
         "traffic": "Show what speculation does to a server under load.",
         "measure": "Measure alpha, c and the cost curves of real models.",
+        "tune": "Find the best gamma on this machine, in few runs.",
         "validate": "Compare predicted with measured speed-up on real models.",
         "report": "Show in one page what was measured.",
         "compare": "Compare two profiles or validations of the same prompts.",

@@ -34,8 +34,8 @@ ROOMS: dict[str, list[str]] = {
         "profiles", "texts", "validation", "generation", "comparison",
     ],
     "engines": [
-        "counting", "scores", "engine", "serving", "observing", "kind", "servers",
-        "kinds", "registry", "sources", "trials",
+        "counting", "text_scores", "engine", "serving", "observing", "kind", "servers",
+        "kinds", "registry", "sources", "trials", "tuning",
     ],
     "studies": ["bild", "blockwise"],
     "figures": [

@@ -42,7 +42,7 @@ KIND = EngineKind(
     title="llama.cpp",
     start=later("engines.servers.llama_cpp:LlamaCpp.of_folders"),
     connect=later("engines.servers.llama_cpp:LlamaCppServer"),
-    takes=frozenset({"threads"}),
+    takes=frozenset({"synthetic", "threads"}),
     acceptance="counts",
     prints=(
         Printed("metrics", ("llamacpp",), later("engines.observing.llama_cpp:read_page")),

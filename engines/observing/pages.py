@@ -27,9 +27,6 @@ def observed_page(
       lists_all: whether every position is listed, so that they tell γ, or those that were accepted
         once.
       timed: from the page's sums, by name without prefix and "_total", to the time of its tokens.
-
-    Raises:
-      ValueError: if speculation is off: which metric is missing, and what turns it on.
     """
     models, began = set(), []
     totals: dict[str, float] = defaultdict(float)

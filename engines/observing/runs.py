@@ -12,9 +12,6 @@ def observed_run(observation: Observation, *, context: int) -> Run | None:
 
     Args:
       context: tokens in each sequence's cache, which no source tells.
-
-    Raises:
-      ValueError: if the time is none of a server.
     """
     timed = observation.timed
     if timed is None:

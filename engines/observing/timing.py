@@ -59,9 +59,6 @@ def timed_bench(result: Mapping[str, Any]) -> Timed | None:
 
     The names are those of `vllm bench serve` and of SGLang's `bench_serving`: the mean over
     requests, else their median.
-
-    Raises:
-      ValueError: if a time is no number, or below 0.
     """
     for name in _TOKEN_TIMES:
         milliseconds = number(result, name)

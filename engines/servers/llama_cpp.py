@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
-from engines.counting import Counts, counters
+from engines.counting import NOTHING, Counts, counters
 from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
 from engines.observing.llama_cpp import TURNS_ON
@@ -42,11 +44,7 @@ class LlamaCpp:
 
     @classmethod
     def of_folders(cls, models: Models, settings: EngineSettings) -> LlamaCpp:
-        """Returns llama.cpp with a pair in Hugging Face folders, written as GGUF files.
-
-        Raises:
-          ValueError: if a model cannot be written as GGUF here.
-        """
+        """Returns llama.cpp with a pair in Hugging Face folders, written as GGUF files."""
         tokenizer = Path(models.target)
         target, draft = (models.folder / f"{name}.gguf" for name in ("target", "draft"))
         write_gguf(Path(models.target), tokenizer, target)
@@ -73,6 +71,7 @@ class LlamaCpp:
             "draft": str(self.draft) if setting.gamma > 0 else None,
             "gamma": setting.gamma,
             "probabilistic": setting.draft_sampling == "sampled",
+            "synthetic": setting.synthetic,
         }
         command = [sys.executable, "-m", "engines.servers.llama_cpp_child", json.dumps(wanted)]
         # The child imports this package wherever it was started from.
@@ -99,9 +98,20 @@ class LlamaCppServer:
 
     model = None
 
-    def __init__(self, url: str, process: int | None = None) -> None:
+    def __init__(self, url: str, process: int | None = None, *, gamma: int | None = None) -> None:
+        """Connects to a server.
+
+        Args:
+          gamma: sent with each request; builds since May 2026 ignore it. None: the server's own.
+        """
         self.url = url.rstrip("/").removesuffix("/v1")
         self._process = process
+        self._drafting = (
+            {}
+            if gamma is None
+            else {"speculative.n_max": gamma, "speculative.n_min": 0, "speculative.p_min": 0.0}
+        )
+        self._answered, self._has_metrics = NOTHING, True
 
     @property
     def version(self) -> str:
@@ -127,6 +137,7 @@ class LlamaCppServer:
                 "ignore_eos": True,
                 "return_tokens": True,
                 "cache_prompt": False,
+                **self._drafting,
             },
         )
         tokens = tuple(answer["tokens"])
@@ -136,6 +147,7 @@ class LlamaCppServer:
                 f"{answer['tokens_evaluated']} and {len(tokens)}"
             )
         timings = answer["timings"]
+        self._answered += _counts_of(timings)
         seconds = timings["predicted_ms"] / 1e3
         after = thread_seconds(self._process)
         computed = max((after[one] - before.get(one, 0.0) for one in after), default=0.0)
@@ -144,5 +156,29 @@ class LlamaCppServer:
         return Completion(tokens, 1, seconds)
 
     def counts(self) -> Counts:
-        """Returns its counters; see `engines.engine.Server`."""
-        return counters(get_text(f"{self.url}/metrics"), prefix="llamacpp", turns_on=TURNS_ON)
+        """Returns its counters; see `engines.engine.Server`.
+
+        Without --metrics they are counted from the answers on this connection.
+        """
+        if self._has_metrics:
+            try:
+                page = get_text(f"{self.url}/metrics")
+            except ValueError:
+                self._has_metrics = False
+            else:
+                return counters(page, prefix="llamacpp", turns_on=TURNS_ON)
+        return self._answered
+
+    def tokens_of(self, text: str) -> list[int]:
+        """Returns the ids of a text."""
+        return list(post_json(f"{self.url}/tokenize", {"content": text})["tokens"])
+
+
+def _counts_of(timings: Mapping[str, Any]) -> Counts:
+    """Returns what an answer counts: without positions, and a last step may have drafted none."""
+    drafted, accepted = timings.get("draft_n", 0), timings.get("draft_n_accepted", 0)
+    steps = timings["predicted_n"] - 1 - accepted
+    if drafted == 0 or steps <= 0:
+        return NOTHING
+    each = math.ceil(drafted / steps)
+    return Counts(steps - (steps * each - drafted >= each), drafted, accepted)

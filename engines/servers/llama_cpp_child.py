@@ -17,8 +17,8 @@ def parameters(wanted: dict[str, Any]) -> Any:
 
     Args:
       wanted: `model`, `port`, `parallel`, `context` (positions of all requests together),
-        `unified` (one cache for all requests), `threads`, and for speculation `draft`, `gamma` and
-        `probabilistic`.
+        `unified` (one cache for all requests), `threads`, and for speculation `draft`, `gamma`,
+        `probabilistic` and `synthetic` (acceptance rates to simulate, by position).
     """
     import xllamacpp
 
@@ -44,6 +44,10 @@ def parameters(wanted: dict[str, Any]) -> Any:
         draft.n_max = wanted["gamma"]
         draft.p_min = 0.0
         draft.probabilistic = wanted["probabilistic"]
+        if wanted.get("synthetic") is not None:
+            if not hasattr(common.speculative, "synth_rates"):
+                sys.exit("this version of llama.cpp cannot simulate acceptance")
+            common.speculative.synth_rates = wanted["synthetic"]
     return common
 
 

@@ -5,28 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
-from engines.scores.local_models import load
+from engines.text_scores import load_causal
 from estimator.timing.threads import chosen_threads, computing
 
 
-@dataclass(slots=True)
 class Transformers:
-    """transformers' assisted generation with a fixed γ, in float32 on this machine's processors.
+    """transformers' assisted generation with a fixed γ, in float32 on this machine's processors."""
 
-    target, draft: names or folders. Drafts are drawn as the target's tokens are.
-    threads: that compute; one counts by its own time, several by the wall's.
-    """
-
-    target: str
-    draft: str
-    threads: int = 1
-    _loaded: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, target: str, draft: str, threads: int = 1) -> None:
+        """Keeps names or folders, and how many threads compute: one counts by its own time."""
+        self.target, self.draft, self.threads = target, draft, threads
+        self._loaded: dict[str, Any] = {}
 
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Transformers:
@@ -52,7 +46,7 @@ class Transformers:
             )
         for source in (self.target, self.draft):
             if source not in self._loaded:
-                self._loaded[source] = load(source)
+                self._loaded[source] = load_causal(source)
         target, draft = (self._loaded[source] for source in (self.target, self.draft))
         model = target if setting.model == "target" else draft
         with computing("cpu", self.threads):

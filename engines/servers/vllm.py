@@ -15,9 +15,9 @@ from engines.counting import Counts, counters
 from engines.engine import Completion, Setting
 from engines.kind import EngineSettings, Models
 from engines.observing.vllm import TURNS_ON
-from engines.scores.text_scores import TextScores
 from engines.serving.child import free_port, serving
-from engines.serving.http import get_text
+from engines.serving.http import get_text, post_json
+from engines.text_scores import TextScores
 
 if TYPE_CHECKING:
     from openai import OpenAI
@@ -43,11 +43,7 @@ class Vllm:
 
     @classmethod
     def of_models(cls, models: Models, settings: EngineSettings) -> Vllm:
-        """Returns vLLM with a pair, started by the user's command or its own.
-
-        Raises:
-          ValueError: if the command has no words, or a quotation is left open.
-        """
+        """Returns vLLM with a pair, started by the user's command or its own."""
         command = settings.engine_command
         return cls(models.target, models.draft, words("vllm serve" if command is None else command))
 
@@ -106,18 +102,14 @@ class VllmServer:
     """A vLLM server that is up, started here or elsewhere."""
 
     def __init__(self, url: str) -> None:
-        """Connects to a server.
-
-        Raises:
-          OSError: if nothing answers.
-        """
+        """Connects to a server."""
         self.url = url.rstrip("/").removesuffix("/v1")
         self.version = str(json.loads(get_text(f"{self.url}/version"))["version"])
         self.model = str(json.loads(get_text(f"{self.url}/v1/models"))["data"][0]["id"])
 
     @cached_property
     def _client(self) -> OpenAI:
-        # Its certificates take longer to read than a server to tell what it serves.
+        # Its certificates take longer to read than a server's list of models.
         from openai import OpenAI
 
         return OpenAI(base_url=f"{self.url}/v1", api_key="none", max_retries=0)
@@ -161,11 +153,7 @@ class VllmServer:
         return counters(get_text(f"{self.url}/metrics"), prefix="vllm", turns_on=TURNS_ON)
 
     def score(self, prompt: Sequence[int], tokens: Sequence[int]) -> TextScores:
-        """Returns how likely the served model finds a text, at temperature 1.
-
-        Raises:
-          ValueError: if the server refuses to score, or scores other ids than were sent.
-        """
+        """Returns how likely the served model finds a text, at temperature 1."""
         ids = [*prompt, *tokens]
         answer = self._request(
             ids,
@@ -179,6 +167,12 @@ class VllmServer:
         return TextScores.of(
             [row[str(token)]["logprob"] for row, token in zip(rows, tokens, strict=True)],
             [_rank(row, token) for row, token in zip(rows, tokens, strict=True)],
+        )
+
+    def tokens_of(self, text: str) -> list[int]:
+        """Returns the ids of a text."""
+        return list(
+            post_json(f"{self.url}/tokenize", {"model": self.model, "prompt": text})["tokens"]
         )
 
     def _request(self, prompt: Sequence[int], **settings: Any) -> Any:

@@ -21,10 +21,6 @@ def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
     Args:
       url: http or https.
       timeout_seconds: how long the request may take until its answer has ended.
-
-    Raises:
-      ValueError: if the server refuses it, or the answer is larger than a file may be.
-      OSError: if nothing answers, or the answer does not end in time.
     """
     return _answer(urllib.request.Request(url), timeout_seconds)
 

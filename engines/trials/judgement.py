@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from engines.counting import NOTHING
-from engines.scores.text_scores import acceptance, greedy_text_gap, text_gap
+from engines.text_scores import acceptance, greedy_text_gap, text_gap
 from engines.trials.audit import Predicted, audit, predict, simulated
 from engines.trials.row import EngineRow
 from engines.trials.runs import Run

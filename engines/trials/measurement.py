@@ -11,7 +11,7 @@ from engines.counting import NOTHING
 from engines.engine import Engine, Setting
 from engines.observing.observation import Observation
 from engines.observing.profiles import counted_drafting
-from engines.scores.text_scores import acceptance
+from engines.text_scores import acceptance
 from engines.trials.pair import prepared
 from engines.trials.request import MeasureEngine
 from engines.trials.runs import run
@@ -59,12 +59,7 @@ class EngineMeasurement:
 
 
 def measure(request: MeasureEngine, progress: Progress = SILENT) -> EngineMeasurement:
-    """Returns what an engine's own runs say of a pair; writes it where the request says.
-
-    Raises:
-      ValueError: with the setting's name, rule and value; or if the engine does not start, or
-        refuses what is asked of it.
-    """
+    """Returns what an engine's own runs say of a pair; writes it where the request says."""
     output = request.output
     lasting = output is not None and (output.is_file() or not output.exists())
     kept = traces_path(output) if output is not None and lasting else None

@@ -40,9 +40,6 @@ def prepared(
       longest: the longest draft that is asked for.
       gammas, priced_gammas, temperatures, synthetic: as the trial has them.
       server: a running server of the pair; None: there is none.
-
-    Raises:
-      ValueError: with the setting's name, rule and value.
     """
     require_one_process("--engine")
     with TemporaryDirectory(prefix="specplan-") as name:

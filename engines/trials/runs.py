@@ -100,9 +100,6 @@ def run(
       speculative: whether it drafts and therefore counts.
       concurrency: requests in flight, at least 1; a new one begins as one ends.
       seed: for the first prompt's text; the next prompts take the next seeds.
-
-    Raises:
-      ValueError: if the server refuses a request, or was restarted meanwhile.
     """
 
     def one(number: int) -> Completion:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from engines.engine import Engine, ScoringServer, Setting
-from engines.scores import local_models
-from engines.scores.text_scores import TextScores
+from engines.text_scores import TextScores, load_causal, score_text
 
 # A prompt and its text.
 Text = tuple[tuple[int, ...], tuple[int, ...]]
@@ -17,32 +15,31 @@ Pair = tuple[TextScores, TextScores]
 Scorer = Callable[[Sequence[Text], float], list[Pair]]
 
 
-@dataclass(slots=True)
 class LocalScorer:
     """Both models loaded on this machine, from names or folders; scores at any temperature."""
 
-    target: str
-    draft: str
-    _loaded: dict[str, Any] = field(default_factory=dict)
+    def __init__(self, target: str, draft: str) -> None:
+        self.target, self.draft = target, draft
+        self._loaded: dict[str, Any] = {}
 
     def __call__(self, texts: Sequence[Text], temperature: float) -> list[Pair]:
         for source in (self.target, self.draft):
             if source not in self._loaded:
-                self._loaded[source] = local_models.load(source)
+                self._loaded[source] = load_causal(source)
         return [
             (
-                local_models.score(self._loaded[self.target], *text, temperature=temperature),
-                local_models.score(self._loaded[self.draft], *text, temperature=temperature),
+                score_text(self._loaded[self.target], *text, temperature=temperature),
+                score_text(self._loaded[self.draft], *text, temperature=temperature),
             )
             for text in texts
         ]
 
 
-@dataclass(frozen=True, slots=True)
 class EngineScorer:
-    """An engine that serves each model alone and scores given texts."""
+    """An engine that serves both models, one after the other, and scores given texts."""
 
-    engine: Engine
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
 
     def __call__(self, texts: Sequence[Text], temperature: float) -> list[Pair]:
         require_scored_temperature(temperature)

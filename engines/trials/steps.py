@@ -1,4 +1,4 @@
-"""What a step of an engine costs, as a function of γ: measured at two γ, at a third where it bends.
+"""The cost of an engine's step as a function of γ: from two γ, and a third where it bends.
 
 An engine tells how long its steps take, never how much of one is drafting. So a line
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from simulator.cost.curves import CostModel
 
 LINE_TOLERANCE = 0.02
-# Of a step.
+# Least share of a step that is not drafting.
 LEAST_PASS = 0.01
 
 
@@ -26,8 +26,8 @@ LEAST_PASS = 0.01
 class Steps:
     """The steps of an engine at one temperature and concurrency.
 
-    baseline_seconds: of a token of the target alone.
-    seconds: of a step by γ, ascending; at least one.
+    baseline_seconds: a token's time without speculation.
+    seconds: a step's time by γ, ascending; at least one.
     """
 
     baseline_seconds: float

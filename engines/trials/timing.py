@@ -1,4 +1,4 @@
-"""What target passes took on an engine, the machine's changing speed divided out.
+"""The times of target passes on an engine, the machine's changing speed divided out.
 
 Within a turn (`Trial.turns`) every γ runs, and prompts of both kinds, so that
 `estimator.timing.levels` tells what a pass takes from how fast the machine was. How sure that is, a

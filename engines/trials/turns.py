@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -27,9 +27,6 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> tuple[Tria
     may profit from the one before it on the same server.
 
     Where servers run in turn, the first one's share of the time says how much all of them run.
-
-    Raises:
-      ValueError: if the engine does not start, or drafts at another γ than it is asked to.
     """
     measured = Measured()
     gammas = trial.served_gammas
@@ -52,15 +49,19 @@ def run_trial(engine: Engine, trial: Trial, *, progress: Progress) -> tuple[Tria
     return trial, measured
 
 
-@dataclass(frozen=True, slots=True)
 class _Turns:
     """The turns of servers that run together."""
 
-    servers: Mapping[int, Server]
-    trial: Trial
-    measured: Measured
-    order: np.random.Generator
-    counted: CountedProgress
+    def __init__(
+        self,
+        servers: Mapping[int, Server],
+        trial: Trial,
+        measured: Measured,
+        order: np.random.Generator,
+        counted: CountedProgress,
+    ) -> None:
+        self.servers, self.trial, self.measured = servers, trial, measured
+        self.order, self.counted = order, counted
 
     def warm_up(self) -> None:
         """Has each server write a few texts; refuses one of another γ."""

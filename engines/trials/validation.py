@@ -60,12 +60,7 @@ class EngineValidation:
 
 
 def validate(request: ValidateEngine, progress: Progress = SILENT) -> EngineValidation:
-    """Returns predicted and measured decoding on an engine, audited.
-
-    Raises:
-      ValueError: with the setting's name, rule and value; or if the engine does not start, or
-        refuses what is asked of it.
-    """
+    """Returns predicted and measured decoding on an engine, audited."""
     gammas = tuple(dict.fromkeys(request.gammas))
     with prepared(
         request,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,8 +17,8 @@ from estimator.timing.turns import InTurns, decode_in_turns, processor_clock, tu
 from reference.generation import Session, plain_session, speculative_session
 from reference.laws.sampling import seeded
 from reference.policies.policy import Fixed, Policy
-from reference.records import Generation
-from reference.speculative import Subject
+from reference.records import Block, Generation
+from reference.speculative import Subject as Subject
 from reference.stopping import Stopping
 
 if TYPE_CHECKING:
@@ -162,6 +163,23 @@ class Speculative:
     ) -> Session:
         """Returns a session under the policy."""
         return speculative_session(subject, prompt, self.policy, generator)
+
+
+def text_times(
+    subject: Subject, prompt: Sequence[int], *, gamma: int, seed: int
+) -> tuple[list[Block], list[float]]:
+    """Returns a text's blocks, each at most gamma drafted tokens, and when each was done, seconds.
+
+    Args:
+      gamma: 0 decodes without a draft.
+    """
+    decoder = Speculative(Fixed(gamma)) if gamma > 0 else alone
+    clock = processor_clock(subject.target.device) or time.perf_counter
+    blocks, times = [], []
+    for block in decoder(subject, prompt, seeded(subject.target.device, seed)).blocks:
+        blocks.append(block)
+        times.append(clock())
+    return blocks, times
 
 
 def probing(gammas: Sequence[int]) -> dict[str, Decoder]:

@@ -95,6 +95,7 @@ def advise(
     law: Forecast,
     *,
     near: float = NEAR,
+    worth: float = WORTH,
     calibrated: bool = True,
     tried: Collection[int] | None = None,
     measured: Mapping[int, tuple[float, float]] = NONE_MEASURED,
@@ -108,6 +109,7 @@ def advise(
       gammas: candidates, each at least 1, rising, shape (n,).
       law: the law of the logarithms of their speed-ups over no speculation.
       near: what a smaller γ may lose against the best one, in logarithms.
+      worth: share of speed that a further run must promise.
       calibrated: whether a stated probability comes true as often as it says.
       tried: every γ that was run, 0 for the baseline. None: no runs can be had, since all numbers
         are stated.
@@ -139,7 +141,7 @@ def advise(
         certain=bool(law.quantile(0.05)[at] > 1),
         undecided=undecided,
         measured=kept is not None,
-        next_run=None if tried is None else _next_run(gammas, law, advised, at + 1, tried),
+        next_run=None if tried is None else _next_run(gammas, law, (advised, at + 1), tried, worth),
     )
 
 
@@ -164,7 +166,11 @@ def _kept(
 
 
 def _next_run(
-    gammas: NDArray[np.int64], law: Forecast, advised: int, named: int, tried: Collection[int]
+    gammas: NDArray[np.int64],
+    law: Forecast,
+    places: tuple[int, int],
+    tried: Collection[int],
+    worth: float,
 ) -> NextRun | None:
     """Returns the run whose outcome is worth most against what is advised now.
 
@@ -174,8 +180,9 @@ def _next_run(
     speed-up is known, so that is run first. A candidate lies near what was run.
 
     Args:
-      advised, named: places among 0 and gammas.
+      places: indices of the advised and the named γ, among 0 and gammas.
     """
+    advised, named = places
     every = np.concatenate([[0], gammas])
     mean = np.concatenate([[0.0], law.mean])
     covariance = np.zeros((len(every), len(every)))
@@ -191,11 +198,11 @@ def _next_run(
     longest = max(tried)
     reach = max(longest + 2, 2 * longest) if longest > 0 else int(every[-1])
     new = np.array([g not in tried and g <= reach for g in every.tolist()])
-    worth = np.where(new, gains, -1.0)
+    promised = np.where(new, gains, -1.0)
     # The best one is run before others are compared with it.
     top = int(mean.argmax())
-    chosen = top if worth[top] >= WORTH else int(worth.argmax())
-    if worth[chosen] < WORTH:
+    chosen = top if promised[top] >= worth else int(promised.argmax())
+    if promised[chosen] < worth:
         return None
     rival = advised
     if chosen == advised:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.choice.advice import NEAR, Advice, advise
+from simulator.choice.advice import NEAR, WORTH, Advice, advise
 from simulator.choice.curve import Curve, Doubt, curve_of
 from simulator.choice.gain import draftable, first_best
 from simulator.choice.walltime import TIE
@@ -128,6 +128,7 @@ def plan(
     max_gamma: int = DEFAULT_MAX_GAMMA,
     near: float = NEAR,
     doubt: Doubt | None = None,
+    worth: float = WORTH,
 ) -> Plan:
     """Returns what acceptance and cost lead to (Leviathan et al. 2023, §3).
 
@@ -137,6 +138,7 @@ def plan(
       max_gamma: the largest γ considered for the best, and the end of the curve; in 1..10,000.
       near: what a smaller γ may lose against the best, in [0, 1).
       doubt: covariance of measured speed-ups; None: it follows from acceptance and cost.
+      worth: share of speed that the next run must promise.
 
     Raises:
       ValueError: if a number is out of range, or the draft cannot be of that γ.
@@ -175,6 +177,7 @@ def plan(
             gammas[candidates],
             curve.gains.only(candidates),
             near=share,
+            worth=worth,
             calibrated=posterior is None or posterior.calibrated,
             tried=None if posterior is None else {run.gamma for run in runs},
             measured=_measured(price),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
@@ -25,14 +26,23 @@ _KEYS = ("file", "gamma", *_SPEEDS, *_ACCEPTED, "batch", "context", "error", "to
 
 @callback
 def parse_runs(values: tuple[str, ...]) -> tuple[Run, ...] | None:
-    """Returns the runs of KEY=VALUE,... each; None: none."""
+    """Returns the runs of KEY=VALUE,... each, or of a file of `specplan tune`; None: none."""
     if not values:
         return None
     from simulator.cost.runs import require_consistent
 
-    runs = tuple(map(parse_run, values))
+    runs = tuple(run for value in values for run in _runs_of(value))
     require_consistent(runs)
     return runs
+
+
+def _runs_of(value: str) -> tuple[Run, ...]:
+    path = Path(value)
+    if "=" in value and not path.is_file():
+        return (parse_run(value),)
+    from engines.tuning.tuned import read_tuned
+
+    return read_tuned(path).runs()
 
 
 def parse_run(text: str) -> Run:
@@ -196,11 +206,12 @@ class Runs:
     # Of simulator.cost.runs.Run, which help must not wait for.
     runs: tuple[Any, ...] | None = option(
         "--run",
+        "--runs",
         multiple=True,
         callback=parse_runs,
-        metavar="KEY=VALUE,...",
+        metavar="KEY=VALUE,...|FILE",
         help="What your server did, repeatable: gamma (0: no speculation), tpot (ms a token), tps "
         "or total_tps with batch, and length (mean acceptance length), rates (R/R/...) or "
         "accepted; error of the time in % (2); or file, its bench's JSON, with what that does not "
-        "tell.",
+        "tell. --runs FILE: the runs of specplan tune.",
     )

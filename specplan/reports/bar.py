@@ -64,10 +64,10 @@ class Bar(Progress):
         """Says in a few words what has been reached."""
         self._bar.set_postfix_str(text)
 
-    def print(self, text: str) -> None:
-        """Prints to stdout, with the bar out of the way."""
+    def print(self, text: str, *, err: bool = False) -> None:
+        """Prints to stdout, or stderr, with the bar out of the way."""
         with self._bar.external_write_mode():
-            click.echo(text)
+            click.echo(text, err=err)
 
 
 class Kept(Progress):

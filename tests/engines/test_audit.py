@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from engines.counting import NOTHING, Counts
-from engines.scores.text_scores import TextScores, text_gap
+from engines.text_scores import TextScores, text_gap
 from engines.trials.audit import audit, predict, simulated
 from simulator.acceptance.replay import Replay
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from engines.counting import NOTHING, Counts
 from engines.engine import Completion
 from engines.kind import EngineKind
-from engines.scores.text_scores import TextScores
+from engines.text_scores import TextScores
 from engines.trials.judgement import judge
 from engines.trials.row import EngineRow
 from engines.trials.runs import Run

@@ -9,9 +9,8 @@ import torch
 from engine_pairs import DRAFT, TARGET, embedded_ids, other_pair
 from vllm_server import vllm_server
 
-from engines.scores import local_models
-from engines.scores.text_scores import TextScores, acceptance
 from engines.servers.vllm import VllmServer, _rank
+from engines.text_scores import TextScores, acceptance
 from engines.trials.scoring import LocalScorer, require_scored_temperature
 from estimator.traces.scoring import trace
 from estimator.traces.traces import DraftSampling
@@ -84,7 +83,8 @@ def tied_model(ids: torch.Tensor) -> SimpleNamespace:
 def test_of_ids_that_tie_the_least_is_the_likeliest_to_both_scorers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(local_models, "load", lambda source: tied_model)
+    for module in ("engines.trials.scoring", "vllm_server"):
+        monkeypatch.setattr(f"{module}.load_causal", lambda source: tied_model)
     text = ((0,), (1, 4, 3, 0))
     [(of_target, of_draft)] = LocalScorer("T", "D")([text], 0.0)
     with vllm_server("T", name="T") as url:

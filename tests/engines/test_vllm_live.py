@@ -19,9 +19,9 @@ from safetensors.torch import load_file, save_file
 from engines.counting import Counts
 from engines.engine import Setting
 from engines.observing.vllm import TURNS_ON
-from engines.scores.text_scores import acceptance
 from engines.servers.vllm import Vllm, VllmServer
 from engines.sources import observe
+from engines.text_scores import acceptance
 from engines.trials.runs import Run
 from engines.trials.scoring import EngineScorer, LocalScorer
 from reference.drafters.state_head import StateHeadDrafter

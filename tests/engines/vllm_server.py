@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from engines.scores import local_models
+from engines.text_scores import load_causal
 
 # What each fault does to an answer.
 FAULTS = ("retokenised", "nan", "refused")
@@ -19,7 +19,7 @@ FAULTS = ("retokenised", "nan", "refused")
 @cache
 def model(folder: str) -> Any:
     """Returns a model that all servers of its folder share."""
-    return local_models.load(folder)
+    return load_causal(folder)
 
 
 class Served:

@@ -1,1 +1,0 @@
-"""How likely models find a text: what acceptance is predicted from."""

@@ -1,0 +1,65 @@
+"""The project's own decoder behind the protocols of an engine, so that it is tuned as one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import version
+
+from engines.counting import NOTHING, Counts
+from engines.engine import Completion, Setting
+from engines.kind import EngineKind
+from estimator.timing.arms import Subject, text_times
+
+# Users name it by naming no engine.
+OWN = EngineKind(name="own", title="specplan's own decoder", drafts_with_prompt=True)
+
+
+class OwnDecoder:
+    """The decoder with a pair; texts go on past an end of text."""
+
+    flags = ()
+
+    def __init__(self, subject: Subject) -> None:
+        """Keeps the pair and its settings."""
+        self._subject = replace(subject, stopping=replace(subject.stopping, end_ids=frozenset()))
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[OwnServer]:
+        """Serves the pair; see `engines.engine.Engine`."""
+        if setting.concurrency != 1:
+            raise ValueError(
+                "concurrency must be 1 without --engine: the own decoder decodes one text at a "
+                f"time, got {setting.concurrency}"
+            )
+        yield OwnServer(self._subject, setting.gamma)
+
+
+class OwnServer:
+    """A pair in this process; it keeps the counters that a server would."""
+
+    model = None
+    version = f"specplan {version('specplan')}"
+
+    def __init__(self, subject: Subject, gamma: int) -> None:
+        self._subject, self._gamma, self._counts = subject, gamma, NOTHING
+
+    def complete(
+        self, prompt: Sequence[int], *, max_new_tokens: int, temperature: float, seed: int
+    ) -> Completion:
+        """Returns a text; see `engines.engine.Server`. Its length and temperature are the pair's.
+
+        The first block counts as the pass over the prompt.
+        """
+        blocks, times = text_times(self._subject, prompt, gamma=self._gamma, seed=seed)
+        for block in blocks:
+            if block.drafted:
+                accepted = (1,) * block.accepted + (0,) * (self._gamma - block.accepted)
+                self._counts += Counts.of(1, len(block.drafted), accepted)
+        tokens = tuple(token for block in blocks for token in block.tokens)
+        return Completion(tokens, len(blocks[0].tokens), times[-1] - times[0])
+
+    def counts(self) -> Counts:
+        """Returns the counters; see `engines.engine.Server`."""
+        return self._counts

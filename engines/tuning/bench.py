@@ -1,0 +1,137 @@
+"""The servers of a tuning: each γ is measured, in turns with another where servers run at once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+
+import numpy as np
+
+from engines.counting import NOTHING
+from engines.engine import Engine, Server, Setting
+from engines.kind import EngineKind
+from engines.trials.runs import Prompts, Run, run
+from engines.tuning.request import Tuning
+from engines.tuning.tuned import TunedRun
+from estimator.progress import SILENT, Progress
+
+WARM_UP_PROMPTS = 2
+
+
+class NotObeyedError(ValueError):
+    """A server takes no such γ; its second argument: tokens a block that it drafts, 0: unknown."""
+
+
+class Bench:
+    """An engine whose γ are measured on the same prompts, its servers stopped at the end."""
+
+    def __init__(self, engine: Engine, kind: EngineKind, prompts: Prompts, how: Tuning) -> None:
+        """Keeps what every run shares; starts nothing."""
+        self.engine, self.kind, self.prompts, self.how = engine, kind, prompts, how
+        self.progress: Progress = SILENT
+        self._order = np.random.default_rng(how.seed)
+        self._stack, self._up = ExitStack(), dict[int, Server]()
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.close()
+
+    def measure(self, gammas: Sequence[int], concurrency: int, first_turn: int) -> list[TunedRun]:
+        """Returns a run of each γ; they share turns where servers run together."""
+        if self.how.together:
+            for gamma in gammas:
+                self._start(gamma, self._stack)
+            return self._measured(gammas, concurrency, first_turn)
+        found = []
+        for gamma in gammas:
+            with ExitStack() as stack:
+                self._start(gamma, stack)
+                found += self._measured([gamma], concurrency, first_turn)
+            self._up.clear()
+        return found
+
+    def _start(self, gamma: int, stack: ExitStack) -> None:
+        """Starts the server of a γ unless it is up, and has it write a few texts."""
+        if gamma in self._up:
+            return
+        how = self.how
+        rates = how.synthetic[:gamma] if how.synthetic and gamma > 0 else None
+        own = Setting(gamma, how.draft_sampling, max(how.concurrencies), synthetic=rates)
+        try:
+            server = stack.enter_context(self.engine.serve(own))
+        except ValueError as error:
+            if gamma == 0:
+                raise
+            raise NotObeyedError(f"gamma {gamma} was refused: {error}", 0) from error
+        warm = self.prompts[:WARM_UP_PROMPTS]
+        self.progress.expect(len(warm))
+        require_obeyed(self._run(server, gamma, warm, 1, 0), gamma, self.kind)
+        self._up[gamma] = server
+
+    def _measured(self, gammas: Sequence[int], concurrency: int, first_turn: int) -> list[TunedRun]:
+        began, repeats = time.time(), self.how.timing.repeats
+        size = 1 if concurrency == 1 else len(self.prompts)
+        starts = list(range(0, len(self.prompts), size)) * repeats
+        self.progress.expect(repeats * len(self.prompts) * len(gammas))
+        runs: dict[int, list[tuple[int, Run]]] = {gamma: [] for gamma in gammas}
+        for turn, start in enumerate(starts, first_turn):
+            prompts = self.prompts[start : start + size]
+            for gamma in self._order.permutation(gammas).tolist():
+                own = self._run(self._up[gamma], gamma, prompts, concurrency, turn + 1)
+                runs[gamma].append((turn, own))
+        return [self._tuned(gamma, concurrency, began, of) for gamma, of in runs.items()]
+
+    def _tuned(
+        self, gamma: int, concurrency: int, began: float, runs: Sequence[tuple[int, Run]]
+    ) -> TunedRun:
+        total = sum((own.total for _, own in runs), NOTHING)
+        steps = [own.steps(drafts_past_end=self.kind.drafts_past_end) for _, own in runs]
+        return TunedRun(
+            concurrency=concurrency,
+            gamma=gamma,
+            began=began,
+            turns=tuple(
+                (gamma, turn, own.seconds, passes, own.decoded)
+                for passes, (turn, own) in zip(steps, runs, strict=True)
+                if passes > 0
+            ),
+            rates=tuple(hits / total.drafts for hits in total.up_to(gamma))
+            if total.by_position
+            else (),
+            # Greedy decoding repeats itself.
+            drafts=total.drafts // (self.how.timing.repeats if self.how.temperature == 0 else 1),
+        )
+
+    def _run(
+        self, server: Server, gamma: int, prompts: Prompts, concurrency: int, seed: int
+    ) -> Run:
+        """Returns texts of prompts; equal seeds draw from equal streams at every γ."""
+        return run(
+            server,
+            prompts,
+            speculative=gamma > 0,
+            max_new_tokens=self.how.text.max_new_tokens,
+            temperature=self.how.temperature,
+            concurrency=concurrency,
+            seed=self.how.seed + seed * len(self.prompts),
+            progress=self.progress.step,
+        )
+
+
+def require_obeyed(found: Run, gamma: int, kind: EngineKind) -> None:
+    """Refuses a server that drafts another number of tokens a block than γ.
+
+    Raises:
+      NotObeyedError: if so.
+    """
+    total = found.total
+    try:
+        if gamma > 0:
+            found.require_gamma(gamma, drafts_past_end=kind.drafts_past_end)
+    except (ValueError, ZeroDivisionError):
+        drafted = total.drafted / max(total.drafts, 1)
+        message = f"gamma {gamma} was not obeyed: the server drafts {drafted:.1f} tokens a block"
+        raise NotObeyedError(message, round(drafted)) from None

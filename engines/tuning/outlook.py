@@ -1,0 +1,107 @@
+"""Expectations of every γ at one load, from runs and prior knowledge, and the run to make next."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from engines.tuning.tuned import Advised
+from simulator.acceptance.accepted import Accepted
+from simulator.acceptance.from_counts import from_counts
+from simulator.choice.curve import baseline_seconds, token_seconds
+from simulator.choice.plan import plan
+from simulator.cost.machine import LoadPoint, Unseen
+from simulator.cost.posterior import Forecast, Posterior, infer
+from simulator.cost.pricing import Pricing
+from simulator.cost.published_prior import vague_prior
+from simulator.cost.runs import Run
+
+# From runs to what is known of a server's cost.
+Costs = Callable[[Sequence[Run]], Posterior]
+# A median and its 90 % interval.
+Value = tuple[float, float, float]
+
+
+def costs_of_runs(runs: Sequence[Run]) -> Posterior:
+    """Returns the cost of blocks on a machine that is known only by its runs."""
+    return infer(Unseen(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
+
+
+class Outlook:
+    """Expectations of every γ from 1 to the longest at one load.
+
+    advice: which γ to run now.
+    next_gamma: the γ to measure next; None: no run is worth its time.
+    """
+
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        load: LoadPoint,
+        *,
+        longest: int,
+        worth: float,
+        costs: Costs = costs_of_runs,
+    ) -> None:
+        """Weighs what is known.
+
+        Args:
+          runs: at any load: all give acceptance, the runs at this load give the cost.
+          longest: the largest γ considered, at least 1.
+          worth: share of speed that a further run must promise.
+          costs: from runs to a posterior of costs.
+        """
+        acceptance = from_counts(
+            [
+                Accepted(run.gamma, run.length, run.rates, run.drafts, run.load.context)
+                for run in runs
+                if run.gamma > 0
+            ]
+        )
+        own = [run for run in runs if run.load == load]
+        price = Pricing.of_doubt(costs(own), load)
+        planned = plan(acceptance, price, max_gamma=longest, worth=worth)
+        self.load, self.longest, self.advice = load, longest, planned.advice
+        self._gains, self._plain = planned.curve.gains, baseline_seconds(price)
+        self._times = token_seconds(acceptance, price, np.arange(1, longest + 1))
+        following, tried = self.advice.next_run, {run.gamma for run in own}
+        self.next_gamma = None if following is None else following.gamma
+        if not tried - {0}:
+            # Even at low odds: a draft that gains would never be found otherwise.
+            self.next_gamma = self.advice.named
+        elif planned.most_gamma is not None:
+            # Longer drafts promise more than may be advised without a run of one.
+            reach = max(max(tried) + 2, 2 * max(tried))
+            means = self._gains.mean[:reach]
+            ahead = float(means.max()) - float(means[max(self.advice.named - 1, 0)])
+            if ahead >= worth and int(means.argmax()) + 1 not in tried:
+                self.next_gamma = int(means.argmax()) + 1
+
+    def milliseconds(self, gamma: int) -> Value:
+        """Returns the time of a token at a γ; 0: the baseline."""
+        law, at = (self._plain, 0) if gamma == 0 else (self._times, gamma - 1)
+        middle, low, high = _value(law, at)
+        return 1e3 * middle, 1e3 * low, 1e3 * high
+
+    def gain(self, gamma: int) -> Value:
+        """Returns the speed-up at a γ; 0: the baseline."""
+        return (1.0, 1.0, 1.0) if gamma == 0 else _value(self._gains, gamma - 1)
+
+    def advised(self, measured: float | None) -> Advised:
+        """Returns the advice as files have it; measured: milliseconds a token in its own run."""
+        middle, low, high = self.gain(self.advice.gamma)
+        return Advised(
+            concurrency=self.load.batch,
+            gamma=self.advice.gamma,
+            improvement_factor=middle,
+            improvement_factor_low=low,
+            improvement_factor_high=high,
+            gain_probability=self.advice.gain_probability,
+            ms_per_token=measured,
+        )
+
+
+def _value(law: Forecast, at: int) -> Value:
+    low, middle, high = (float(law.quantile(share)[at]) for share in (0.05, 0.5, 0.95))
+    return middle, low, high

@@ -1,0 +1,83 @@
+"""Requests for a tuning: every setting that is read, by the name of its option."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from engines.trials.request import OnEngine
+from estimator.settings import ModelSettings, PromptSettings, SamplingSettings, TimingSettings
+from estimator.traces.traces import DraftSampling
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuning:
+    """How the best γ is searched.
+
+    concurrencies: requests at once; each has a search of its own.
+    worth: per cent of speed that a further run must promise.
+    max_runs: most runs at a concurrency, the baseline not counted.
+    output: the file of runs, which a later call continues.
+    together, draft_sampling: the engine's.
+    synthetic: acceptance rates by position that the engine simulates; None: it verifies.
+    """
+
+    text: PromptSettings
+    timing: TimingSettings
+    seed: int = 0
+    temperature: float = 0.0
+    concurrencies: tuple[int, ...] = (1,)
+    max_gamma: int = 16
+    worth: float = 0.2
+    max_runs: int = 6
+    dry_run: bool = False
+    output: Path | None = None
+    together: bool = True
+    draft_sampling: DraftSampling = "argmax"
+    synthetic: tuple[float, ...] | None = None
+
+    def __post_init__(self) -> None:
+        if min(self.concurrencies) < 1:
+            raise ValueError(f"concurrency must be at least 1, got {min(self.concurrencies)}")
+        if not self.worth > 0:
+            raise ValueError(f"worth must be above 0 %, got {self.worth:g}")
+        if self.text.max_new_tokens < 2:
+            raise ValueError(
+                "max-new-tokens must be at least 2, the first token being the prompt's, got "
+                f"{self.text.max_new_tokens}"
+            )
+        if self.synthetic is not None and len(self.synthetic) < self.max_gamma:
+            raise ValueError(
+                f"synthetic must have a rate for each of {self.max_gamma} positions "
+                f"(--max-gamma), got {len(self.synthetic)}"
+            )
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneEngine(OnEngine):
+    """A tuning on an engine that is started here."""
+
+    how: Tuning
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._require_taken("synthetic", self.how.synthetic)
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneOwn:
+    """A tuning of the project's own decoder, with any draft that it has."""
+
+    how: Tuning
+    models: ModelSettings
+    sampling: SamplingSettings
+    threads: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TuneServer:
+    """A tuning of a running server, by URL; engine: its kind, None: found by its pages."""
+
+    how: Tuning
+    server: str
+    engine: str | None = None

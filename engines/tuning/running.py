@@ -1,0 +1,150 @@
+"""Tunes a server that runs already: by request where it takes γ so, else a run for each restart."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+
+from engines.engine import Server, Setting
+from engines.kind import EngineKind
+from engines.registry import engine_kinds, listed, names_of
+from engines.servers.llama_cpp import LlamaCppServer
+from engines.serving.child import healthy
+from engines.serving.http import get_text
+from engines.trials.runs import Prompts, Run, run
+from engines.tuning.bench import Bench, NotObeyedError, require_obeyed
+from engines.tuning.request import TuneServer, Tuning
+from engines.tuning.search import Search, Shown, flags_of
+from engines.tuning.tuned import Tuned
+from estimator.progress import Progress
+from estimator.prompts.prompts import prompt_ids
+
+# A page of each kind of server, and a key that it has.
+PAGES = (("llama.cpp", "/props", "build_info"), ("vllm", "/version", "version"))
+PAGE_SECONDS = 10.0
+# γ that requests name to see whether the server takes any.
+PROBED = (1, 3)
+DRAFT = "DRAFT"
+
+
+class Reached:
+    """A running server as an engine of its own γ, or of any γ that requests name."""
+
+    flags = ()
+
+    def __init__(self, server: Server, *, by_request: bool) -> None:
+        """Keeps the server; by_request: whether it drafts the γ that a request names."""
+        self._server, self._by_request = server, by_request
+
+    @contextmanager
+    def serve(self, setting: Setting) -> Iterator[Server]:
+        """Gives the server; see `engines.engine.Engine`."""
+        if self._by_request and isinstance(self._server, LlamaCppServer):
+            yield LlamaCppServer(self._server.url, gamma=setting.gamma)
+        else:
+            yield self._server
+
+
+def tune_running(request: TuneServer, *, progress: Progress, shown: Shown) -> Tuned:
+    """Returns the runs of a tuning, with one more of a server that cannot change its γ.
+
+    Raises:
+      ValueError: if the server is of no known kind, or drafts a number of tokens that changes.
+      OSError: if nothing answers.
+    """
+    url, how = request.server.rstrip("/").removesuffix("/v1"), request.how
+    kind = _kind(url, request.engine)
+    assert kind.connect is not None  # _kind gives no others
+    server: Any = kind.connect(url)
+    if how.text.chat:
+        raise ValueError("chat needs a tokenizer here, which --server does not give")
+
+    def tokenizer(text: str) -> dict[str, list[int]]:
+        return {"input_ids": server.tokens_of(text)}
+
+    prompts = tuple(tuple(ids) for ids in prompt_ids(how.text, tokenizer, "the server"))
+    gamma, by_request = _drafting(kind, server, prompts[:1], how)
+    how = replace(how, together=by_request)
+    setup = {"engine": kind.name, "model": server.model or ""}
+    with Bench(Reached(server, by_request=by_request), kind, prompts, how) as bench:
+        bench.progress = progress
+        search = Search(bench, setup, DRAFT, shown)
+        if how.dry_run:
+            return search.expected()
+        if by_request:
+            return search.run()
+        for concurrency in how.concurrencies:
+            search.add(bench.measure([gamma], concurrency, search.next_turn)[0])
+        tuned = search.tuned
+        if tuned.next_gamma is None:
+            return tuned
+        flags = flags_of(kind, {how.concurrencies[0]: tuned.next_gamma}, DRAFT, how)
+        note = f"Restart the server with gamma {tuned.next_gamma} and call this again:\n{flags}"
+        return msgspec.structs.replace(tuned, notes=(note,), flags="")
+
+
+def _kind(url: str, name: str | None) -> EngineKind:
+    """Returns the kind of a server that runs."""
+    reached = names_of(lambda kind: kind.connect)
+    if name is not None and name not in reached:
+        raise ValueError(f"a running server must be {listed(reached)}, got {name}")
+    if not healthy(url):
+        raise ConnectionError(f"server must be up, got no answer of {url}/health")
+    for each, page, key in PAGES:
+        if name in (None, each):
+            try:
+                found = json.loads(get_text(url + page, timeout_seconds=PAGE_SECONDS))
+            except (ValueError, OSError):
+                continue
+            if isinstance(found, dict) and key in found:
+                return engine_kinds()[each]
+    raise ValueError(f"server must be {listed(reached)}, got none of their pages at {url}")
+
+
+def _drafting(kind: EngineKind, server: Server, prompts: Prompts, how: Tuning) -> tuple[int, bool]:
+    """Returns how many tokens a server drafts a block, and whether requests can change that."""
+
+    def probe(of: Server) -> Run:
+        return run(
+            of,
+            prompts,
+            speculative=True,
+            max_new_tokens=how.text.max_new_tokens,
+            temperature=how.temperature,
+            concurrency=1,
+            seed=how.seed,
+            progress=lambda: None,
+        )
+
+    try:
+        found = probe(server)
+    except ValueError as error:
+        if "speculation is off" in str(error):
+            return 0, False
+        raise
+    total = found.total
+    if total.drafted == 0:
+        return 0, False
+    if isinstance(server, LlamaCppServer):
+        try:
+            for asked in PROBED:
+                require_obeyed(probe(LlamaCppServer(server.url, gamma=asked)), asked, kind)
+        except NotObeyedError:
+            pass  # It drafts its own number.
+        else:
+            return PROBED[-1], True
+    gamma = len(total.by_position) or math.ceil(total.drafted / total.drafts)
+    try:
+        require_obeyed(found, gamma, kind)
+    except NotObeyedError as error:
+        raise ValueError(
+            "the server must draft the same number of tokens in every block to be tuned "
+            f"(llama.cpp: --spec-draft-p-min 0), got {total.drafted / total.drafts:.1f} of {gamma}"
+        ) from error
+    return gamma, False

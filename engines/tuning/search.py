@@ -1,0 +1,212 @@
+"""The search itself: expect, run, learn, until no further run is worth its time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from math import expm1, log
+
+from msgspec.structs import replace
+
+from engines.kind import Drafted, EngineKind
+from engines.tuning.bench import Bench, NotObeyedError
+from engines.tuning.outlook import Costs, Outlook, costs_of_runs
+from engines.tuning.request import Tuning
+from engines.tuning.tuned import Tuned, TunedRun, read_tuned
+from estimator.prompts.prompts import prompts_hash
+from estimator.writing import write_json
+from simulator.choice.schedule import schedule
+from simulator.cost.machine import LoadPoint
+
+# Called with what is expected, and the run that has ended; None: nothing has run.
+Shown = Callable[[Outlook, TunedRun | None], object]
+# A change of the baseline that is named.
+DRIFT = 0.02
+NO_DRAFT = "# gamma is 0: run the target without a draft"
+
+
+def outlook(tuned: Tuned, concurrency: int, how: Tuning, costs: Costs = costs_of_runs) -> Outlook:
+    """Returns what is expected at a concurrency."""
+    taken = [row.most_gamma for row in tuned.rows if row.most_gamma is not None]
+    return Outlook(
+        tuned.runs(),
+        LoadPoint(tuned.context, concurrency),
+        longest=max(1, min([how.max_gamma, *taken])),
+        worth=how.worth / 100,
+        costs=costs,
+    )
+
+
+class Search:
+    """One call's part of a tuning: its runs are added to the runs of earlier calls."""
+
+    def __init__(
+        self, bench: Bench, setup: Mapping[str, str | int | float], draft: str, shown: Shown
+    ) -> None:
+        """Reads the runs of earlier calls.
+
+        Args:
+          setup: what all runs must share, other than prompts and sampling.
+          draft: its name, for the server's flags.
+
+        Raises:
+          ValueError: if there are fewer prompts than requests at once, or the file is of another
+            setting.
+        """
+        self.bench, self.how = bench, bench.how
+        self._draft, self._shown = draft, shown
+        how, lengths = self.how, [len(prompt) for prompt in bench.prompts]
+        if max(how.concurrencies) > len(lengths):
+            raise ValueError(
+                f"concurrency must be at most the number of prompts, {len(lengths)} here, got "
+                f"{max(how.concurrencies)}"
+            )
+        own = {"temperature": how.temperature, "max_new_tokens": how.text.max_new_tokens}
+        self.tuned = Tuned(
+            setup={**setup, **own, "seed": how.seed, "prompts": prompts_hash(bench.prompts)},
+            context=round(sum(lengths) / len(lengths) + how.text.max_new_tokens / 2),
+            together=how.together,
+        )
+        self._end = time.monotonic() + how.timing.seconds("")
+        if how.output is not None and how.output.is_file() and how.output.stat().st_size > 0:
+            kept = read_tuned(how.output)
+            for name, value in self.tuned.setup.items():
+                if kept.setup.get(name) != value:
+                    raise ValueError(
+                        f"{how.output} must be a tuning of the same setting to go on with, got "
+                        f"{name} {kept.setup.get(name)} there and {value} here: name another file"
+                    )
+            self.tuned = kept
+
+    def run(self) -> Tuned:
+        """Returns the tuning once no run is worth its time; its file is whole after each run."""
+        for concurrency in self.how.concurrencies:
+            self._search(concurrency)
+        return self.tuned
+
+    def expected(self) -> Tuned:
+        """Returns the tuning with the run that would come next at each concurrency."""
+        for concurrency in self.how.concurrencies:
+            now = outlook(self.tuned, concurrency, self.how)
+            self._shown(now, None)
+            wanted = [*([] if self.tuned.at(concurrency) else [0]), now.next_gamma]
+            rows = [
+                TunedRun(concurrency=concurrency, gamma=gamma, measured=False)
+                for gamma in wanted
+                if gamma is not None
+            ]
+            self.tuned = replace(self.tuned, rows=(*self.tuned.rows, *rows))
+        return self.tuned
+
+    def add(self, row: TunedRun) -> None:
+        """Adds a run, with what was expected of it, to the tuning and its file."""
+        before = outlook(self.tuned, row.concurrency, self.how)
+        known = any(each.measured for each in self.tuned.at(row.concurrency))
+        if known and row.measured and row.gamma <= before.longest:
+            names = ("", "_low", "_high")
+            values = zip(names, before.milliseconds(row.gamma), strict=True)
+            row = replace(row, **{f"expected_ms_per_token{name}": each for name, each in values})
+        self.tuned = self.tuned.adding(row)
+        self._advise()
+        self._shown(outlook(self.tuned, row.concurrency, self.how), self.tuned.rows[-1])
+
+    @property
+    def next_turn(self) -> int:
+        """The number of the next turn."""
+        return 1 + max((turn[1] for row in self.tuned.rows for turn in row.turns), default=-1)
+
+    def _search(self, concurrency: int) -> None:
+        ran = False
+        while True:
+            now = outlook(self.tuned, concurrency, self.how)
+            rows = [row for row in self.tuned.at(concurrency) if row.gamma > 0]
+            first = not any(row.measured for row in rows)
+            if not rows:
+                self._shown(now, None)
+            late = time.monotonic() > self._end and not first
+            if now.next_gamma is None or late or len(rows) >= self.how.max_runs:
+                break
+            if not self.how.together and not ran:
+                self._measure(concurrency, 0)
+            ran = True
+            self._try(now.next_gamma, concurrency)
+        if ran and not self.how.together:
+            self._measure(concurrency, 0)
+            self._name_drift(concurrency)
+        self._advise()
+
+    def _measure(self, concurrency: int, *gammas: int) -> None:
+        """Runs γ; where the first of several ran before, its turns belong to the second's run."""
+        ran = {row.gamma for row in self.tuned.at(concurrency) if row.measured}
+        found = self.bench.measure(gammas, concurrency, self.next_turn)
+        if len(found) > 1 and gammas[0] in ran:
+            found = [replace(found[1], turns=found[1].turns + found[0].turns)]
+        for each in found:
+            self.add(each)
+
+    def _try(self, gamma: int, concurrency: int) -> None:
+        """Runs a γ, in turns with the fastest one so far or the baseline."""
+        timed = [row for row in self.tuned.at(concurrency) if row.ms_per_token is not None]
+        best = min(timed, key=lambda row: row.ms_per_token or 0.0, default=None)
+        reference = [] if not self.how.together else [0 if best is None else best.gamma]
+        try:
+            self._measure(concurrency, *reference, gamma)
+        except NotObeyedError as error:
+            message, drafted = error.args
+            if gamma == 1:
+                raise ValueError(message) from error
+            self.add(
+                TunedRun(
+                    concurrency=concurrency,
+                    gamma=gamma,
+                    measured=False,
+                    most_gamma=drafted if 0 < drafted < gamma else gamma // 2,
+                    note=message,
+                )
+            )
+
+    def _name_drift(self, concurrency: int) -> None:
+        steps = [
+            [seconds / passes for _, _, seconds, passes, _ in row.turns]
+            for row in self.tuned.at(concurrency)
+            if row.gamma == 0
+        ]
+        first, last = (sorted(each)[len(each) // 2] for each in (steps[0], steps[-1]))
+        change = expm1(log(last / first))
+        if abs(change) > DRIFT:
+            note = (
+                f"At {concurrency} at once the baseline's token took {100 * change:+.1f} % at the "
+                "end; that drift is divided out."
+            )
+            self.tuned = replace(self.tuned, notes=(*self.tuned.notes, note))
+
+    def _advise(self) -> None:
+        """Brings the advice up to date, and the file."""
+        advised, following = [], None
+        for concurrency in self.how.concurrencies:
+            now = outlook(self.tuned, concurrency, self.how)
+            following = now.next_gamma if following is None else following
+            times = {row.gamma: row.ms_per_token for row in self.tuned.at(concurrency)}
+            if max(times, default=0) > 0:
+                advised.append(now.advised(times.get(now.advice.gamma)))
+        gammas = {each.concurrency: each.gamma for each in advised}
+        flags = flags_of(self.bench.kind, gammas, self._draft, self.how)
+        self.tuned = replace(self.tuned, advised=tuple(advised), next_gamma=following, flags=flags)
+        if self.how.output is not None:
+            write_json(self.tuned, self.how.output)
+
+
+def flags_of(kind: EngineKind, gammas: Mapping[int, int], draft: str, how: Tuning) -> str:
+    """Returns what sets γ by concurrency in a server; empty where nothing is known of it."""
+    exports, drafted, different = kind.exports, Drafted(draft), len(set(gammas.values()))
+    if exports is None or not gammas:
+        return ""
+    if exports.schedule is not None and different > 1:
+        return exports.schedule(schedule(gammas), drafted)
+    lines = {
+        at: exports.fixed(gamma, drafted, how.draft_sampling, None, 0.0) if gamma else NO_DRAFT
+        for at, gamma in gammas.items()
+    }
+    if different == 1:
+        return lines[next(iter(lines))]
+    return "\n".join(f"# {at} at once:\n{line}" for at, line in lines.items())

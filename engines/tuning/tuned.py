@@ -1,0 +1,200 @@
+"""A tuning's file: the runs, what was expected of each, and the advice; and the times of runs.
+
+γ that ran in the same turns are compared turn by turn, so that the machine's speed at that time
+drops out (`estimator.timing.levels`). Where servers ran one after the other, the baseline ran first
+and last, and a steady change of speed between the two is divided out.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from msgspec.structs import replace
+
+from estimator.timing.levels import polish
+from estimator.writing import read_json
+from simulator.cost.machine import Drafting, LoadPoint
+from simulator.cost.runs import USUAL_ERROR, Run
+
+FORMAT = "specplan tune 1"
+# The standard error of a median over a mean's, for normal noise; and the least relative error.
+MEDIAN, LEAST_ERROR = 1.2533, 0.003
+
+
+class TunedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run of one γ at one concurrency.
+
+    ms_per_token: a request's, at the machine's median speed; None: the run does not count.
+    error_percent: standard error of ms_per_token relative to the baseline's.
+    rates: acceptance by position, over all drafts; empty: not counted.
+    expected_ms_per_token: expected before the run, with its 90 % interval.
+    measured: whether it ran and drafted γ tokens a block.
+    began: seconds since 1970.
+    turns: γ, number of the turn, seconds, target passes, decoded tokens.
+    most_gamma: the largest γ that the server takes, where it refused this one.
+    note: why the run does not count.
+    """
+
+    concurrency: int
+    gamma: int
+    ms_per_token: float | None = None
+    error_percent: float | None = None
+    block_efficiency: float | None = None
+    rates: tuple[float, ...] = ()
+    drafts: int = 0
+    expected_ms_per_token: float | None = None
+    expected_ms_per_token_low: float | None = None
+    expected_ms_per_token_high: float | None = None
+    measured: bool = True
+    began: float = 0.0
+    turns: tuple[tuple[int, int, float, int, int], ...] = ()
+    most_gamma: int | None = None
+    note: str = ""
+
+
+class Advised(msgspec.Struct, frozen=True, kw_only=True):
+    """The γ to run at one concurrency; 0: no speculation."""
+
+    concurrency: int
+    gamma: int
+    improvement_factor: float
+    improvement_factor_low: float
+    improvement_factor_high: float
+    gain_probability: float | None
+    ms_per_token: float | None
+
+
+class Tuned(msgspec.Struct, frozen=True, kw_only=True):
+    """A tuning.
+
+    setup: what all runs share: engine, models, prompts, sampling.
+    context: tokens in a request's cache on average.
+    together: whether the γ took turns.
+    next_gamma: the γ to run next, where the search is not over.
+    flags: what sets the advised γ in the server.
+    """
+
+    setup: dict[str, str | int | float]
+    context: int
+    together: bool
+    rows: tuple[TunedRun, ...] = ()
+    advised: tuple[Advised, ...] = ()
+    next_gamma: int | None = None
+    flags: str = ""
+    notes: tuple[str, ...] = ()
+    format: str = FORMAT
+
+    def at(self, concurrency: int) -> tuple[TunedRun, ...]:
+        """Returns the runs at a concurrency."""
+        return tuple(row for row in self.rows if row.concurrency == concurrency)
+
+    def adding(self, row: TunedRun) -> Tuned:
+        """Returns the tuning with one more run, and with the times that all runs now imply."""
+        rows = [*self.at(row.concurrency), row]
+        others = [each for each in self.rows if each.concurrency != row.concurrency]
+        drawn = float(self.setup["temperature"]) > 0
+        timed = (_in_turns if self.together else _one_by_one)(rows, drawn)
+        return replace(self, rows=(*others, *timed))
+
+    def runs(self) -> tuple[Run, ...]:
+        """Returns the runs as evidence of the server's cost."""
+        return tuple(
+            Run(
+                LoadPoint(self.context, row.concurrency),
+                row.ms_per_token / 1e3,
+                Drafting(row.gamma) if row.gamma > 0 else None,
+                1.0 if row.block_efficiency is None else row.block_efficiency,
+                USUAL_ERROR if row.error_percent is None else row.error_percent / 100,
+                row.rates,
+                row.drafts or None,
+            )
+            for row in self.rows
+            if row.measured and row.ms_per_token is not None
+        )
+
+
+def read_tuned(path: Path) -> Tuned:
+    """Returns the tuning in a file.
+
+    Raises:
+      OSError, ValueError: if it cannot be read, or is none.
+    """
+    try:
+        return msgspec.convert(read_json(path), Tuned)
+    except msgspec.ValidationError as error:
+        raise ValueError(f"{path} must be a file of specplan tune, got: {error}") from None
+
+
+def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
+    """Returns runs of γ that shared turns, with their times at the turns' median speed."""
+    texts: dict[int, dict[int, Any]] = defaultdict(dict)
+    for row in rows:
+        for gamma, turn, *work in row.turns:
+            texts[gamma][turn] = np.array(work)
+    if not texts:
+        return list(rows)
+    gammas, turns = sorted(texts), sorted({turn for own in texts.values() for turn in own})
+    seconds = np.full((len(gammas), len(turns)), np.nan)
+    for index, gamma in enumerate(gammas):
+        for turn, (spent, passes, _) in texts[gamma].items():
+            seconds[index, turns.index(turn)] = spent / passes
+    steps, _ = polish(seconds)
+    left = np.log(seconds) - np.log(steps)[:, None]
+    # A turn's speed, as its other γ have it.
+    totals, known = np.nansum(left, axis=0), (~np.isnan(left)).sum(axis=0)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        off = left - (totals - left) / (known - 1)
+    found = {}
+    for index, gamma in enumerate(gammas):
+        done, own = np.array(list(texts[gamma].values())), off[index]
+        found[gamma] = (float(steps[index]), _error(own[np.isfinite(own)]), done[:, 1:], drawn)
+    return [_timed(row, *found[row.gamma]) if row.turns else row for row in rows]
+
+
+def _one_by_one(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:
+    """Returns runs that came one after the other, the drift between baselines divided out."""
+    logs = [np.log([turn[2] / turn[3] for turn in row.turns] or [1.0]) for row in rows]
+    plain = [
+        (row.began, float(np.median(own)))
+        for row, own in zip(rows, logs, strict=True)
+        if row.turns and row.gamma == 0
+    ]
+    times, speeds = zip(*sorted(plain), strict=True) if plain else ((0.0,), (0.0,))
+    found = []
+    for row, own in zip(rows, logs, strict=True):
+        drift = float(np.interp(row.began, times, speeds)) - speeds[0]
+        step, work = float(np.exp(np.median(own) - drift)), [turn[3:] for turn in row.turns]
+        timed = row.turns and _timed(row, step, _error(own), np.array(work), drawn)
+        found.append(timed or row)
+    return found
+
+
+def _error(logs: Any) -> float:
+    """Returns the standard error of a median of logarithms."""
+    if len(logs) < 3:
+        return USUAL_ERROR
+    return max(LEAST_ERROR, float(MEDIAN * np.std(logs, ddof=1) / np.sqrt(len(logs))))
+
+
+def _timed(row: TunedRun, step_seconds: float, error: float, work: Any, drawn: bool) -> TunedRun:
+    """Returns a run with its times.
+
+    Args:
+      step_seconds: time of a target pass with its draft; error: its relative error.
+      work: target passes and tokens of each turn.
+      drawn: whether texts were drawn, so that two γ decode different texts.
+    """
+    passes, tokens = work.sum(axis=0)
+    apart = work[:, 0] - passes / tokens * work[:, 1]
+    sampled = float(np.sqrt((apart**2).sum()) / passes) if drawn and row.gamma > 0 else 0.0
+    return replace(
+        row,
+        ms_per_token=float(1e3 * step_seconds * passes / tokens),
+        error_percent=float(100 * np.hypot(error, sampled)),
+        block_efficiency=float(tokens / passes),
+    )

@@ -1,0 +1,103 @@
+"""Runs a tuning for `specplan tune`, shows each run as it ends, and answers with the advice."""
+
+from typing import Any
+
+from engines.tuning.outlook import Outlook
+from engines.tuning.request import TuneEngine, TuneOwn, TuneServer
+from engines.tuning.tune import tune
+from engines.tuning.tuned import Advised, Tuned, TunedRun
+from estimator.writing import builtins
+from specplan.reports.bar import Bar
+from specplan.reports.output import Printed, answer
+from specplan.reports.table import GAMMA, MS, Column, ranged, shown, table
+
+_LINE = "{:>7}  {:>9}  {:>8}  {:>6}  {:>21}  {}"
+_HEAD = _LINE.format("at once", GAMMA, MS, "length", "expected [90 %]", "best so far")
+
+
+def tune_engine(request: TuneEngine, form: Printed) -> None:
+    """Tunes an engine that is started here."""
+    _tune(request, form)
+
+
+def tune_own(request: TuneOwn, form: Printed) -> None:
+    """Tunes the project's own decoder."""
+    _tune(request, form)
+
+
+def tune_server(request: TuneServer, form: Printed) -> None:
+    """Tunes a server that runs already."""
+    _tune(request, form)
+
+
+def _tune(request: TuneEngine | TuneOwn | TuneServer, form: Printed) -> None:
+    with Bar("tune", "text") as bar:
+
+        def show(now: Outlook, row: TunedRun | None) -> None:
+            bar.print(progress_text(now, row), err=True)
+
+        found = tune(request, progress=bar, shown=show)
+    answer(tuned_data(found), lambda: tuned_text(found, dry_run=request.how.dry_run), form=form)
+
+
+def progress_text(now: Outlook, row: TunedRun | None) -> str:
+    """Returns the line of a run that has ended; before any, what is expected and the heading."""
+    best = now.advice.named
+    gain, odds = ranged(*now.gain(best)), now.advice.gain_probability
+    after = f"gamma {best}, {gain} times, odds of a gain {odds:.0%}"
+    if row is None:
+        return f"Expected at {now.load.batch} at once: {after}.\n{_HEAD}"
+    time, length = shown(row.ms_per_token), shown(row.block_efficiency)
+    return _LINE.format(row.concurrency, row.gamma, time, length, _expected(row), row.note or after)
+
+
+def _expected(row: TunedRun) -> str:
+    low, high = row.expected_ms_per_token_low, row.expected_ms_per_token_high
+    return ranged(row.expected_ms_per_token, low, high)
+
+
+def _off(row: TunedRun) -> str:
+    if row.ms_per_token is None or row.expected_ms_per_token is None:
+        return "-"
+    return f"{100 * (row.ms_per_token / row.expected_ms_per_token - 1):+.0f} %"
+
+
+def tuned_text(tuned: Tuned, *, dry_run: bool) -> str:
+    """Returns the runs, expected and measured, and what to run."""
+    columns: list[Column[TunedRun]] = [
+        Column("at once", lambda run: str(run.concurrency)),
+        Column(GAMMA, lambda run: str(run.gamma)),
+        Column("expected [90 %]", _expected),
+        Column(MS, lambda run: shown(run.ms_per_token)),
+        Column("off", _off),
+        Column("± %", lambda run: shown(run.error_percent, ".1f")),
+        Column("length", lambda run: shown(run.block_efficiency)),
+    ]
+    parts = [table(tuned.rows, columns, note=lambda run: run.note)]
+    if dry_run:
+        return f"{parts[0]}\n\nNothing ran: the runs without a time would come next."
+    parts.append("\n".join(map(_advised, tuned.advised)))
+    if tuned.advised and tuned.next_gamma is not None and not tuned.notes:
+        parts.append(f"Not decided: gamma {tuned.next_gamma} is worth a run.")
+    return "\n\n".join(part for part in (*parts, *tuned.notes, tuned.flags) if part)
+
+
+def _advised(each: Advised) -> str:
+    odds = "" if each.gain_probability is None else f", odds of a gain {each.gain_probability:.0%}"
+    if each.gamma == 0:
+        return f"{each.concurrency} at once: do not speculate{odds}."
+    factor = ranged(
+        each.improvement_factor, each.improvement_factor_low, each.improvement_factor_high
+    )
+    time = "" if each.ms_per_token is None else f", {each.ms_per_token:.2f} ms a token"
+    return (
+        f"{each.concurrency} at once: gamma {each.gamma}, {factor} times the baseline{time}{odds}."
+    )
+
+
+def tuned_data(tuned: Tuned) -> dict[str, Any]:
+    """Returns a tuning as JSON has it, without the single turns."""
+    data: dict[str, Any] = builtins(tuned)
+    for run in data["rows"]:
+        del run["turns"]
+    return data

@@ -1,0 +1,176 @@
+"""A search ends near the best gamma in few runs, goes on from its file, and believes no server."""
+
+from pathlib import Path
+
+import pytest
+from made_engine import KIND, PROMPTS, MadeEngine, made_tuning, searched
+from msgspec.structs import replace
+
+from engines.registry import engine_kinds
+from engines.tuning.bench import Bench
+from engines.tuning.search import Search, flags_of
+from engines.tuning.tuned import Tuned, read_tuned
+
+ENGINES = {
+    "cheap drafts": MadeEngine(draft=0.02, block=0.05, accepted=0.9),
+    "usual": MadeEngine(),
+    "dear drafts": MadeEngine(draft=0.3, block=0.1, accepted=0.7),
+    "a loss": MadeEngine(draft=0.5, block=0.8, accepted=0.5),
+}
+
+
+def gammas(tuned: Tuned) -> list[int]:
+    return [row.gamma for row in tuned.rows]
+
+
+@pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
+@pytest.mark.parametrize("together", [True, False])
+def test_a_search_loses_at_most_two_per_cent_in_at_most_five_runs(
+    engine: MadeEngine, together: bool
+) -> None:
+    found = searched(engine, made_tuning(together=together))
+    [advised] = found.advised
+    assert engine.token_seconds(advised.gamma) <= 1.02 * engine.token_seconds(engine.best)
+    assert len([gamma for gamma in gammas(found) if gamma > 0]) <= 5
+    assert engine.up == 0
+    assert found.next_gamma is None
+
+
+def test_the_first_run_is_of_a_draft_even_where_a_loss_is_advised() -> None:
+    found = searched(ENGINES["a loss"], made_tuning())
+    assert gammas(found)[0] == 0
+    assert gammas(found)[1] > 0
+    assert found.advised[0].gamma == 0
+
+
+def test_a_higher_worth_ends_the_search_earlier() -> None:
+    runs = [len(searched(ENGINES["cheap drafts"], made_tuning(worth=w)).rows) for w in (0.1, 50)]
+    assert runs[1] < runs[0]
+
+
+def test_no_more_runs_are_made_than_allowed() -> None:
+    assert len(searched(ENGINES["cheap drafts"], made_tuning(max_runs=1)).rows) == 2
+
+
+def test_each_concurrency_is_searched_with_the_acceptance_of_all() -> None:
+    engine = MadeEngine()
+    found = searched(engine, made_tuning(concurrencies=(1, 4)))
+    assert [each.concurrency for each in found.advised] == [1, 4]
+    assert 2 <= len(found.at(4)) < len(found.at(1))
+    assert engine.served.count(0) == 1
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_a_machine_that_slows_down_changes_no_advice(together: bool) -> None:
+    calm = searched(MadeEngine(), made_tuning(together=together))
+    slowing = MadeEngine(speed=lambda texts: 1.0 + texts / 1000)
+    found = searched(slowing, made_tuning(together=together))
+    assert found.advised[0].gamma == calm.advised[0].gamma
+    ratios = [
+        {row.gamma: row.ms_per_token / each.rows[0].ms_per_token for row in each.rows}
+        for each in (calm, found)
+    ]
+    for gamma in ratios[0].keys() & ratios[1].keys():
+        assert ratios[1][gamma] == pytest.approx(ratios[0][gamma], rel=0.06)
+    assert any("drift" in note for note in found.notes) == (not together)
+
+
+def test_a_gamma_that_was_ignored_is_named_and_not_believed() -> None:
+    engine = MadeEngine(draft=0.02, block=0.05, accepted=0.9, longest=2)
+    found = searched(engine, made_tuning())
+    ignored = [row for row in found.rows if row.note]
+    assert all(row.gamma > 2 and not row.measured for row in ignored)
+    assert "was not obeyed: the server drafts 2.0 tokens a block" in ignored[0].note
+    assert found.advised[0].gamma == 2
+    assert {run.gamma for run in found.runs()} <= {0, 1, 2}
+
+
+def test_a_gamma_that_the_engine_refuses_is_named_and_smaller_ones_are_run() -> None:
+    found = searched(MadeEngine(refused=2), made_tuning())
+    assert "gamma 3 was refused: the head was trained for 1 tokens" in found.rows[-3].note + (
+        found.rows[0].note
+    )
+    assert found.advised[0].gamma == 1
+
+
+def test_an_engine_that_refuses_every_draft_is_refused_with_its_reason() -> None:
+    with pytest.raises(ValueError, match="gamma 1 was refused: the head was trained for 0"):
+        searched(MadeEngine(refused=1), made_tuning())
+
+
+def test_a_killed_search_leaves_a_whole_file_and_no_server_and_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "tuned.json"
+    engine = MadeEngine(draft=0.02, block=0.05, accepted=0.9)
+    whole = searched(engine, made_tuning())
+
+    def interrupt(_now: object, row: object) -> None:
+        if row is not None and row.gamma > 0:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        searched(engine, made_tuning(output=path), interrupt)
+    kept = read_tuned(path)
+    assert gammas(kept) == gammas(whole)[:2]
+    assert engine.up == 0
+    found = searched(engine, made_tuning(output=path))
+    assert gammas(found)[:2] == gammas(kept)
+    assert [row.turns for row in found.rows[:2]] == [row.turns for row in kept.rows]
+    assert found.advised[0].gamma == whole.advised[0].gamma
+    assert read_tuned(path) == found
+    texts = engine.texts
+    assert searched(engine, made_tuning(output=path)) == found
+    assert engine.texts == texts
+
+
+def test_a_file_of_another_setting_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "tuned.json"
+    searched(MadeEngine(), made_tuning(output=path))
+    with pytest.raises(ValueError, match=r"same setting to go on with, got temperature 0\.0"):
+        searched(MadeEngine(), made_tuning(output=path, temperature=1.0))
+
+
+@pytest.mark.parametrize("content", ['{"rows": 3}', "[]", '{"setup": {}, "context": 1}'])
+def test_what_is_no_file_of_a_tuning_is_refused(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "other.json"
+    path.write_text(content)
+    with pytest.raises(ValueError, match="must be a file of specplan tune, got"):
+        read_tuned(path)
+
+
+def test_fewer_prompts_than_requests_at_once_are_refused() -> None:
+    with pytest.raises(ValueError, match="at most the number of prompts, 4 here, got 5"):
+        searched(MadeEngine(), made_tuning(concurrencies=(5,)))
+
+
+def test_a_dry_run_names_the_first_runs_and_starts_nothing() -> None:
+    engine = MadeEngine()
+    with Bench(engine, KIND, PROMPTS, made_tuning(concurrencies=(1, 4))) as bench:
+        found = Search(bench, {}, "D", lambda *_: None).expected()
+    assert gammas(found)[::2] == [0, 0]
+    assert all(gamma > 0 for gamma in gammas(found)[1::2])
+    assert not any(row.measured for row in found.rows)
+    assert engine.served == []
+
+
+def test_expectations_are_made_before_the_run_that_they_are_of() -> None:
+    found = searched(MadeEngine(), made_tuning())
+    first, second = found.rows[:2]
+    assert first.expected_ms_per_token is None
+    assert second.expected_ms_per_token_low < second.expected_ms_per_token
+    assert second.expected_ms_per_token < second.expected_ms_per_token_high
+    others = replace(found, rows=found.rows[:1])
+    assert second.expected_ms_per_token != pytest.approx(second.ms_per_token, rel=1e-6)
+    assert others.rows[0].measured
+
+
+def test_flags_say_which_gamma_is_for_which_load() -> None:
+    kinds, how = engine_kinds(), made_tuning(draft_sampling="argmax")
+    assert flags_of(kinds["llama.cpp"], {1: 4}, "D", how).endswith(
+        "--spec-draft-n-max 4 --spec-draft-p-min 0"
+    )
+    assert flags_of(kinds["llama.cpp"], {1: 4, 8: 0}, "D", how).splitlines()[-2:] == [
+        "# 8 at once:",
+        "# gamma is 0: run the target without a draft",
+    ]
+    assert "[[1, 1, 4], [2, 8, 1]]" in flags_of(kinds["vllm"], {1: 4, 8: 1}, "D", how)
+    assert flags_of(KIND, {1: 4}, "D", how) == ""
