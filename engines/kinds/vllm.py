@@ -117,6 +117,9 @@ KIND = EngineKind(
             later("engines.observing.vllm:read_bench"),
             "vllm bench serve",
         ),
+        Printed(
+            "JSON", ("metrics",), later("engines.observing.requests:read_answer"), "vLLM's answers"
+        ),
     ),
     # Its `draft_sample_method` says how it drafts.
     exports=Exports(

@@ -9,6 +9,7 @@ from typing import Any
 
 from engines.observing.observation import Observation, whole_number
 from engines.observing.pages import observed_page
+from engines.observing.requests import of_one_request
 from engines.observing.timing import Timed, added, number, timed_page
 from simulator.acceptance.accepted import unknown_calls
 
@@ -55,14 +56,16 @@ def read_timings(answer: Mapping[str, Any], gamma: int | None) -> Observation:
             f"timings must have draft_n, got none: speculation is off; {TURNS_ON} turns it on"
         )
     drafted, accepted = (whole_number(timings, name) for name in ("draft_n", "draft_n_accepted"))
-    return Observation(
-        kind="llama.cpp",
-        origin="timings",
-        stated_gamma=gamma,
-        drafts=whole_number(timings, "predicted_n") - 1 - accepted,
-        drafted=drafted,
-        accepted=accepted,
-        **told,
+    return of_one_request(
+        Observation(
+            kind="llama.cpp",
+            origin="timings",
+            stated_gamma=gamma,
+            drafts=whole_number(timings, "predicted_n") - 1 - accepted,
+            drafted=drafted,
+            accepted=accepted,
+            **told,
+        )
     )
 
 

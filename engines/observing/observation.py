@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple, TypeVar
 
 from engines.counting import Counts, Rate, rate_interval, restarted
 from engines.observing.alphas import alpha_of_positions, alpha_of_totals, iid_p_value
@@ -14,11 +14,20 @@ from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.by_position import CUT_SHORT
 from simulator.acceptance.from_counts import FromCounts, from_counts
 
-Origin = Literal["metrics", "log", "bench", "timings"]
+Origin = Literal["metrics", "log", "bench", "timings", "answers"]
 # Rates by position that differ by more than chance once in a hundred times are not i.i.d.
 IID_FALSE_ALARM = 0.01
 # Rounding of a printed rate.
 _PRINTED = 0.005
+
+
+class RequestCounts(NamedTuple):
+    """Counts of one request; trials: accepted tokens over α, that is judged positions."""
+
+    drafts: int
+    drafted: int
+    accepted: int
+    trials: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,6 +41,8 @@ class Observation(Counts):
     draft_seconds: time of all drafts together.
     calls_error: standard deviation of the logarithm of `drafts`; 0: they were counted.
     notes: sentences for the reader of the source.
+    rejected: blocks with a rejected token, where steps were listed one by one.
+    requests: the same counts by request; empty: not known.
     """
 
     kind: str
@@ -44,6 +55,8 @@ class Observation(Counts):
     draft_seconds: float | None = None
     calls_error: float = 0.0
     notes: tuple[str, ...] = ()
+    rejected: int | None = None
+    requests: tuple[RequestCounts, ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.accepted <= self.drafted:
@@ -88,6 +101,8 @@ class Observation(Counts):
             draft_seconds=_sum(self.draft_seconds, other.draft_seconds),
             calls_error=max(self.calls_error, other.calls_error),
             notes=tuple(dict.fromkeys((*self.notes, *other.notes))),
+            rejected=_sum(self.rejected, other.rejected),
+            requests=self.requests + other.requests if self.requests and other.requests else (),
         )
 
     def _require_alike(self, other: Observation) -> None:
@@ -142,8 +157,11 @@ class Observation(Counts):
 
         By position known, of largest likelihood: accepted / (accepted + rejected blocks). Else
         from accepted over drafted tokens at γ. Where blocks were cut short it is a bound from
-        below, and the interval reaches up as far as they allow.
+        below, and the interval reaches up as far as they allow; where rejections are known it is
+        not.
         """
+        if self.rejected is not None:
+            return rate_interval(self.accepted, self.accepted + self.rejected)
         if self.hits:
             left_out = max(0, self.gamma * self.drafts - self.drafted)
             return alpha_of_positions(self.hits, drafts=self.drafts, left_out=left_out)
@@ -210,10 +228,13 @@ class Observation(Counts):
     @property
     def is_lower_bound(self) -> bool:
         """Whether so many were that `alpha_iid` is a bound, and i.i.d. cannot be judged."""
-        return self.cut_short > CUT_SHORT
+        return self.rejected is None and self.cut_short > CUT_SHORT
 
 
-def _sum(first: float | None, other: float | None) -> float | None:
+Number = TypeVar("Number", int, float)
+
+
+def _sum(first: Number | None, other: Number | None) -> Number | None:
     return None if first is None or other is None else first + other
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import date
 
 from engines.observing.observation import Observation
+from engines.observing.requests import alpha_spread
 from estimator.intervals import CONFIDENCE
 from estimator.profiles.drafting import Alpha, Drafting, Estimate
 from estimator.profiles.profile import Profile
@@ -44,6 +45,7 @@ def counted_drafting(
             confidence=CONFIDENCE,
             tokens=tokens,
             prompts=prompts,
+            spread=alpha_spread(observation.requests),
         ),
         accepted_by_position=rates,
         cut_short=observation.cut_short,

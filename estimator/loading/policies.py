@@ -9,7 +9,7 @@ from reference.policies.policy import Confidence, Fixed, Heuristic, Policy, Prod
 
 FIXED, ADAPTIVE = "fixed", "adaptive"
 FIRST_HEURISTIC_GAMMA = 5
-STOPPING: dict[str, type[Confidence] | type[Product]] = {
+STOPPING = {
     "confidence": Confidence,
     "product": Product,
 }

@@ -36,7 +36,10 @@ class Estimate:
 
 @dataclass(frozen=True, slots=True)
 class Alpha:
-    """E[β] with its interval, and what it is the mean of."""
+    """E[β] with its interval, and what it is the mean of.
+
+    spread: standard deviation of α between requests, where they were counted one by one.
+    """
 
     value: Rate
     low: float | None = None
@@ -44,6 +47,7 @@ class Alpha:
     confidence: Rate | None = None
     tokens: Count | None = None
     prompts: Count | None = None
+    spread: NotNegative | None = None
 
     @property
     def logit_error(self) -> float:

@@ -69,9 +69,6 @@ def measure(
       progress: counts runs.
       traced: counts prompts whose traces are kept.
       refusing: in which processes refuse their input together.
-
-    Raises:
-      ValueError: with the setting's name, rule and value.
     """
     processes = these_processes()
     with ExitStack() as stack:

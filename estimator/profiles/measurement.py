@@ -77,9 +77,6 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
       measured: of the pair.
       c_hat: draft over target arithmetic operations per token.
       setup: models, dtype and sampling, as the caller names them; the rest is filled in.
-
-    Raises:
-      ValueError: if drafts were judged in a way that no replay knows.
     """
     tracing, pairs = measured.tracing, measured.pairs
     subject, replayed = tracing.subject, tracing.max_gamma

@@ -60,9 +60,6 @@ class Thresholds:
           traces: at least one, with confidence.
           p_mins: thresholds to choose among, each in [0, 1].
           drawn: whether the draft's tokens are drawn.
-
-        Raises:
-          ValueError: if a threshold is out of range, or a trace has no confidence.
         """
         texts = [trace.stopped(rule, drawn=drawn) for trace in traces]
         self.rule = rule

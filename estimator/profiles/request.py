@@ -23,9 +23,6 @@ class Measure(TimedPair):
     batches: sequences over which passes are timed together, too; none: none.
     context: tokens in the cache of each of these; None: 128.
     output: the file for the profile, beside which the traces are kept; None: nothing is kept.
-
-    Raises:
-      ValueError: if a context is stated that nothing reads.
     """
 
     draft_temperature: float | None = None

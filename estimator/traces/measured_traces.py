@@ -84,9 +84,6 @@ def measure_traces(
       path: an .npz that keeps each finished prompt's traces; None keeps none.
       processes: among which the prompts are shared out. The first one keeps the traces, and all
         return them; what they are does not depend on how many processes there are.
-
-    Raises:
-      ValueError: if something else than traces stands at path.
     """
     count, size = len(tracing.prompts), tracing.batch_size
     kept = None if path is None or not processes.first else KeptTraces(path, tracing.key)

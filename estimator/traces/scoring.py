@@ -85,10 +85,6 @@ def trace(
       leniences: the l whose alpha(l) is wanted, each in (0, 1].
       ahead: tokens of the draft's own path at each block start (`own_paths`); 0 records none, and
         no confidence.
-
-    Raises:
-      ValueError: if the text exceeds a model's positions.
-      FloatingPointError: if a model returns logits that are NaN or infinite.
     """
     asked = ScoreOptions([_own_setting(subject)], leniences, max_gamma)
     [found] = _traces(subject, prompt, tokens, asked, ahead)

@@ -87,9 +87,6 @@ class KeptTraces:
         Args:
           path: of the traces' file.
           key: identifies models, settings and prompts.
-
-        Raises:
-          OSError, ValueError: as `require_place`.
         """
         self.known: dict[int, TracePair] = {}
         self._path = path

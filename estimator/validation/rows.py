@@ -58,7 +58,7 @@ def row_of(
     verification = verification_of(evidence.texts.subject.rule)
     if verification is not None and isinstance(policy, Fixed):
         row = _predicted(row, evidence, arm, policy.value, generator)
-    if verification == "token" and row.lossless and isinstance(policy, Confidence | Product):
+    if verification == "token" and row.lossless and isinstance(policy, Confidence):
         row = _predicted_stopped(row, evidence, arm, policy)
     doubts = row_doubts(row, tokens_a_call=row.block_efficiency)
     if row.gamma is not None and row.gamma in evidence.shrinking:
@@ -171,7 +171,7 @@ def _error_interval(
 
 
 def _predicted_stopped(
-    row: SpeculativeRow, evidence: RowEvidence, arm: str, policy: Confidence | Product
+    row: SpeculativeRow, evidence: RowEvidence, arm: str, policy: Confidence
 ) -> SpeculativeRow:
     """Returns the row of drafts that end by their confidence, with its predictions."""
     texts, timed, cost = evidence.texts, evidence.timed, evidence.cost

@@ -15,7 +15,7 @@ from estimator.timing.threads import Threads
 from estimator.traces.text_traces import TextTraces
 from estimator.validation.row import SpeculativeRow, max_abs, mean_abs
 from estimator.validation.rows import RowEvidence, row_of
-from reference.policies.policy import Confidence, Fixed, Policy, Product
+from reference.policies.policy import Confidence, Fixed, Policy
 from reference.speculative import Subject
 from simulator.cost.curves import CostModel
 
@@ -106,7 +106,7 @@ def _fixed(policies: Mapping[str, Policy | None]) -> list[int]:
 
 def _stopped(policies: Mapping[str, Policy | None]) -> list[int]:
     """Returns the longest drafts of policies that stop by confidence."""
-    return [each.most for each in policies.values() if isinstance(each, Confidence | Product)]
+    return [each.most for each in policies.values() if isinstance(each, Confidence)]
 
 
 def _longest(policies: Mapping[str, Policy | None], max_gamma: int) -> int:

@@ -94,40 +94,23 @@ class Confidence:
         return bool(own_probability(token, q) >= self.threshold)
 
 
-class Product:
+class Product(Confidence):
     """Drafts until the block's next token is unlikely to be reached.
 
     Stops after a token where the product of the drafted tokens' own probabilities is below the
-    threshold; that token stays in the draft. Greedy drafting judges by the law at temperature 1.
+    threshold; that token stays in the draft.
     """
 
     name: ClassVar[str] = "product"
-
-    def __init__(self, threshold: float, most: int) -> None:
-        """Makes the policy; threshold in [0, 1], most at least 1, as in `Confidence`."""
-        self._each = Confidence(threshold, most)
-        self._product = 1.0
+    _product = 1.0
 
     def gamma(self, blocks: Sequence[Block]) -> int:
-        self._product = 1.0
-        return self._each.most
-
-    def trusts(self, q: Laws) -> bool:
-        return True
+        object.__setattr__(self, "_product", 1.0)
+        return self.most
 
     def goes_on(self, token: Tensor, q: Laws) -> bool:
-        self._product *= own_probability(token, q)
-        return self._product >= self._each.threshold
-
-    @property
-    def threshold(self) -> float:
-        """The least product, in [0, 1]."""
-        return self._each.threshold
-
-    @property
-    def most(self) -> int:
-        """The most tokens that a block drafts."""
-        return self._each.most
+        object.__setattr__(self, "_product", self._product * own_probability(token, q))
+        return self._product >= self.threshold
 
 
 def own_probability(token: Tensor, q: Laws) -> float:

@@ -54,8 +54,9 @@ def observe_command(ctx: click.Context, /, **_: object) -> None:
     """Report what a running deployment accepts, and the gamma it should run with.
 
     SOURCE is a server's URL (its /metrics: vLLM, llama.cpp, SGLang), a saved metrics page, a log of
-    vLLM, the result of `vllm bench serve --save-result`, or answers of llama.cpp with their
-    timings, or SGLang's bench_serving. Several of one kind are summed.
+    vLLM, the result of `vllm bench serve --save-result` or of SGLang's bench_serving, or
+    answers: llama.cpp's with their timings, vLLM's with --per-request-spec-decode-metrics. Several
+    of one kind are summed.
 
     With a cost, as `specplan plan` takes it, every gamma is planned; those beyond the observed one
     are marked. Without one it is planned from the time of a token, where a source tells it, as from

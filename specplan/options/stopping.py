@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from simulator.acceptance.stopping.rules import RULES
 from specplan.options.declared import option
 
 if TYPE_CHECKING:
@@ -32,18 +31,14 @@ class StoppingOptions:
     )
     stopping_rule: str | None = option(
         "--stopping-rule",
-        type=click.Choice(list(RULES)),
+        metavar="RULE",
         advanced=True,
-        help="Which engine's rule --p-min means.  [default: the rule of --export's server, else "
-        "llama.cpp]",
+        help="The rule of --p-min: llama.cpp, llama.cpp-older, transformers or product.  [default: the "
+        "rule of --export's server, else llama.cpp]",
     )
 
     def thresholds(
-        self,
-        path: Path | None,
-        profile: Profile | None,
-        stated: Stated,
-        server: EngineKind | None,
+        self, path: Path | None, profile: Profile | None, stated: Stated, server: EngineKind | None
     ) -> Thresholds | None:
         """Returns the profile's texts at the thresholds; None where no threshold is stated.
 
@@ -57,35 +52,25 @@ class StoppingOptions:
             return None
         if path is None or profile is None or stated.draft_sampling is None:
             raise click.UsageError("--p-min needs --profile, whose traces have the confidence")
+        from estimator.profiles.p_min import AUTO, recorded_thresholds
         from simulator.acceptance.recorded import Recorded
+        from simulator.acceptance.stopping import RULES
 
         replayed = all(isinstance(each, Recorded) for each in stated.acceptances)
         if stated.verification != "token" or not replayed:
             raise click.UsageError(
                 "--p-min needs drafts that are judged token by token, without lenience"
             )
-        from estimator.profiles.p_min import AUTO, recorded_thresholds
-
-        p_mins = AUTO if self.p_min == "auto" else _numbers(self.p_min)
-        return recorded_thresholds(
-            path, profile, stated.draft_sampling, RULES[self._rule(server)], p_mins
-        )
-
-    def _rule(self, server: EngineKind | None) -> str:
-        if self.stopping_rule is not None:
-            return self.stopping_rule
-        if server is None:
-            return DEFAULT_RULE
-        rule = "" if server.exports is None else server.exports.stopping
-        if not rule:
+        exports = None if server is None else server.exports
+        name = self.stopping_rule or (DEFAULT_RULE if exports is None else exports.stopping)
+        if server is not None and not name:
             raise click.UsageError(f"--p-min: {server.name} has no threshold that ends a draft")
-        return rule
-
-
-def _numbers(text: str) -> list[float]:
-    try:
-        return [float(each) for each in text.split(",")]
-    except ValueError:
-        raise click.UsageError(
-            f"--p-min must be auto or numbers in [0, 1], such as 0.3,0.5, got {text!r}"
-        ) from None
+        if name not in RULES:
+            raise click.UsageError(f"--stopping-rule must be one of {', '.join(RULES)}, got {name}")
+        try:
+            p_mins = AUTO if self.p_min == "auto" else tuple(map(float, self.p_min.split(",")))
+        except ValueError:
+            raise click.UsageError(
+                f"--p-min must be auto or numbers in [0, 1], such as 0.3,0.5, got {self.p_min!r}"
+            ) from None
+        return recorded_thresholds(path, profile, stated.draft_sampling, RULES[name], p_mins)

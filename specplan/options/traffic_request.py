@@ -182,6 +182,8 @@ def _spread(known: Profile) -> float:
     from math import sqrt
     from statistics import stdev
 
+    if known.alpha.spread is not None:
+        return known.alpha.spread
     if known.left_out is None or len(known.left_out.alpha) < 2:
         return 0.0
     count, alpha = len(known.left_out.alpha), known.alpha.value

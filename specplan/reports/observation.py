@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from engines.observing.requests import alpha_spread
 from engines.registry import engine_kinds
 from specplan.reports.table import GAMMA, Column, table
 
@@ -20,6 +21,7 @@ SINCE = {
     "log": "in the lines of its log",
     "bench": "in a run of a bench",
     "timings": "in its answers",
+    "answers": "in its answers",
 }
 
 
@@ -54,6 +56,11 @@ def observation_json(observation: Observation, *, seconds: float | None) -> dict
         "cut_short": observation.cut_short,
         "iid_consistent": observation.iid_consistent,
         "iid_p_value": observation.iid_p_value,
+        "requests": [
+            {**each._asdict(), "alpha_iid": each.accepted / each.trials}
+            for each in observation.requests
+        ],
+        "alpha_spread": alpha_spread(observation.requests),
         "ms_per_token": _milliseconds(observation),
         "draft_ms_per_block": _draft_milliseconds(observation),
     }
@@ -116,6 +123,14 @@ def observation_text(
             f"{observation.gamma}, so that rates of late positions and alpha_iid are lower bounds; "
             "the interval of alpha_iid reaches as high as such blocks allow. Whether positions "
             "differ by more than chance cannot be told."
+        )
+    spread = alpha_spread(observation.requests)
+    if spread is not None:
+        alphas = [each.accepted / each.trials for each in observation.requests]
+        lines.append(
+            f"alpha_iid of {len(alphas)} requests: {min(alphas):.3f} to {max(alphas):.3f}; beyond "
+            f"chance they differ by {spread:.3f} (standard deviation: specplan traffic "
+            f"--alpha-spread {spread:.3f})."
         )
     return "\n".join(lines)
 

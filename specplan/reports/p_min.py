@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from specplan.reports.output import folded
@@ -11,6 +11,7 @@ from specplan.reports.table import GAMMA, Column, shown, table
 
 if TYPE_CHECKING:
     from estimator.profiles.p_min import StopGain, Thresholds
+    from simulator.acceptance.stopping.stopped import Stopped
     from simulator.choice.plan import Plan
 
 
@@ -51,20 +52,21 @@ class StoppedPlans:
         """Returns the readable form: the speed at each threshold, and the advice."""
         rule, acceptances = self._thresholds.rule, self._thresholds.acceptances
         gammas = [max(row.optimal_gamma, 1) for row in self._rows]
-        tokens = [float(a.tokens_per_call(g)) for a, g in zip(acceptances, gammas, strict=True)]
-        drafted = [
-            float(a.drafted_per_token(g)) * each
-            for a, g, each in zip(acceptances, gammas, tokens, strict=True)
-        ]
+
+        def column(title: str, value: Callable[[Stopped, Plan, int], float]) -> Column[int]:
+            return Column[int](
+                title, lambda i: shown(value(acceptances[i], self._rows[i], gammas[i]))
+            )
+
         columns = [
             Column[int]("p_min", lambda i: f"{self._thresholds.p_mins[i]:g}"),
             Column[int](GAMMA, lambda i: str(gammas[i])),
-            Column[int]("tokens/call", lambda i: shown(tokens[i])),
-            Column[int]("drafted/call", lambda i: shown(drafted[i])),
-            Column[int](
-                "speed-up",
-                lambda i: shown(self._rows[i].curve.improvement_factor[gammas[i] - 1]),
+            column("tokens/call", lambda each, _, g: float(each.tokens_per_call(g))),
+            column(
+                "drafted/call",
+                lambda each, _, g: float(each.drafted_per_token(g) * each.tokens_per_call(g)),
             ),
+            column("speed-up", lambda _, row, g: float(row.curve.improvement_factor[g - 1])),
         ]
         what = "product of its probabilities" if rule.product else "probability"
         fails = "is verified" if rule.keeps else "is dropped after its draft step"
@@ -89,16 +91,10 @@ class StoppedPlans:
 def _advice(row: Plan, gain: StopGain) -> str:
     if row.optimal_gamma == 0:
         return "Do not speculate: no draft length and threshold gains."
-    interval = (
-        ""
-        if gain.low is None or gain.high is None
-        else (f" (95 % interval {_percent(gain.low)} to {_percent(gain.high)})")
-    )
-    held_out = (
-        ""
-        if gain.held_out is None
-        else (f"; {_percent(gain.held_out)} on texts that did not choose it")
-    )
+    interval, held_out = "", ""
+    if gain.low is not None and gain.high is not None and gain.held_out is not None:
+        interval = f" (95 % interval {_percent(gain.low)} to {_percent(gain.high)})"
+        held_out = f"; {_percent(gain.held_out)} on texts that did not choose it"
     return (
         f"Best: gamma {gain.gamma} with p_min {gain.p_min:g}, "
         f"{_percent(gain.value)}{interval} over the best fixed gamma {gain.fixed_gamma}"

@@ -225,7 +225,7 @@ def test_several_files_are_summed(saved) -> None:
             "sources must be of one gamma, got 3 and 2",
         ),
         ('{"timings": {"predicted_n": 5}}', "timings must have draft_n, got none: speculation is"),
-        ('{"error": 1}', "must have timings .* or spec_decode_num_drafts .*, got error"),
+        ('{"error": 1}', "must have timings .* spec_decode_num_drafts .* or metrics .*, got error"),
         ("{", "JSON of drafts must be JSON, got: "),
         ("[1]", "JSON of drafts must be objects, got int"),
         (

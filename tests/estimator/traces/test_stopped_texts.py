@@ -21,8 +21,8 @@ from reference.policies.policy import Confidence, Policy, Product
 from reference.records import Block
 from reference.speculative import Subject
 from reference.stopping import Stopping
+from simulator.acceptance.stopping import RULES
 from simulator.acceptance.stopping.rule import StoppingRule
-from simulator.acceptance.stopping.rules import RULES
 
 MOST = 3
 ARGMAX = Sampling(0.0)

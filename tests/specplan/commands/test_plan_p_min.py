@@ -108,6 +108,11 @@ def test_the_export_has_the_threshold(profile: Path, server: str, line: str) -> 
         ("--p-min nan", "p_min must lie in [0, 1], got nan"),
         ("--p-min x", "--p-min must be auto or numbers in [0, 1], such as 0.3,0.5, got 'x'"),
         ("--stopping-rule product", "--stopping-rule needs --p-min"),
+        (
+            "--p-min 0 --stopping-rule x",
+            "--stopping-rule must be one of llama.cpp, llama.cpp-older, transformers, product, "
+            "got x",
+        ),
         ("--p-min 0.5 --lenience 0.5", "--p-min needs drafts that are judged token by token"),
         ("--p-min 0.5 --export vllm", "--p-min: vllm has no threshold that ends a draft"),
     ],

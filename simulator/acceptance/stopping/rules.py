@@ -1,8 +1,0 @@
-"""All stopping rules by name."""
-
-from simulator.acceptance.stopping import llama_cpp, llama_cpp_older, product, transformers
-from simulator.acceptance.stopping.rule import StoppingRule
-
-RULES: dict[str, StoppingRule] = {
-    module.RULE.name: module.RULE for module in (llama_cpp, llama_cpp_older, transformers, product)
-}
