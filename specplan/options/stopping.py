@@ -33,8 +33,8 @@ class StoppingOptions:
         "--stopping-rule",
         metavar="RULE",
         advanced=True,
-        help="The rule of --p-min: llama.cpp, llama.cpp-older, transformers or product.  [default: the "
-        "rule of --export's server, else llama.cpp]",
+        help="The rule of --p-min: llama.cpp, llama.cpp-older, transformers, product.  [default: "
+        "the rule of --export's server, else llama.cpp]",
     )
 
     def thresholds(
