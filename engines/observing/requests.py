@@ -1,8 +1,8 @@
-"""Acceptance by request: what vLLM's answers carry, and how far requests differ.
+"""Acceptance by request, as vLLM's answers report it, and its spread between requests.
 
 vLLM reports it with `--per-request-spec-decode-metrics summary|detailed` (pull request 48915) as
-`metrics.speculative_decoding` of an answer. Counters cannot tell a short block that was accepted in
-full from a rejected one; the arrays of `detailed` can.
+`metrics.speculative_decoding` of an answer. In counters a short block that was accepted in
+full looks rejected; with the arrays of `detailed` it does not.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def read_answer(answer: Mapping[str, Any], gamma: int | None) -> Observation:
 
 
 def of_one_request(counted: Observation) -> Observation:
-    """Returns counts as those of one request."""
+    """Returns counts with one request, their own."""
     if counted.drafts == 0 or counted.drafted == 0:
         return counted
     alpha = counted.alpha_iid.value
