@@ -22,7 +22,8 @@ class Load:
     """The load and the machine that the costs of a batch are of.
 
     origin: what the costs are, in words, as "measured on cpu".
-    gpu, dtype, tp: as the user named them; dtype None: each configuration's own.
+    gpu, dtype, tp: as the user named them; gpu None: not known; dtype None: each configuration's
+      own.
     draft_kind: what the draft was taken for (`simulator.cost.draft_shape.DraftKind`).
     context: tokens in each sequence's cache.
     needed_gb: weights and caches of both models on each GPU; None: not known.
@@ -35,10 +36,11 @@ class Load:
       percentile of published measurements; None: not known.
     cost_model: "public" or "roofline", how the costs were modelled; None: they were measured.
     notes: what a reader must know of the costs.
+    estimated: "between" or "beyond" the batches that were run; None: this one was run, or modelled.
     """
 
     origin: str
-    gpu: str
+    gpu: str | None
     dtype: str | None
     tp: int
     draft_kind: str
@@ -50,6 +52,7 @@ class Load:
     speeds: tuple[float, float] | None = None
     cost_model: str | None = None
     notes: tuple[str, ...] = ()
+    estimated: str | None = None
     memory_gb: float | None = None
 
 

@@ -101,7 +101,7 @@ def asked(ctx: click.Context) -> TreeArguments:
             "or an older version measured it; measure again"
         )
     priced = prices(costs, Background(profile, max_gamma=trees.max_nodes))
-    if any(price.posterior is not None and price.load is None for price in priced):
+    if any(price.posterior is not None and price.draft_passes is None for price in priced):
         raise click.UsageError(
             "--run does not give the cost of verifying a tree: add --target-config, "
             "--draft-config and --gpu"

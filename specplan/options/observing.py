@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from specplan.options.costs.profile import Profiled
-from specplan.options.costs.runs import price_of_runs
 from specplan.options.declared import option
 from specplan.options.draft_kind import DraftNamed
 from specplan.options.kinds import (
@@ -139,7 +138,11 @@ class Asked:
           click.UsageError, OSError, ValueError: as the cost does; if there are several costs.
         """
         if self.costs is None:
-            return None if run is None else price_of_runs((run,))
+            if run is None:
+                return None
+            from simulator.cost.by_batch import price_of_runs
+
+            return price_of_runs((run,))
         costs = self.costs
         if run is not None and isinstance(costs, Runs):
             from simulator.cost.runs import require_consistent
@@ -148,6 +151,8 @@ class Asked:
             require_consistent(runs)
             costs = replace(costs, runs=runs)  # type: ignore[call-arg]
         found = prices(costs, self.background)
+        if run is not None and len(found) > 1:
+            found = tuple(each for each in found if each.point == run.load) or found
         if len(found) > 1:
             raise click.UsageError(
                 f"observe takes one cost, got {len(found)}: state one c, one load"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import click
@@ -12,7 +11,6 @@ import click
 from specplan.options.costs.measured_loads import MeasuredLoads
 from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.costs.roofline import Roofline
-from specplan.options.costs.runs import OfRuns, price_of_runs
 from specplan.options.draft_kind import law_of
 from specplan.options.kinds import (
     Background,
@@ -150,14 +148,6 @@ def _priced(
 ) -> tuple[Pricing, ...]:
     """Returns the costs of steps by ascending batch, at the context that requests have."""
     known = background.profile
-    if isinstance(stated, OfRuns):
-        if len({run.load.context for run in stated.runs or ()}) > 1:
-            raise click.UsageError(
-                "--run of several contexts needs --target-config, --draft-config and --gpu"
-            )
-        found = sorted(stated.runs or (), key=lambda run: run.load.batch)
-        groups = groupby(found, key=lambda run: run.load.batch)
-        return tuple(price_of_runs(tuple(group)) for _, group in groups)
     if isinstance(stated, OfProfile) and known is not None and known.load:
         stated = MeasuredLoads(batch=tuple(sorted({each.batch for each in known.load})))
     if isinstance(stated, Roofline):

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from simulator.cost.pricing import Load, Pricing
 
 _MOSTLY = 0.5
-_KEYS = ("gpu", "dtype", "tp", "draft_kind", "context", "needed_gb", "fits")
+_KEYS = ("gpu", "dtype", "tp", "draft_kind", "context", "needed_gb", "fits", "estimated")
 
 
 def load_json(row: Plan) -> dict[str, Any]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from simulator.cost.wall import Wall
     from specplan.reports.plan_json import Basis
 
+_ESTIMATED = {"between": "interpolated", "beyond": "beyond your runs"}
 BEYOND = "+ beyond the observed gamma: extrapolated"
 
 
@@ -119,7 +120,9 @@ def _note(row: Plan) -> str:
     load = row.price.load
     if load is not None and not load.fits:
         return f"does not fit: {load.needed_gb or 0:.0f} GB a GPU"
-    return " ".join(["+"] * _beyond_observed(row) + ["!"] * _beyond_graphs(row))
+    estimated = None if load is None else load.estimated
+    marks = [] if estimated is None else [_ESTIMATED[estimated]]
+    return " ".join([*["+"] * _beyond_observed(row), *["!"] * _beyond_graphs(row), *marks])
 
 
 def _beyond_graphs(row: Plan) -> bool:

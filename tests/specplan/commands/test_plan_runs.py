@@ -142,6 +142,39 @@ def test_tokens_that_cannot_be_are_refused() -> None:
     assert "tokens must lie in [368, 805] with accepted=305/500, got 300" in refused.stderr
 
 
+BATCHES = (
+    "--run gamma=0,tpot=7.1 --run gamma=3,tpot=3.9,rates=0.82/0.61/0.42 "
+    "--run gamma=0,tpot=12,batch=32 --run gamma=3,tpot=9.5,rates=0.82/0.61/0.42,batch=32"
+)
+
+
+def test_runs_at_several_batches_need_no_configurations() -> None:
+    plan = planned(f"{BATCHES} --batch 1,8,32,64 --gamma 3")
+    rows = plan["rows"]
+    assert isinstance(rows, list)
+    assert [row["estimated"] for row in rows] == [None, "between", None, "beyond"]
+    gains = [row["improvement_factor"] for row in rows]
+    assert gains[0] == pytest.approx(7.1 / 3.9, rel=0.02)
+    assert gains[2] == pytest.approx(12 / 9.5, rel=0.02)
+    assert gains[2] < gains[1] < gains[0]
+    schedule = plan["schedule"]
+    assert isinstance(schedule, list)
+    assert schedule[-1]["last_batch"] == 64
+    text = run(f"{BATCHES} --batch 1,8,32,64").stdout
+    assert "interpolated" in text
+    assert "beyond your runs" in text
+    assert "Schedule at context" in text
+
+
+def test_a_batch_that_lacks_a_run_is_named_and_has_no_speed_up() -> None:
+    text = " ".join(run(f"{BATCHES} --run gamma=3,tpot=20,length=2.8,batch=128").stdout.split())
+    assert "Batch 128 has no run without speculation" in text
+    assert "add --run gamma=0,batch=128" in text
+    refused = run("--run gamma=0,tpot=7.1 --run gamma=3,tpot=9.5,length=2.8,batch=32")
+    assert refused.exit_code == 2
+    assert "no batch was run both with and without speculation" in refused.stderr
+
+
 FILES = {
     "vllm.json": BENCH,
     "off.json": BENCH.replace("spec_decode", "decode"),

@@ -1,0 +1,123 @@
+"""Costs from runs at several batch sizes: each batch by its own runs, other batches from these."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from simulator.cost.machine import LoadPoint, Unseen
+from simulator.cost.parameters import PARAMETERS
+from simulator.cost.posterior import Posterior, infer
+from simulator.cost.pricing import Load, Pricing
+from simulator.cost.published_prior import vague_prior
+from simulator.cost.runs import Run
+
+# Further deviation of each parameter per factor e of batch, from the nearest batch that was run.
+_BETWEEN, _BEYOND = 0.1, 0.3
+_DOUBTED = [PARAMETERS.index(name) for name in ("roof", "block", "draft")]
+
+
+def price_of_runs(runs: Sequence[Run]) -> Pricing:
+    """Returns the cost of blocks at the one load of all runs, with its doubt."""
+    return Pricing.of_doubt(_posterior(runs), runs[0].load)
+
+
+def prices_of_runs(
+    runs: Sequence[Run], batches: Sequence[int] | None = None
+) -> tuple[Pricing, ...]:
+    """Returns the costs of blocks by batch size.
+
+    A batch is complete if it was run both with and without speculation. Parameters of a batch
+    between two complete ones are interpolated in the logarithm of the batch; beyond the outermost
+    they stay as they are there. Both are in more doubt, and marked.
+
+    Args:
+      runs: all of one context, at least one.
+      batches: the batches wanted; None: the complete ones. One batch alone need not be complete.
+
+    Raises:
+      ValueError: if runs have several contexts, or no batch is complete.
+    """
+    by_batch = defaultdict(list)
+    for run in runs:
+        by_batch[run.load.batch].append(run)
+    if len({run.load.context for run in runs}) > 1:
+        raise ValueError(
+            "--run of several contexts needs --target-config, --draft-config and --gpu"
+        )
+    if len(by_batch) == 1 and batches is None:
+        return (price_of_runs(runs),)
+    missing = [_missing(batch, each) for batch, each in sorted(by_batch.items())]
+    lacking = tuple(each for each in missing if each)
+    known = {batch: _posterior(each) for batch, each in sorted(by_batch.items()) if _complete(each)}
+    if not known:
+        raise ValueError(f"no batch was run both with and without speculation. {' '.join(lacking)}")
+    return tuple(_priced(known, batch, runs[0].load.context, lacking) for batch in batches or known)
+
+
+def _complete(runs: Sequence[Run]) -> bool:
+    return {run.gamma > 0 for run in runs} == {True, False}
+
+
+def _missing(batch: int, runs: Sequence[Run]) -> str:
+    """Returns which run a batch lacks; empty: none."""
+    if _complete(runs):
+        return ""
+    drafted = runs[0].gamma > 0
+    arm, gamma = ("without", 0) if drafted else ("with", "K")
+    return (
+        f"Batch {batch} has no run {arm} speculation, so it has no speed-up: add --run "
+        f"gamma={gamma},batch={batch},..."
+    )
+
+
+def _posterior(runs: Sequence[Run]) -> Posterior:
+    return infer(Unseen(), vague_prior([run.step_seconds for run in runs]), runs)
+
+
+def _priced(
+    known: Mapping[int, Posterior], batch: int, context: int, notes: tuple[str, ...]
+) -> Pricing:
+    below = [each for each in known if each <= batch]
+    above = [each for each in known if each >= batch]
+    first, last = (below or above)[-1 if below else 0], (above or below)[0 if above else -1]
+    estimated = None if batch in known else "between" if below and above else "beyond"
+    posterior = known[first]
+    if estimated is not None:
+        posterior = _estimated(posterior, known[last], np.log([first, batch, last]))
+    load = Load(
+        origin="by your runs",
+        gpu=None,
+        dtype=None,
+        tp=1,
+        draft_kind="model",
+        context=context,
+        needed_gb=None,
+        fits=True,
+        modelled=False,
+        notes=notes,
+        estimated=estimated,
+    )
+    return replace(Pricing.of_doubt(posterior, LoadPoint(context, batch)), load=load)
+
+
+def _estimated(first: Posterior, last: Posterior, places: np.ndarray) -> Posterior:
+    """Returns the parameters at a place from those at two others, which may be one and the same.
+
+    places: logarithms of batches: of the first, the wanted, the last.
+    """
+    apart = places[2] - places[0]
+    share = 0.0 if apart == 0 else (places[1] - places[0]) / apart
+    away = np.abs(places[[0, 2]] - places[1]).min()
+    # As if the errors of both were shared: never less doubt than at the batches that were run.
+    covariance = (1 - share) * first.covariance + share * last.covariance
+    covariance[_DOUBTED, _DOUBTED] += ((_BEYOND if apart == 0 else _BETWEEN) * away) ** 2
+    return replace(
+        first,
+        logs=(1 - share) * first.logs + share * last.logs,
+        covariance=covariance,
+        runs=first.runs if apart == 0 else (*first.runs, *last.runs),
+    )
