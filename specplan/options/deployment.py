@@ -114,8 +114,8 @@ class Deployed:
 
 
 @dataclass(frozen=True)
-class Batches:
-    """How many sequences; see the option's help."""
+class Loads:
+    """How many sequences, and how long; see each option's help."""
 
     batch: tuple[int, ...] | None = option(
         "--batch",
@@ -123,12 +123,6 @@ class Batches:
         metavar="B",
         help="Sequences together: 8, a list, or a range 1:256:1.  [default: 1]",
     )
-
-
-@dataclass(frozen=True)
-class Loads(Batches):
-    """How many sequences, and how long; see each option's help."""
-
     context: tuple[int, ...] | None = option(
         "--context",
         callback=integer_ranges,

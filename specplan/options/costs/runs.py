@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import click
+
 from simulator.cost.pricing import Pricing
-from specplan.options.deployment import Batches
+from specplan.options.deployment import Loads
 from specplan.options.kinds import Background, CostKind
 from specplan.options.runs import Runs
 
 
 @dataclass(frozen=True)
-class OfRuns(Runs, Batches, CostKind):
+class OfRuns(Loads, Runs, CostKind):
     """The runs, and the batches that are wanted."""
 
     order = 7
@@ -20,4 +22,6 @@ class OfRuns(Runs, Batches, CostKind):
     def price(self, background: Background) -> tuple[Pricing, ...]:
         from simulator.cost.by_batch import prices_of_runs
 
+        if self.context is not None:
+            raise click.UsageError("--context needs --target-config: runs have their own context")
         return prices_of_runs(self.runs or (), self.batch)
