@@ -144,7 +144,7 @@ def iid_error(acceptance: Acceptance, *, max_gamma: int) -> tuple[float, int] | 
       max_gamma: the largest γ considered, at least 1; none beyond the observed ones is.
 
     Returns:
-      the relative error of largest size, and its γ; None where the observations do not tell.
+      the relative error of largest size, and its γ; None where observations do not show it.
     """
     if not acceptance.tells_iid:
         return None

@@ -49,9 +49,9 @@ class FromCounts(ByPosition):
     observed, most: the largest γ that was counted, and the largest that may be advised.
     positions: how many positions were counted; 0: only lengths were.
     lengths: tokens a block by γ, counted without positions: they go before the rates' own.
-    change, away: what the logits change by with the logarithm of the context, and how far that is
-      from the contexts that were counted; origin: the mean of their logarithms, None where fewer
-      than two were.
+    change: of the logits with the logarithm of the context.
+    origin: mean logarithm of the counted contexts; None: fewer than two were counted.
+    away: distance of the logarithm of this context from origin.
     unfitting: sentences that name counts which do not fit the others.
     """
 
@@ -213,7 +213,7 @@ def _alpha(
 def _unfitting(
     counted: Sequence[Accepted], off: NDArray[np.float64], logs: NDArray[np.float64]
 ) -> tuple[str, ...]:
-    """Returns what to say of counts that the others contradict."""
+    """Returns a sentence for each count that contradicts the others."""
     ends = np.cumsum([len(each.gammas) for each in counted]) - 1
     return tuple(
         f"{each.length:.3g} tokens per call at gamma {each.gamma} do not fit the other counts, "

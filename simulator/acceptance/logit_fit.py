@@ -74,7 +74,7 @@ def length_slopes(rates: NDArray[np.float64], gammas: NDArray[np.int64]) -> NDAr
 
 
 def rates_of(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    # Bounded: no count tells a rate within 1e-13 of 0 or 1.
+    # Bounded, since no count shows a rate within 1e-13 of 0 or 1.
     return np.asarray(1 / (1 + np.exp(-np.clip(logits, -30, 30))))
 
 

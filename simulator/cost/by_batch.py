@@ -36,7 +36,7 @@ def prices_of_runs(
 
     Args:
       runs: all of one context, at least one.
-      batches: the batches wanted; None: the complete ones. One batch alone need not be complete.
+      batches: the batches wanted; None: the complete ones. A single batch need not be complete.
 
     Raises:
       ValueError: if runs have several contexts, or no batch is complete.

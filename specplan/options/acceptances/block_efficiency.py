@@ -27,6 +27,6 @@ class BlockEfficiency(CountedAt, AcceptanceKind):
         length = self.block_efficiency
         if not 1 <= length <= self.at_gamma + 1:
             raise ValueError(
-                f"block_efficiency must lie in [1, gamma + 1 = {self.at_gamma + 1}], got {length}"
+                f"block_efficiency must lie in [1, gamma + 1 = {self.at_gamma + 1}], got {length:g}"
             )
         return counted([Accepted(self.at_gamma, length)], background)
