@@ -17,7 +17,7 @@ from simulator.cost.runs import Run
 
 # Further deviation of each parameter per factor e of batch, from the nearest batch that was run.
 _BETWEEN, _BEYOND = 0.1, 0.3
-_DOUBTED = [PARAMETERS.index(name) for name in ("roof", "block", "draft")]
+_DOUBTED = [PARAMETERS.index(each) for each in ("roof", "block", "draft")]
 
 
 def price_of_runs(runs: Sequence[Run]) -> Pricing:
