@@ -40,7 +40,7 @@ DRAFT_OF_KIND: Mapping[str, str] = {
 # Servers of data-centre GPUs: which one runs is one of these, where it is not stated.
 ANY_ENGINE = ("vllm", "sglang")
 # Kinds of drafts whose probability of a gain came true less often than it said, where none of their
-# runs was known: of four sources of draft models three mostly lost, at 0.85 to 0.94.
+# runs was known: at 0.75 to 0.95, 31 % of 13 loads gained (benchmarks/published_advice.py).
 NOT_CALIBRATED = ("model",)
 # Few sources tell of the means: their own doubt, over the covariance about them. An engine or a
 # draft that no row has is in more doubt, and so are the model's errors for it.
