@@ -1,101 +1,131 @@
 """Fits the prior of a deployment's cost to public measurements, by expectation and maximisation.
 
-Deployments are draws from a normal law of the parameters' logarithms whose mean depends on their
-traits. In turn, every deployment's parameters are found with that law as prior (Laplace), and the
-law is fitted to what was found: the mean by ridge regression on the traits (shrinkage), the
-covariance from the deviations and the doubts (Dempster et al. 1977). A source with many
-deployments counts less than as many sources: each deployment by one over the root of their number.
+Deployments are draws from a law of the parameters' logarithms whose mean depends on their traits.
+In turn, every deployment's parameters are found with that law as prior (Laplace), and the law is
+fitted to what was found: the mean by ridge regression on the traits (shrinkage), the covariance
+from the deviations and the doubts (Dempster et al. 1977). The law has heavy tails, so that one odd
+deployment does not define an engine: outliers count less (Student's t; Lange et
+al. 1989). A source with many deployments counts less than as many sources: each deployment by one
+over the root of their number. The rounds end where the means no longer move.
 """
 
-from collections import Counter, defaultdict
-from collections.abc import Sequence
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from published_deployed import Deployed, deployments
 from published_rows import Row
 from scipy.special import ndtri
 
-from simulator.cost.evidence import Evidence
 from simulator.cost.parameters import COUNT, PARAMETERS
-from simulator.cost.posterior import Prior, conclude
 from simulator.cost.published_prior import FEW_SOURCES
-from simulator.cost.runs import Run
 
-ROUNDS = 12
+MOST_ROUNDS, MOVED = 60, 2e-3
+# Degrees of freedom of the tails.
+TAILS = 4.0
 # What each parameter is before any data, and its standard deviation in logarithms.
 FIRST = {
     "roof": (1.15, 0.25), "layer": (2.5e-5, 0.7), "experts": (0.8, 0.6), "arithmetic": (1.0, 1.0),
     "plain": (5e-4, 1.0), "block": (1e-3, 1.0), "draft": (2e-4, 1.0), "sequence": (1.5e-5, 1.0),
     "prompt": (2.0, 1.0), "cache": (1.5, 0.6), "recache": (0.3, 0.8),
 }  # fmt: skip
-FIRST_LOGS = np.log([FIRST[name][0] for name in PARAMETERS])
-FIRST_DEVIATIONS = np.array([FIRST[name][1] for name in PARAMETERS])
+# Over measured kernels these are closer to 1, and what is left of a layer is between its kernels.
+FIRST_OVER_KERNELS = {
+    "roof": (1.0, 0.05), "layer": (4e-6, 0.4), "experts": (0.8, 0.5), "arithmetic": (1.0, 0.1),
+    "plain": (3e-4, 0.5), "block": (6e-4, 0.6), "draft": (1.2e-4, 0.8), "sequence": (2e-6, 1.0),
+    "prompt": (1.2, 0.5), "cache": (1.0, 0.15), "recache": (0.2, 0.8),
+}  # fmt: skip
 # As many deployments as shrink a trait's effect by half; the meeting of two traits more.
 RIDGE, RIDGE_BOTH = 2.0, 6.0
-# As many deployments as the first covariance and each group's errors count for.
-COVARIANCE_COUNT, ERROR_COUNT = 3.0, 2.0
+# As many deployments as each group's errors count for.
+ERROR_COUNT = 2.0
 # As many sources as shrink the doubt of a kind of draft towards that of all.
 DOUBT_COUNT = 2.0
-LEAST_LEVEL, MOST_LEVEL, LEAST_RATIO = 0.02, 0.2, 0.015
+# Bounds of the errors of a time, of a run's speed-up, and of all speed-ups of a load.
+LEAST_ERRORS, MOST_ERRORS = np.array([0.02, 0.015, 0.01]), np.array([0.2, 1.0, 1.0])
 
 
-@dataclass
-class Deployed:
-    """One deployment of the table, and what is known of it so far."""
+@dataclass(frozen=True)
+class First:
+    """The parameters before any data.
 
-    first: Row
-    evidence: Evidence
-    weight: float
-    level: float = 0.08
-    ratio: float = 0.05
-    logs: NDArray[np.float64] | None = None
-
-
-def runs_of(rows: Sequence[Row]) -> list[Run]:
-    """Returns the runs of rows; a plain run that several rows share, once."""
-    return list(dict.fromkeys(run for row in rows for run in (row.plain, row.run)))
-
-
-def impossible(rows: Sequence[Row]) -> set[str]:
-    """Returns targets of which some row gains more than its accepted length.
-
-    A step with drafts would then be quicker than one without: the two differ in something else.
+    logs, deviations: means of their logarithms, and standard deviations.
+    count, covariance_count: as many deployments as the means and the covariance count for.
+    shrinkage: factor of RIDGE.
     """
-    return {row.facts["target"] for row in rows if row.speed_up > row.run.length}
+
+    logs: NDArray[np.float64]
+    deviations: NDArray[np.float64]
+    count: float
+    covariance_count: float
+    shrinkage: float
+
+    @classmethod
+    def of(
+        cls,
+        first: Mapping[str, tuple[float, float]],
+        *,
+        count: float,
+        covariance_count: float,
+        shrinkage: float,
+    ) -> First:
+        return cls(
+            np.log([first[name][0] for name in PARAMETERS]),
+            np.array([first[name][1] for name in PARAMETERS]),
+            count,
+            covariance_count,
+            shrinkage,
+        )
 
 
-def fit(rows: Sequence[Row]) -> dict[str, Any]:
-    """Returns what published_prior.json holds, fitted to these rows."""
-    deployed = _deployments(rows)
+ROOFLINE = First.of(FIRST, count=1.0, covariance_count=3.0, shrinkage=1.0)
+# Measured kernels leave less to explain, and fewer sources are covered.
+KERNELS = First.of(FIRST_OVER_KERNELS, count=6.0, covariance_count=12.0, shrinkage=2.0)
+
+
+def fit(rows: Sequence[Row], first: First = ROOFLINE) -> dict[str, Any]:
+    """Returns what published_prior.json holds, fitted to these rows.
+
+    first: what is assumed before them, for machines over the roofline or over kernels.
+    """
+    deployed = deployments(rows)
     weights = np.array([each.weight for each in deployed])
     names = sorted({name for each in deployed for name in each.first.traits.names})
     design = np.array(
         [[1.0, *(float(name in each.first.traits.names) for name in names)] for each in deployed]
     )
-    ridge = np.diag([1.0, *(RIDGE_BOTH if "," in name else RIDGE for name in names)])
+    shrunk = [first.shrinkage * (RIDGE_BOTH if "," in name else RIDGE) for name in names]
+    ridge = np.diag([first.count, *shrunk])
     effects = np.zeros((1 + len(names), COUNT))
-    effects[0] = FIRST_LOGS
-    covariance = np.diag(FIRST_DEVIATIONS**2)
-    errors: dict[str, tuple[float, float]] = {}
-    for _ in range(ROUNDS):
-        means = design @ effects
-        doubts = np.zeros((COUNT, COUNT))
-        squares = []
+    effects[0] = first.logs
+    covariance = np.diag(first.deviations**2)
+    errors: dict[str, NDArray[np.float64]] = {}
+    robust = weights
+    for _ in range(MOST_ROUNDS):
+        before, means, precision = effects, design @ effects, np.linalg.inv(covariance)
         for each, mean in zip(deployed, means, strict=True):
-            prior = Prior(mean, covariance, each.level, each.ratio)
-            each.logs, doubt = conclude(prior, each.evidence)
-            doubts += each.weight * doubt
-            squares.append(_squares(each, doubt))
-        errors = _errors(deployed, weights, np.array(squares))
+            each.move(mean, precision)
         found = np.array([each.logs for each in deployed])
-        effects = _effects(design, weights, ridge, found)
+        off = found - means
+        far = np.einsum("ij,jk,ik->i", off, precision, off) + np.array(
+            [np.trace(precision @ each.spread) for each in deployed]
+        )
+        robust = weights * (TAILS + COUNT) / (TAILS + far)
+        effects = _effects(design, robust, ridge, found, first)
         off = found - design @ effects
-        first = COVARIANCE_COUNT / 2 * np.diag(FIRST_DEVIATIONS**2)
-        total = COVARIANCE_COUNT + weights.sum()
-        covariance = (first + (off.T * weights) @ off + doubts) / total
-    doubts_of = _doubts(deployed, weights, design, ridge, covariance)
+        assumed = first.covariance_count / 2 * np.diag(first.deviations**2)
+        doubts = sum(w * each.spread for w, each in zip(robust, deployed, strict=True))
+        total = first.covariance_count + weights.sum()
+        covariance = (assumed + (off.T * robust) @ off + doubts) / total
+        errors = _errors(deployed, np.minimum(robust, weights))
+        if np.abs(effects - before).max() < MOVED:
+            break
+    doubts_of = _doubts(deployed, robust, design, ridge, covariance, first)
     return {
         "parameters": list(PARAMETERS),
         "deployments": len(deployed),
@@ -103,55 +133,45 @@ def fit(rows: Sequence[Row]) -> dict[str, Any]:
         "effects": {name: _rounded(row) for name, row in zip(names, effects[1:], strict=True)},
         "covariance": [_rounded(row) for row in covariance],
         "doubts": {name: float(f"{doubt:.4g}") for name, doubt in sorted(doubts_of.items())},
-        "errors": {name: _rounded(pair) for name, pair in sorted(errors.items())},
+        "errors": {name: _rounded(values) for name, values in sorted(errors.items())},
     }
 
 
-def _deployments(rows: Sequence[Row]) -> list[Deployed]:
-    left_out = impossible(rows)
-    groups = defaultdict(list)
-    for row in rows:
-        if row.facts["target"] not in left_out:
-            groups[row.deployment].append(row)
-    owners = Counter(group[0].owner for group in groups.values())
-    return [
-        Deployed(
-            group[0],
-            Evidence.of(group[0].machine, runs_of(group)),
-            owners[group[0].owner] ** -0.5,
-        )
-        for group in groups.values()
-    ]
-
-
-def _squares(each: Deployed, doubt: NDArray[np.float64]) -> tuple[float, float, int, int]:
-    """Returns sums of squared misfits with their doubts, of times and of ratios, and the counts."""
-    assert each.logs is not None
-    misfit, slopes = each.evidence.misfit(each.logs), each.evidence.slopes(each.logs)
-    squares = misfit**2 + np.einsum("ij,jk,ik->i", slopes, doubt, slopes)
-    ratios = each.evidence.paired
-    limit = np.where(ratios, 3 * each.ratio, 3 * each.level) ** 2
-    squares = np.minimum(squares, limit)
-    return squares[~ratios].sum(), squares[ratios].sum(), int((~ratios).sum()), int(ratios.sum())
+def _squares(each: Deployed) -> NDArray[np.float64]:
+    """Returns sums of squares with their doubts, by kind of error, and the counts; shape (2, 3)."""
+    assert each.found is not None
+    assert each.doubt is not None
+    evidence, paired = each.evidence, each.evidence.paired
+    slopes = np.hstack([evidence.slopes(each.logs), evidence.at_load])
+    misfit = evidence.misfit(each.logs) + evidence.at_load @ each.found[COUNT:]
+    squares = misfit**2 + np.einsum("ij,jk,ik->i", slopes, each.doubt, slopes)
+    limits = (3 * each.errors) ** 2
+    squares = np.minimum(squares, np.where(paired, limits[1], limits[0]))
+    shared = np.minimum(each.found[COUNT:] ** 2, limits[2]) + np.diag(each.doubt)[COUNT:]
+    return np.array(
+        [
+            [squares[~paired].sum(), squares[paired].sum(), shared.sum()],
+            [(~paired).sum(), paired.sum(), len(shared)],
+        ]
+    )
 
 
 def _errors(
-    deployed: Sequence[Deployed], weights: NDArray[np.float64], squares: NDArray[np.float64]
-) -> dict[str, tuple[float, float]]:
-    """Returns errors of level and ratio by group, and sets those of each deployment."""
-    means = squares[:, :2] / squares[:, 2:]
+    deployed: Sequence[Deployed], weights: NDArray[np.float64]
+) -> dict[str, NDArray[np.float64]]:
+    """Returns errors of level, ratio and load by group, and sets those of each deployment."""
+    squares = np.array([_squares(each) for each in deployed])
+    means = squares[:, 0] / np.maximum(squares[:, 1], 1)
     overall = weights @ means / weights.sum()
     groups = [each.first.traits.group for each in deployed]
-    by_group = {}
+    by_group = {"all": overall}
     for name in set(groups):
         inside = weights * np.array([group == name for group in groups])
         by_group[name] = (inside @ means + ERROR_COUNT * overall) / (inside.sum() + ERROR_COUNT)
-    for each, group, square in zip(deployed, groups, squares, strict=True):
-        own = (4 * by_group[group] + square[:2]) / (4 + square[2:])
-        each.level = float(np.clip(np.sqrt(own[0]), LEAST_LEVEL, MOST_LEVEL))
-        each.ratio = max(float(np.sqrt(own[1])), LEAST_RATIO)
-    roots = {name: np.sqrt(value) for name, value in {**by_group, "all": overall}.items()}
-    return {name: (min(float(a), MOST_LEVEL), float(b)) for name, (a, b) in roots.items()}
+    for each, group, (sums, counts) in zip(deployed, groups, squares, strict=True):
+        own = (4 * by_group[group] + sums) / (4 + counts)
+        each.errors = np.clip(np.sqrt(own), LEAST_ERRORS, MOST_ERRORS)
+    return {name: np.minimum(np.sqrt(value), MOST_ERRORS) for name, value in by_group.items()}
 
 
 def _doubts(
@@ -160,10 +180,11 @@ def _doubts(
     design: NDArray[np.float64],
     ridge: NDArray[np.float64],
     covariance: NDArray[np.float64],
+    first: First,
 ) -> dict[str, float]:
     """Returns by how much deviations are too small, at least 1, for each kind of draft.
 
-    Every source's gains are foretold by the means without it; the 90 % quantile of how many
+    Every source's gains are predicted by the means without it; the 90 % quantile of how many
     deviations they are off, over a normal law's, shrunk to 1 where few sources tell.
     """
     owners = np.array([each.first.owner for each in deployed])
@@ -171,13 +192,15 @@ def _doubts(
     off: dict[str, list[tuple[float, float, str]]] = defaultdict(list)
     for owner in set(owners):
         others = owners != owner
-        effects = _effects(design[others], weights[others], ridge, found[others])
+        effects = _effects(design[others], weights[others], ridge, found[others], first)
         for index in np.flatnonzero(~others):
             each, mean = deployed[index], design[index] @ effects
             gains = each.evidence.paired
             slopes = each.evidence.slopes(mean)[gains]
             own = FEW_SOURCES * np.einsum("ij,jk,ik->i", slopes, covariance, slopes)
-            far = np.abs(each.evidence.misfit(mean)[gains]) / np.sqrt(own + each.ratio**2)
+            far = np.abs(each.evidence.misfit(mean)[gains]) / np.sqrt(
+                own + each.errors[1] ** 2 + each.errors[2] ** 2
+            )
             of_kind = off[each.first.traits.draft]
             of_kind += [(float(one), each.weight / len(far), owner) for one in far]
     doubts = {}
@@ -195,11 +218,12 @@ def _effects(
     weights: NDArray[np.float64],
     ridge: NDArray[np.float64],
     found: NDArray[np.float64],
+    first: First,
 ) -> NDArray[np.float64]:
     """Returns the mean and what each trait adds to it, by ridge regression."""
     weighted = design.T * weights
     target = weighted @ found
-    target[0] += ridge[0, 0] * FIRST_LOGS
+    target[0] += ridge[0, 0] * first.logs
     return np.asarray(np.linalg.solve(weighted @ design + ridge, target))
 
 

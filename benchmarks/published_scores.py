@@ -8,46 +8,59 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from published_fit import fit, runs_of
+from published_deployed import runs_of
+from published_fit import ROOFLINE, First, fit
 from published_rows import Row
 
 from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
+from simulator.cost.forecast import Forecast
 from simulator.cost.parameters import COUNT, PARAMETERS
 from simulator.cost.posterior import Posterior, Prior, infer
 from simulator.cost.published_prior import published_prior
 
-# Of a normal law, both sides of the 90 % about its mean.
-NINETY = 1.6449
+# The intervals hold this share.
+SHARE = 0.9
 # Rows nearer to 1 than this say little of the sign of the gain.
 CLOSE = 1.05
 
 
 @dataclass(frozen=True)
 class Guess:
-    """A speed-up as predicted, and as measured.
+    """A speed-up, or a time of a step without drafts, as predicted and as measured.
 
     row: the measurement.
-    log, deviation: of the predicted speed-up's logarithm.
+    log, low, high: median of the predicted logarithm, and its 5 and 95 % quantiles.
+    measured: the measured logarithm.
+    probability: predicted probability of a gain.
     """
 
     row: Row
     log: float
-    deviation: float
+    low: float
+    high: float
+    measured: float
+    probability: float = float("nan")
 
     @property
     def error(self) -> float:
-        """Predicted over measured speed-up, less 1."""
-        return float(np.exp(self.log) / self.row.speed_up - 1)
+        """Predicted over measured value, less 1."""
+        return float(np.expm1(self.log - self.measured))
 
     @property
     def inside(self) -> bool:
-        """Whether the measured one lies in the predicted 90 % interval."""
-        return abs(self.log - np.log(self.row.speed_up)) <= NINETY * self.deviation
+        """Whether the measured value lies in the predicted 90 % interval."""
+        return self.low <= self.measured <= self.high
+
+    @property
+    def interval_score(self) -> float:
+        """The score of the 90 % interval in logarithms (Gneiting and Raftery 2007, eq. 43)."""
+        outside = max(self.low - self.measured, 0.0) + max(self.measured - self.high, 0.0)
+        return self.high - self.low + 2 / (1 - SHARE) * outside
 
 
 @dataclass(frozen=True)
 class Score:
-    """Of many guesses, all but `rows` as shares."""
+    """The quality of many guesses; all but `rows` and `interval` are shares."""
 
     rows: int
     mean: float
@@ -56,12 +69,13 @@ class Score:
     sign: float
     inside: float
     width: float
+    interval: float
 
     @classmethod
     def of(cls, guesses: Sequence[Guess]) -> Score:
         errors = np.array([each.error for each in guesses])
-        far = [each for each in guesses if abs(np.log(each.row.speed_up)) > np.log(CLOSE)]
-        right = [(each.log > 0) == (each.row.speed_up > 1) for each in far]
+        far = [each for each in guesses if abs(each.measured) > np.log(CLOSE)]
+        right = [(each.log > 0) == (each.measured > 0) for each in far]
         return cls(
             len(guesses),
             float(np.abs(errors).mean()),
@@ -69,14 +83,27 @@ class Score:
             float(errors.mean()),
             float(np.mean(right)) if right else float("nan"),
             float(np.mean([each.inside for each in guesses])),
-            float(np.exp(NINETY * np.mean([each.deviation for each in guesses])) - 1),
+            float(np.expm1(np.mean([each.high - each.low for each in guesses]) / 2)),
+            float(np.mean([each.interval_score for each in guesses])),
         )
 
 
-def without_source(rows: Sequence[Row]) -> dict[str, dict[str, Any]]:
+def by_source(guesses: Sequence[Guess], *, draws: int = 400) -> tuple[float, float]:
+    """Returns the 90 % bootstrap interval of the share inside, by drawing whole sources."""
+    owners = defaultdict(list)
+    for each in guesses:
+        owners[each.row.owner].append(each.inside)
+    counts = np.array([(sum(inside), len(inside)) for inside in owners.values()])
+    lots = np.random.default_rng(0).integers(len(counts), size=(draws, len(counts)))
+    totals = counts[lots].sum(axis=1)
+    low, high = np.quantile(totals[:, 0] / totals[:, 1], [0.05, 0.95])
+    return float(low), float(high)
+
+
+def without_source(rows: Sequence[Row], first: First = ROOFLINE) -> dict[str, dict[str, Any]]:
     """Returns for every source what the others' rows give."""
     owners = sorted({row.owner for row in rows})
-    return {owner: fit([row for row in rows if row.owner != owner]) for owner in owners}
+    return {owner: fit([row for row in rows if row.owner != owner], first) for owner in owners}
 
 
 def guess(row: Row, evidence: Sequence[Row], effects: dict[str, Any]) -> Guess:
@@ -88,7 +115,20 @@ def guess(row: Row, evidence: Sequence[Row], effects: dict[str, Any]) -> Guess:
 def of_posterior(row: Row, posterior: Posterior) -> Guess:
     assert row.run.drafting is not None
     law = posterior.speed_ups(row.run.load, [row.run.drafting], [row.run.length])
-    return Guess(row, float(law.mean[0]), float(law.deviation[0]))
+    return _guess(row, law, float(np.log(row.speed_up)))
+
+
+def plain_step(row: Row, effects: dict[str, Any]) -> Guess:
+    """Returns the prediction of the row's time of a step without drafts."""
+    posterior = infer(row.machine, published_prior(row.traits, effects=effects), [])
+    law = posterior.seconds_per_token(row.run.load, [None], [1.0])
+    return _guess(row, law, float(np.log(row.plain.seconds_per_token)))
+
+
+def _guess(row: Row, law: Forecast, measured: float) -> Guess:
+    shares = ((1 - SHARE) / 2, 0.5, (1 + SHARE) / 2)
+    low, middle, high = (float(np.log(law.quantile(share)[0])) for share in shares)
+    return Guess(row, middle, low, high, measured, float(law.exceeds(1.0)[0]))
 
 
 def before(row: Row) -> Guess:

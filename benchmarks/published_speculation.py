@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from published_fit import fit, impossible
-from published_rows import Row, read_rows
+from published_deployed import impossible
+from published_fit import KERNELS, fit
+from published_rows import Row, over_kernels, read_rows
 from published_scores import (
     Guess,
     Score,
@@ -30,11 +31,12 @@ from published_scores import (
 )
 from published_sweeps import Choice, others, session, sweeps, unaided
 
+from simulator.cost.published_prior import FILES, V0
+
 ROOT = Path(__file__).parent.parent
-PRIOR = ROOT / "simulator" / "cost" / "published_prior.json"
 FIGURE = ROOT / "figures" / "results" / "published_speculation.json"
 WORST = 10
-HEAD = ("", "rows", "mean", "median", "bias", "sign", "in 90 %", "90 % is ±")
+HEAD = ("", "rows", "mean", "median", "bias", "sign", "in 90 %", "90 % is ±", "score")
 
 
 def era(row: Row) -> str:
@@ -57,7 +59,7 @@ def line(name: str, guesses: Sequence[Guess]) -> str:
     score = Score.of(guesses)
     cells = (
         name, str(score.rows), f"{score.mean:.1%}", f"{score.median:.1%}", f"{score.bias:+.1%}",
-        f"{score.sign:.0%}", f"{score.inside:.0%}", f"{score.width:.0%}",
+        f"{score.sign:.0%}", f"{score.inside:.0%}", f"{score.width:.0%}", f"{score.interval:.2f}",
     )  # fmt: skip
     return table_row(cells)
 
@@ -145,7 +147,10 @@ def main() -> None:
     arguments = parser.parse_args()
     rows, rest = read_rows()
     if arguments.fit:
-        PRIOR.write_text(written(fit(rows)), encoding="utf-8")
+        FILES["roofline"].write_text(written(fit(rows)), encoding="utf-8")
+        measured = [row for row in over_kernels(rows) if row.traits.engine != V0]
+        if measured:
+            FILES["kernels"].write_text(written(fit(measured, KERNELS)), encoding="utf-8")
         return
     left_out = impossible(rows)
     kept = [row for row in rows if row.facts["target"] not in left_out]

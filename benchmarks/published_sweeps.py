@@ -7,7 +7,7 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from published_fit import runs_of
+from published_deployed import runs_of
 from published_rows import Row
 from published_scores import Guess, guess
 

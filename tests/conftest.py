@@ -5,7 +5,10 @@ import os
 import shutil
 import signal
 import tempfile
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
+
+import pytest
 
 # A shell that starts the suite in the background has it ignore Ctrl-C, and with it all that tests
 # start and interrupt.
@@ -21,3 +24,19 @@ for _each in _users.iterdir() if _users.is_dir() else ():
     if _each.name != "specplan":
         (_own / _each.name).symlink_to(_each.absolute())
 os.environ["XDG_CACHE_HOME"] = str(_own)
+
+
+@pytest.fixture(autouse=True)
+def no_kernel_tables(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hides the extra `kernels`, so that plans are alike with and without it.
+
+    Tests that ask for the fixture `kernel_tables` see what is installed.
+    """
+    if "kernel_tables" in request.fixturenames:
+        return
+    import estimator.kernel_tables
+
+    def hidden(_: str) -> str:
+        raise PackageNotFoundError
+
+    monkeypatch.setattr(estimator.kernel_tables, "version", hidden)

@@ -11,8 +11,9 @@ from simulator.acceptance.accepted import Accepted
 from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.choice.plan import plan
+from simulator.cost.forecast import Forecast
 from simulator.cost.machine import LoadPoint, Unseen
-from simulator.cost.posterior import Forecast, Posterior, infer
+from simulator.cost.posterior import Posterior, infer
 from simulator.cost.pricing import Pricing
 from simulator.cost.published_prior import vague_prior
 from simulator.cost.runs import Run

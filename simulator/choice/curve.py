@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
 from simulator.choice.gain import speed_up
+from simulator.cost.forecast import Forecast
 from simulator.cost.machine import Drafting
-from simulator.cost.posterior import Forecast
 from simulator.cost.pricing import Pricing
 
 # From γ, shape (n,), to a covariance of the logarithms of speed-ups, shape (n, n).
@@ -90,7 +90,7 @@ def curve_of(
         expected_tokens=np.asarray(acceptance.tokens_per_call(gammas)),
         improvement_factor=np.asarray(speed_up(acceptance, price.cost, gammas))
         if exact
-        else np.exp(gains.mean),
+        else gains.quantile(0.5),
         operations_factor=acceptance.per_token(operations, gammas),
         extrapolated=gammas > min(observed) if observed else none,
         beyond_graphs=none if price.wall is None else price.wall.beyond(price.batch, gammas),

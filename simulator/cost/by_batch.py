@@ -117,7 +117,8 @@ def _estimated(first: Posterior, last: Posterior, places: np.ndarray) -> Posteri
     covariance[_DOUBTED, _DOUBTED] += ((_BEYOND if apart == 0 else _BETWEEN) * away) ** 2
     return replace(
         first,
-        logs=(1 - share) * first.logs + share * last.logs,
-        covariance=covariance,
+        found=(1 - share) * first.logs + share * last.logs,
+        doubt=covariance,
+        loads=(),
         runs=first.runs if apart == 0 else (*first.runs, *last.runs),
     )

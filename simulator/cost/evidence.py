@@ -48,6 +48,8 @@ class Evidence:
     drafted: whether the run speculated, shape (n,).
     measured: the logarithms, shape (n,).
     noise: their standard deviations by the runs' own errors, shape (n,).
+    loads: the loads of the paired runs.
+    at_load: 1 where a run is paired and of a load, else 0; shape (n, number of loads).
     """
 
     own: Works
@@ -56,6 +58,8 @@ class Evidence:
     drafted: NDArray[np.bool_]
     measured: NDArray[np.float64]
     noise: NDArray[np.float64]
+    loads: tuple[LoadPoint, ...]
+    at_load: NDArray[np.float64]
 
     @classmethod
     def of(cls, machine: Machine, runs: Sequence[Run]) -> Evidence:
@@ -69,6 +73,9 @@ class Evidence:
                 alone.setdefault(run.load, []).append(float(np.log(run.seconds_per_token)))
         plain_error = {run.load: run.error for run in runs if run.drafting is None}
         paired = [run.drafting is not None and run.load in alone for run in runs]
+        loads = tuple(
+            dict.fromkeys(run.load for run, compared in zip(runs, paired, strict=True) if compared)
+        )
         measured = [
             np.mean(alone[run.load]) - np.log(run.seconds_per_token)
             if compared
@@ -88,6 +95,13 @@ class Evidence:
                 ],
                 dtype=np.float64,
             ),
+            loads,
+            np.array(
+                [
+                    [float(compared and run.load == load) for load in loads]
+                    for run, compared in zip(runs, paired, strict=True)
+                ]
+            ).reshape(len(runs), len(loads)),
         )
 
     def errors(self, level_error: float, ratio_error: float) -> NDArray[np.float64]:

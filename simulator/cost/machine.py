@@ -72,6 +72,10 @@ class Machine(ABC):
     def prompt_work(self, load: LoadPoint) -> Work:
         """Returns the work of others' prompts for one emitted token of every sequence."""
 
+    def least_seconds(self, load: LoadPoint) -> float:
+        """Returns a bound that no step of the target alone is below; 0: none is known."""
+        return 0.0
+
     def block_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         """Returns the work of one block of every sequence."""
         return self.checking_work(load, drafting).plus(self.drafting_work(load, drafting), 1)
@@ -93,7 +97,7 @@ class Remembered(Machine):
     """A machine whose works are computed once: plans ask for each many times."""
 
     def __init__(self, machine: Machine) -> None:
-        self._machine = machine
+        self.machine = machine
         self._works: dict[tuple[Any, ...], Work] = {}
 
     def plain_work(self, load: LoadPoint) -> Work:
@@ -101,6 +105,9 @@ class Remembered(Machine):
 
     def prompt_work(self, load: LoadPoint) -> Work:
         return self._work("prompt_work", load)
+
+    def least_seconds(self, load: LoadPoint) -> float:
+        return self.machine.least_seconds(load)
 
     def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
         return self._work("drafting_work", load, drafting)
@@ -110,7 +117,7 @@ class Remembered(Machine):
 
     def _work(self, *asked: Any) -> Work:
         if asked not in self._works:
-            self._works[asked] = getattr(self._machine, asked[0])(*asked[1:])
+            self._works[asked] = getattr(self.machine, asked[0])(*asked[1:])
         return self._works[asked]
 
 

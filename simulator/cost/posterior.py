@@ -1,4 +1,4 @@
-"""What runs say of a deployment's cost, beside what is known of others: a posterior.
+"""The posterior of a deployment's cost: a prior from other deployments, and its own runs.
 
 The parameters are lognormal before any run. The most probable ones given the runs are found by
 least squares, and in logarithms their doubt is taken as normal about them, by the curvature there
@@ -9,30 +9,37 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import erf, sqrt
+from functools import cache
+from random import Random
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.cost.evidence import Evidence, Works
+from simulator.cost.forecast import Forecast
 from simulator.cost.machine import Drafting, LoadPoint, Machine
-from simulator.cost.parameters import PARAMETERS
+from simulator.cost.parameters import COUNT, PARAMETERS
 from simulator.cost.runs import Run, pooled, require_consistent
 
 # Variance of the logarithm of what a user states.
 SURE = 1e-8
-# Deviations below are none: a probability is then 0 or 1.
-_NO_DOUBT = 1e-15
+# A load's own error is at least this: effects of loads then are none.
+_NO_ERROR = 1e-6
+# Half the draws where predictions are not linear in the parameters' logarithms.
+_PAIRS = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """What is known of the parameters before any run.
+    """The parameters and the model's errors before any run.
 
     logs: mean of their natural logarithms, shape (COUNT,).
-    covariance: of them, shape (COUNT, COUNT), positive definite.
+    covariance: covariance of the logarithms, shape (COUNT, COUNT), positive definite.
     level_error: standard deviation of the logarithm of a measured time about the model's.
-    ratio_error: the same of a measured speed-up: what is wrong in both its times cancels.
+    ratio_error: standard deviation of the logarithm of a measured speed-up, drawn for each run.
+    load_error: standard deviation of a further error that all speed-ups of one load share.
+    drawn: whether predictions without a run integrate over the parameters, in place of taking
+      their logarithms as linear.
     calibrated: whether the probability of a gain that follows comes true as often as it says.
     """
 
@@ -40,6 +47,8 @@ class Prior:
     covariance: NDArray[np.float64]
     level_error: float
     ratio_error: float
+    load_error: float = 0.0
+    drawn: bool = False
     calibrated: bool = True
 
     def fixed(self, **known: float) -> Prior:
@@ -54,63 +63,45 @@ class Prior:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
-    """A normal law of the logarithms of several quantities together.
-
-    mean: shape (n,).
-    covariance: shape (n, n), by the parameters' doubt alone.
-    error: standard deviation of the model's own error, which they share.
-    """
-
-    mean: NDArray[np.float64]
-    covariance: NDArray[np.float64]
-    error: float
-
-    @property
-    def deviation(self) -> NDArray[np.float64]:
-        """Standard deviation of each, the model's error included, shape (n,)."""
-        return np.asarray(np.sqrt(np.diag(self.covariance) + self.error**2))
-
-    def quantile(self, share: float) -> NDArray[np.float64]:
-        """Returns a quantile of each quantity itself, shape (n,); share in (0, 1)."""
-        # scipy's takes a quarter of a second to import.
-        from statistics import NormalDist
-
-        return np.asarray(np.exp(self.mean + NormalDist().inv_cdf(share) * self.deviation))
-
-    def exceeds(self, level: float) -> NDArray[np.float64]:
-        """Returns the probability that each quantity itself is above a level, shape (n,).
-
-        Args:
-          level: above 0; 1 for a speed-up asks for the probability of a gain.
-        """
-        above = (self.mean - np.log(level)) / np.maximum(self.deviation, _NO_DOUBT)
-        return np.array([0.5 * (1 + erf(each / sqrt(2))) for each in above.tolist()])
-
-    def blurred(self, covariance: NDArray[np.float64]) -> Forecast:
-        """Returns the law with a further, independent doubt, of shape (n, n)."""
-        return Forecast(self.mean, self.covariance + covariance, self.error)
-
-    def only(self, which: NDArray[np.bool_]) -> Forecast:
-        """Returns the law of some of the quantities."""
-        return Forecast(self.mean[which], self.covariance[np.ix_(which, which)], self.error)
-
-
-@dataclass(frozen=True, slots=True)
 class Posterior:
     """A deployment's parameters after its runs.
 
     machine: the deployment.
-    prior: before them; its errors are those of the model.
-    logs, covariance: of the parameters, as in Prior.
+    prior: parameters and errors of the model before the runs.
+    found: most probable logarithms of the parameters, then of each load's effect: by how much its
+      measured speed-ups are above the model's; shape (COUNT + m,).
+    doubt: covariance of `found`, shape (COUNT + m, COUNT + m).
     runs: the measurements.
+    loads: the m loads that have runs with and without drafts.
     """
 
     machine: Machine
     prior: Prior
-    logs: NDArray[np.float64]
-    covariance: NDArray[np.float64]
+    found: NDArray[np.float64]
+    doubt: NDArray[np.float64]
     runs: tuple[Run, ...]
+    loads: tuple[LoadPoint, ...] = ()
+
+    @property
+    def logs(self) -> NDArray[np.float64]:
+        """Most probable logarithms of the parameters, shape (COUNT,)."""
+        return self.found[:COUNT]
+
+    @property
+    def covariance(self) -> NDArray[np.float64]:
+        """Covariance of the parameters' logarithms, shape (COUNT, COUNT)."""
+        return self.doubt[:COUNT, :COUNT]
+
+    @property
+    def impossible(self) -> tuple[Run, ...]:
+        """The runs that gain more than their tokens a block, which no server of this kind can."""
+        alone = {run.load: run.seconds_per_token for run in self.runs if run.drafting is None}
+        return tuple(
+            run
+            for run in self.runs
+            if run.drafting is not None
+            and alone.get(run.load, 0.0) > run.length * run.seconds_per_token
+        )
 
     @property
     def calibrated(self) -> bool:
@@ -130,7 +121,20 @@ class Posterior:
         plain, own = self._works(load, [None], [1.0]), self._works(load, draftings, lengths)
         mean = plain.log_seconds(self.logs) - own.log_seconds(self.logs)
         slopes = plain.slopes(self.logs) - own.slopes(self.logs)
-        return Forecast(mean, slopes @ self.covariance @ slopes.T, self.prior.ratio_error)
+        covariance = slopes @ self.covariance @ slopes.T
+        error = float(np.hypot(self.prior.ratio_error, self.prior.load_error))
+        if self.prior.drawn and not self.runs:
+            drawn = self._draws(plain) - self._draws(own)
+            mean, covariance = drawn.mean(axis=0), np.atleast_2d(np.cov(drawn, rowvar=False))
+        if load in self.loads:
+            at = COUNT + self.loads.index(load)
+            shared = slopes @ self.doubt[:COUNT, at]
+            mean = mean + self.found[at]
+            covariance = covariance + shared[:, None] + shared + self.doubt[at, at]
+            error = self.prior.ratio_error
+        # A block takes no less than a step of the target alone, unless runs say that it does.
+        highest = None if self.impossible else np.log(np.asarray(lengths, dtype=np.float64))
+        return Forecast(mean, covariance, error, highest=highest)
 
     def seconds_per_token(
         self, load: LoadPoint, draftings: Sequence[Drafting | None], lengths: Sequence[float]
@@ -141,11 +145,19 @@ class Posterior:
         """
         works = self._works(load, draftings, lengths)
         slopes = works.slopes(self.logs)
+        least = self.machine.least_seconds(load)
+        lowest = np.log(np.full(len(lengths), least) / np.asarray(lengths)) if least > 0 else None
         return Forecast(
             works.log_seconds(self.logs),
             slopes @ self.covariance @ slopes.T,
             self.prior.level_error,
+            lowest=None if self.runs else lowest,
         )
+
+    def _draws(self, works: Works) -> NDArray[np.float64]:
+        """Returns logarithms of times at drawn parameters, shape (draws, n)."""
+        logs = self.logs + _lots() @ np.linalg.cholesky(self.covariance).T
+        return np.asarray(np.log(np.exp(logs) @ works.amounts.T + works.fixed))
 
     def _works(
         self, load: LoadPoint, draftings: Sequence[Drafting | None], lengths: Sequence[float]
@@ -162,32 +174,51 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
 
     Args:
       machine: the deployment.
-      prior: of its parameters.
+      prior: its parameters before any run.
       runs: measurements; without any the posterior is the prior.
 
     Raises:
       ValueError: if runs contradict each other.
     """
     require_consistent(runs)
-    logs, covariance = prior.logs, prior.covariance
-    if runs:
-        logs, covariance = conclude(prior, Evidence.of(machine, pooled(runs)))
-    return Posterior(machine, prior, logs, covariance, tuple(runs))
+    if not runs:
+        return Posterior(machine, prior, prior.logs, prior.covariance, ())
+    evidence = Evidence.of(machine, pooled(runs))
+    found, covariance = conclude(prior, evidence)
+    return Posterior(machine, prior, found, covariance, tuple(runs), evidence.loads)
 
 
 def conclude(prior: Prior, evidence: Evidence) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns the most probable logarithms of the parameters, and their covariance about them."""
+    """Returns the most probable parameters and load effects, and their covariance.
+
+    Shapes (COUNT + m,) and (COUNT + m, COUNT + m): first the logarithms of the parameters, then by
+    how much each of the m loads' measured speed-ups are above the model's, in logarithms.
+    """
     from scipy.optimize import least_squares
 
-    root = np.linalg.cholesky(np.linalg.inv(prior.covariance)).T
+    root = np.zeros((COUNT + len(evidence.loads),) * 2)
+    root[:COUNT, :COUNT] = np.linalg.cholesky(np.linalg.inv(prior.covariance)).T
+    root[COUNT:, COUNT:] = np.eye(len(evidence.loads)) / max(prior.load_error, _NO_ERROR)
+    start = np.concatenate([prior.logs, np.zeros(len(evidence.loads))])
     errors = evidence.errors(prior.level_error, prior.ratio_error)
 
-    def residuals(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.concatenate([root @ (logs - prior.logs), evidence.misfit(logs) / errors])
+    def residuals(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        off = evidence.misfit(values[:COUNT]) + evidence.at_load @ values[COUNT:]
+        return np.concatenate([root @ (values - start), off / errors])
 
-    def jacobian(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.vstack([root, evidence.slopes(logs) / errors[:, None]])
+    def jacobian(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        slopes = np.hstack([evidence.slopes(values[:COUNT]), evidence.at_load])
+        return np.vstack([root, slopes / errors[:, None]])
 
-    found = np.asarray(least_squares(residuals, prior.logs, jac=jacobian, method="lm").x)
+    found = np.asarray(least_squares(residuals, start, jac=jacobian, method="lm").x)
     slope = jacobian(found)
     return found, np.asarray(np.linalg.inv(slope.T @ slope))
+
+
+@cache
+def _lots() -> NDArray[np.float64]:
+    """Returns standard normal draws in opposite pairs, shape (2 · _PAIRS, COUNT)."""
+    # numpy's generator takes a tenth of a plan to import.
+    gauss = Random(0).gauss
+    lots = np.array([[gauss(0.0, 1.0) for _ in range(COUNT)] for _ in range(_PAIRS)])
+    return np.vstack([lots, -lots])

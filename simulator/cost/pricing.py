@@ -34,7 +34,8 @@ class Load:
     memory_gb: of each GPU; None: not known.
     speeds: measured over predicted tokens per second of one sequence, the 10th and the 90th
       percentile of published measurements; None: not known.
-    cost_model: "public" or "roofline", how the costs were modelled; None: they were measured.
+    cost_model: "kernels", "public" or "roofline", how the costs were modelled; None: they were
+      measured.
     notes: what a reader must know of the costs.
     estimated: "between" or "beyond" the batches that were run; None: this one was run, or modelled.
     """

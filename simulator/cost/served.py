@@ -9,10 +9,13 @@ from functools import cache
 from simulator.cost.hardware import Hardware
 from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.model_shape import ModelShape, Weights
-from simulator.cost.parameters import Work, work
+from simulator.cost.parameters import PARAMETERS, Work, work
 from simulator.cost.roofline import Conditions, forward_seconds
 from simulator.cost.roofline_cost import Deployment
 from simulator.cost.tensor_parallel import all_reduce_seconds
+
+# No step is quicker than this share of its time at the roofs.
+_REACHED = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,8 +36,8 @@ class Served(Machine):
         shape, tp = draft.step, self.deployment.draft_conditions.tp
         passes = 1 if draft.parallel else drafting.gamma
         width = drafting.gamma if draft.parallel else drafting.width
-        roof = _roof(shape, hardware, load, new_tokens=width, tp=tp)
-        turns = drafting.gamma * _roof(draft.turn, hardware, load, new_tokens=1, tp=tp)
+        roof = roof_seconds(shape, hardware, load, new_tokens=width, tp=tp)
+        turns = drafting.gamma * roof_seconds(draft.turn, hardware, load, new_tokens=1, tp=tp)
         return work(
             roof=passes * roof + turns,
             layer=passes * shape.layers,
@@ -49,21 +52,27 @@ class Served(Machine):
     def prompt_work(self, load: LoadPoint) -> Work:
         return work(prompt=load.batch * load.prompt_ratio * self._token_arithmetic)
 
+    def least_seconds(self, load: LoadPoint) -> float:
+        # Kernels read weights and caches no faster than the data sheet, give or take its rounding.
+        amounts = self.plain_work(load).amounts
+        read = amounts[PARAMETERS.index("roof")] + amounts[PARAMETERS.index("cache")]
+        return _REACHED * float(read)
+
     def _target_work(self, load: LoadPoint, *, new_tokens: int) -> Work:
         shape, hardware = self.deployment.target, self.deployment.hardware
         tp = self.deployment.conditions.tp
         dense = _only(shape, lambda each: each.kind != "experts")
         sparse = _only(shape, lambda each: each.kind == "experts")
         cached, again = (
-            _roof(replace(shape, weights=()), hardware, load, new_tokens=n, tp=tp)
+            roof_seconds(replace(shape, weights=()), hardware, load, new_tokens=n, tp=tp)
             for n in (new_tokens, 1)
         )
-        few = _roof(sparse, hardware, load, new_tokens=1, tp=tp)
+        few = roof_seconds(sparse, hardware, load, new_tokens=1, tp=tp)
         tokens = load.batch * new_tokens
         return work(
-            roof=_roof(dense, hardware, load, new_tokens=new_tokens, tp=tp) + few,
+            roof=roof_seconds(dense, hardware, load, new_tokens=new_tokens, tp=tp) + few,
             layer=shape.layers,
-            experts=_roof(sparse, hardware, load, new_tokens=new_tokens, tp=tp) - few,
+            experts=roof_seconds(sparse, hardware, load, new_tokens=new_tokens, tp=tp) - few,
             arithmetic=(tokens - 1) * self._token_arithmetic,
             sequence=tokens,
             cache=cached,
@@ -89,7 +98,7 @@ def _shared(tp: int) -> Conditions:
     return Conditions(tp=tp)
 
 
-def _roof(
+def roof_seconds(
     shape: ModelShape, hardware: Hardware, load: LoadPoint, *, new_tokens: int, tp: int
 ) -> float:
     """Returns the seconds of a pass at both roofs, all-reduces left out."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from simulator.choice.advice import Advice, advise
-from simulator.cost.posterior import Forecast
+from simulator.cost.forecast import Forecast
 from simulator.traffic.demand import Demand
 from simulator.traffic.population import Floats
 from simulator.traffic.server import Server

@@ -22,16 +22,13 @@ from specplan.options.kinds import Background, CostKind
 from specplan.options.runs import Runs
 
 if TYPE_CHECKING:
-    from simulator.cost.posterior import Posterior
     from simulator.cost.roofline_cost import Deployment
 
 MOST_CELLS = 10_000
-PUBLIC, DATA_SHEET = "public", "roofline"
+DATA_SHEET = "roofline"
 NAME_THE_ENGINE = (
     "No server is named: the intervals cover several. --engine (vllm, sglang, ...) narrows them."
 )
-_FORMATS = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4",
-            "q8_0": "gguf", "q4_0": "gguf"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -50,10 +47,11 @@ class Roofline(Deployed, Loads, Runs, CostKind):
     )
     cost_model: str | None = option(
         "--cost-model",
-        type=click.Choice((PUBLIC, DATA_SHEET)),
+        type=click.Choice(("kernels", "public", DATA_SHEET)),
         advanced=True,
-        help="With --target-config: public (the roofline corrected by public measurements, with "
-        "intervals) or roofline (the GPU's data sheet, no server).  [default: public]",
+        help="With --target-config: kernels (latencies that NVIDIA measured, extra kernels), "
+        "public (the roofline), both corrected by public measurements of servers, or roofline "
+        "(the GPU's data sheet, no server).  [default: the first that covers the GPU]",
     )
 
     def price(self, background: Background) -> tuple[Pricing, ...]:
@@ -75,50 +73,41 @@ class Roofline(Deployed, Loads, Runs, CostKind):
         return found
 
     def _in_doubt(self, deployment: Deployment, priced: tuple[Pricing, ...]) -> tuple[Pricing, ...]:
-        """Returns the pricings with what public measurements and the runs tell."""
+        """Returns the pricings with what kernels, public measurements and the runs say."""
+        from estimator.deployed_cost import deployed_cost
         from simulator.cost.machine import LoadPoint
 
-        posterior = _posterior(self, deployment)
-        runs = len(posterior.runs)
+        stated = {
+            "roof": None if self.efficiency is None else 1 / self.efficiency,
+            "layer": None if self.layer_overhead_us is None else self.layer_overhead_us / 1e6,
+        }
+        loads = [each.load for each in priced if each.load is not None]
+        points = [
+            LoadPoint(load.context, each.batch) for load, each in zip(loads, priced, strict=True)
+        ]
+        cost = deployed_cost(
+            deployment,
+            points,
+            model=self.cost_model,  # type: ignore[arg-type]
+            engine=self.engine_family,
+            dtype=self.dtype,
+            runs=self.runs or (),
+            known={name: value for name, value in stated.items() if value is not None},
+        )
+        runs = len(self.runs or ())
         known = "public measurements" + (f" and {runs} run{'s' * (runs > 1)}" if runs else "")
-        notes = () if self.engine_family is not None or runs else (NAME_THE_ENGINE,)
+        unnamed = () if self.engine_family is not None or runs else (NAME_THE_ENGINE,)
         doubtful = []
-        for each in priced:
-            assert each.load is not None
-            load = replace(
-                each.load,
-                origin=f"{each.load.origin}, {known}",
+        for each, load, point in zip(priced, loads, points, strict=True):
+            told = replace(
+                load,
+                origin=f"by {cost.source}, {known}",
                 speeds=None,
-                cost_model=PUBLIC,
-                notes=notes,
+                cost_model=cost.model,
+                notes=(*unnamed, *cost.notes),
             )
-            point = LoadPoint(load.context, each.batch)
-            doubtful.append(replace(each, load=load).in_doubt(posterior, point))
+            doubtful.append(replace(each, load=told).in_doubt(cost.posterior, point))
         return tuple(doubtful)
-
-
-def _posterior(settings: Roofline, deployment: Deployment) -> Posterior:
-    from simulator.cost.machine import Remembered
-    from simulator.cost.posterior import infer
-    from simulator.cost.published_prior import DRAFT_OF_KIND, Traits, published_prior
-    from simulator.cost.served import Served
-
-    target = deployment.target
-    formats = {each.computed_in for each in target.weights}
-    stored = next((name for name in ("fp4", "fp8") if name in formats), "plain")
-    traits = Traits(
-        settings.engine_family,
-        DRAFT_OF_KIND[deployment.draft.kind],
-        _FORMATS.get(settings.dtype or "", stored),
-        mixture=any(each.experts for each in target.weights),
-    )
-    machine = Remembered(Served(deployment))
-    known = {}
-    if settings.efficiency is not None:
-        known["roof"] = 1 / settings.efficiency
-    if settings.layer_overhead_us is not None:
-        known["layer"] = settings.layer_overhead_us / 1e6
-    return infer(machine, published_prior(traits).fixed(**known), settings.runs or ())
 
 
 def _priced(

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from simulator.choice.advice import NEAR, THRESHOLD, UNDECIDED, WORTH, Advice, advise, certainty
-from simulator.cost.posterior import Forecast
+from simulator.cost.forecast import Forecast
 
 GAMMAS = np.array([1, 3, 5])
 

@@ -50,8 +50,8 @@ def draw(generator: np.random.Generator) -> np.ndarray:
 
 def test_without_runs_the_posterior_is_the_prior() -> None:
     posterior = infer(MACHINE, PRIOR, [])
-    assert posterior.logs is PRIOR.logs
-    assert posterior.covariance is PRIOR.covariance
+    assert (posterior.logs == PRIOR.logs).all()
+    assert (posterior.covariance == PRIOR.covariance).all()
 
 
 def test_without_doubt_the_answer_is_that_of_the_parameters_and_runs_change_nothing() -> None:
@@ -96,14 +96,68 @@ def test_ninety_percent_intervals_hold_on_simulated_deployments() -> None:
     assert np.abs(inside / 150 - 0.9).max() < allowed
 
 
-def test_each_run_narrows_the_interval() -> None:
+def test_each_run_with_drafts_narrows_the_interval() -> None:
     runs = [run(0, 7.1), run(3, 4.1, 2.85), run(7, 4.3, 3.4)]
     widths = [
         infer(MACHINE, PRIOR, runs[:count]).speed_ups(LOAD, [Drafting(5)], [3.2]).deviation[0]
         for count in range(4)
     ]
-    assert widths == sorted(widths, reverse=True)
+    assert widths[3] < widths[2] < min(widths[:2])
     assert widths[3] < 0.5 * widths[0]
+
+
+def test_what_a_run_finds_of_its_load_holds_there_and_not_at_another_load() -> None:
+    """An error common to a load cancels between its γ, and is new elsewhere."""
+    prior = replace(PRIOR, covariance=1e-6 * np.eye(COUNT), ratio_error=0.01, load_error=0.2)
+    off = 1.3
+    runs = [
+        Run(LOAD, exact(PRIOR.logs, 0)),
+        Run(LOAD, exact(PRIOR.logs, 3) / off, Drafting(3), length(3)),
+    ]
+    posterior = infer(MACHINE, prior, runs)
+    elsewhere = LoadPoint(1000, 8)
+    own, other, modelled = (
+        given.speed_ups(load, [Drafting(5)], [length(5)])
+        for given, load in (
+            (posterior, LOAD), (posterior, elsewhere), (infer(MACHINE, prior, []), elsewhere),
+        )
+    )  # fmt: skip
+    assert np.exp(own.mean[0]) == pytest.approx(
+        off * exact(PRIOR.logs, 0) / exact(PRIOR.logs, 5), rel=0.01
+    )
+    assert other.mean[0] == pytest.approx(modelled.mean[0], abs=0.01)
+    assert own.deviation[0] < 0.02
+    assert other.deviation[0] > 0.19
+
+
+def test_a_speed_up_is_at_most_the_tokens_of_a_block() -> None:
+    wide = replace(PRIOR, covariance=4 * PRIOR.covariance)
+    gammas = [1, 3, 7]
+    law = infer(MACHINE, wide, []).speed_ups(
+        LOAD, [Drafting(gamma) for gamma in gammas], [length(gamma) for gamma in gammas]
+    )
+    most = np.array([length(gamma) for gamma in gammas])
+    assert (law.quantile(0.999) <= most).all()
+    assert np.exp(law.mean + 3 * law.deviation).min() > most.max()
+    for level in (0.8, 1.0, 1.2):
+        below = [law.quantile(share) for share in np.linspace(0.01, 0.99, 99)]
+        counted = np.mean(np.array(below) > level, axis=0)
+        assert law.exceeds(level) == pytest.approx(counted, abs=0.011)
+
+
+def test_a_run_that_gains_more_than_its_tokens_is_named_and_lifts_the_bound() -> None:
+    runs = [run(0, 7.0), run(3, 2.5, 2.0)]
+    posterior = infer(MACHINE, PRIOR, runs)
+    assert posterior.impossible == (runs[1],)
+    law = posterior.speed_ups(LOAD, [Drafting(3)], [2.0])
+    assert law.highest is None
+    assert infer(MACHINE, PRIOR, [run(0, 7.0), run(3, 5.0, 2.0)]).impossible == ()
+
+
+def test_a_step_is_no_quicker_than_nine_tenths_of_the_data_sheet() -> None:
+    quick = replace(PRIOR, logs=PRIOR.logs - 3)
+    law = infer(MACHINE, quick, []).seconds_per_token(LOAD, [None], [1.0])
+    assert law.quantile(0.001)[0] >= MACHINE.least_seconds(LOAD) > 0
 
 
 def speed_up_deviation(*runs: Run) -> float:

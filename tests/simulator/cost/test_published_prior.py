@@ -1,20 +1,27 @@
 """The prior of public measurements: what is in the package, and whom it is for."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from served_machines import SERVED
 
+from simulator.cost.catalogue import find_hardware
 from simulator.cost.draft_shape import DraftKind
 from simulator.cost.parameters import COUNT, PARAMETERS
 from simulator.cost.published_prior import (
+    ANY_ENGINE,
     DRAFT_OF_KIND,
     DRAFTS,
     FEW_SOURCES,
     UNKNOWN,
     UNKNOWN_ERROR,
     Traits,
+    over_pcie,
     published_prior,
     vague_prior,
 )
+from simulator.cost.roofline import Conditions
 
 EFFECTS = {
     "mean": [0.0] * COUNT,
@@ -26,7 +33,7 @@ EFFECTS = {
     },
     "covariance": np.eye(COUNT).tolist(),
     "doubts": {"EAGLE": 2.0},
-    "errors": {"all": [0.1, 0.2], "vllm, EAGLE": [0.05, 0.06]},
+    "errors": {"all": [0.1, 0.2, 0.3], "vllm, EAGLE": [0.05, 0.06, 0.07]},
 }
 
 
@@ -45,15 +52,51 @@ def test_every_engine_and_draft_has_a_prior(engine: str | None, draft: str) -> N
 def test_effects_of_all_traits_add_up() -> None:
     prior = published_prior(Traits("vllm", "EAGLE", mixture=True), effects=EFFECTS)
     assert prior.logs == pytest.approx(np.full(COUNT, 3.75))
-    assert prior.covariance == pytest.approx(4 * FEW_SOURCES * np.eye(COUNT))
-    assert (prior.level_error, prior.ratio_error) == (0.05, 0.06)
+    assert prior.covariance == pytest.approx(FEW_SOURCES * np.eye(COUNT))
+    assert (prior.level_error, prior.ratio_error, prior.load_error) == (0.05, 0.06, 0.07)
 
 
 def test_what_no_row_has_is_in_more_doubt() -> None:
     prior = published_prior(Traits("sglang", "EAGLE"), effects=EFFECTS)
     # Neither the engine nor the two together are known.
-    assert prior.covariance == pytest.approx(4 * (FEW_SOURCES + 2 * UNKNOWN) * np.eye(COUNT))
+    assert prior.covariance == pytest.approx((FEW_SOURCES + 2 * UNKNOWN) * np.eye(COUNT))
     assert prior.ratio_error == pytest.approx(UNKNOWN_ERROR * 0.2)
+
+
+def test_draft_models_of_todays_servers_are_in_more_doubt_and_drawn() -> None:
+    effects = EFFECTS | {"doubts": {"model": 2.0}}
+    today, old, head = (
+        published_prior(Traits(engine, draft), effects=effects)
+        for engine, draft in (("vllm", "model"), ("vllm-v0", "model"), ("vllm", "EAGLE"))
+    )
+    assert today.covariance[0, 0] == pytest.approx(4 * (FEW_SOURCES + 2 * UNKNOWN))
+    assert old.covariance[0, 0] == pytest.approx(FEW_SOURCES + 3 * UNKNOWN)
+    assert (today.drawn, old.drawn, head.drawn) == (True, False, False)
+
+
+def test_without_a_named_engine_the_prior_covers_each() -> None:
+    several = published_prior(Traits(None, "EAGLE"))
+    each = [published_prior(Traits(engine, "EAGLE")) for engine in ANY_ENGINE]
+    assert several.logs == pytest.approx(np.mean([one.logs for one in each], axis=0))
+    for one in each:
+        off = np.diag(several.covariance) - np.diag(one.covariance)
+        assert (off > -0.3 * np.diag(one.covariance)).all()
+    between = np.var([one.logs for one in each], axis=0)
+    within = np.mean([np.diag(one.covariance) for one in each], axis=0)
+    assert np.diag(several.covariance) == pytest.approx(between + within)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "tp", "pcie"),
+    [("h100", 1, False), ("h100", 2, False), ("rtx-pro-6000", 2, True), ("rtx-pro-6000", 1, False)],
+)
+def test_several_gpus_without_a_quick_link_are_told_from_others(
+    gpu: str, tp: int, pcie: bool
+) -> None:
+    deployment = replace(
+        SERVED.deployment, hardware=find_hardware(gpu), conditions=Conditions(tp=tp)
+    )
+    assert over_pcie(deployment) is pcie
 
 
 def test_every_kind_of_head_has_a_class() -> None:

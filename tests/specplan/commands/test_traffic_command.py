@@ -96,7 +96,11 @@ def test_a_rate_that_only_some_draws_sustain_has_a_risk_of_overload(gpu: str) ->
     assert low[1].endswith("< 1 %")
 
 
-def test_the_advised_gamma_of_a_rate_is_the_one_that_plan_advises_there(gpu: str) -> None:
+def test_the_advised_gamma_of_a_rate_is_the_one_that_plan_advises_there(
+    gpu: str, tmp_path: Path
+) -> None:
+    head = LLAMA | {"num_hidden_layers": 1, "draft_vocab_size": 32000}
+    (tmp_path / "draft.json").write_text(json.dumps(head), encoding="utf-8")
     words = f"{gpu} --engine vllm"
     found = run_json(f"--rate 0.001 --prompt-tokens 10 --output-tokens 3000 {words}", "traffic")
     plan = run_json(f"{words} --context 1510 --max-gamma 8")

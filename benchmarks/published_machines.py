@@ -1,0 +1,145 @@
+"""What each row of the table of public measurements ran on: models, GPU, and how passes are priced.
+
+published_models.json has the shapes, counted from the sizes in published config.json files as known
+(heads whose configuration was not found: from their stated or usual sizes), mean bits a weight of
+llama.cpp's mixed formats, GPUs that the catalogue lacks, and the pages.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from estimator.kernel_tables import MeasuredKernels, missing
+from simulator.cost.catalogue import find_hardware
+from simulator.cost.draft_shape import DraftShape
+from simulator.cost.hardware import Hardware, own_hardware
+from simulator.cost.kernels import KernelMachine
+from simulator.cost.machine import Drafting, LoadPoint, Machine, Remembered
+from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
+from simulator.cost.number_formats import FORMATS, NumberFormat
+from simulator.cost.parameters import PARAMETERS, Work
+from simulator.cost.roofline import Conditions
+from simulator.cost.roofline_cost import Deployment
+from simulator.cost.served import Served
+
+HERE = Path(__file__).parent
+KNOWN: dict[str, Any] = json.loads((HERE / "published_models.json").read_text(encoding="utf-8"))
+# GPUs where a page does not say: the fewest whose memory the weights fill no further than this.
+FULLEST = 0.85
+
+
+class BatchExpanding(Served):
+    """vLLM V0: every drafted token of a sequence is scored as a sequence of its own.
+
+    Each reads the whole cache again, as its paged attention for one token does, so what the prior
+    calls "recache" is reading the cache itself.
+    """
+
+    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+        work = super().checking_work(load, drafting)
+        amounts = work.amounts.copy()
+        amounts[PARAMETERS.index("cache")] += amounts[PARAMETERS.index("recache")]
+        amounts[PARAMETERS.index("recache")] = 0
+        return Work(amounts, work.fixed)
+
+
+TABLES: dict[tuple[str, str], MeasuredKernels] = {}
+
+
+@cache
+def kernel_machine(machine: Machine, engine: str) -> Machine | None:
+    """Returns the machine with its passes from measured kernels; None where there are none."""
+    assert isinstance(machine, Remembered)
+    served = machine.machine
+    assert isinstance(served, Served)
+    deployment = served.deployment
+    gpu = deployment.hardware.name
+    if missing(gpu, engine) is not None or isinstance(served, BatchExpanding):
+        return None
+    if (gpu, engine) not in TABLES:
+        TABLES[gpu, engine] = MeasuredKernels(gpu, engine)
+    return Remembered(KernelMachine(deployment, TABLES[gpu, engine]))
+
+
+@cache
+def machine_of(*names: str, expands: bool) -> Machine:
+    """Returns the machine of a row's shape, weights, draft shape, GPU, GPUs and cache shares."""
+    shape, weights, draft, gpu, tp, dcp = names
+    target = _model(shape, weights, share=int(dcp or 1))
+    hardware = _hardware(gpu)
+    fits = [n for n in (1, 2, 4) if target.weight_bytes / n < FULLEST * hardware.memory_bytes]
+    gpus = int(tp) if tp else (*fits, 8)[0]
+    if hardware.link_bandwidth is None:
+        gpus = 1
+    served = BatchExpanding if expands else Served
+    return Remembered(
+        served(Deployment(target, _draft(draft, target), hardware, Conditions(tp=gpus)))
+    )
+
+
+@cache
+def _hardware(gpu: str) -> Hardware:
+    known = KNOWN["hardware"][gpu]
+    if isinstance(known, str):
+        return find_hardware(known)
+    return own_hardware(
+        flops=1e12 * known["tera"],
+        bandwidth=1e9 * known["gigabytes_a_second"],
+        memory_bytes=1e9 * known["gigabytes"],
+    )
+
+
+def _format(name: str) -> NumberFormat:
+    """Returns a number format; llama.cpp's mixed ones by their mean bits a weight."""
+    if name not in KNOWN["formats"]:
+        return FORMATS[name]
+    # The bits beyond one as scales of a group.
+    bits = KNOWN["formats"][name]
+    return NumberFormat(name, 1, 32, 4 * (bits - 1), "int8", everywhere=True)
+
+
+def _weights(kind: str, values: int, stored: NumberFormat, experts: int, active: int) -> Weights:
+    size = values * stored.bytes_per_value
+    return Weights(kind, values, size, stored.product_format("bfloat16"), experts, active)  # type: ignore[arg-type]
+
+
+def _caches(known: list[dict[str, Any]], share: int = 1) -> tuple[CacheLayers, ...]:
+    return tuple(
+        CacheLayers(
+            each["kind"], each["layers"], each["bytes_per_token"] / share,
+            each.get("state_bytes", 0), None, each["operations"], each["shards"],
+        )
+        for each in known
+    )  # fmt: skip
+
+
+def _model(name: str, weights: str, *, share: int = 1) -> ModelShape:
+    known, stored = KNOWN["models"][name], _format(weights.removeprefix("experts "))
+    parts = []
+    for kind, values, *routed in known["weights"]:
+        kept = kind in ("embedding", "head") and not stored.everywhere
+        if kept or (weights.startswith("experts") and kind != "experts"):
+            parts.append(_weights(kind, values, FORMATS["bfloat16"], *(routed or (0, 0))))
+        else:
+            parts.append(_weights(kind, values, stored, *(routed or (0, 0))))
+    sizes = (known["layers"], known["hidden"], known["heads"], known["vocabulary"])
+    return ModelShape(name, *sizes, tuple(parts), _caches(known["caches"], share), "bfloat16")
+
+
+def _draft(name: str, target: ModelShape) -> DraftShape:
+    if name == "look-up":
+        nothing = ModelShape(name, 0, target.hidden, target.heads, 1, (), (), "bfloat16")
+        return DraftShape("model", nothing, True, None, 0)
+    known = KNOWN["drafts"][name]
+    if "model" in known:
+        return DraftShape("model", _model(known["model"], known["weights"]), False, None, 0)
+    parts = tuple(
+        _weights(kind, values, _format(stored), *(routed or (0, 0)))
+        for kind, values, stored, *routed in known["weights"]
+    )
+    sizes = (known["layers"], known["hidden"], known["heads"], 1)
+    shape = ModelShape(name, *sizes, parts, _caches(known["caches"]), "bfloat16")
+    return DraftShape("model", shape, known["parallel"], None, 0)

@@ -1,0 +1,132 @@
+"""The cost of a deployment in doubt: the best model of its passes, the prior and the runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from estimator.kernel_tables import MeasuredKernels, missing
+from simulator.cost.kernels import KernelMachine
+from simulator.cost.machine import Drafting, LoadPoint, Machine, Remembered
+from simulator.cost.posterior import Posterior, infer
+from simulator.cost.published_prior import (
+    DRAFT_OF_KIND,
+    Traits,
+    over_pcie,
+    published_prior,
+)
+from simulator.cost.roofline_cost import Deployment
+from simulator.cost.runs import Run
+from simulator.cost.served import Served
+
+# `--dtype` by the names that priors have; other formats are plain.
+_FORMATS = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4",
+            "q8_0": "gguf", "q4_0": "gguf"}  # fmt: skip
+Model = Literal["kernels", "public"]
+# A model that differs by less is not worth a line.
+_DIFFERENT = 0.15
+# Models are compared at the γ that servers' documents start with.
+_COMPARED = 3
+
+
+class DeployedCost(NamedTuple):
+    """The cost of a deployment with its doubt, and where it comes from.
+
+    posterior: parameters after the runs.
+    model: source of the passes' prices: measured kernels, or the roofline.
+    source: where that comes from, in words, as "the roofline of h100-sxm".
+    notes: why no kernels were used, and what the other model says where it differs.
+    """
+
+    posterior: Posterior
+    model: Model
+    source: str
+    notes: tuple[str, ...]
+
+
+def deployed_cost(
+    deployment: Deployment,
+    loads: Sequence[LoadPoint],
+    *,
+    model: Model | None = None,
+    engine: str | None = None,
+    dtype: str | None = None,
+    runs: Sequence[Run] = (),
+    known: Mapping[str, float] | None = None,
+) -> DeployedCost:
+    """Returns the cost of a deployment, with its doubt.
+
+    Args:
+      loads: loads to price, at least one.
+      model: source of the passes' prices; None: measured kernels where they cover the case.
+      engine: the server; None: any of several.
+      dtype: how the target's weights are stored, where the user says it.
+      runs: measurements of the deployment.
+      known: parameters that the user states; with them the roofline prices the passes.
+
+    Raises:
+      ValueError: if kernels are wanted that were not measured, or runs contradict each other.
+    """
+    gpu, tp = deployment.hardware.name, deployment.conditions.tp
+    machine = f"{gpu if tp == 1 else f'{tp} × {gpu}'}"
+    traits = _traits(deployment, engine, dtype)
+    roofline = infer(
+        Remembered(Served(deployment)), published_prior(traits).fixed(**(known or {})), runs
+    )
+    found = DeployedCost(roofline, "public", f"the roofline of {machine}", ())
+    if model == found.model:
+        return found
+    why = "a stated efficiency is of the roofline" if known else missing(gpu, engine)
+    kernels: Machine | None = None
+    if why is None:
+        tables = MeasuredKernels(gpu, engine)
+        kernels = Remembered(KernelMachine(deployment, tables))
+        try:
+            for load in (*loads, *(run.load for run in runs)):
+                for gamma in range(1, 9):
+                    kernels.block_work(load, Drafting(gamma))
+                kernels.plain_work(load)
+        except ValueError as error:
+            why = str(error)
+        tables.save()
+    if kernels is None or why is not None:
+        if model is not None:
+            raise ValueError(f"{why}; --cost-model public takes {found.source} in their place")
+        return DeployedCost(roofline, found.model, found.source, _not_used(why))
+    posterior = infer(kernels, published_prior(traits, over="kernels"), runs)
+    source = f"kernels measured on {machine} ({tables.name})"
+    return DeployedCost(posterior, "kernels", source, _differences(posterior, roofline, loads[0]))
+
+
+def _traits(deployment: Deployment, engine: str | None, dtype: str | None) -> Traits:
+    formats = {each.computed_in for each in deployment.target.weights}
+    stored = next((name for name in ("fp4", "fp8") if name in formats), "plain")
+    return Traits(
+        engine,
+        DRAFT_OF_KIND[deployment.draft.kind],
+        _FORMATS.get(dtype or "", stored),
+        mixture=any(each.experts for each in deployment.target.weights),
+        pcie=over_pcie(deployment),
+    )
+
+
+def _not_used(why: str | None) -> tuple[str, ...]:
+    return () if why is None else (f"No measured kernels: {why}.",)
+
+
+def _differences(ours: Posterior, other: Posterior, load: LoadPoint) -> tuple[str, ...]:
+    """Returns what the roofline and public measurements say, where that differs."""
+    blocks = [
+        each.machine.block_work(load, Drafting(_COMPARED)).seconds(each.logs)
+        for each in (ours, other)
+    ]
+    steps = [each.machine.plain_work(load).seconds(each.logs) for each in (ours, other)]
+    gain = steps[1] / blocks[1] * blocks[0] / steps[0] - 1
+    slower = steps[1] / steps[0] - 1
+    if max(abs(gain), abs(slower)) <= _DIFFERENT:
+        return ()
+    return (
+        f"The roofline (--cost-model public) says {abs(gain):.0%} "
+        f"{'more' if gain > 0 else 'less'} speed-up at gamma {_COMPARED}, and "
+        f"{abs(slower):.0%} {'slower' if slower > 0 else 'faster'} steps without drafts.",
+    )

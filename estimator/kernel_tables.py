@@ -1,0 +1,208 @@
+"""Latencies of single kernels that NVIDIA measured, from the library aiconfigurator-core.
+
+The one file that knows the library (extra `kernels`; Apache-2.0; its successor on the index is
+announced as aisimulate). It ships tables by GPU, server and version for products, experts,
+attention and all-reduces, and interpolates them in compiled code. Loading takes about a second, so
+looked-up times are saved in the user's cache, by the library's version.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Mapping
+from functools import cached_property
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from simulator.cost.kernels import KernelTables
+
+PACKAGE = "aiconfigurator-core"
+# Tables of another release may have other keys and other numbers.
+PINNED = "0.12"
+INSTALL = "pip install 'specplan[kernels]'"
+# Names of this project's catalogue and engines, and of the library's folders.
+SYSTEMS: Mapping[str, str] = MappingProxyType(
+    {
+        "a100-80gb": "a100_sxm", "h100-sxm": "h100_sxm", "h200": "h200_sxm", "b200": "b200_sxm",
+        "gb200": "gb200", "gb300": "gb300", "l40s": "l40s", "rtx-pro-6000": "rtx_pro_6000_server",
+    }
+)  # fmt: skip
+SERVERS: Mapping[str, str] = MappingProxyType(
+    {"vllm": "vllm", "sglang": "sglang", "tensorrt-llm": "trtllm"}
+)
+# Where no server is named.
+ANY_SERVER = "vllm"
+# How the library draws the experts of a token, in decoding.
+_ROUTING = "power_law_1.2"
+
+
+def missing(gpu: str, engine: str | None) -> str | None:
+    """Returns why there are no tables for a GPU and a server, or None where there are."""
+    try:
+        installed = version(PACKAGE)
+    except PackageNotFoundError:
+        return f"measured kernels need {INSTALL}"
+    if installed.rsplit(".", 1)[0] != PINNED:
+        return f"measured kernels need {PACKAGE} {PINNED}, got {installed}"
+    if gpu not in SYSTEMS:
+        return f"no kernels were measured on {gpu} (only on {', '.join(SYSTEMS)})"
+    if engine is not None and engine not in SERVERS:
+        return f"no kernels were measured for {engine} (only for {', '.join(SERVERS)})"
+    return None
+
+
+class MeasuredKernels(KernelTables):
+    """Kernels of one GPU and server; looked up once, then read from the cache folder.
+
+    Raises:
+      ValueError: if there are no such tables.
+    """
+
+    def __init__(self, gpu: str, engine: str | None) -> None:
+        why = missing(gpu, engine)
+        if why is not None:
+            raise ValueError(why)
+        self._system, self._server = SYSTEMS[gpu], SERVERS[engine or ANY_SERVER]
+        self._times = self._read()
+        self._unsaved = 0
+
+    @property
+    def name(self) -> str:
+        return f"{PACKAGE} {version(PACKAGE)}, {self._system}, {self._server}"
+
+    def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
+        kind = _stored(stored, self._system)
+        return self._time(
+            f"product {kind} {rows} {outputs} {inputs}",
+            lambda ops, kinds: ops.GEMM("", 1, outputs, inputs, kinds.GEMMQuantMode[kind]),
+            rows=rows,
+        )
+
+    def experts(
+        self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
+        stored: float,
+    ) -> float:  # fmt: skip
+        kind = _stored(stored, self._system, routed=True)
+        sizes = (hidden, inner, active, count, gpus, 1)
+        return self._time(
+            f"experts {kind} {rows} {sizes}",
+            lambda ops, kinds: ops.MoE("", 1, *sizes, kinds.MoEQuantMode[kind], _ROUTING, 1),
+            rows=rows,
+        )
+
+    def attention(
+        self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int
+    ) -> float:
+        return self._time(
+            f"attention {batch} {context} {heads} {key_heads} {head_size}",
+            lambda ops, kinds: ops.GenerationAttention(
+                "", 1, heads, key_heads, kinds.KVCacheQuantMode.bfloat16, head_size=head_size
+            ),
+            rows=batch,
+            context=context,
+        )
+
+    def all_reduce(self, *, rows: int, hidden: int, gpus: int) -> float:
+        return self._time(
+            f"all-reduce {rows} {hidden} {gpus}",
+            lambda ops, _: ops.CustomAllReduce("", 1, hidden, gpus),
+            rows=rows,
+        )
+
+    def save(self) -> None:
+        """Writes new times into the cache folder; a folder that cannot be written is left."""
+        if not self._unsaved:
+            return
+        from reference.atomic import whole_file
+
+        try:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+            with whole_file(self._file) as partial:
+                partial.write_text(json.dumps(self._times), encoding="utf-8")
+        except (OSError, RuntimeError):
+            return
+        self._unsaved = 0
+
+    def _time(
+        self, key: str, operator: Callable[[Any, Any], Any], *, rows: int, context: int = 1
+    ) -> float:
+        if key not in self._times:
+            self._times[key] = self._look_up(key, operator, rows=rows, context=context)
+            self._unsaved += 1
+        found = self._times[key]
+        if found is None:
+            raise ValueError(f"no kernels were measured like this: {self.name}, {key}")
+        return found
+
+    def _look_up(
+        self, key: str, operator: Callable[[Any, Any], Any], *, rows: int, context: int
+    ) -> float | None:
+        import aiconfigurator_core.sdk.operations as ops
+        from aiconfigurator_core.sdk import common, errors
+        from aiconfigurator_core.sdk.engine import build_ops_json
+        from aiconfigurator_core.sdk.operations.attention import resolve_lane_order
+
+        engine, database = self._engine
+        asked = operator(ops, common)
+        if key.startswith("attention"):
+            asked._lane_order = list(resolve_lane_order(database, None))
+        try:
+            [(_, milliseconds, _, _)] = engine.evaluate_ops_json(
+                build_ops_json([asked]), is_context=False, batch_size=rows, s=context, x=rows
+            )
+        except (
+            errors.EmpiricalNotImplementedError,
+            errors.InterpolationDataNotAvailableError,
+            errors.MissingSystemFlopsError,
+            errors.PerfDataNotAvailableError,
+        ):
+            return None
+        return float(milliseconds) / 1e3
+
+    @cached_property
+    def _engine(self) -> tuple[Any, Any]:
+        """The library's reader of the tables, and the tables."""
+        from aiconfigurator_core.sdk import perf_database
+        from aiconfigurator_core.sdk.engine import EngineHandle
+
+        # It reports on stderr which tables replace others.
+        logging.getLogger("aiconfigurator_core").setLevel(logging.CRITICAL)
+        slots = perf_database.get_version_slots(self._system, self._server)
+        assert slots is not None
+        database = perf_database.get_database_view(
+            self._system, self._server, slots["current"], database_mode="HYBRID"
+        )
+        return EngineHandle.for_database(database), database
+
+    @property
+    def _file(self) -> Path:
+        from estimator.model_shapes.kept_counts import folder
+
+        name = f"{self._system} {self._server} {version(PACKAGE)}.json"
+        return folder().parent / "kernels" / name.replace(" ", "-")
+
+    def _read(self) -> dict[str, float | None]:
+        try:
+            found = json.loads(self._file.read_text("utf-8"))
+        except (OSError, RuntimeError, ValueError):
+            return {}
+        times = found if isinstance(found, dict) else {}
+        return {key: value for key, value in times.items() if _is_time(value)}
+
+
+def _is_time(value: object) -> bool:
+    return value is None or (isinstance(value, float) and 0 < value < 1e3)
+
+
+def _stored(stored: float, system: str, *, routed: bool = False) -> str:
+    """Returns the library's name of the kernel for weights of so many bytes each."""
+    if stored > 1.5:
+        return "bfloat16"
+    if stored > 0.9:
+        return "int8_wo" if system == "a100_sxm" and not routed else "fp8"
+    if 0.55 < stored < 0.6:
+        return "nvfp4"
+    return "int4_wo"

@@ -1,0 +1,240 @@
+"""The work of a deployment's steps from measured kernels: products, experts, attention, all-reduce.
+
+A pass over n new tokens in each of b sequences is priced operator by operator. Products and
+experts take b · n rows. Attention of a decoding step is measured with one query a sequence.
+Verification has n queries: the caches are read as in a decoding step, and what its further queries
+take is bounded by n decoding steps' attention in one; the parameter "recache" is the share of that
+bound. Caches that are not of keys and values (latent, indexed, recurrent) have no such tables: the
+roofline prices them.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import replace
+
+from simulator.cost.machine import Drafting, LoadPoint, Machine
+from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
+from simulator.cost.parameters import Work, work
+from simulator.cost.roofline_cost import Deployment
+from simulator.cost.served import roof_seconds
+
+# Rows of a chunk in which servers read prompts.
+CHUNK = 2048
+_PLAIN_CACHES = ("full", "sliding", "chunked")
+# Sizes of weights may differ from their products' by what is left out (biases, norms).
+_NEAR = 0.02
+# Experts' inner sizes are multiples of this.
+_INNER = 32
+
+
+class KernelTables(ABC):
+    """Seconds of single kernels on one GPU, as measured.
+
+    A look-up outside the measured range extrapolates; one without any measurement raises a
+    ValueError that names it. `stored` is the bytes that one weight takes.
+
+    Example:
+      >>> tables.product(rows=8, outputs=6144, inputs=4096, stored=2.0)
+      2.04e-05
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """The tables' source with its versions, as answers name it."""
+
+    @abstractmethod
+    def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
+        """Returns the time of a product with a matrix of weights."""
+
+    @abstractmethod
+    def experts(
+        self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
+        stored: float,
+    ) -> float:  # fmt: skip
+        """Returns the time of one layer's routed experts, divided among some GPUs."""
+
+    @abstractmethod
+    def attention(
+        self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int
+    ) -> float:
+        """Returns the time of one layer's attention, one query a sequence."""
+
+    @abstractmethod
+    def all_reduce(self, *, rows: int, hidden: int, gpus: int) -> float:
+        """Returns the time in which GPUs add up 16-bit rows."""
+
+
+class KernelMachine(Machine):
+    """A deployment whose passes are priced from measured kernels.
+
+    deployment: target, draft and GPU; of its conditions the number of GPUs counts.
+    tables: kernels of its GPU and server.
+    """
+
+    def __init__(self, deployment: Deployment, tables: KernelTables) -> None:
+        self.deployment = deployment
+        self.tables = tables
+
+    def plain_work(self, load: LoadPoint) -> Work:
+        return self._target_work(load, new_tokens=1).plus(work(plain=1), 1)
+
+    def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+        draft, tp = self.deployment.draft, self.deployment.draft_conditions.tp
+        passes = 1 if draft.parallel else drafting.gamma
+        width = drafting.gamma if draft.parallel else drafting.width
+        rows = load.batch * width
+        once = self._products(draft.once, draft.step, rows=load.batch, tp=tp)
+        turn = self._products(draft.in_turn, draft.step, rows=load.batch, tp=tp)
+        one = (
+            self._products(draft.step.multiplied, draft.step, rows=rows, tp=tp)
+            + self._experts(draft.step, rows=rows, tp=tp)
+            + self._cached(draft.step, load, load.batch, tp=tp)
+        )
+        return work(
+            roof=passes * one + once + drafting.gamma * turn,
+            layer=passes * draft.step.layers,
+            draft=passes if draft.step.layers > 0 else 0,
+            fixed=passes * self._agreement(draft.step, rows=rows, tp=tp),
+        )
+
+    def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
+        target = self._target_work(load, new_tokens=drafting.new_tokens)
+        return target.plus(work(block=1), 1)
+
+    def prompt_work(self, load: LoadPoint) -> Work:
+        if load.prompt_ratio == 0:
+            return work()
+        shape, tp = self.deployment.target, self.deployment.conditions.tp
+        seconds = (
+            self._products(shape.multiplied, shape, rows=CHUNK, tp=tp)
+            + self._experts(shape, rows=CHUNK, tp=tp)
+            + self._agreement(shape, rows=CHUNK, tp=tp)
+        )
+        return work(prompt=load.batch * load.prompt_ratio * seconds / CHUNK)
+
+    def _target_work(self, load: LoadPoint, *, new_tokens: int) -> Work:
+        shape, tp = self.deployment.target, self.deployment.conditions.tp
+        rows = load.batch * new_tokens
+        # Tokens of one sequence share experts, which tables of independent tokens do not know.
+        first = self._experts(shape, rows=load.batch, tp=tp)
+        further = self._experts(shape, rows=rows, tp=tp) - first
+        once = self._cached(shape, load, load.batch, tp=tp)
+        again = self._cached(shape, load, rows, tp=tp) - once
+        return work(
+            roof=self._products(shape.multiplied, shape, rows=rows, tp=tp) + first,
+            layer=shape.layers,
+            experts=max(further, 0.0),
+            sequence=rows,
+            cache=once,
+            recache=max(again, 0.0),
+            fixed=self._agreement(shape, rows=rows, tp=tp),
+        )
+
+    def _agreement(self, shape: ModelShape, *, rows: int, tp: int) -> float:
+        """Returns the seconds of a pass's all-reduces, two a layer; of one GPU none."""
+        if tp == 1:
+            return 0.0
+        return 2 * shape.layers * self.tables.all_reduce(rows=rows, hidden=shape.hidden, gpus=tp)
+
+    def _products(
+        self, weights: tuple[Weights, ...], shape: ModelShape, *, rows: int, tp: int
+    ) -> float:
+        """Returns the seconds of all products but the routed experts'."""
+        seconds = 0.0
+        for each in weights:
+            if each.experts:
+                continue
+            stored = each.stored_bytes / each.values if each.values else 0.0
+            for outputs, inputs, count in _matrices(each, shape, tp):
+                seconds += count * self.tables.product(
+                    rows=rows, outputs=outputs, inputs=inputs, stored=stored
+                )
+        return seconds
+
+    def _experts(self, shape: ModelShape, *, rows: int, tp: int) -> float:
+        seconds = 0.0
+        for each in shape.weights:
+            if each.experts:
+                layers, inner = _expert_layers(each, shape)
+                seconds += layers * self.tables.experts(
+                    rows=rows,
+                    hidden=shape.hidden,
+                    inner=inner,
+                    count=each.experts,
+                    active=each.active,
+                    gpus=tp,
+                    stored=each.stored_bytes / each.values,
+                )
+        return seconds
+
+    def _cached(self, shape: ModelShape, load: LoadPoint, batch: int, *, tp: int) -> float:
+        seconds = 0.0
+        for cache in shape.caches:
+            if cache.kind in _PLAIN_CACHES and cache.operations > 0 and cache.bytes_per_token > 0:
+                heads, key_heads, head_size = _heads(cache, shape)
+                tokens = max(load.context, 1)
+                seconds += cache.layers * self.tables.attention(
+                    batch=batch,
+                    context=tokens if cache.window is None else min(tokens, cache.window),
+                    heads=max(heads // tp, 1),
+                    key_heads=max(key_heads // tp, 1),
+                    head_size=head_size,
+                )
+            else:
+                bare = replace(shape, weights=(), caches=(cache,))
+                again = replace(load, batch=batch)
+                seconds += roof_seconds(bare, self.deployment.hardware, again, new_tokens=1, tp=tp)
+        return seconds
+
+
+def _matrices(weights: Weights, shape: ModelShape, tp: int) -> list[tuple[int, int, int]]:
+    """Returns outputs, inputs and number of the products with some weights on each GPU.
+
+    Counts by kind do not hold the matrices' sides. Attention has two (queries, keys and values;
+    output), feed-forward two (gate and up; down), and all else one, as wide as the model.
+    """
+    hidden, layers = shape.hidden, max(shape.layers, 1)
+    values = weights.values / layers
+    match weights.kind:
+        case "head":
+            return [(round(weights.values / hidden / tp), hidden, 1)]
+        case "other" if weights.values < _NEAR * shape.active_parameters:
+            return []
+        case "attention":
+            output = hidden * _attention_width(shape)
+            # What the output's matrix leaves is the first's; three fifths where that is not known.
+            first = values - output if 0 < output < 0.8 * values else 0.6 * values
+            sides = [(first / hidden / tp, hidden), (hidden, (values - first) / hidden / tp)]
+        case "feed-forward":
+            inner = values / 3 / hidden
+            sides = [(2 * inner / tp, hidden), (hidden, inner / tp)]
+        case _:
+            sides = [(values / hidden / tp, hidden)]
+    return [(max(round(n), 1), max(round(k), 1), layers) for n, k in sides]
+
+
+def _attention_width(shape: ModelShape) -> float:
+    """Returns the outputs of one layer's attention, all heads together; 0 if they are not known."""
+    plain = [each for each in shape.caches if each.kind in _PLAIN_CACHES]
+    if len(plain) != len(shape.caches) or not plain:
+        return 0.0
+    return plain[0].operations / 4
+
+
+def _heads(cache: CacheLayers, shape: ModelShape) -> tuple[int, int, int]:
+    """Returns the number of query heads, of key heads, and their size, from 16-bit caches."""
+    width = cache.operations / 4
+    key_heads = max(cache.shards, 1)
+    head_size = max(round(cache.bytes_per_token / 4 / key_heads), 1)
+    return max(round(width / head_size), key_heads), key_heads, head_size
+
+
+def _expert_layers(weights: Weights, shape: ModelShape) -> tuple[int, int]:
+    """Returns how many layers have experts, and their inner size: the most layers that fit."""
+    for layers in range(shape.layers, 0, -1):
+        inner = weights.values / (3 * layers * weights.experts * shape.hidden)
+        if abs(inner / _INNER - round(inner / _INNER)) * _INNER < 0.01:
+            return layers, round(inner)
+    return shape.layers, round(weights.values / (3 * shape.layers * weights.experts * shape.hidden))

@@ -1,0 +1,145 @@
+"""Passes from measured kernels: which are looked up, how often, and what they add up to."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import pytest
+from known_shapes import LLAMA_8B
+from served_machines import SERVED
+
+from simulator.cost.kernels import CHUNK, KernelMachine, KernelTables
+from simulator.cost.machine import Drafting, LoadPoint
+from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
+from simulator.cost.parameters import PARAMETERS, Work
+from simulator.cost.roofline import Conditions
+from simulator.cost.served import roof_seconds
+
+LOAD = LoadPoint(1000, 4)
+
+
+@dataclass
+class Invented(KernelTables):
+    """Kernels whose times are simple to add up by hand.
+
+    asked: how often each was looked up.
+    """
+
+    asked: Counter[tuple[object, ...]] = field(default_factory=Counter)
+    name: str = "invented"  # type: ignore[misc]
+
+    def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
+        self.asked["product", rows, outputs, inputs, round(stored, 2)] += 1
+        return 1e-12 * outputs * inputs + 1e-6 * rows
+
+    def experts(
+        self, *, rows: int, hidden: int, inner: int, count: int, active: int, gpus: int,
+        stored: float,
+    ) -> float:  # fmt: skip
+        self.asked["experts", hidden, inner, count, active, gpus] += 1
+        return 1e-5 * rows
+
+    def attention(
+        self, *, batch: int, context: int, heads: int, key_heads: int, head_size: int
+    ) -> float:
+        self.asked["attention", batch, context, heads, key_heads, head_size] += 1
+        return 1e-9 * batch * context
+
+    def all_reduce(self, *, rows: int, hidden: int, gpus: int) -> float:
+        self.asked["all-reduce", rows, hidden, gpus] += 1
+        return 1e-6 * rows
+
+
+def machine(target: ModelShape = LLAMA_8B, tp: int = 1) -> KernelMachine:
+    deployment = replace(SERVED.deployment, target=target, conditions=Conditions(tp=tp))
+    return KernelMachine(deployment, Invented())
+
+
+def amount(work: Work, parameter: str) -> float:
+    return float(work.amounts[PARAMETERS.index(parameter)])
+
+
+def asked(of: KernelMachine) -> Counter[tuple[object, ...]]:
+    assert isinstance(of.tables, Invented)
+    return of.tables.asked
+
+
+def test_a_step_of_a_dense_model_is_its_five_products_attention_and_no_all_reduce() -> None:
+    of = machine()
+    work = of.plain_work(LOAD)
+    sides = [(6144, 4096), (4096, 4096), (28672, 4096), (4096, 14336)]
+    assert set(asked(of)) == {
+        *(("product", 4, *side, 2.0) for side in (*sides, (128256, 4096))),
+        ("attention", 4, 1000, 32, 8, 128),
+    }
+    layers = sum(1e-12 * n * k + 4e-6 for n, k in sides)
+    assert amount(work, "roof") == pytest.approx(32 * layers + 1e-12 * 128256 * 4096 + 4e-6)
+    assert amount(work, "cache") == pytest.approx(32 * 4e-6)
+    assert (amount(work, "plain"), amount(work, "block"), work.fixed) == (1, 0, 0)
+
+
+def test_verification_takes_more_rows_and_reads_caches_between_once_and_each_query() -> None:
+    of = machine()
+    block, plain = of.checking_work(LOAD, Drafting(3)), of.plain_work(LOAD)
+    assert ("product", 16, 6144, 4096, 2.0) in asked(of)
+    assert amount(block, "cache") == amount(plain, "cache")
+    assert amount(block, "recache") == pytest.approx(3 * amount(plain, "cache"))
+    assert amount(block, "sequence") == 16
+    assert (amount(block, "plain"), amount(block, "block")) == (0, 1)
+
+
+def test_several_gpus_divide_products_and_heads_and_agree_twice_a_layer() -> None:
+    of = machine(tp=4)
+    work = of.plain_work(LOAD)
+    assert ("product", 4, 1536, 4096, 2.0) in asked(of)
+    assert ("product", 4, 4096, 1024, 2.0) in asked(of)
+    assert ("attention", 4, 1000, 8, 2, 128) in asked(of)
+    assert work.fixed == pytest.approx(2 * 32 * 4e-6)
+
+
+def test_further_tokens_experts_are_apart_from_those_of_a_step() -> None:
+    routed = Weights("experts", 6 * 3 * 8 * 4096 * 512, 1e9, "bfloat16", experts=8, active=2)
+    of = machine(replace(LLAMA_8B, weights=(*LLAMA_8B.weights, routed)))
+    dense = machine().plain_work(LOAD)
+    plain, block = of.plain_work(LOAD), of.checking_work(LOAD, Drafting(1))
+    # The most of the 32 layers whose inner size is then a multiple of 32.
+    ((inner, layers),) = {
+        (each[2], 6 * 512 // each[2]) for each in asked(of) if each[0] == "experts"
+    }
+    assert inner % 32 == 0
+    assert inner * layers == 6 * 512
+    assert amount(plain, "roof") - amount(dense, "roof") == pytest.approx(layers * 4e-5)
+    assert amount(plain, "experts") == 0
+    assert amount(block, "experts") == pytest.approx(layers * 4e-5)
+
+
+def test_caches_without_tables_are_priced_by_the_roofline() -> None:
+    latent = CacheLayers("latent", 32, 1152.0, 0.0, None, 139264.0, 1)
+    shape = replace(LLAMA_8B, caches=(latent,))
+    of = machine(shape)
+    work = of.plain_work(LOAD)
+    assert not [each for each in asked(of) if each[0] == "attention"]
+    bare, hardware = replace(shape, weights=()), SERVED.deployment.hardware
+    assert amount(work, "cache") == roof_seconds(bare, hardware, LOAD, new_tokens=1, tp=1)
+
+
+def test_a_window_bounds_what_attention_reads() -> None:
+    windows = tuple(replace(each, kind="sliding", window=128) for each in LLAMA_8B.caches)
+    of = machine(replace(LLAMA_8B, caches=windows))
+    of.plain_work(LOAD)
+    assert ("attention", 4, 128, 32, 8, 128) in asked(of)
+
+
+def test_prompts_are_priced_from_a_chunk_and_only_where_there_are_any() -> None:
+    of = machine()
+    assert amount(of.prompt_work(LOAD), "prompt") == 0
+    assert not asked(of)
+    work = of.prompt_work(replace(LOAD, prompt_ratio=2.0))
+    assert ("product", CHUNK, 6144, 4096, 2.0) in asked(of)
+    assert amount(work, "prompt") > 0
+
+
+def test_a_draft_takes_a_pass_for_each_token() -> None:
+    of = machine()
+    one, four = (of.drafting_work(LOAD, Drafting(gamma)) for gamma in (1, 4))
+    assert amount(four, "roof") == pytest.approx(4 * amount(one, "roof"))
+    assert amount(four, "draft") == 4
