@@ -132,14 +132,39 @@ def draft_pass_seconds(
 
 
 def prompt_seconds(deployment: Deployment, tokens: int) -> tuple[float, float]:
-    """Returns the time of reading a prompt of so many tokens, by the target alone and by both.
+    """Returns the time of reading a prompt of so many tokens, without a draft and with it.
+
+    Servers multiply only the last position by the output matrices, of target and draft alike (vLLM:
+    `EagleProposer.propose` takes logits of the last hidden state of each sequence).
 
     Raises:
       ValueError: if tokens is below 1.
     """
-    alone = float(deployment.target_seconds(tokens, context=0, batch=1))
-    step = deployment.draft.step
-    return alone, alone + float(deployment.draft_seconds(step, tokens, context=0, batch=1))
+    target, draft = deployment.target, deployment.draft.step
+    plain = _prompt_pass(target, tokens, deployment.hardware, deployment.conditions)
+    return plain, plain + _prompt_pass(
+        draft, tokens, deployment.hardware, deployment.draft_conditions
+    )
+
+
+def _prompt_pass(
+    shape: ModelShape, tokens: int, hardware: Hardware, conditions: Conditions
+) -> float:
+    """Returns the time of a pass over a prompt, the output matrix for its last token only."""
+    body, head = (
+        replace(
+            shape, weights=tuple(each for each in shape.weights if (each.kind == "head") == last)
+        )
+        for last in (False, True)
+    )
+    head = replace(head, layers=0, caches=())
+    passes = ((part, n) for part, n in ((body, tokens), (head, 1)) if part.weights or part.caches)
+    return sum(
+        float(
+            forward_seconds(part, hardware, new_tokens=n, context=0, batch=1, conditions=conditions)
+        )
+        for part, n in passes
+    )
 
 
 def operations_ratio(deployment: Deployment, *, context: int, batch: int = 1) -> float:

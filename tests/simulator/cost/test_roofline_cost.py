@@ -16,6 +16,7 @@ from simulator.cost.roofline_cost import (
     fits,
     needed_bytes,
     operations_ratio,
+    prompt_seconds,
     roofline_cost,
 )
 
@@ -124,3 +125,15 @@ def test_passes_of_a_draft_that_drafts_in_parallel_are_refused() -> None:
         draft_pass_seconds(PARALLEL, context=1, batch=1, widest=2)
     with pytest.raises(ValueError, match="widest must be at least 1, got 0"):
         draft_pass_seconds(PAIR, context=1, batch=1, widest=0)
+
+
+def test_a_prompt_multiplies_the_output_matrix_by_its_last_token_only() -> None:
+    peak = H100.flops("bfloat16")
+    for shape, times in ((LLAMA_8B, 0), (LLAMA_1B, 1)):
+        body = sum(each.active_values for each in shape.multiplied if each.kind != "head")
+        seconds = [prompt_seconds(PAIR, n) for n in (4000, 8000)]
+        own = [both - plain if times else plain for plain, both in seconds]
+        # Products of 4,000 further tokens, and attention of all to all before them.
+        attention = shape.caches[0].layers * shape.caches[0].operations * (8000**2 - 4000**2) / 2
+        further = (2 * 4000 * body + attention) / peak
+        assert own[1] - own[0] == pytest.approx(further, rel=1e-3)
