@@ -9,6 +9,7 @@ few operations, however many steps it takes.
 from __future__ import annotations
 
 import heapq
+from array import array
 from collections import deque
 from math import ceil, inf
 
@@ -57,7 +58,7 @@ def serve(server: Server, requests: Requests, policy: Policy, *, seed: int) -> S
 
 
 class _Run:
-    """A server at work. Lists of plain numbers: each is read one at a time."""
+    """A server at work. Compact arrays of plain numbers: each is read one at a time."""
 
     def __init__(
         self, server: Server, requests: Requests, policy: Policy, generator: np.random.Generator
@@ -67,23 +68,27 @@ class _Run:
         emitted = requests.output_tokens - 1
         gammas = np.unique(policy.gammas).tolist()
         drawn = drawn_blocks(server.blocks, emitted, kinds, gammas, generator)
-        self.needed: dict[int, list[float]] = {
-            gamma: blocks.tolist() for gamma, blocks in drawn.items()
-        }
-        self.kinds: list[int] = kinds.tolist()
-        self.emitted: list[int] = emitted.tolist()
-        self.arrivals: list[float] = requests.seconds.tolist()
-        self.prompts: list[int] = requests.prompt_tokens.tolist()
+        self.needed = {gamma: array("d", blocks.tobytes()) for gamma, blocks in drawn.items()}
+        self.kinds = array("q", kinds.tobytes())
+        self.emitted = array("q", emitted.tobytes())
+        self.arrivals = array("d", requests.seconds.tobytes())
+        self.prompts = array("q", requests.prompt_tokens.tobytes())
         self.server, self.slots = server, server.slots
         self.seconds: list[list[float]] = server.seconds.tolist()
         self.gammas: list[list[int]] = policy.gammas.tolist()
+        # Time of a step by batch where all kinds draft alike there; else None.
+        self.alike = [
+            row[gammas[0]] if min(gammas) == max(gammas) else None
+            for row, gammas in zip(self.seconds, self.gammas, strict=True)
+        ]
+        self.fixed = bool((policy.gammas == policy.gammas[0]).all())
         self.cache = inf if server.cache_tokens is None else server.cache_tokens
         chunk = server.prompts.chunk
         widths = np.arange(1 + (int(max(self.prompts)) if chunk is None else chunk))
         self.chunk = chunk
         self.apart: list[float] = server.prompts.apart(widths).tolist()
         self.added: list[float] = server.prompts.added(widths).tolist()
-        self.first, self.last = [inf] * count, [inf] * count
+        self.first, self.last = array("d", [inf]) * count, array("d", [inf]) * count
         self.clock = self.step = self.held = self.growth = 0.0
         self.preemptions = 0
         self.waiting = deque(range(count))
@@ -101,8 +106,8 @@ class _Run:
             self.clock = max(self.clock, self.arrivals[self.waiting[0]])
         arrivals, waiting = self.arrivals, self.waiting
         while waiting and arrivals[waiting[0]] <= self.clock and self._takes_next():
-            request = self.waiting.popleft()
-            tokens = self._prompt_tokens(request)
+            request = waiting.popleft()
+            tokens = self._prompt_tokens(request) if self.left else self.prompts[request]
             self.held += tokens
             if self.chunk is None:
                 self.clock += self._alone(tokens)
@@ -123,9 +128,7 @@ class _Run:
                 done.append(self.reading.popleft()[0])
         tokens = self.chunk - free
         if self.ends:
-            self._make_room()
             self._advance(1, self._step_seconds() + self.added[tokens])
-            self._end()
         else:
             self.clock += self.apart[tokens]
         for request in done:
@@ -133,7 +136,6 @@ class _Run:
 
     def decode(self) -> None:
         """Makes as many steps as nothing else happens in."""
-        self._make_room()
         seconds = self._step_seconds()
         steps = ceil(self.ends[0][0] - self.step - _ROUNDING)
         if self._takes_next():
@@ -141,13 +143,12 @@ class _Run:
         if self.held + steps * self.growth > self.cache:
             steps = int((self.cache - self.held) / self.growth)
         self._advance(max(steps, 1), seconds)
-        self._end()
 
     def _takes_next(self) -> bool:
         """Returns whether a slot is free for the next request, and the cache holds its prompt."""
         if not self.waiting or len(self.ends) + len(self.reading) >= self.slots:
             return False
-        return self.held + self._prompt_tokens(self.waiting[0]) < self.cache
+        return self.cache == inf or self.held + self._prompt_tokens(self.waiting[0]) < self.cache
 
     def _prompt_tokens(self, request: int) -> int:
         if not self.left:
@@ -173,7 +174,8 @@ class _Run:
         heapq.heappush(self.ends, (self.step + left * blocks, request))
         self.taken.append(request)
         self.growth += self.emitted[request] / blocks
-        self._changed(before)
+        if not self.fixed:
+            self._changed(before)
 
     def _blocks(self, request: int, batch: int) -> float:
         """Returns how many blocks its whole output takes at the γ of a batch."""
@@ -195,11 +197,14 @@ class _Run:
         heapq.heapify(self.ends)
 
     def _step_seconds(self) -> float:
-        """Returns the time of a step, linear in the mean γ of the batch."""
+        """Returns the time of the next step, which the cache holds; linear in the mean γ."""
+        if self.held + self.growth > self.cache:
+            self._make_room()
         batch = len(self.ends)
+        alike = self.alike[batch - 1]
+        if alike is not None:
+            return alike
         row, seconds = self.gammas[batch - 1], self.seconds[batch - 1]
-        if min(row) == max(row):
-            return seconds[row[0]]
         mean = sum(row[self.kinds[request]] for _, request in self.ends) / batch
         low = min(int(mean), len(seconds) - 2)
         return seconds[low] + (mean - low) * (seconds[low + 1] - seconds[low])
@@ -208,6 +213,8 @@ class _Run:
         self.clock += steps * seconds
         self.step += steps
         self.held += steps * self.growth
+        if self.ends[0][0] <= self.step + _ROUNDING:
+            self._end()
 
     def _end(self) -> None:
         """Ends all requests whose last block is done."""
@@ -220,7 +227,8 @@ class _Run:
         if not self.ends:
             self.held, self.growth = float(sum(self._held_by_reading())), 0.0
             self.taken.clear()
-        self._changed(before)
+        if not self.fixed:
+            self._changed(before)
 
     def _held_by_reading(self) -> list[int]:
         return [self._prompt_tokens(request) for request, _ in self.reading]
