@@ -174,8 +174,7 @@ class _Run:
         heapq.heappush(self.ends, (self.step + left * blocks, request))
         self.taken.append(request)
         self.growth += self.emitted[request] / blocks
-        if not self.fixed:
-            self._changed(before)
+        self._changed(before)
 
     def _blocks(self, request: int, batch: int) -> float:
         """Returns how many blocks its whole output takes at the γ of a batch."""
@@ -184,7 +183,12 @@ class _Run:
     def _changed(self, before: int) -> None:
         """Updates the ends where a batch of another size drafts another γ."""
         batch = len(self.ends)
-        if batch in (0, before) or before == 0 or self.gammas[batch - 1] == self.gammas[before - 1]:
+        if (
+            self.fixed
+            or batch in (0, before)
+            or before == 0
+            or self.gammas[batch - 1] == self.gammas[before - 1]
+        ):
             return
         newest = self.taken[-1] if batch > before else -1
         self.growth = 0.0
@@ -227,8 +231,7 @@ class _Run:
         if not self.ends:
             self.held, self.growth = float(sum(self._held_by_reading())), 0.0
             self.taken.clear()
-        if not self.fixed:
-            self._changed(before)
+        self._changed(before)
 
     def _held_by_reading(self) -> list[int]:
         return [self._prompt_tokens(request) for request, _ in self.reading]

@@ -58,8 +58,8 @@ class Commands:
         if cost[-1] == "--prompt-ms":
             cost.append(self.number(1, 2000))
         words = [*self.acceptance(), *cost, "--rate", f"{self.log(1e-3, 20):.4g}"]
-        words += ["--prompt-tokens", str(int(self.log(1, 4_000)))]
-        words += ["--output-tokens", str(int(self.log(100, 2_000)))]
+        words += ["--prompt-tokens", str(int(self.log(1, 20_000)))]
+        words += ["--output-tokens", str(int(self.log(1, 2_000)))]
         if self.maybe(0.3):
             words += ["--slots", str(self.draw.choice((1, 4, 64, 256)))]
         if self.maybe(0.3):
