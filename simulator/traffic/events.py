@@ -83,9 +83,8 @@ class _Run:
         ]
         self.fixed = bool((policy.gammas == policy.gammas[0]).all())
         self.cache = inf if server.cache_tokens is None else server.cache_tokens
-        chunk = server.prompts.chunk
-        widths = np.arange(1 + (int(max(self.prompts)) if chunk is None else chunk))
-        self.chunk = chunk
+        self.chunk = server.prompts.chunk
+        widths = np.arange(1 + (max(self.prompts) if self.chunk is None else self.chunk))
         self.apart: list[float] = server.prompts.apart(widths).tolist()
         self.added: list[float] = server.prompts.added(widths).tolist()
         self.first, self.last = array("d", [inf]) * count, array("d", [inf]) * count
@@ -107,7 +106,7 @@ class _Run:
         arrivals, waiting = self.arrivals, self.waiting
         while waiting and arrivals[waiting[0]] <= self.clock and self._takes_next():
             request = waiting.popleft()
-            tokens = self._prompt_tokens(request) if self.left else self.prompts[request]
+            tokens = self._prompt_tokens(request)
             self.held += tokens
             if self.chunk is None:
                 self.clock += self._alone(tokens)
@@ -229,12 +228,10 @@ class _Run:
             self.held -= self.prompts[request] + self.emitted[request]
             self.growth -= self.emitted[request] / self._blocks(request, before)
         if not self.ends:
-            self.held, self.growth = float(sum(self._held_by_reading())), 0.0
+            self.held = float(sum(self._prompt_tokens(request) for request, _ in self.reading))
+            self.growth = 0.0
             self.taken.clear()
         self._changed(before)
-
-    def _held_by_reading(self) -> list[int]:
-        return [self._prompt_tokens(request) for request, _ in self.reading]
 
     def _make_room(self) -> None:
         """Preempts the request that was taken last, until the cache holds the next step."""
