@@ -77,7 +77,7 @@ class _Run:
         self.seconds: list[list[float]] = server.seconds.tolist()
         self.gammas: list[list[int]] = policy.gammas.tolist()
         # Time of a step by batch where all kinds draft alike there; else None.
-        self.alike = [
+        self.alike: list[float | None] = [
             row[gammas[0]] if min(gammas) == max(gammas) else None
             for row, gammas in zip(self.seconds, self.gammas, strict=True)
         ]
@@ -109,7 +109,10 @@ class _Run:
             tokens = self._prompt_tokens(request)
             self.held += tokens
             if self.chunk is None:
-                self.clock += self._alone(tokens)
+                known = tokens < len(self.apart)
+                self.clock += (
+                    self.apart[tokens] if known else float(self.server.prompts.apart(tokens))
+                )
                 self._start(request)
             else:
                 self.reading.append([request, tokens])
@@ -154,11 +157,6 @@ class _Run:
             return self.prompts[request]
         written = 1 - self.left.get(request, 1.0)
         return self.prompts[request] + int(self.emitted[request] * written)
-
-    def _alone(self, tokens: int) -> float:
-        if tokens < len(self.apart):
-            return self.apart[tokens]
-        return float(self.server.prompts.apart(tokens))
 
     def _start(self, request: int) -> None:
         """Gives a request its first token, and starts its decoding."""
