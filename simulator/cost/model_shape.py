@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 WeightKind = Literal["embedding", "attention", "feed-forward", "experts", "head", "other"]
@@ -107,6 +107,13 @@ class ModelShape:
     def cache_bytes_per_token(self) -> float:
         """Bytes that the caches of one sequence grow by with each token, no window being full."""
         return sum(each.layers * each.bytes_per_token for each in self.caches if each.held)
+
+    @property
+    def body_and_head(self) -> tuple[ModelShape, ModelShape]:
+        """The model without its output matrix, and the output matrix without layers."""
+        head = tuple(each for each in self.weights if each.kind == "head")
+        body = tuple(each for each in self.weights if each.kind != "head")
+        return replace(self, weights=body), replace(self, layers=0, weights=head, caches=())
 
     def values(self, kind: WeightKind) -> int:
         """Returns how many weights of a kind the model has, held or not."""

@@ -151,13 +151,7 @@ def _prompt_pass(
     shape: ModelShape, tokens: int, hardware: Hardware, conditions: Conditions
 ) -> float:
     """Returns the time of a pass over a prompt, the output matrix for its last token only."""
-    body, head = (
-        replace(
-            shape, weights=tuple(each for each in shape.weights if (each.kind == "head") == last)
-        )
-        for last in (False, True)
-    )
-    head = replace(head, layers=0, caches=())
+    body, head = shape.body_and_head
     passes = ((part, n) for part, n in ((body, tokens), (head, 1)) if part.weights or part.caches)
     return sum(
         float(
