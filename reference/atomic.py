@@ -37,6 +37,10 @@ def whole_file(path: Path) -> Iterator[Path]:
         with partial.open("rb+") as file:
             os.fsync(file.fileno())
         os.replace(partial, place)
+    except OSError as error:
+        if error.filename == str(partial):
+            error.filename = str(path)  # as the user named it
+        raise
     finally:
         partial.unlink(missing_ok=True)
 

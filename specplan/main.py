@@ -92,6 +92,9 @@ class Program(click.Group):
         **extra: Any,
     ) -> Any:
         prog_name = self.name if prog_name is None else prog_name
+        if sys.stdout is None:  # the caller closed it
+            click.echo("Error: stdout must be open, got it closed", err=True)
+            sys.exit(FAILURE)
         if not standalone_mode:
             return super().main(args, prog_name, complete_var, standalone_mode=False, **extra)
         try:
@@ -130,7 +133,11 @@ def _exit_with_one_line(error: Exception) -> NoReturn:
     cls=Program,
     invoke_without_command=True,
     no_args_is_help=False,
-    context_settings={"help_option_names": ["-h", "--help"], "show_default": True},
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "show_default": True,
+        "max_content_width": 140,
+    },
 )
 @click.version_option(package_name="specplan")
 @click.pass_context

@@ -19,8 +19,10 @@ from simulator.acceptance.recorded import Recorded
 NORMAL_95 = 1.96
 
 Rate = Annotated[float, msgspec.Meta(ge=0, le=1)]
-Positive = Annotated[float, msgspec.Meta(gt=0)]
-NotNegative = Annotated[float, msgspec.Meta(ge=0)]
+# No time or ratio is larger; 10^9 ms are 11 days.
+MOST = 1e9
+Positive = Annotated[float, msgspec.Meta(gt=0, le=MOST)]
+NotNegative = Annotated[float, msgspec.Meta(ge=0, le=MOST)]
 Count = Annotated[int, msgspec.Meta(ge=0)]
 Gamma = Annotated[int, msgspec.Meta(ge=1)]
 

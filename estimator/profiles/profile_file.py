@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import msgspec
@@ -40,5 +41,16 @@ def read_profile(path: Path) -> Profile:
 
 
 def write_profile(profile: Profile, path: Path) -> None:
-    """Writes a profile; the file appears only when complete."""
-    write_json(profile, path)
+    """Writes a profile; the file appears only when complete.
+
+    Raises:
+      OSError: if it cannot be written; the message names the file that has the profile instead.
+    """
+    try:
+        write_json(profile, path)
+    except OSError as error:
+        kept = Path(tempfile.mkdtemp(prefix="specplan-"), "profile.json")
+        write_json(profile, kept)
+        raise OSError(
+            error.errno, f"{error.strerror}; the profile is in {kept}", str(path)
+        ) from None

@@ -14,7 +14,7 @@ from simulator.cost.forecast import Forecast
 # A smaller γ may lose this, in logarithms.
 NEAR = 0.01
 # Speculation is advised from this probability of a gain on. By theory it is one half: below, a loss
-# is likelier than a gain. `benchmarks/published_speculation.py` prints what other values lose.
+# is likelier than a gain. `benchmarks/published_advice.py` prints what other values lose.
 THRESHOLD = 0.5
 # Between these probabilities a kind of draft whose probabilities are not calibrated is undecided.
 UNDECIDED = (0.4, 0.9)

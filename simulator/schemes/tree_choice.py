@@ -17,10 +17,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from simulator.acceptance.iid import Iid
+from simulator.choice.advice import advise
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.altered import Redrafted
 from simulator.cost.cost import Cost
 from simulator.cost.curves import pass_points, pass_seconds
+from simulator.cost.forecast import Forecast
 from simulator.numerics.arguments import integer
 from simulator.schemes.best_trees import BestTrees, best_trees
 from simulator.schemes.trees import Shapes, TreeAcceptance, chain, draft_passes, nodes_of
@@ -79,9 +81,10 @@ class TreePlan:
 
 @dataclass(frozen=True, slots=True)
 class TreeChoice:
-    """The fastest tree, the fastest draft that does not branch, and the fastest tree of each size.
+    """The fastest tree, the advised draft that does not branch, and the fastest tree of each size.
 
-    best, chain: of any size up to the largest; empty: do not speculate.
+    best: a tree of any size up to the largest; empty: do not speculate.
+    chain: the draft that `specplan plan` advises at these costs; empty: do not speculate.
     by_nodes: of 1, 2, … nodes.
     """
 
@@ -122,7 +125,9 @@ def choose_tree(
     }
     single = Iid(trees.alpha)
     best = best_gamma(trees, cost, max_gamma=len(trees.shapes))
-    gamma = best_gamma(single, passes.chain, max_gamma=min(max_nodes, deepest))
+    gammas = np.arange(1, min(max_nodes, deepest) + 1)
+    gains = np.log(speed_up(single, passes.chain, gammas))
+    gamma = advise(gammas, Forecast(gains, np.zeros((len(gammas), len(gammas))), 0.0)).gamma
     return TreeChoice(
         best=by_nodes[best] if best else TreePlan((), 1.0, 1.0),
         chain=TreePlan(

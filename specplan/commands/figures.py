@@ -77,7 +77,7 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
 
     \b
     Examples:
-      specplan figures
+      specplan figures list
       specplan figures leviathan-fig3 leviathan-table1 -o out/ --format png,csv
       specplan figures predicted-measured --results validation.json
       specplan figures batch-size --target-config T --draft-config D \\
@@ -87,6 +87,9 @@ def figures_command(ctx: click.Context, /, **_: object) -> None:
     """
     if ctx.params["list_only"]:
         _list(*fill(ctx, [Listed], way="--list"))
+        return
+    if ctx.params["names"] == ("list",):
+        _list(Listed())
         return
     from tqdm import tqdm
 

@@ -10,6 +10,7 @@ import click
 
 from simulator.cost.pricing import DEFAULT_CONTEXT
 from specplan.options.declared import option
+from specplan.options.help import listing
 from specplan.options.ranges import duration, integer_ranges
 from specplan.reports.output import warn
 
@@ -23,6 +24,12 @@ _FORMATS = (
 # Fields of `Deployed` that must be stated, and those that stand in place of one of them.
 NEEDS = ("target_config", "draft_config", "gpu")
 INSTEAD = {"gpu": ("gpu_flops", "gpu_bandwidth", "gpu_memory")}
+
+
+def _gpus() -> list[str]:
+    from simulator.cost.catalogue import ALIASES, CATALOGUE
+
+    return sorted([*CATALOGUE, *ALIASES])
 
 
 @dataclass(frozen=True)
@@ -41,7 +48,10 @@ class Deployed:
         "format, too); the target's own again for its multi-token prediction.",
     )
     gpu: str | None = option(
-        "--gpu", metavar="NAME", help="h100, b200, l4, ...; an unknown name lists them all."
+        "--gpu",
+        metavar="NAME",
+        callback=listing(_gpus),
+        help="h100, b200, l4, ...; list: print all names.",
     )
     gpu_flops: float | None = option(
         "--gpu-flops",

@@ -2,8 +2,9 @@
 
 import inspect
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import accumulate
+from typing import Any
 
 import click
 
@@ -11,7 +12,9 @@ from specplan.options.declared import Option
 
 SHOWS_ALL = "specplan.shows_all"
 MOST_LINES = 4
-WIDEST_NAME, WIDTH = 32, 76
+# A sentence with as many is a list.
+LIST_COMMAS = 8
+WIDEST_NAME = 32
 _DEFAULT = re.compile(r"\s*\[(?:default: )?([^]]{1,24})\]$")
 
 
@@ -37,7 +40,8 @@ def write_options(
         if record is None or (isinstance(param, Option) and param.advanced and not everything):
             continue
         heading = param.heading if isinstance(param, Option) else None
-        parts.setdefault(heading or "Options", []).append(record if everything else _line(*record))
+        line = record if everything else _line(*record, width=formatter.width - 2)
+        parts.setdefault(heading or "Options", []).append(line)
     for heading in sorted(parts, key=lambda name: name == "Options"):
         with formatter.section(heading):
             formatter.write_dl(parts[heading], col_max=WIDEST_NAME)
@@ -51,18 +55,30 @@ def _first_of(examples: str) -> str:
     return "\n".join([title, *fitting])
 
 
-def _line(name: str, text: str) -> tuple[str, str]:
-    """Returns an option's name and the first sentence of its help, cut to a line together."""
-    widest = WIDEST_NAME - 2
-    if len(name) > widest:
-        name = f"{name[: widest - 1]}…"
+def _line(name: str, text: str, *, width: int) -> tuple[str, str]:
+    """Returns an option's name and the first sentence of its help, cut to a line; lists are whole.
+
+    width: of the line.
+    """
     default = _DEFAULT.search(text)
     after = "" if default is None else f"  [{default[1].partition(';')[0]}]"
     sentence = re.split(r"(?<=\w)[.;](?=\s|$)|  \[", text, maxsplit=1)[0]
-    room = WIDTH - WIDEST_NAME - len(after)
-    if len(sentence) > room:
+    room = width - WIDEST_NAME - len(after)
+    if len(sentence) > room and sentence.count(", ") < LIST_COMMAS:
         sentence = sentence[: room - 1].rsplit(" ", 1)[0] + "…"
     return name, sentence + after
+
+
+def listing(names: Callable[[], Iterable[str]]) -> Callable[..., Any]:
+    """Returns an option's callback: `list` in place of a value prints the names and ends."""
+
+    def listed(ctx: click.Context, _param: click.Parameter, value: Any) -> Any:
+        if value in ("list", ("list",)) and not ctx.resilient_parsing:
+            click.echo("\n".join(names()))
+            ctx.exit()
+        return value
+
+    return listed
 
 
 def _show_all(ctx: click.Context, _param: click.Parameter, value: bool) -> None:

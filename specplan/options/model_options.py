@@ -9,6 +9,7 @@ from estimator.rule_names.kind import VERIFICATION, rule_kinds
 from estimator.settings import EMBEDDED_PROMPT_TOKENS, MAX_GAMMA, MOST_GAMMA, PRECISION_PERCENT
 from specplan.options.declared import Decorator, command_option, together
 from specplan.options.ranges import duration
+from specplan.options.shared import drafters
 
 OPTIONS: Mapping[str, Decorator] = {
     "target": command_option(
@@ -21,7 +22,8 @@ OPTIONS: Mapping[str, Decorator] = {
         "drafts",
         multiple=True,
         metavar="DRAFTER",
-        help=f"{drafter_forms()}.  [default: embedded, without --target]",
+        callback=drafters,
+        help=f"{drafter_forms()}; list: print them.  [default: embedded, without --target]",
     ),
     "force": command_option(
         "--force",

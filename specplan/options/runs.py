@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from simulator.cost.machine import LoadPoint
     from simulator.cost.runs import Run
 
+# Slower than this, a speed was more likely meant as a time.
+SLOW_SECONDS = 0.1
 _SPEEDS = ("tpot", "tps", "total_tps")
 _ACCEPTED = ("length", "rates", "accepted")
 _ALIASES = {"K": "gamma", "k": "gamma"}
@@ -147,6 +149,11 @@ def _seconds(stated: Mapping[str, str], load: LoadPoint, text: str) -> float:
         raise ValueError(f"{key} must be above 0, got {stated[key]}")
     if key == "tpot":
         return value / 1e3
+    if key == "tps" and value * SLOW_SECONDS < 1:
+        warn(
+            f"tps={stated[key]} is {1e3 / value:.0f} ms a token: if it is the time in "
+            f"milliseconds, write tpot={stated[key]}"
+        )
     return (load.batch if key == "total_tps" else 1) / value
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from specplan.options.declared import Decorator, command_option
+from specplan.options.help import listing
 from specplan.reports.output import writable
 
 json_option = command_option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -39,3 +40,32 @@ corpus_option = command_option(
 glob_option = command_option(
     "--glob", "pattern", metavar="PATTERN", help="Which files of a folder, such as '**/*.md'."
 )
+
+
+# Models whose names on Hugging Face need no owner.
+OWNERLESS = ("gpt2", "distilgpt2", "openai-gpt", "t5-")
+
+
+def drafters(
+    ctx: click.Context, param: click.Parameter, values: tuple[str, ...]
+) -> tuple[str, ...]:
+    """Returns the drafters as named; `list` prints their forms and ends.
+
+    Raises:
+      click.BadParameter: if a name is no kind of drafter, no folder and no OWNER/NAME.
+    """
+    from estimator.draft_names.hf import HuggingFace
+    from estimator.draft_names.kind import walk
+    from estimator.draft_names.registry import drafter_forms, drafter_kinds, parse_drafter
+
+    listing(lambda: [form for kind in drafter_kinds() for form in kind.names])(ctx, param, values)
+    for part in (part for value in values for part in walk(parse_drafter(value))):
+        if isinstance(part, HuggingFace):
+            name = part.name
+            known = "/" in name or name.startswith(OWNERLESS) or Path(name).exists()
+            if not known and not ctx.resilient_parsing:
+                raise click.BadParameter(
+                    f"must be one of {drafter_forms()}; got {name!r}, which is no folder here and "
+                    "no OWNER/NAME of Hugging Face"
+                )
+    return values

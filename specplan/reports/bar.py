@@ -40,6 +40,12 @@ class Bar(Progress):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        if kind is None and self._done < self._bar.total:
+            early = f"ended early at {self._done} of {self._bar.total} {self._words[1]}s: enough"
+            if self._draws:
+                self._bar.set_postfix_str(early)
+            elif self._told > self._began:
+                click.echo(f"{self._words[0]}: {early}", err=True)
         self._bar.close()
 
     def expect(self, steps: int) -> None:

@@ -26,6 +26,8 @@ def describe(error: Exception) -> tuple[str, int]:
     # FloatingPointError: a model whose logits are NaN, which the message names.
     if isinstance(error, ValueError | FloatingPointError):
         return str(error), BAD_INPUT
+    if isinstance(error, RecursionError):
+        return "input must be JSON, got lists or objects nested too deep", BAD_INPUT
     if isinstance(error, OSError):
         named = error.filename is not None and error.strerror is not None
         message = f"{error.filename}: {error.strerror}" if named else str(error)

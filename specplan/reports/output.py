@@ -12,6 +12,7 @@ from typing import TextIO
 import click
 
 WIDTH = 80
+STDOUT = Path("/dev/stdout")
 
 
 def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -> Path | None:
@@ -19,13 +20,15 @@ def writable(_ctx: click.Context, _param: click.Parameter, value: Path | None) -
 
     The callback of every option that names an output file, `type=click.Path(path_type=Path)`. The
     file itself is not touched: an earlier one stays until it is replaced. A link stands for what
-    it leads to; a device or a pipe is written into and needs no writable folder.
+    it leads to; a device or a pipe is written into and needs no writable folder. "-" is stdout.
 
     Raises:
       click.BadParameter: if the path is a folder, or its folder does not exist or is not writable.
     """
     if value is None:
         return None
+    if value == Path("-"):
+        return STDOUT
     if value.is_dir():
         raise click.BadParameter(f"{value} is a folder")
     if value.exists() and not value.is_file():
@@ -62,15 +65,16 @@ class Written(Printed):
 
 
 def answer(data: object, text: Callable[[], str], *, form: Printed) -> None:
-    """Gives a command's result in the form asked for."""
-    if isinstance(form, Written) and form.output is not None:
-        from estimator.writing import write_json
-
-        write_json(data, form.output)
-    if form.as_json:
+    """Gives a command's result in the form asked for: printed first, so that no write loses it."""
+    output = form.output if isinstance(form, Written) else None
+    if form.as_json or output == STDOUT:
         print_json(data)
     else:
         click.echo(text())
+    if output not in (None, STDOUT):
+        from estimator.writing import write_json
+
+        write_json(data, output)
 
 
 def warn(message: str) -> None:

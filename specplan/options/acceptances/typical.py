@@ -10,6 +10,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from specplan.options.declared import option
+from specplan.options.help import listing
 from specplan.options.kinds import AcceptanceKind, Background, Stated
 
 # From the table's kinds of draft to those of laws of acceptance.
@@ -67,8 +68,9 @@ class Published(AcceptanceKind):
         "--typical",
         metavar="NAME",
         shell_complete=_complete,
+        callback=listing(lambda: typical()),
         help="Accepted lengths that others published, such as eagle3-llama-3.1-8b-chat, to begin "
-        "with; an unknown name lists them all. Yours will differ.",
+        "with; list: print all names. Yours will differ.",
     )
 
     def make(self, background: Background) -> Stated:

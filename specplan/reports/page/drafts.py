@@ -86,9 +86,10 @@ def _sure(drafts: Sequence[DraftSection], best: Best, counted: str) -> list[str]
     lines += clock_lines(profile)
     setups = [draft.profile.setup for draft in drafts]
     if len({(setup.target, setup.prompts_hash) for setup in setups}) > 1:
-        lines.append(
+        lines.insert(
+            0,
             "These profiles are of different targets or prompts: their ranking compares ratios "
-            "that were not measured on the same work."
+            "that were not measured on the same work.",
         )
     elif len(drafts) > 1:
         lines.append(
