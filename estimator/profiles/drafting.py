@@ -68,8 +68,8 @@ class Drafting:
       of the texts: the replay of the traces (`simulator.acceptance.recorded`). Empty where none
       was recorded.
     blocks_jointly: the same where drafts are judged as a whole: block verification.
-    accepted_by_position: unconditional rates, of the longest draft replayed, or those that a server
-      counted, in place of blocks.
+    accepted_by_position: unconditional rates of blocks of as many tokens as there are rates: the
+      longest draft that was timed, or counts of a server in place of blocks.
     cut_short: the share of positions that its blocks left undrafted, as where texts end; above 1 %
       these rates and α are bounds from below.
     alpha_by_lenience: α(l) by lenience l.

@@ -95,7 +95,8 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
     }
     doubts = tuple(dict.fromkeys(shrinking(texts, gammas).values()))
     draftings = {
-        way: _drafting([pair.under(way) for pair in pairs], replayed) for way in DRAFT_SAMPLINGS
+        way: _drafting([pair.under(way) for pair in pairs], replayed, measured.max_gamma)
+        for way in DRAFT_SAMPLINGS
     }
     profile = Profile(
         alpha=draftings[own].alpha,
@@ -104,11 +105,11 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
         verification=verification,
         alpha_by_position_in_text=_alpha_by_position(traces),
         by_category={
-            name: workload(judged, texts, chosen, gammas=gammas, replayed=replayed)
+            name: workload(judged, texts, chosen, gammas=gammas)
             for name, chosen in by_category(measured.categories).items()
         },
         by_context={
-            name: workload(judged, texts, chosen, gammas=gammas, replayed=replayed)
+            name: workload(judged, texts, chosen, gammas=gammas)
             for name, chosen in by_context([len(prompt) for prompt in tracing.prompts]).items()
         },
         c=gained.c if cost.observed_gamma is not None else None,
@@ -158,11 +159,11 @@ def make_profile(measured: Measurements, *, c_hat: float, setup: Setup) -> Profi
     return replace(profile, recommended_gamma=plan_of(profile, cost).advised_gamma)
 
 
-def _drafting(traces: Sequence[Trace], max_gamma: int) -> Drafting:
+def _drafting(traces: Sequence[Trace], max_gamma: int, timed: int) -> Drafting:
     return Drafting(
         alpha=measured_alpha(traces),
         blocks=replayed_blocks(traces, max_gamma),
-        accepted_by_position=accepted_by_position(traces, max_gamma),
+        accepted_by_position=accepted_by_position(traces, timed),
         blocks_jointly=replayed_blocks([t.judged("block", max_gamma) for t in traces], max_gamma),
         alpha_by_lenience={each: lenient_alpha(traces, each) for each in LENIENCES},
         acceptance_by_rank=acceptance_by_rank(traces, RANKS),

@@ -66,7 +66,7 @@ class Workload:
     tokens_per_call: by γ, replayed.
     improvement_factor: by γ, likewise, at the prices of these prompts' runs.
     optimal_gamma: the best of these, 0: do not speculate.
-    accepted_by_position: of the longest draft replayed, as `Drafting` has it.
+    accepted_by_position: of the longest draft that was timed, as `Drafting` has it.
     """
 
     alpha: Alpha

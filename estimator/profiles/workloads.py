@@ -46,10 +46,11 @@ def alpha_left_out(traces: Sequence[Trace]) -> tuple[float, ...]:
 
 
 def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate, ...]:
-    """Returns the share of blocks of γ that accept their tokens 1, 2, …, as far as any has them.
+    """Returns the share of blocks of γ that accept their tokens 1, 2, …, as servers count it.
 
-    Of the blocks that draft so far: the last ones of a text draft less. A share over a single text
-    has no interval.
+    Shares are over all blocks, also those near a text's end that draft fewer tokens, so they never
+    rise, and 1 plus their sum is the number of tokens per call at γ. Positions that no block drafts
+    are left out. A share over a single text has no interval.
 
     Args:
       traces: one for each prompt, at least one.
@@ -58,11 +59,12 @@ def accepted_by_position(traces: Sequence[Trace], gamma: int) -> tuple[Estimate,
     counts = [trace.replay.positions(gamma) for trace in traces]
     accepted, offered = (np.array(each) for each in zip(*counts, strict=True))
     drafted = int((offered.sum(axis=0) > 0).sum())
+    blocks = np.array([trace.replay.blocks(gamma).sum() for trace in traces])
     found = []
-    for above, below in zip(accepted.T[:drafted], offered.T[:drafted], strict=True):
-        known = len(traces) > 1 and bool((left_out(below) > TINY).all())
-        interval = ratio_interval(above, below, scale=rate) if known else (None, None)
-        found.append(Estimate(float(above.sum() / below.sum()), *interval))
+    for above in accepted.T[:drafted]:
+        known = len(traces) > 1 and bool((left_out(blocks) > TINY).all())
+        interval = ratio_interval(above, blocks.tolist(), scale=rate) if known else (None, None)
+        found.append(Estimate(float(above.sum() / blocks.sum()), *interval))
     return tuple(found)
 
 
@@ -97,7 +99,6 @@ def workload(
     prompts: Sequence[int],
     *,
     gammas: Sequence[int],
-    replayed: int,
 ) -> Workload:
     """Returns what some of the prompts gave, each number with its interval over them.
 
@@ -106,7 +107,6 @@ def workload(
       texts: of the baseline and the probes, on all prompts.
       prompts: indices of those meant, at least one.
       gammas: at least 1 each, ascending.
-      replayed: the longest draft that the traces tell of.
     """
     chosen = [traces[prompt] for prompt in prompts]
     gained = speed_ups(chosen, of_prompts(texts, prompts), gammas)
@@ -115,7 +115,7 @@ def workload(
         tokens_per_call={gamma: _tokens_per_call(chosen, gamma) for gamma in gammas},
         improvement_factor=gained.factors,
         optimal_gamma=gained.best,
-        accepted_by_position=accepted_by_position(chosen, replayed),
+        accepted_by_position=accepted_by_position(chosen, max(gammas)),
     )
 
 

@@ -60,11 +60,12 @@ def profile_text(profile: Profile) -> str:
 
 def _positions(profile: Profile) -> list[str]:
     """Returns a line with the rates of the first positions of a block, if the profile has them."""
-    rates = profile.drafting().accepted_by_position[:SHOWN_POSITIONS]
+    rates = profile.drafting().accepted_by_position
     if not rates:
         return []
-    listed = " ".join(f"{rate.value:.2f}" for rate in rates)
-    return [f"accepts {listed} at positions 1 to {len(rates)} of a block"]
+    listed = " ".join(f"{rate.value:.2f}" for rate in rates[:SHOWN_POSITIONS])
+    shown = min(len(rates), SHOWN_POSITIONS)
+    return [f"accepts {listed} at positions 1 to {shown} of a block of {len(rates)}"]
 
 
 def _milliseconds(profile: Profile, gamma: int) -> float:

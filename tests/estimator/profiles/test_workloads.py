@@ -67,7 +67,7 @@ TEXTS = timed([1.0, 5.0, 1.1, 6.0])
 
 def test_a_workload_is_what_its_own_prompts_give() -> None:
     chosen = [0, 2]
-    found = workload(TRACES, TEXTS, chosen, gammas=GAMMAS, replayed=4)
+    found = workload(TRACES, TEXTS, chosen, gammas=GAMMAS)
     own = [TRACES[prompt] for prompt in chosen]
     assert found.alpha == measured_alpha(own)
     gained = speed_ups(own, of_prompts(TEXTS, chosen), GAMMAS)
@@ -81,30 +81,40 @@ def test_a_workload_is_what_its_own_prompts_give() -> None:
             assert number.low < number.value < number.high
 
 
-def test_positions_are_told_beyond_what_was_timed_and_by_the_own_prompts() -> None:
-    found = workload(TRACES, TEXTS, [0, 2], gammas=GAMMAS, replayed=4).accepted_by_position
-    assert len(found) == 4 > max(GAMMAS)
-    for place, share in enumerate(found, start=1):
-        assert 0.8**place < share.value < 0.9**place
+def test_rates_by_position_are_of_blocks_of_the_longest_timed_gamma() -> None:
+    found = workload(TRACES, TEXTS, [0, 2], gammas=GAMMAS)
+    rates = [share.value for share in found.accepted_by_position]
+    assert len(rates) == max(GAMMAS)
+    assert rates == sorted(rates, reverse=True)
+    assert 1 + sum(rates) == pytest.approx(found.tokens_per_call[max(GAMMAS)].value)
+    for share in found.accepted_by_position:
         assert share.low is not None
         assert share.high is not None
         assert share.low < share.value < share.high
+
+
+def test_rates_near_the_ends_of_texts_never_rise() -> None:
+    """Blocks that a text's end cuts short count, too: shares over longer ones alone could rise."""
+    short = [Trace(np.full(n, 0.9), np.full(n, 0.9), None, n) for n in (2, 3, 5, 9)]
+    rates = [share.value for share in accepted_by_position(short, 8)]
+    assert rates == sorted(rates, reverse=True)
+    assert 1 + sum(rates) == pytest.approx(block_efficiency(short, 8))
     [alone, *_] = accepted_by_position([TRACES[1]], 4)
-    assert (alone.value, alone.low, alone.high) == (pytest.approx(0.05), None, None)
-    # A text of two tokens drafts one: no block of either reaches a second position.
-    short = Trace(np.ones(2), np.ones(2), None, 2)
-    assert [share.value for share in accepted_by_position([short, short], 4)] == [1.0]
+    assert (alone.low, alone.high) == (None, None)
+    # A text of two tokens drafts one: no block reaches a second position.
+    ends = Trace(np.ones(2), np.ones(2), None, 2)
+    assert [share.value for share in accepted_by_position([ends, ends], 4)] == [1.0]
 
 
 def test_other_prompts_change_nothing() -> None:
-    found = workload(TRACES, TEXTS, [1, 3], gammas=GAMMAS, replayed=4)
+    found = workload(TRACES, TEXTS, [1, 3], gammas=GAMMAS)
     changed = [replace(TRACES[0], beta=TRACES[1].beta), *TRACES[1:]]
     others = timed([9.0, 5.0, 9.0, 6.0])
-    assert workload(changed, others, [1, 3], gammas=GAMMAS, replayed=4) == found
+    assert workload(changed, others, [1, 3], gammas=GAMMAS) == found
     assert found.optimal_gamma == 0
 
 
 def test_a_single_prompt_has_no_interval() -> None:
-    found = workload(TRACES, TEXTS, [0], gammas=GAMMAS, replayed=4)
+    found = workload(TRACES, TEXTS, [0], gammas=GAMMAS)
     for number in (found.tokens_per_call[1], found.improvement_factor[1], found.alpha):
         assert (number.low, number.high) == (None, None)
