@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import TYPE_CHECKING
@@ -22,10 +23,14 @@ from specplan.options.kinds import Background, CostKind
 from specplan.options.runs import Runs
 
 if TYPE_CHECKING:
+    from simulator.cost.posterior import Posterior
     from simulator.cost.roofline_cost import Deployment
+    from simulator.cost.runs import Run
 
 MOST_CELLS = 10_000
 DATA_SHEET = "roofline"
+# A fitted time further than this from a run's, in logarithms, is shown.
+_MISFIT = 0.05
 NAME_THE_ENGINE = (
     "No server is named: the intervals cover several. --engine (vllm, sglang, ...) narrows them."
 )
@@ -104,10 +109,28 @@ class Roofline(Deployed, Loads, Runs, CostKind):
                 origin=f"by {cost.source}, {known}",
                 speeds=None,
                 cost_model=cost.model,
-                notes=(*unnamed, *cost.notes),
+                notes=(*unnamed, *cost.notes, *_misfits(cost.posterior)),
             )
             doubtful.append(replace(each, load=told).in_doubt(cost.posterior, point))
         return tuple(doubtful)
+
+
+def _fitted(posterior: Posterior, run: Run) -> float:
+    law = posterior.seconds_per_token(run.load, [run.drafting], [run.length])
+    return math.exp(law.mean[0])
+
+
+def _misfits(posterior: Posterior) -> tuple[str, ...]:
+    """Returns a sentence for each run that the fit misses by more than its error."""
+    return tuple(
+        f"The fit does not believe the run of gamma {run.gamma}, batch {run.load.batch}: "
+        f"{1e3 * run.seconds_per_token:.3g} ms a token were measured, {1e3 * fitted:.3g} ms fitted "
+        f"({100 * (fitted / run.seconds_per_token - 1):+.0f} %). Was it of these models, and of "
+        "one load?"
+        for run in posterior.runs
+        for fitted in [_fitted(posterior, run)]
+        if abs(math.log(fitted / run.seconds_per_token)) > max(_MISFIT, 2 * run.error)
+    )
 
 
 def _priced(

@@ -94,13 +94,13 @@ def test_rates_by_position_are_of_blocks_of_the_longest_timed_gamma() -> None:
 
 
 def test_rates_near_the_ends_of_texts_never_rise() -> None:
-    """Blocks that a text's end cuts short count, too: shares over longer ones alone could rise."""
+    """Blocks that a text's end cuts short count, too: shares over the longer ones could rise."""
     short = [Trace(np.full(n, 0.9), np.full(n, 0.9), None, n) for n in (2, 3, 5, 9)]
     rates = [share.value for share in accepted_by_position(short, 8)]
     assert rates == sorted(rates, reverse=True)
     assert 1 + sum(rates) == pytest.approx(block_efficiency(short, 8))
-    [alone, *_] = accepted_by_position([TRACES[1]], 4)
-    assert (alone.low, alone.high) == (None, None)
+    [first, *_] = accepted_by_position([TRACES[1]], 4)
+    assert (first.low, first.high) == (None, None)
     # A text of two tokens drafts one: no block reaches a second position.
     ends = Trace(np.ones(2), np.ones(2), None, 2)
     assert [share.value for share in accepted_by_position([ends, ends], 4)] == [1.0]

@@ -175,6 +175,21 @@ def test_a_batch_that_lacks_a_run_is_named_and_has_no_speed_up() -> None:
     assert "no batch was run both with and without speculation" in refused.stderr
 
 
+MODELS = (
+    "--target-config docs/configs/llama-3.1-8b.json --gpu h100 --engine vllm "
+    "--draft-config docs/configs/llama-3.1-8b-eagle3.json "
+)
+
+
+def test_a_run_that_the_fit_misses_is_shown_with_its_residual() -> None:
+    """A step of two sequences cannot take three times as long as a step of one."""
+    odd = f"{MODELS} --run gamma=0,tpot=7 --run gamma=0,tpot=20,batch=2 --alpha 0.7"
+    text = " ".join(run(odd).stdout.split())
+    assert "The fit does not believe the run of gamma 0, batch 2: 20 ms a token were" in text
+    fits = run(f"{MODELS} --run gamma=0,tpot=7 --run gamma=3,tpot=4,length=2.6").stdout
+    assert "does not believe" not in fits
+
+
 FILES = {
     "vllm.json": BENCH,
     "off.json": BENCH.replace("spec_decode", "decode"),
