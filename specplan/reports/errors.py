@@ -33,13 +33,17 @@ def describe(error: Exception) -> tuple[str, int]:
         message = f"{error.filename}: {error.strerror}" if named else str(error)
         return message, FAILURE if error.errno in _MACHINE_ERRORS else BAD_INPUT
     if isinstance(error, ModuleNotFoundError) and (extra := _extra_of(error.name)) is not None:
-        return f"needs {error.name}: run pip install -e '.[{extra}]' in specplan's folder", FAILURE
+        what = f"'.[{extra}]'" if extra else "."
+        return f"needs {error.name}: run pip install -e {what} in specplan's folder", FAILURE
     name = type(error).__name__
     return (f"{name}: {error}" if str(error) else name), FAILURE
 
 
 def _extra_of(module: str | None) -> str | None:
-    """Returns the extra of this package that installs a module, `dev` aside; None: none does."""
+    """Returns the extra of this package that installs a module; "": the package itself does.
+
+    None: nothing of it does, the extra `dev` aside.
+    """
     if module is None:
         return None
     from importlib.metadata import PackageNotFoundError, requires
@@ -53,8 +57,8 @@ def _extra_of(module: str | None) -> str | None:
         name, _, condition = requirement.partition(";")
         extra = re.search(r"extra == ['\"](.+)['\"]", condition)
         package = re.match(r"[\w.-]+", name)
-        if extra is None or package is None or extra[1] == "dev":
+        if package is None or (extra is not None and extra[1] == "dev"):
             continue
         if package[0].replace("_", "-").lower() == wanted:
-            return extra[1]
+            return "" if extra is None else extra[1]
     return None
