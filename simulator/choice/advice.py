@@ -20,6 +20,8 @@ THRESHOLD = 0.5
 UNDECIDED = (0.4, 0.9)
 # A measured γ is replaced by one that is faster by BEATEN with the probability of this quantile.
 BEATEN, SURE = 0.01, 1.2816
+# A γ that is better with a lower probability than that of this quantile (5 %) is not run.
+POSSIBLE = 1.6449
 # A run has to promise this share of speed to be worth its while.
 WORTH = 0.002
 # Two runs of one setting differ by this, in logarithms.
@@ -198,7 +200,10 @@ def _next_run(
     longest = max(tried)
     reach = max(longest + 2, 2 * longest) if longest > 0 else int(every[-1])
     new = np.array([g not in tried and g <= reach for g in every.tolist()])
-    promised = np.where(new, gains, -1.0)
+    # A run is of a γ that may be better itself, not of one that only informs about others.
+    apart = np.diag(covariance) + covariance[advised, advised] - 2 * covariance[advised]
+    able = mean - mean[advised] > -POSSIBLE * np.sqrt(np.maximum(apart, 0.0)) - _NOTHING
+    promised = np.where(new & able, gains, -1.0)
     # The best one is run before others are compared with it.
     top = int(mean.argmax())
     chosen = top if promised[top] >= worth else int(promised.argmax())

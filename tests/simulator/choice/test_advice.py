@@ -166,6 +166,15 @@ def test_a_run_that_is_expected_to_bring_nothing_is_not_proposed() -> None:
     assert advise(GAMMAS, law(1.2, 1.5, 1.5, deviation=0.5)).next_run is None
 
 
+def test_a_gamma_that_cannot_be_better_is_not_run_to_learn_of_others() -> None:
+    """A run of γ 1 informs more about γ 5 than its own, but γ 1 is far behind γ 3."""
+    loading = np.array([0.06, 0.0, 0.015])
+    learning = Forecast(np.log([1.2, 1.6, 1.595]), np.outer(loading, loading), 0.0)
+    following = advise(GAMMAS, learning, tried=[0, 3]).next_run
+    assert following is not None
+    assert (following.gamma, following.rival) == (5, 3)
+
+
 def test_no_candidate_means_no_draft() -> None:
     none = Forecast(np.zeros(0), np.zeros((0, 0)), 0.0)
     assert advise(np.zeros(0, dtype=np.int64), none).gamma == 0
