@@ -89,9 +89,12 @@ def test_a_bench_file_is_the_same_as_a_run_and_as_a_source(sources: dict[str, Pa
     for other in (planned, observed):
         assert curve(other) == pytest.approx(curve(stated), rel=1e-9)
         assert other["advised_gamma"] == typed["advised_gamma"]
+        # Only the file knows how many blocks were counted: less doubt is bounded less by physics.
         assert curve(other, "improvement_factor") == pytest.approx(
-            curve(typed, "improvement_factor"), rel=1e-9
+            curve(typed, "improvement_factor"), rel=2e-3
         )
+    for name in ("improvement_factor", "improvement_factor_low", "gain_probability"):
+        assert curve(observed, name) == pytest.approx(curve(planned, name), rel=1e-9)
 
 
 def test_a_length_is_the_same_by_every_road() -> None:
