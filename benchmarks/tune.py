@@ -2,7 +2,6 @@
 
     OMP_NUM_THREADS=1 python benchmarks/tune.py run results.json    # continues where it was killed
     python benchmarks/tune.py show results.json                     # the tables of docs/tune.md
-    python benchmarks/tune.py replay                                # published sweeps as sessions
 
 The loss of a setting comes only from the sweep: its nine gammas and the tuned one in turns on the
 same prompts. One half of the turns chooses the best gamma and the other half says how much faster
@@ -123,8 +122,10 @@ def run(path: Path) -> None:
     results: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
     with TemporaryDirectory() as name:
         layers = first_layers(Path(name) / "layers")
-        for temperature, pair, engine in product((0.0, 1.0), ("embedded", "layers"), SIZES):
-            for concurrency in (1, 4) if engine == "llama.cpp" else (1,):
+        for concurrency, temperature, pair, engine in product(
+            (1, 4), (0.0, 1.0), ("embedded", "layers"), SIZES
+        ):
+            if concurrency == 1 or engine == "llama.cpp":
                 key = f"{engine}|{pair}|{temperature:g}|{concurrency}"
                 if key in results:
                     continue
@@ -165,24 +166,20 @@ def loss(result: dict[str, Any]) -> tuple[float, float, float, int]:
 def show(path: Path) -> None:
     """Prints the table and its means."""
     results = json.loads(path.read_text())
-    print("| engine | pair | temperature | at once | runs (K) | K | sweep's K | speed lost, % "
-          "[90 %] | time over the sweep's |")  # fmt: skip
+    print("| engine | pair | T | at once | K run | K | sweep's | loss, % [90 %] | time share |")
     print("|---" * 9 + "|")
-    losses, highs, runs, shares = [], [], [], []
+    found = []
     for key, each in results.items():
         lost, low, high, best = loss(each)
         share = each["seconds"] / each["sweep"]["seconds"]
-        losses.append(lost)
-        highs.append(high)
-        runs.append(each["runs"])
-        shares.append(share)
+        found.append((lost, high, each["runs"], share))
         tried = ", ".join(map(str, each["tried"]))
         lost_percent = f"{100 * lost:.1f} [{100 * low:.1f}, {100 * high:.1f}]"
         cells = (*key.split("|"), tried, each["gamma"], best, lost_percent, f"{share:.2f}")
         print(f"| {' | '.join(map(str, cells))} |")
-    print(f"\nmean loss {100 * np.mean(losses):.1f} %, mean of the upper ends "
-          f"{100 * np.mean(highs):.1f} %; largest {100 * np.max(losses):.1f} %; runs "
-          f"{np.mean(runs):.1f}; time over the sweep's {np.mean(shares):.2f}")  # fmt: skip
+    lost, high, runs, share = np.mean(found, axis=0)
+    print(f"\nmeans: loss {100 * lost:.1f} %, upper end {100 * high:.1f} %, runs {runs:.1f}, "
+          f"time share {share:.2f}")  # fmt: skip
 
 
 def main() -> None:

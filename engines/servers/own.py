@@ -28,11 +28,6 @@ class OwnDecoder:
     @contextmanager
     def serve(self, setting: Setting) -> Iterator[OwnServer]:
         """Serves the pair; see `engines.engine.Engine`."""
-        if setting.concurrency != 1:
-            raise ValueError(
-                "concurrency must be 1 without --engine: the own decoder decodes one text at a "
-                f"time, got {setting.concurrency}"
-            )
         yield OwnServer(self._subject, setting.gamma)
 
 

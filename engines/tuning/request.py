@@ -73,6 +73,13 @@ class TuneOwn:
     sampling: SamplingSettings
     threads: int | None = None
 
+    def __post_init__(self) -> None:
+        if max(self.how.concurrencies) > 1:
+            raise ValueError(
+                "concurrency must be 1 without --engine: the own decoder decodes one text at a "
+                f"time, got {max(self.how.concurrencies)}"
+            )
+
 
 @dataclass(frozen=True, kw_only=True)
 class TuneServer:

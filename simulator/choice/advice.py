@@ -98,6 +98,7 @@ def advise(
     *,
     near: float = NEAR,
     worth: float = WORTH,
+    repeat: float = REPEAT,
     calibrated: bool = True,
     tried: Collection[int] | None = None,
     measured: Mapping[int, tuple[float, float]] = NONE_MEASURED,
@@ -112,6 +113,7 @@ def advise(
       law: the law of the logarithms of their speed-ups over no speculation.
       near: what a smaller γ may lose against the best one, in logarithms.
       worth: share of speed that a further run must promise.
+      repeat: standard deviation of a run's outcome, a logarithm.
       calibrated: whether a stated probability comes true as often as it says.
       tried: every γ that was run, 0 for the baseline. None: no runs can be had, since all numbers
         are stated.
@@ -143,7 +145,9 @@ def advise(
         certain=bool(law.quantile(0.05)[at] > 1),
         undecided=undecided,
         measured=kept is not None,
-        next_run=None if tried is None else _next_run(gammas, law, (advised, at + 1), tried, worth),
+        next_run=None
+        if tried is None
+        else _next_run(gammas, law, (advised, at + 1), tried, (worth, repeat)),
     )
 
 
@@ -172,7 +176,7 @@ def _next_run(
     law: Forecast,
     places: tuple[int, int],
     tried: Collection[int],
-    worth: float,
+    limits: tuple[float, float],
 ) -> NextRun | None:
     """Returns the run whose outcome is worth most against what is advised now.
 
@@ -183,15 +187,16 @@ def _next_run(
 
     Args:
       places: indices of the advised and the named γ, among 0 and gammas.
+      limits: worth and repeat, as advise takes them.
     """
-    advised, named = places
+    (advised, named), (worth, repeat) = places, limits
     every = np.concatenate([[0], gammas])
     mean = np.concatenate([[0.0], law.mean])
     covariance = np.zeros((len(every), len(every)))
     covariance[1:, 1:] = law.covariance + law.error**2
     points, weights = np.polynomial.hermite_e.hermegauss(40)
     weights = weights / weights.sum()
-    steps = covariance / np.sqrt(np.diag(covariance) + REPEAT**2)
+    steps = covariance / np.sqrt(np.diag(covariance) + repeat**2)
     # Rows: candidates for the run; columns: the γ it tells of; depth: its outcome.
     after = mean[None, :, None] + steps.T[:, :, None] * points
     gains = after.max(axis=1) @ weights - mean[advised]

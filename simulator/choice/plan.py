@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from statistics import median
 
 import numpy as np
 from numpy.typing import NDArray
 
 from simulator.acceptance.acceptance import Acceptance
-from simulator.choice.advice import NEAR, WORTH, Advice, advise
+from simulator.choice.advice import NEAR, REPEAT, WORTH, Advice, advise
 from simulator.choice.curve import Curve, Doubt, curve_of
 from simulator.choice.gain import draftable, first_best
 from simulator.choice.walltime import TIE
 from simulator.cost.pricing import Pricing
-from simulator.cost.runs import pooled
+from simulator.cost.runs import USUAL_ERROR, Run, pooled
 from simulator.numerics.arguments import integer, non_negative
 
 DEFAULT_MAX_GAMMA = 32
@@ -178,12 +179,19 @@ def plan(
             curve.gains.only(candidates),
             near=share,
             worth=worth,
+            repeat=_repeat(runs),
             calibrated=posterior is None or posterior.calibrated,
             tried=None if posterior is None else {run.gamma for run in runs},
             measured=_measured(price),
         ),
         cap_binds=_binds(acceptance, price, curve, allowed, best),
     )
+
+
+def _repeat(runs: Sequence[Run]) -> float:
+    """Returns the standard deviation of the next run's outcome, by how exact the runs are."""
+    usual = median(run.error for run in runs) if runs else 0.0
+    return usual if usual > USUAL_ERROR else REPEAT
 
 
 def _stated(gamma: int, multiple: int) -> int:

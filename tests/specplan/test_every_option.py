@@ -75,7 +75,7 @@ def stated(option: click.Option) -> list[str]:
 def selected(command: click.Command, way: str) -> list[str]:
     """Returns the words that select a way, with what the command cannot do without."""
     words = way.split()
-    values = {"--engine": "llama.cpp", "--texts": "log.jsonl"}
+    values = {"--engine": "llama.cpp", "--texts": "log.jsonl", "--server": "http://127.0.0.1:9"}
     words += [values[way]] if way in values else []
     needed = [each for each in options(command) if each.required]
     words += [word for each in needed for word in stated(each)]
@@ -107,8 +107,13 @@ def test_every_option_that_help_shows_is_read_in_some_way(
 def test_every_option_is_read_or_refused_by_name(
     words: tuple[str, ...], command: Command, way: str
 ) -> None:
-    selecting_others = {selector(other) for other in command.ways if other != way}
-    read = taken(command, way) | (selecting_others if way == "" else set())
+    # Options that select another way which reads this one's own are no mistake.
+    selecting_others = {
+        selector(other)
+        for other in command.ways
+        if other != way and (way == "" or selector(way) in taken(command, other))
+    }
+    read = taken(command, way) | selecting_others
     for option in options(command):
         if option.name not in read:
             result = CliRunner().invoke(main, [*words, *selected(command, way), *stated(option)])

@@ -1,0 +1,70 @@
+"""Replays published sweeps as tunings: what a search that can only run their gammas loses.
+
+    python benchmarks/tune_published.py
+
+Each sweep is searched from a prior that is fitted without any row of its source (the owner of the
+repository), as `specplan tune` would with the deployment known. The fits take minutes on one core.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from published_deployed import impossible, runs_of
+from published_fit import fit
+from published_rows import Row, read_rows
+from published_sweeps import Choice, sweeps
+
+from engines.tuning.outlook import Outlook
+from simulator.cost.posterior import Posterior, infer
+from simulator.cost.published_prior import published_prior
+from simulator.cost.runs import Run
+
+
+def session(sweep: dict[int, Row], effects: dict[str, Any]) -> Choice:
+    """Returns what a tuning finds that can only run the gammas of a published sweep."""
+    first = next(iter(sweep.values()))
+    longest = max(sweep)
+
+    def costs(runs: Sequence[Run]) -> Posterior:
+        return infer(first.machine, published_prior(first.traits, effects=effects), runs)
+
+    runs: list[Run] = []
+    tried: list[int] = []
+    while len(tried) < len(sweep):
+        now = Outlook(runs, first.run.load, longest=longest, worth=0.002, costs=costs)
+        if now.next_gamma is None:
+            break
+        # Where nobody ran a gamma, the nearest one that was published and not yet run.
+        left = [each for each in sweep if each not in tried]
+        tried.append(min(left, key=lambda each: abs(each - (now.next_gamma or 0))))
+        runs = runs_of([sweep[each] for each in tried])
+    now = Outlook(runs, first.run.load, longest=longest, worth=0.002, costs=costs)
+    ran = [0, *tried]
+    advised = min(ran, key=lambda each: abs(each - now.advice.gamma)) if now.advice.gamma else 0
+    return Choice(sweep, advised, len(tried) - 1)
+
+
+def main() -> None:
+    """Prints what tunings of published sweeps lose, and their runs, by kind of draft."""
+    rows, _ = read_rows()
+    kept = [row for row in rows if row.facts["target"] not in impossible(rows)]
+    found: dict[str, list[Choice]] = defaultdict(list)
+    fitted: dict[str, dict[str, Any]] = {}
+    for sweep in sweeps(kept):
+        first = next(iter(sweep.values()))
+        if first.owner not in fitted:
+            fitted[first.owner] = fit([row for row in rows if row.owner != first.owner])
+        chosen = session(sweep, fitted[first.owner])
+        for name in ("all", *(["4 gammas or more"] if len(sweep) > 3 else []), first.traits.draft):
+            found[name].append(chosen)
+    print("| sweeps of | number | mean loss | largest | further runs |\n|---|---|---|---|---|")
+    for name, each in found.items():
+        losses = [one.loss for one in each]
+        print(f"| {name} | {len(each)} | {100 * np.mean(losses):.1f} % | {100 * max(losses):.1f} % "
+              f"| {np.mean([one.runs for one in each]):.1f} |")  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,93 @@
+"""`specplan tune`: runs as JSON and as a table, read by plan, and continued from its file."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from refusals import assert_refused
+
+from specplan.main import main
+
+SMALL = ["--num-prompts", "2", "--prompt-tokens", "8", "--max-new-tokens", "12", "--repeats", "1"]
+
+
+def tuned(*arguments: str) -> Result:
+    return CliRunner().invoke(main, ["tune", *SMALL, "--max-gamma", "2", *arguments])
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Returns the file of a tuning of the own decoder."""
+    path = tmp_path_factory.mktemp("tune") / "tuned.json"
+    result = tuned("--max-runs", "1", "-o", str(path), "--json")
+    assert result.exit_code == 0, result.output
+    shown, kept = json.loads(result.stdout), json.loads(path.read_text())
+    assert all(row.pop("turns") for row in kept["rows"])
+    assert shown == kept
+    head, columns, first, second = result.stderr.splitlines()
+    assert "Expected at 1 at once: gamma" in head
+    assert "best so far" in columns
+    assert first.split()[:2] == ["1", "0"]
+    assert second.split()[1] == str(kept["rows"][1]["gamma"])
+    return path
+
+
+def test_rows_have_what_was_expected_and_what_was_measured(runs: Path) -> None:
+    baseline, row = json.loads(runs.read_text())["rows"]
+    assert (baseline["gamma"], baseline["expected_ms_per_token"]) == (0, None)
+    assert row["gamma"] in (1, 2)
+    assert row["expected_ms_per_token_low"] < row["expected_ms_per_token"]
+    assert row["ms_per_token"] > 0
+    assert 1 <= row["block_efficiency"] <= row["gamma"] + 1
+
+
+def test_plan_reads_the_runs_and_gives_the_same_answer(runs: Path) -> None:
+    result = CliRunner().invoke(main, ["plan", "--runs", str(runs), "--max-gamma", "2", "--json"])
+    assert result.exit_code == 0, result.output
+    [advised] = json.loads(runs.read_text())["advised"]
+    plan = json.loads(result.stdout)
+    assert plan["advised_gamma"] == advised["gamma"]
+    assert plan["gain_probability"] == pytest.approx(advised["gain_probability"])
+
+
+def test_a_second_call_goes_on_from_the_file(runs: Path) -> None:
+    before = runs.read_text()
+    result = tuned("--max-runs", "1", "-o", str(runs))
+    assert result.exit_code == 0, result.output
+    assert json.loads(runs.read_text())["rows"] == json.loads(before)["rows"]
+    assert "1 at once: " in result.stdout
+
+
+def test_a_dry_run_writes_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "tuned.json"
+    result = tuned("--dry-run", "-o", str(path))
+    assert result.exit_code == 0, result.output
+    assert "Nothing ran" in result.stdout
+    assert not path.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--server", "http://127.0.0.1:9"], "server must be up, got no answer of http://127.0.0"),
+        (["--server", "localhost:8080"], "server must be up, got no answer of localhost:8080"),
+        (
+            ["--engine", "llama.cpp", "--concurrency", "4"],
+            "concurrency must be at most the number of prompts, 2 here, got",
+        ),
+        (["--concurrency", "2"], "concurrency must be 1 without --engine"),
+        (["--concurrency", "0"], "concurrency must be at least 1, got 0"),
+        (["--worth", "0"], "worth must be above 0 %, got 0"),
+        (["--engine", "mlx", "--threads", "2"], "threads must be llama.cpp's or transformers's"),
+        (["--engine", "transformers", "--synthetic", "0.5,0.2"], "synthetic must be llama.cpp's"),
+        (["--engine", "llama.cpp", "--synthetic", "0.5"], "a rate for each of 2 positions"),
+        (["--engine", "llama.cpp", "--draft", "lookup"], "draft must be a model with --engine"),
+        (
+            ["--server", "http://a", "--target", "embedded"],
+            "--target cannot be given with",
+        ),
+    ],
+)
+def test_what_cannot_be_tuned_is_refused_by_name(arguments: list[str], message: str) -> None:
+    assert_refused(tuned(*arguments), message)
