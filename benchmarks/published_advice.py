@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from published_fit import impossible
+from published_deployed import impossible
 from published_rows import Row, read_rows
 from published_scores import without_source
 
 from simulator.choice.advice import NEAR, Advice, advise
-from simulator.cost.posterior import Forecast, infer
+from simulator.cost.forecast import Forecast
+from simulator.cost.posterior import infer
 from simulator.cost.published_prior import NOT_CALIBRATED, published_prior
 
 BOUNDS = (0.0, 0.4, 0.5, 0.6, 0.75, 0.95, 1.0)

@@ -1,0 +1,120 @@
+"""Compares the roofline, its prior and measured kernels on public measurements that all cover.
+
+    python benchmarks/published_kernels.py
+
+Rows are those whose GPU, server and formats have measured kernels (extra `kernels`; vLLM V0 left
+out). Each is predicted without any row of its source. Tables: the time of a step without drafts,
+the speed-up with its 90 % interval, the speed lost by the named K, and the worst rows. The fits
+take a minute on one core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from published_deployed import impossible
+from published_fit import KERNELS
+from published_rows import Row, over_kernels, read_rows
+from published_scores import (
+    Guess,
+    Score,
+    before,
+    by_source,
+    grouped,
+    guess,
+    plain_step,
+    without_source,
+)
+from published_speculation import by_draft, table_head, table_row
+from published_sweeps import sweeps
+
+WORST = 8
+FIRST_GAMMA = 3
+
+
+def quality(name: str, guesses: Sequence[Guess]) -> str:
+    """Returns a row of a table: errors, and the interval with its bootstrap over sources."""
+    score, (low, high) = Score.of(guesses), by_source(guesses)
+    cells = (name, str(score.rows), f"{score.mean:.1%}", f"{score.median:.1%}",
+             f"{score.bias:+.1%}", f"{score.inside:.0%} ({low:.0%} to {high:.0%})",
+             f"{score.width:.0%}", f"{score.interval:.2f}")  # fmt: skip
+    return table_row(cells)
+
+
+def tables(title: str, by_model: dict[str, list[Guess]]) -> list[str]:
+    """Returns a table of several models on the same rows: all, by kind of draft, by source."""
+    head = (title, "rows", "mean", "median", "bias", "in 90 % (bootstrap)", "90 % is ±", "score")
+    lines = [table_head(head)]
+    for name, guesses in by_model.items():
+        lines.append(quality(f"{name}: all", guesses))
+        for key in (by_draft, lambda row: row.owner):
+            lines += [quality(f"{name}: {each}", some) for each, some in grouped(guesses, key)]
+    return [*lines, ""]
+
+
+def losses(rows: Sequence[Row], effects: dict[str, dict[str, Any]]) -> dict[str, list[float]]:
+    """Returns the share of speed lost by source: the best median and always K = 3."""
+    found: dict[str, list[float]] = {"named": [], "always K = 3": []}
+    owners: list[str] = []
+    for sweep in sweeps(rows):
+        speeds = {gamma: row.speed_up for gamma, row in sweep.items()}
+        best = max(1.0, *speeds.values())
+        logs = {gamma: guess(row, [], effects[row.owner]).log for gamma, row in sweep.items()}
+        top = max(logs, key=lambda gamma: logs[gamma])
+        near = min(speeds, key=lambda gamma: abs(gamma - FIRST_GAMMA))
+        found["named"].append(1 - (speeds[top] if logs[top] > 0 else 1.0) / best)
+        found["always K = 3"].append(1 - speeds[near] / best)
+        owners.append(next(iter(sweep.values())).owner)
+    for name in tuple(found):
+        means = [
+            float(np.mean([x for x, each in zip(found[name], owners, strict=True) if each == own]))
+            for own in set(owners)
+        ]
+        found[f"{name}, by source"] = means
+    return found
+
+
+def main() -> None:
+    every, _ = read_rows()
+    left_out = impossible(every)
+    every = [row for row in every if row.facts["target"] not in left_out]
+    measured = over_kernels(every)
+    if not measured:
+        print("No row is covered: pip install 'specplan[kernels]'.")
+        return
+    numbers = {id(row.facts) for row in measured}
+    same = [row for row in every if id(row.facts) in numbers]
+    prior, kernels = without_source(every), without_source(measured, KERNELS)
+    print(f"{len(measured)} of {len(every)} rows have measured kernels.\n")
+    steps = {
+        "prior": [plain_step(row, prior[row.owner]) for row in same],
+        "kernels": [plain_step(row, kernels[row.owner]) for row in measured],
+    }
+    gains = {
+        "roofline": [before(row) for row in same],
+        "prior": [guess(row, [], prior[row.owner]) for row in same],
+        "kernels": [guess(row, [], kernels[row.owner]) for row in measured],
+    }
+    print("\n".join(tables("step without drafts", steps)))
+    print("\n".join(tables("speed-up", gains)))
+    print(table_head(("K of a sweep, lengths given", "sweeps", "mean loss", "largest")))
+    for model, rows, effects in (("prior", same, prior), ("kernels", measured, kernels)):
+        for name, lost in losses(rows, effects).items():
+            cells = (f"{model}: {name}", str(len(lost)), f"{np.mean(lost):.1%}", f"{max(lost):.1%}")
+            print(table_row(cells))
+    print("\n" + table_head(("worst rows of kernels", "K", "batch", "measured", "predicted")))
+    seen: set[tuple[str, ...]] = set()
+    for each in sorted(gains["kernels"], key=lambda each: -abs(each.error)):
+        if each.row.server in seen or len(seen) == WORST:
+            continue
+        seen.add(each.row.server)
+        facts = each.row.facts
+        names = f"{facts['source']}: {facts['target']}, {facts['format']}, {facts['gpu']}"
+        values = (f"{np.exp(each.measured):.2f}", f"{np.exp(each.log):.2f}")
+        print(table_row((names, facts["gamma"], facts["batch"], *values)))
+
+
+if __name__ == "__main__":
+    main()
