@@ -149,6 +149,7 @@ def test_doubts_are_told(tmp_path: Path) -> None:
     page = reported(tmp_path, noisy, elsewhere)
     assert "the baseline&#39;s speed may differ from itself by 23 % (at most 10 % is" in page
     assert "different targets or prompts" in page
+    assert page.index("different targets or prompts") < page.index("90 % interval")
 
 
 def test_counted_acceptances_without_costs_are_shown(tmp_path: Path) -> None:
