@@ -28,9 +28,7 @@ def get_text(url: str, *, timeout_seconds: float = TIMEOUT_SECONDS) -> str:
 def post_json(url: str, body: dict[str, Any]) -> dict[str, Any]:
     """Returns the JSON object that a server answers to one.
 
-    Raises:
-      ValueError: if the server refuses it, with its reason, or the answer is too large.
-      OSError: if nothing answers, or the answer does not end in time.
+    ValueError and OSError are those of `get_text`.
     """
     request = urllib.request.Request(
         url, json.dumps(body).encode(), {"Content-Type": "application/json"}

@@ -41,11 +41,7 @@ def read_profile(path: Path) -> Profile:
 
 
 def write_profile(profile: Profile, path: Path) -> None:
-    """Writes a profile; the file appears only when complete.
-
-    Raises:
-      OSError: if it cannot be written; the message names the file that has the profile instead.
-    """
+    """Writes a profile; an OSError names the file that has it where this one cannot be written."""
     try:
         write_json(profile, path)
     except OSError as error:

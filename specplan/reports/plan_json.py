@@ -78,7 +78,10 @@ def plan_json(plan: Plan, basis: Basis) -> dict[str, Any]:
         **_fields(plan, basis),
         "curve": [dict(zip(columns, point, strict=True)) for point in points],
     }
-    return possible(data, bounded=blocks_take_a_step(plan.price.cost, len(curve.gamma)))
+    _, doubt = plan.acceptance.log_lengths(curve.gamma)
+    predicted = (data.get("cost") or {}).get("evidence") == 0 and not doubt.any()
+    bounded = blocks_take_a_step(plan.price.cost, len(curve.gamma))
+    return possible(data, bounded=bounded, ends=predicted)
 
 
 def _fields(plan: Plan, basis: Basis) -> dict[str, Any]:

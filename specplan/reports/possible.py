@@ -25,6 +25,7 @@ def possible(
     predicted: Mapping[str, Any],
     *,
     bounded: bool = False,
+    ends: bool = False,
     prompts_per_second: float = np.inf,
 ) -> dict[str, Any]:
     """Returns the JSON object of predictions as given, after a look at every number in it.
@@ -37,6 +38,8 @@ def possible(
       predicted: objects and lists in it are looked at, too.
       bounded: whether each block takes at least the time of a step of the target
         (`blocks_take_a_step`).
+      ends: whether the bound holds for the ends of intervals, too: no measured run may exceed it,
+        and the acceptance is exact.
       prompts_per_second: what a server could read if it decoded nothing, an upper bound of its
         capacity.
 
@@ -49,7 +52,8 @@ def possible(
         gamma = each.get("depth", each.get("gamma"))
         for name, value in each.items():
             if isinstance(value, float | int) and not isinstance(value, bool):
-                low, high = _bounds(name, gamma, each if bounded else {})
+                kind = name.removesuffix("_low").removesuffix("_high") if ends else name
+                low, high = _bounds(kind, gamma, each if bounded else {})
                 if name in CAPACITIES:
                     high = prompts_per_second
                 slack = TOLERANCE * max(1.0, abs(value))

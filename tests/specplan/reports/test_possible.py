@@ -42,6 +42,13 @@ def test_an_impossible_number_is_refused_by_name(wrong: dict, message: str) -> N
             possible(data, bounded=True)
 
 
+def test_the_ends_of_an_interval_are_bounded_where_they_are_asked_for() -> None:
+    wide = POINT | {"improvement_factor_high": 2.51}
+    assert possible(wide, bounded=True) == wide
+    with pytest.raises(ArithmeticError, match=r"improvement_factor_high must lie in \[0, 2.5\]"):
+        possible(wide, bounded=True, ends=True)
+
+
 def test_a_speed_up_has_no_bound_where_the_cost_assures_none() -> None:
     faster = POINT | {"improvement_factor": 2.51}
     assert possible(faster) == faster
@@ -54,7 +61,7 @@ def test_a_speed_up_has_no_bound_where_the_cost_assures_none() -> None:
 def test_a_command_that_would_print_one_ends_with_the_values(monkeypatch) -> None:
     right = Ratio.baseline_seconds.fget
     monkeypatch.setattr(Ratio, "baseline_seconds", property(lambda cost: 2 * right(cost)))
-    monkeypatch.setattr("specplan.reports.plan.blocks_take_a_step", lambda *_: True)
+    monkeypatch.setattr("specplan.reports.plan_json.blocks_take_a_step", lambda *_: True)
     found = CliRunner().invoke(main, ["plan", "--alpha", "0.9", "--c", "0.1"])
     assert found.exit_code == 1
     assert found.stdout == ""
