@@ -134,7 +134,7 @@ def asked(ctx: click.Context) -> Asked:
       click.UsageError: if options are missing, or do not fit together.
       OSError, ValueError: if a file cannot be used, or a number is out of range.
     """
-    from simulator.choice.grid import DENSE, PlanRequest, coarse
+    from simulator.choice.grid import DENSE, MOST_ROWS, PlanRequest, coarse
 
     accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
@@ -155,7 +155,8 @@ def asked(ctx: click.Context) -> Asked:
         return tuple(replace(each, wall=wall) for each in prices(stating, background))
 
     many = getattr(costs, "batch", None) or ()
-    dense = len(many) <= DENSE
+    cells = len(many) * len(getattr(costs, "context", None) or (0,))
+    dense = len(many) <= DENSE or cells > MOST_ROWS
     priced = price(None if dense else coarse(many))
     stated = accepted.make(replace(background, draft_kind=law_of(choice.draft_kind, priced)))
     thresholds = stopping.thresholds(file.profile_path, profile, stated, server)
