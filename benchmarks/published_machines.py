@@ -17,13 +17,13 @@ from simulator.cost.catalogue import find_hardware
 from simulator.cost.draft_shape import DraftShape
 from simulator.cost.hardware import Hardware, own_hardware
 from simulator.cost.kernels import KernelMachine
-from simulator.cost.machine import Drafting, LoadPoint, Machine, Remembered
+from simulator.cost.machine import CachedMachine, Drafting, LoadPoint, Machine
 from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
 from simulator.cost.number_formats import FORMATS, NumberFormat
 from simulator.cost.parameters import PARAMETERS, Work
 from simulator.cost.roofline import Conditions
 from simulator.cost.roofline_cost import Deployment
-from simulator.cost.served import Served
+from simulator.cost.served import RooflineMachine
 
 HERE = Path(__file__).parent
 KNOWN: dict[str, Any] = json.loads((HERE / "published_models.json").read_text(encoding="utf-8"))
@@ -31,7 +31,7 @@ KNOWN: dict[str, Any] = json.loads((HERE / "published_models.json").read_text(en
 FULLEST = 0.85
 
 
-class BatchExpanding(Served):
+class BatchExpanding(RooflineMachine):
     """vLLM V0: every drafted token of a sequence is scored as a sequence of its own.
 
     Each reads the whole cache again, as its paged attention for one token does, so what the prior
@@ -52,16 +52,16 @@ TABLES: dict[tuple[str, str], MeasuredKernels] = {}
 @cache
 def kernel_machine(machine: Machine, engine: str) -> Machine | None:
     """Returns the machine with its passes from measured kernels; None where there are none."""
-    assert isinstance(machine, Remembered)
+    assert isinstance(machine, CachedMachine)
     served = machine.machine
-    assert isinstance(served, Served)
+    assert isinstance(served, RooflineMachine)
     deployment = served.deployment
     gpu = deployment.hardware.name
     if missing(gpu, engine) is not None or isinstance(served, BatchExpanding):
         return None
     if (gpu, engine) not in TABLES:
         TABLES[gpu, engine] = MeasuredKernels(gpu, engine)
-    return Remembered(KernelMachine(deployment, TABLES[gpu, engine]))
+    return CachedMachine(KernelMachine(deployment, TABLES[gpu, engine]))
 
 
 @cache
@@ -74,8 +74,8 @@ def machine_of(*names: str, expands: bool) -> Machine:
     gpus = int(tp) if tp else (*fits, 8)[0]
     if hardware.link_bandwidth is None:
         gpus = 1
-    served = BatchExpanding if expands else Served
-    return Remembered(
+    served = BatchExpanding if expands else RooflineMachine
+    return CachedMachine(
         served(Deployment(target, _draft(draft, target), hardware, Conditions(tp=gpus)))
     )
 

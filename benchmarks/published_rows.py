@@ -18,10 +18,10 @@ from typing import Any
 from published_machines import KNOWN, TABLES, kernel_machine, machine_of
 
 from simulator.cost.kernels import KernelMachine
-from simulator.cost.machine import Drafting, LoadPoint, Machine, Remembered
+from simulator.cost.machine import CachedMachine, Drafting, LoadPoint, Machine
 from simulator.cost.published_prior import Traits, over_pcie
 from simulator.cost.runs import Run
-from simulator.cost.served import Served
+from simulator.cost.served import RooflineMachine
 
 HERE = Path(__file__).parent
 # Where a page does not say: the tokens in a cache, and the prompt tokens for each emitted one.
@@ -59,9 +59,9 @@ class Row:
         mixture = any(
             each[0] == "experts" for each in KNOWN["models"][self.facts["shape"]]["weights"]
         )
-        assert isinstance(self.machine, Remembered)
+        assert isinstance(self.machine, CachedMachine)
         served = self.machine.machine
-        assert isinstance(served, Served | KernelMachine)
+        assert isinstance(served, RooflineMachine | KernelMachine)
         draft, pcie = draft_class(self.facts["kind"]), over_pcie(served.deployment)
         return Traits(engine, draft, kinds.get(weights, "gguf"), mixture, pcie)
 

@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple
 
 from estimator.kernel_tables import MeasuredKernels, missing
 from simulator.cost.kernels import KernelMachine
-from simulator.cost.machine import Drafting, LoadPoint, Machine, Remembered
+from simulator.cost.machine import CachedMachine, Drafting, LoadPoint, Machine
 from simulator.cost.posterior import Posterior, infer
 from simulator.cost.published_prior import (
     DRAFT_OF_KIND,
@@ -17,7 +17,7 @@ from simulator.cost.published_prior import (
 )
 from simulator.cost.roofline_cost import Deployment
 from simulator.cost.runs import Run
-from simulator.cost.served import Served
+from simulator.cost.served import RooflineMachine
 
 # `--dtype` by the names that priors have; other formats are plain.
 _FORMATS = {"fp8": "fp8", "nvfp4": "fp4", "mxfp4": "fp4", "int4": "int4",
@@ -71,7 +71,9 @@ def deployed_cost(
     machine = f"{gpu if tp == 1 else f'{tp} × {gpu}'}"
     traits = _traits(deployment, engine, dtype)
     roofline = infer(
-        Remembered(Served(deployment)), published_prior(traits).fixed(**(known or {})), runs
+        CachedMachine(RooflineMachine(deployment)),
+        published_prior(traits).fixed(**(known or {})),
+        runs,
     )
     found = DeployedCost(roofline, "public", f"the roofline of {machine}", ())
     if model == found.model:
@@ -80,7 +82,7 @@ def deployed_cost(
     kernels: Machine | None = None
     if why is None:
         tables = MeasuredKernels(gpu, engine)
-        kernels = Remembered(KernelMachine(deployment, tables))
+        kernels = CachedMachine(KernelMachine(deployment, tables))
         try:
             for load in (*loads, *(run.load for run in runs)):
                 for gamma in range(1, 9):

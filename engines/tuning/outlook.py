@@ -12,7 +12,7 @@ from simulator.acceptance.from_counts import from_counts
 from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.choice.plan import plan
 from simulator.cost.forecast import Forecast
-from simulator.cost.machine import LoadPoint, Unseen
+from simulator.cost.machine import FittedMachine, LoadPoint
 from simulator.cost.posterior import Posterior, infer
 from simulator.cost.pricing import Pricing
 from simulator.cost.published_prior import vague_prior
@@ -26,7 +26,7 @@ Value = tuple[float, float, float]
 
 def costs_of_runs(runs: Sequence[Run]) -> Posterior:
     """Returns the cost of blocks on a machine that is known only by its runs."""
-    return infer(Unseen(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
+    return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs] or [1.0]), runs)
 
 
 class Outlook:

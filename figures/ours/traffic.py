@@ -11,12 +11,12 @@ from figures.drawing import style
 from figures.drawing.table import FigureRows
 from figures.ours.batch_size import MAX_BATCH, default_load
 from simulator.acceptance.iid import Iid
-from simulator.cost.machine import LoadPoint, Remembered
+from simulator.cost.machine import CachedMachine, LoadPoint
 from simulator.cost.posterior import infer
 from simulator.cost.pricing import Pricing
 from simulator.cost.published_prior import DRAFT_OF_KIND, Traits, published_prior
 from simulator.cost.roofline_cost import prompt_seconds, roofline_cost
-from simulator.cost.served import Served
+from simulator.cost.served import RooflineMachine
 from simulator.traffic.blocks import Blocks
 from simulator.traffic.demand import Demand
 from simulator.traffic.pair import Pair
@@ -61,7 +61,7 @@ def default_pair() -> Pair:
     load, gammas = default_load(), np.arange(1, GAMMA + 1)
     deployment, acceptance, times = load.deployment, Iid(load.alpha), []
     posterior = infer(
-        Remembered(Served(deployment)),
+        CachedMachine(RooflineMachine(deployment)),
         published_prior(Traits(None, DRAFT_OF_KIND[deployment.draft.kind])),
         (),
     )

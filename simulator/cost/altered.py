@@ -1,4 +1,4 @@
-"""The cost of a pair of models of which one thing is done another way, such as the drafting."""
+"""Costs that wrap another cost and change one part of it, such as the drafting."""
 
 from __future__ import annotations
 
@@ -13,48 +13,50 @@ from simulator.numerics.arguments import integers
 
 
 @dataclass(frozen=True, slots=True)
-class Altered(Cost):
-    """A cost that says of all else what it said; what differs, a subclass says anew."""
+class WrappedCost(Cost):
+    """Wraps another cost and delegates to it. Subclasses override what they change.
 
-    alone: Cost
+    inner: the wrapped cost.
+    """
+
+    inner: Cost
 
     @property
     def in_seconds(self) -> bool:
-        return self.alone.in_seconds
+        return self.inner.in_seconds
 
     @property
     def observed_gamma(self) -> int | None:
-        return self.alone.observed_gamma
+        return self.inner.observed_gamma
 
     @property
     def by_steps(self) -> bool:
-        return self.alone.by_steps
+        return self.inner.by_steps
 
     @property
     def step_seconds(self) -> float:
-        return self.alone.step_seconds
+        return self.inner.step_seconds
 
     @property
     def baseline_seconds(self) -> float:
-        return self.alone.baseline_seconds
+        return self.inner.baseline_seconds
 
     @property
     def c(self) -> float:
-        return self.alone.c
+        return self.inner.c
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        return self.alone.drafting_seconds(gamma)
+        return self.inner.drafting_seconds(gamma)
 
     def checking_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
-        return self.alone.checking_seconds(gamma)
+        return self.inner.checking_seconds(gamma)
 
 
 @dataclass(frozen=True, slots=True)
-class Redrafted(Altered):
-    """The cost of a pair of models whose draft is made another way.
+class Redrafted(WrappedCost):
+    """The cost of a pair of models with another way to draft.
 
-    alone: prices verification, overhead and the target alone.
-    drafting: the time of drafting γ tokens, at least 1, in the unit of alone.
+    drafting: the time of drafting γ tokens, at least 1, in the unit of `inner`.
     """
 
     drafting: Callable[[int], float]
@@ -65,7 +67,7 @@ class Redrafted(Altered):
 
     @property
     def verification_free(self) -> bool:
-        return self.alone.verification_free
+        return self.inner.verification_free
 
     def drafting_seconds(self, gamma: ArrayLike) -> NDArray[np.float64]:
         lengths = integers("gamma", gamma)

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from simulator.cost.machine import LoadPoint, Unseen
+from simulator.cost.machine import FittedMachine, LoadPoint
 from simulator.cost.parameters import PARAMETERS
 from simulator.cost.posterior import Posterior, infer
 from simulator.cost.pricing import Load, Pricing
@@ -75,7 +75,7 @@ def _missing(batch: int, runs: Sequence[Run]) -> str:
 
 
 def _posterior(runs: Sequence[Run]) -> Posterior:
-    return infer(Unseen(), vague_prior([run.step_seconds for run in runs]), runs)
+    return infer(FittedMachine(), vague_prior([run.step_seconds for run in runs]), runs)
 
 
 def _priced(

@@ -12,6 +12,16 @@ class Cost(ABC):
     """What drafting and verifying a block takes, and what a token of the target alone does.
 
     A time is a second, or, where `in_seconds` is false, a step of the target.
+
+    Example: a target step of 10 ms that verifies any number of tokens, a draft step of 1 ms.
+
+      >>> class Flat(Cost):
+      ...     step_seconds = baseline_seconds = 0.010
+      ...     c = 0.1
+      ...     def drafting_seconds(self, gamma): return 0.001 * np.asarray(gamma)
+      ...     def checking_seconds(self, gamma): return np.full(np.shape(gamma), 0.010)
+      >>> Flat().block_seconds(4)
+      0.014
     """
 
     @property

@@ -41,9 +41,9 @@ class Works:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What runs measured: log own time, or where `paired` log plain time less log own time.
+    """Measured logarithms: of a run's time, or where `paired` of plain time over its time.
 
-    own, plain: works of an emitted token, as it ran and by the target alone.
+    own, plain: works of an emitted token, as it ran and without speculation.
     paired: whether the runs have the plain time of the same load, shape (n,).
     drafted: whether the run speculated, shape (n,).
     measured: the logarithms, shape (n,).
@@ -65,7 +65,7 @@ class Evidence:
     def of(cls, machine: Machine, runs: Sequence[Run]) -> Evidence:
         """Returns the runs of a machine; drafted ones are compared with plain ones of their load.
 
-        Of several plain runs of a load the mean logarithm counts.
+        Several plain runs of a load count as their mean logarithm.
         """
         alone: dict[LoadPoint, list[float]] = {}
         for run in runs:
@@ -105,7 +105,7 @@ class Evidence:
         )
 
     def errors(self, level_error: float, ratio_error: float) -> NDArray[np.float64]:
-        """Returns standard deviations: of a ratio, of a time, of a time of drafted blocks."""
+        """Returns the standard deviation of each measured logarithm, shape (n,)."""
         alone = np.hypot(level_error, ratio_error * self.drafted)
         return np.asarray(np.hypot(np.where(self.paired, ratio_error, alone), self.noise))
 

@@ -1,4 +1,4 @@
-"""What runs: steps of a target with and without drafts, as work whose parameters are in doubt."""
+"""Machines: the work of steps with and without drafts, whose parameters are in doubt."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from simulator.numerics.arguments import integer, non_negative
 
 @dataclass(frozen=True, slots=True)
 class LoadPoint:
-    """What a deployment serves at a time.
+    """A load: sequences and their lengths.
 
     context: tokens in each sequence's cache.
     batch: sequences decoded together.
@@ -32,7 +32,7 @@ class LoadPoint:
 
 @dataclass(frozen=True, slots=True)
 class Drafting:
-    """What a block drafts and verifies: by default a chain, and a token more than it.
+    """The tokens that a block drafts and verifies: by default a chain and one token more.
 
     gamma: passes of the draft, or tokens of its one pass where it is parallel; at least 1.
     width: tokens that one pass of the draft takes (branches of a tree).
@@ -54,7 +54,10 @@ class Drafting:
 
 
 class Machine(ABC):
-    """Target, draft and what they run on: the work of each kind of step."""
+    """The work of each kind of step of a target and a draft on their hardware.
+
+    Example: see FittedMachine, whose three parameters are a step, a block and a drafted token.
+    """
 
     @abstractmethod
     def plain_work(self, load: LoadPoint) -> Work:
@@ -93,8 +96,8 @@ class Machine(ABC):
         return prompts.plus(self.block_work(load, drafting), 1 / length)
 
 
-class Remembered(Machine):
-    """A machine whose works are computed once: plans ask for each many times."""
+class CachedMachine(Machine):
+    """Wraps a machine and computes each work once, since plans need it many times."""
 
     def __init__(self, machine: Machine) -> None:
         self.machine = machine
@@ -122,8 +125,8 @@ class Remembered(Machine):
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen(Machine):
-    """A machine of which runs alone are known: a step, a block's share and each drafted token's.
+class FittedMachine(Machine):
+    """A machine known by its runs: a step, a share for each block and one for each drafted token.
 
     A step of the target takes "roof", a block "block" and each drafted token, with its
     verification, "draft"; all runs have to be of one load.

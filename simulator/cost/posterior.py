@@ -111,7 +111,7 @@ class Posterior:
     def speed_ups(
         self, load: LoadPoint, draftings: Sequence[Drafting], lengths: Sequence[float]
     ) -> Forecast:
-        """Returns the law of the speed-up over the target alone at every drafting.
+        """Returns the law of the speed-up over no speculation at every drafting.
 
         Args:
           load: what is served.
@@ -132,7 +132,7 @@ class Posterior:
             mean = mean + self.found[at]
             covariance = covariance + shared[:, None] + shared + self.doubt[at, at]
             error = self.prior.ratio_error
-        # A block takes no less than a step of the target alone, unless runs say that it does.
+        # A block takes no less than a step without drafts, unless runs contradict it.
         highest = None if self.impossible else np.log(np.asarray(lengths, dtype=np.float64))
         return Forecast(mean, covariance, error, highest=highest)
 
@@ -141,7 +141,7 @@ class Posterior:
     ) -> Forecast:
         """Returns the law of the time between two tokens of a sequence; as in speed_ups.
 
-        None among draftings is the target alone, of length 1.
+        None among draftings is a step without speculation, of length 1.
         """
         works = self._works(load, draftings, lengths)
         slopes = works.slopes(self.logs)
@@ -176,9 +176,6 @@ def infer(machine: Machine, prior: Prior, runs: Sequence[Run]) -> Posterior:
       machine: the deployment.
       prior: its parameters before any run.
       runs: measurements; without any the posterior is the prior.
-
-    Raises:
-      ValueError: if runs contradict each other.
     """
     require_consistent(runs)
     if not runs:

@@ -149,11 +149,7 @@ def _passes_in_doubt(
     point: LoadPoint,
     widest: int,
 ) -> Mapping[int, float]:
-    """Returns the times of the draft passes that `passes` has, priced by a posterior.
-
-    Raises:
-      ValueError: if the draft drafts in parallel.
-    """
+    """Returns the times of the draft passes that `passes` has, priced by a posterior."""
     from simulator.cost.machine import Drafting
 
     return {

@@ -62,7 +62,7 @@ FEW_SOURCES, UNKNOWN, UNKNOWN_ERROR = 1.3, 0.3, 1.5
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """What tells kinds of deployments apart.
+    """Traits by which deployments differ.
 
     engine: its family, as the fitted data names it; None: any of several. An engine that no row
       has is in more doubt.
@@ -162,10 +162,10 @@ def _mixture(priors: Sequence[Prior]) -> Prior:
 
 
 def vague_prior(step_seconds: Sequence[float]) -> Prior:
-    """Returns the prior of a machine of which runs alone are known (simulator.cost.machine.Unseen).
+    """Returns the prior of a machine known by its runs (`simulator.cost.machine.FittedMachine`).
 
     Args:
-      step_seconds: of the runs, the quickest of which sets the scale.
+      step_seconds: step times of the runs; the quickest sets the scale.
     """
     least = min(step_seconds)
     logs = np.zeros(len(PARAMETERS))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from simulator.cost.altered import Altered
+from simulator.cost.altered import WrappedCost
 from simulator.cost.machine import Drafting, LoadPoint, Machine
 from simulator.cost.parameters import Work
 from simulator.cost.parametric_cost import ParametricCost
@@ -22,12 +22,12 @@ Rejected = Callable[[int], NDArray[np.float64]]
 
 
 @dataclass(frozen=True, slots=True)
-class ReadAgain(Altered):
+class ReadAgain(WrappedCost):
     """The cost of a target whose recurrent layers are brought back to where a block began.
 
         t(γ) = t_0(γ) + Σ_{a<γ} P(rejected behind a accepted tokens) · t_p(a + 1)
 
-    alone: prices blocks of a target that is cut back at no cost, t_0, and its passes, t_p.
+    inner: prices blocks of a target that is cut back at no cost, t_0, and its passes, t_p.
     rejected: how often blocks are.
     """
 
@@ -38,32 +38,32 @@ class ReadAgain(Altered):
         again = np.zeros(lengths.shape)
         for length in np.unique(lengths[lengths > 0]).tolist():
             # What a block takes beside its pass is in all of them, and so in no difference.
-            passes = self.alone.checking_seconds(np.arange(length)) + (
-                self.alone.step_seconds - self.alone.checking_seconds(0)
+            passes = self.inner.checking_seconds(np.arange(length)) + (
+                self.inner.step_seconds - self.inner.checking_seconds(0)
             )
             again[lengths == length] = self.rejected(length) @ passes
-        return np.asarray(self.alone.checking_seconds(lengths) + again)[()]
+        return np.asarray(self.inner.checking_seconds(lengths) + again)[()]
 
 
 @dataclass(frozen=True, slots=True)
 class ReadingAgain(Machine):
-    """The same of a machine whose parameters are in doubt; its runs read again, too.
+    """A machine in doubt whose blocks read accepted tokens again; its runs do, too.
 
-    alone: a machine whose target is cut back at no cost.
+    inner: a machine whose target is cut back at no cost.
     rejected: how often blocks are.
     """
 
-    alone: Machine
+    inner: Machine
     rejected: Rejected
 
     def plain_work(self, load: LoadPoint) -> Work:
-        return self.alone.plain_work(load)
+        return self.inner.plain_work(load)
 
     def drafting_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        return self.alone.drafting_work(load, drafting)
+        return self.inner.drafting_work(load, drafting)
 
     def checking_work(self, load: LoadPoint, drafting: Drafting) -> Work:
-        found = self.alone.checking_work(load, drafting)
+        found = self.inner.checking_work(load, drafting)
         # A block that verifies its first token alone has drafted nothing that could be rejected.
         chances = self.rejected(min(drafting.gamma, drafting.new_tokens - 1))
         for accepted, chance in enumerate(chances):
@@ -71,17 +71,17 @@ class ReadingAgain(Machine):
         return found
 
     def prompt_work(self, load: LoadPoint) -> Work:
-        return self.alone.prompt_work(load)
+        return self.inner.prompt_work(load)
 
     def _pass(self, load: LoadPoint, tokens: int) -> Work:
         """Returns the work of a pass over some tokens of every sequence, without a block's own."""
-        block = self.alone.checking_work(load, Drafting(1, verified=tokens))
-        least = self.alone.checking_work(load, Drafting(1, verified=1))
-        return block.plus(least, -1).plus(self.alone.plain_work(load), 1)
+        block = self.inner.checking_work(load, Drafting(1, verified=tokens))
+        least = self.inner.checking_work(load, Drafting(1, verified=1))
+        return block.plus(least, -1).plus(self.inner.plain_work(load), 1)
 
 
 def reading_again(price: Pricing, rejected: Rejected) -> Pricing:
-    """Returns a pricing whose target reads what stands of a block once more."""
+    """Returns a pricing whose target reads the accepted tokens of a block once more."""
     if price.posterior is None or price.point is None:
         return replace(price, cost=ReadAgain(price.cost, rejected))
     known = price.posterior

@@ -91,10 +91,6 @@ def forward_seconds(
       context: L >= 0, tokens already in each sequence's cache.
       batch: B >= 1, sequences.
       conditions: GPUs, efficiency and the rest; without it one GPU at its roofs.
-
-    Raises:
-      ValueError: if a size is out of range, the hardware lacks a format of the model, or the GPUs
-        do not divide its heads.
     """
     n, length, sequences = _sizes(new_tokens, context, batch)
     given = Conditions() if conditions is None else conditions

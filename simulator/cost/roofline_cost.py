@@ -85,9 +85,6 @@ def roofline_cost(
       context: tokens in each sequence's cache.
       batch: sequences decoded together.
       max_gamma: the curves are given up to this γ and one beyond.
-
-    Raises:
-      ValueError: if a size is out of range, or the hardware lacks a format of a model.
     """
     gammas = np.arange(1, integer("max_gamma", max_gamma, at_least=1) + 2)
     draft = deployment.draft
@@ -136,9 +133,6 @@ def prompt_seconds(deployment: Deployment, tokens: int) -> tuple[float, float]:
 
     Servers multiply only the last position by the output matrices, of target and draft alike (vLLM:
     `EagleProposer.propose` takes logits of the last hidden state of each sequence).
-
-    Raises:
-      ValueError: if tokens is below 1.
     """
     target, draft = deployment.target, deployment.draft.step
     plain = _prompt_pass(target, tokens, deployment.hardware, deployment.conditions)

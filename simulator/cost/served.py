@@ -19,10 +19,10 @@ _REACHED = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Served(Machine):
-    """A deployment whose models and GPU are known.
+class RooflineMachine(Machine):
+    """A deployment priced by the roofline of its GPU.
 
-    deployment: target, draft and GPU. Of its conditions the number of GPUs counts alone: efficiency
+    deployment: target, draft and GPU. Of its conditions only the number of GPUs counts: efficiency
       and time a layer are parameters. A draft without layers looks its tokens up.
     """
 

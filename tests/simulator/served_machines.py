@@ -6,7 +6,7 @@ from simulator.cost.draft_shape import DraftShape
 from simulator.cost.hardware import Hardware
 from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
 from simulator.cost.roofline_cost import Deployment
-from simulator.cost.served import Served
+from simulator.cost.served import RooflineMachine
 
 GPU = Hardware("test", MappingProxyType({"bfloat16": 1e15}), 1e12, 1e11, 1e11, 1e-5, "", "")
 CACHE = CacheLayers("full", 10, 1000.0, 0.0, None, 4000.0, 8)
@@ -24,5 +24,5 @@ def dense(values: int) -> Weights:
 
 EXPERTS = Weights("experts", 8 * 10**9, 16e9, "bfloat16", experts=64, active=4)
 DRAFT = DraftShape("EAGLE-3", shape(dense(10**8), layers=1), False, None, 2e8)
-SERVED = Served(Deployment(shape(dense(10**9)), DRAFT, GPU))
-MIXTURE = Served(Deployment(shape(dense(10**9), EXPERTS), DRAFT, GPU))
+SERVED = RooflineMachine(Deployment(shape(dense(10**9)), DRAFT, GPU))
+MIXTURE = RooflineMachine(Deployment(shape(dense(10**9), EXPERTS), DRAFT, GPU))

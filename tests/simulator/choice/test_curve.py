@@ -14,7 +14,7 @@ from simulator.acceptance.iid import Iid
 from simulator.choice.curve import baseline_seconds, token_seconds
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.choice.plan import Plan, plan
-from simulator.cost.machine import Drafting, LoadPoint, Unseen
+from simulator.cost.machine import Drafting, FittedMachine, LoadPoint
 from simulator.cost.parameters import COUNT
 from simulator.cost.parametric_cost import ParametricCost
 from simulator.cost.posterior import Posterior, Prior, infer
@@ -55,7 +55,7 @@ def test_without_doubt_it_is_the_plan_of_the_cost_itself() -> None:
 def test_what_a_server_user_knows_is_enough() -> None:
     """Published: Apertus 8B with an EAGLE head, 5.82, 3.375 and 1.765 ms a token; γ 3 had 2.16."""
     runs = [run(0, 5.82), run(1, 3.375, 1.853), run(7, 1.765, 4.522)]
-    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in runs]), runs)
+    posterior = infer(FittedMachine(), vague_prior([each.step_seconds for each in runs]), runs)
     found = doubtful(posterior, from_counts([Accepted(1, 1.853), Accepted(7, 4.522)]), max_gamma=7)
     law = token_seconds(found.acceptance, found.price, found.curve.gamma)
     low, middle, high = (1e3 * law.quantile(share)[2] for share in (0.05, 0.5, 0.95))
@@ -67,7 +67,7 @@ def test_what_a_server_user_knows_is_enough() -> None:
 
 def test_one_run_says_which_to_try_next() -> None:
     runs = [run(0, 7.1), run(3, 4.1, 2.85)]
-    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in runs]), runs)
+    posterior = infer(FittedMachine(), vague_prior([each.step_seconds for each in runs]), runs)
     found = doubtful(posterior, from_counts([Accepted(3, 2.85)]))
     tried = found.advice.next_run
     assert tried is not None
@@ -81,11 +81,11 @@ def test_one_run_says_which_to_try_next() -> None:
 
 def test_runs_of_a_small_gain_are_kept() -> None:
     runs = [run(0, 9.5), run(3, 8.9, 2.1)]
-    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in runs]), runs)
+    posterior = infer(FittedMachine(), vague_prior([each.step_seconds for each in runs]), runs)
     found = doubtful(posterior, from_counts([Accepted(3, 2.1)]))
     assert (found.advised_gamma, found.advice.measured) == (3, True)
     # Without a baseline there is no measured gain.
-    posterior = infer(Unseen(), vague_prior([runs[1].step_seconds]), runs[1:])
+    posterior = infer(FittedMachine(), vague_prior([runs[1].step_seconds]), runs[1:])
     found = doubtful(posterior, from_counts([Accepted(3, 2.1)]))
     assert not found.advice.measured
     assert found.advice.next_run is not None

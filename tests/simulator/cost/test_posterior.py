@@ -8,7 +8,7 @@ from served_machines import SERVED
 
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import speed_up
-from simulator.cost.machine import Drafting, LoadPoint, Unseen
+from simulator.cost.machine import Drafting, FittedMachine, LoadPoint
 from simulator.cost.parameters import COUNT, PARAMETERS
 from simulator.cost.parametric_cost import ParametricCost
 from simulator.cost.posterior import Prior, infer
@@ -162,7 +162,7 @@ def test_a_step_is_no_quicker_than_nine_tenths_of_the_data_sheet() -> None:
 
 def speed_up_deviation(*runs: Run) -> float:
     """Returns the doubt of the speed-up at γ 3, without configurations."""
-    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in runs]), runs)
+    posterior = infer(FittedMachine(), vague_prior([each.step_seconds for each in runs]), runs)
     return float(posterior.speed_ups(LOAD, [Drafting(3)], [2.85]).deviation[0])
 
 
@@ -212,7 +212,9 @@ APERTUS = [run(0, 5.82), run(1, 3.375, 1.853), run(7, 1.765, 4.522)]
 
 def test_two_runs_and_a_baseline_give_the_line_between_them() -> None:
     """γ 3 was 2.16 ms a token at a length of 3.13: a speed-up of 2.70."""
-    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in APERTUS]), APERTUS)
+    posterior = infer(
+        FittedMachine(), vague_prior([each.step_seconds for each in APERTUS]), APERTUS
+    )
     law = posterior.speed_ups(LOAD, [Drafting(3)], [3.13])
     assert np.exp(law.mean[0]) == pytest.approx(5.82 / 2.16, rel=0.03)
     assert law.quantile(0.05)[0] < 5.82 / 2.16 < law.quantile(0.95)[0]
@@ -223,7 +225,7 @@ def test_two_runs_and_a_baseline_give_the_line_between_them() -> None:
 
 def test_one_run_leaves_a_range_that_holds_what_was_measured() -> None:
     known = [APERTUS[0], APERTUS[2]]
-    posterior = infer(Unseen(), vague_prior([each.step_seconds for each in known]), known)
+    posterior = infer(FittedMachine(), vague_prior([each.step_seconds for each in known]), known)
     law = posterior.speed_ups(LOAD, [Drafting(1), Drafting(7)], [1.853, 4.522])
     assert law.quantile(0.05)[0] < 5.82 / 3.375 < law.quantile(0.95)[0]
     # The run itself is known, another γ is not.

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from served_machines import DRAFT, MIXTURE, SERVED, shape
 
-from simulator.cost.machine import Drafting, LoadPoint, Unseen
+from simulator.cost.machine import Drafting, FittedMachine, LoadPoint
 from simulator.cost.parameters import COUNT, PARAMETERS, work
 from simulator.cost.parametric_cost import ParametricCost
 from simulator.cost.roofline import Conditions
 from simulator.cost.roofline_cost import roofline_cost
-from simulator.cost.served import Served
+from simulator.cost.served import RooflineMachine
 
 
 def logs(**values: float) -> np.ndarray:
@@ -25,7 +25,7 @@ ROOFS = ("roof", "experts", "cache")
 @pytest.mark.parametrize("machine", [SERVED, MIXTURE])
 @pytest.mark.parametrize("load", [LoadPoint(0), LoadPoint(3000, batch=8)])
 def test_without_what_engines_add_a_block_takes_what_the_roofline_says(
-    machine: Served, load: LoadPoint
+    machine: RooflineMachine, load: LoadPoint
 ) -> None:
     conditions = Conditions(efficiency=0.5, layer_overhead_seconds=1e-5)
     roofline = roofline_cost(
@@ -64,11 +64,11 @@ def test_every_factor_counts_what_its_name_says() -> None:
 
 
 def test_a_parallel_draft_takes_one_pass_and_a_look_up_none() -> None:
-    parallel = Served(replace(SERVED.deployment, draft=replace(DRAFT, parallel=True)))
+    parallel = RooflineMachine(replace(SERVED.deployment, draft=replace(DRAFT, parallel=True)))
     of = PARAMETERS.index("draft")
     assert parallel.drafting_work(LoadPoint(0), Drafting(7)).amounts[of] == 1
     nothing = replace(DRAFT, step=replace(shape(layers=0), caches=()), parallel=True)
-    look_up = Served(replace(SERVED.deployment, draft=nothing))
+    look_up = RooflineMachine(replace(SERVED.deployment, draft=nothing))
     assert not look_up.drafting_work(LoadPoint(0), Drafting(7)).amounts.any()
 
 
@@ -89,14 +89,14 @@ def test_a_token_is_a_share_of_a_block_and_waits_for_prompts_as_without_drafts()
 
 
 def test_all_reduces_are_fixed() -> None:
-    two = Served(replace(SERVED.deployment, conditions=Conditions(tp=2)))
+    two = RooflineMachine(replace(SERVED.deployment, conditions=Conditions(tp=2)))
     once = 1e-5 + 1000 * 2 / 1e11
     assert two.plain_work(LoadPoint(0)).fixed == pytest.approx(20 * once)
     assert SERVED.plain_work(LoadPoint(0)).fixed == 0
 
 
 def test_an_unseen_machine_has_a_step_a_block_and_a_token() -> None:
-    machine = Unseen()
+    machine = FittedMachine()
     factors = logs(roof=5.0, block=1.0, draft=0.5)
     assert machine.plain_work(LoadPoint(0)).seconds(factors) == pytest.approx(5)
     assert machine.block_work(LoadPoint(0), Drafting(4)).seconds(factors) == pytest.approx(8)

@@ -5,7 +5,7 @@ import pytest
 from servers import server
 
 from simulator.acceptance.iid import Iid
-from simulator.cost.machine import Drafting, LoadPoint, Unseen
+from simulator.cost.machine import Drafting, FittedMachine, LoadPoint
 from simulator.cost.posterior import infer
 from simulator.cost.pricing import Pricing
 from simulator.cost.published_prior import vague_prior
@@ -17,7 +17,7 @@ POINT = LoadPoint(0, 1)
 
 def test_draws_are_as_far_apart_as_the_posterior_says() -> None:
     runs = [Run(POINT, 0.01), Run(POINT, 0.006, Drafting(3), 2.5)]
-    posterior = infer(Unseen(), vague_prior([0.01]), runs)
+    posterior = infer(FittedMachine(), vague_prior([0.01]), runs)
     kept = server(slots=1)
     found = doubt_of([Pricing.of_doubt(posterior, POINT)], Iid(0.7), kept)
     assert found is not None
@@ -46,7 +46,7 @@ def test_rates_are_drawn_as_far_apart_as_alpha_is_in_doubt() -> None:
 
 
 def test_a_draw_serves_with_and_without_speculation() -> None:
-    posterior = infer(Unseen(), vague_prior([0.01]), [Run(POINT, 0.01)])
+    posterior = infer(FittedMachine(), vague_prior([0.01]), [Run(POINT, 0.01)])
     kept = server(slots=1)
     found = doubt_of([Pricing.of_doubt(posterior, POINT)], Iid(0.7), kept)
     assert found is not None
