@@ -22,6 +22,7 @@ class Setting:
     model: which model of the pair is served; a draft without its target, to score texts.
     synthetic: acceptance rates by position, unconditional, one for each drafted token, that the
       server simulates in place of verifying; None: it verifies.
+    p_min: confidence below which a draft ends, by the engine's own rule; 0: never.
     """
 
     gamma: int
@@ -29,6 +30,7 @@ class Setting:
     concurrency: int = 1
     model: Literal["target", "draft"] = "target"
     synthetic: tuple[float, ...] | None = None
+    p_min: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

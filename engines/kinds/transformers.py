@@ -7,12 +7,15 @@ from engines.kind import EARLIEST, Drafted, EngineKind, Exports, later
 
 def _fixed(gamma: int, _draft: Drafted, _sampling: object, _rule: object, p_min: float) -> str:
     # Without the last two lines its own schedule changes gamma while it generates.
+    # AssistedCandidateGenerator.update_candidate_strategy: by the ROC curve of what it drafted.
+    tuned = "# with scikit-learn installed, transformers changes this threshold as it generates"
     return "\n".join(
         (
             "# before target.generate(..., assistant_model=draft):",
             f"draft.generation_config.num_assistant_tokens = {gamma}",
             'draft.generation_config.num_assistant_tokens_schedule = "constant"',
             f"draft.generation_config.assistant_confidence_threshold = {p_min:g}",
+            *([tuned] if p_min > 0 else []),
         )
     )
 

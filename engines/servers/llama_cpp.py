@@ -70,6 +70,7 @@ class LlamaCpp:
             "unified": self.unified,
             "draft": str(self.draft) if setting.gamma > 0 else None,
             "gamma": setting.gamma,
+            "p_min": setting.p_min,
             "probabilistic": setting.draft_sampling == "sampled",
             "synthetic": setting.synthetic,
         }

@@ -42,7 +42,7 @@ def parameters(wanted: dict[str, Any]) -> Any:
         common.speculative.types = [kinds.COMMON_SPECULATIVE_TYPE_DRAFT_SIMPLE]
         draft.mparams.path = wanted["draft"]
         draft.n_max = wanted["gamma"]
-        draft.p_min = 0.0
+        draft.p_min = wanted["p_min"]
         draft.probabilistic = wanted["probabilistic"]
         if wanted.get("synthetic") is not None:
             if not hasattr(common.speculative, "synth_rates"):

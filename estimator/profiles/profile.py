@@ -189,11 +189,7 @@ class Profile:
         return self._priced(self.target_ms, self.draft_ms, self.drafting_ms)
 
     def cost_of(self, load: LoadCosts) -> CostModel:
-        """Returns the costs of a batch; what is outside the passes is taken as at batch 1.
-
-        Raises:
-          ValueError: if there is no time of a single token.
-        """
+        """Returns the costs of a batch; what is outside the passes is taken as at batch 1."""
         return self._priced(load.target_ms, load.draft_ms, load.drafting_ms)
 
     def _priced(

@@ -63,12 +63,7 @@ def write_traces(path: Path, traces: Mapping[int, TracePair], key: str) -> None:
 
 
 def require_place(path: Path) -> None:
-    """Refuses to keep traces where something else stands.
-
-    Raises:
-      OSError: if what stands there, or in the journal's place, cannot be read.
-      ValueError: if it is damaged or another's.
-    """
+    """Refuses to keep traces where something else stands."""
     if path.exists():
         read_traces(path)
     _journal(journal_path(path))

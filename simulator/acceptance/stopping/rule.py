@@ -59,9 +59,6 @@ class StoppingRule(NamedTuple):
 
         Returns:
           two arrays of shape (...), in 0..L.
-
-        Raises:
-          ValueError: if the threshold is out of range.
         """
         least = float(probability("p_min", threshold))
         values = sure.cumprod(axis=-1) if self.product else sure

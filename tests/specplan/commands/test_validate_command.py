@@ -124,7 +124,8 @@ def test_every_policy_has_its_row(run_json: RunJson, validate: list[str]) -> Non
     assert [row["gamma"] for row in result["rows"]] == [2, None, None, None]
     for row in result["rows"]:
         assert row["identical_to_target"] is True
-        assert (row["predicted_calibrated"] is None) == (row["gamma"] is None)
+        replayed = row["policy"] in ("fixed", "confidence:0.3")
+        assert (row["predicted_calibrated"] is not None) == replayed
 
 
 def test_chat_prompts_stand_in_the_template(run_json: RunJson, validate: list[str]) -> None:

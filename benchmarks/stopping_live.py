@@ -1,0 +1,149 @@
+"""Drafts that an engine ends by its confidence: counts and time, predicted by replay and measured.
+
+    python benchmarks/stopping_live.py [--prompts 4] [--tokens 64] [--repeats 5] [-o FILE]
+
+llama.cpp with the embedded pair at temperature 0, one thread, timed by its own processor time. All
+servers take turns prompt by prompt, and a text counts by the median of its repeats. The counts
+follow from the target's texts by replay. The time follows from the same engine on other prompts:
+p_min 1, which pays one draft step and verifies nothing, prices a draft step, and fixed lengths
+price verification.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from engines.counting import NOTHING
+from engines.engine import Setting
+from engines.kind import EngineSettings, Models
+from engines.servers.llama_cpp import LlamaCpp
+from estimator.loading.folders import folder_pair
+from estimator.settings import PromptSettings
+from estimator.traces.scoring import trace
+from estimator.traces.traces import Trace
+from reference.drafters.model_drafter import ModelDrafter
+from reference.laws.sampling import Sampling
+from reference.models.huggingface import load_model
+from reference.speculative import Subject
+from reference.stopping import Stopping
+from simulator.acceptance.stopping import RULES
+from simulator.acceptance.stopping.rule import StoppingRule
+from simulator.cost.curves import CostModel
+
+LONGEST = (4, 8, 16)
+P_MINS = (0.0, 0.3, 0.5, 0.75)
+GREEDY = Sampling(0.0)
+CPU = torch.device("cpu")
+
+
+def recorded(subject: Subject, prompt: Sequence[int], tokens: Sequence[int]) -> Trace:
+    """Returns the trace of a text after its first token, which the prompt's pass gives."""
+    started = [*prompt, tokens[0]]
+    return trace(subject, started, tokens[1:], max_gamma=max(LONGEST), ahead=max(LONGEST))
+
+
+def main() -> None:
+    """Runs every server, prompt by prompt, and prints predicted and measured numbers."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--prompts", type=int, default=4)
+    parser.add_argument("--tokens", type=int, default=64)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("-o", "--output", type=Path)
+    arguments = parser.parse_args()
+    rule = RULES["llama.cpp"]
+    settings = [Setting(0), Setting(4, p_min=1.0)]
+    settings += [Setting(gamma, p_min=p_min) for gamma in LONGEST for p_min in P_MINS]
+    counts = dict.fromkeys(settings, NOTHING)
+    seconds: dict[Setting, NDArray[np.float64]] = {}
+    texts: dict[tuple[int, ...], tuple[int, ...]] = {}
+    with TemporaryDirectory() as name:
+        folder = Path(name)
+        pair = folder_pair(None, (), PromptSettings(num_prompts=arguments.prompts), folder)
+        positions = max(map(len, pair.prompts)) + arguments.tokens + max(LONGEST) + 8
+        models = Models(pair.target, pair.draft, folder, positions)
+        engine = LlamaCpp.of_folders(models, EngineSettings("llama.cpp", threads=1))
+        half = len(pair.prompts) // 2
+        spent = np.zeros((len(settings), arguments.repeats, len(pair.prompts)))
+        with ExitStack() as stack:
+            servers = [stack.enter_context(engine.serve(setting)) for setting in settings]
+            for server in servers:
+                server.complete(pair.prompts[0], max_new_tokens=8, temperature=0, seed=0)
+            for repeat in range(arguments.repeats):
+                for number, prompt in enumerate(pair.prompts):
+                    for place, (setting, server) in enumerate(zip(settings, servers, strict=True)):
+                        before = server.counts() if setting.gamma else NOTHING
+                        text = server.complete(
+                            prompt, max_new_tokens=arguments.tokens, temperature=0, seed=0
+                        )
+                        if texts.setdefault(prompt, text.tokens) != text.tokens:
+                            print(f"{setting}: another text at prompt {number}", flush=True)
+                        spent[place, repeat, number] = text.seconds
+                        if setting.gamma and repeat == 0 and number >= half:
+                            counts[setting] += server.counts().since(before)
+                print(f"repeat {repeat + 1}: {spent[:, repeat].sum(axis=1).round(3)}", flush=True)
+        typical = np.median(spent, axis=1)
+        for place, setting in enumerate(settings):
+            seconds[setting] = np.array([typical[place, :half].sum(), typical[place, half:].sum()])
+        target, draft = (load_model(each, device=CPU) for each in (pair.target, pair.draft))
+        limit = arguments.tokens - 1
+        drafter = ModelDrafter(draft, GREEDY, target.vocabulary)
+        subject = Subject(target, drafter, GREEDY, Stopping(limit))
+        traces = [recorded(subject, prompt, texts[prompt]) for prompt in pair.prompts]
+    # Prices: the first half of the prompts. Predictions: the other half.
+    emitted = half * limit
+    step = seconds[settings[0]][0] / emitted
+    drafting = seconds[settings[1]][0] / emitted - step
+    verifying = {1: step}
+    for setting in settings[2:]:
+        if setting.p_min == 0:
+            blocks = total(traces[:half], setting, rule)
+            others = seconds[setting][0] - drafting * (blocks[1] @ np.arange(setting.gamma + 1))
+            short = blocks[0].copy()
+            short[setting.gamma] = 0
+            verifying[setting.gamma + 1] = (others - short.sum() * step) / blocks[0][setting.gamma]
+    cost = CostModel(verifying, drafting)
+    rows = []
+    for setting in settings[2:]:
+        verified, paid = total(traces[half:], setting, rule)
+        counted, lengths = counts[setting], np.arange(setting.gamma + 1)
+        own = paid @ cost.drafting_seconds(lengths) + verified @ cost.checking_seconds(lengths)
+        base = seconds[settings[0]][1]
+        row = {
+            "gamma": setting.gamma, "p_min": setting.p_min,
+            "drafted_predicted": float(verified @ lengths), "drafted": counted.drafted,
+            "accepted_predicted": emitted - float(verified.sum()), "accepted": counted.accepted,
+            "predicted": base / float(own), "measured": base / float(seconds[setting][1]),
+        }  # fmt: skip
+        row["error_percent"] = 100 * (row["predicted"] / row["measured"] - 1)
+        rows.append(row)
+        print(json.dumps(row), flush=True)
+    errors = [abs(row["error_percent"]) for row in rows]
+    result = {"rows": rows, "mean": float(np.mean(errors)), "most": max(errors)}
+    result["step_ms"], result["draft_ms"] = 1e3 * step, 1e3 * drafting
+    print(json.dumps({**result, "rows": len(rows)}))
+    if arguments.output is not None:
+        arguments.output.write_text(json.dumps(result, indent=1))
+
+
+def total(
+    traces: Sequence[Trace], setting: Setting, rule: StoppingRule
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Returns the expected blocks of texts by verified tokens and by paid draft steps."""
+    found = [
+        each.stopped(rule, drawn=False).blocks(setting.gamma, rule, setting.p_min)
+        for each in traces
+    ]
+    return sum(each.verified for each in found), sum(each.paid for each in found)
+
+
+if __name__ == "__main__":
+    main()
