@@ -5,8 +5,8 @@
 llama.cpp with the embedded pair at temperature 0, one thread, timed by its own processor time. All
 servers take turns prompt by prompt, and a text counts by the median of its repeats. The counts
 follow from the target's texts by replay. The time follows from the same engine on other prompts:
-p_min 1, which pays one draft step and verifies nothing, prices a draft step, and fixed lengths
-price verification.
+p_min 1, which pays one draft step and verifies nothing, prices a block's first step, the draft by
+itself prices further steps, and fixed lengths of 1, 2, 4, 8 and 16 price verification.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from engines.kind import EngineSettings, Models
 from engines.servers.llama_cpp import LlamaCpp
 from estimator.loading.folders import folder_pair
 from estimator.settings import PromptSettings
+from estimator.traces import scoring
 from estimator.traces.scoring import trace
 from estimator.traces.traces import Trace
 from reference.drafters.model_drafter import ModelDrafter
@@ -60,7 +61,9 @@ def main() -> None:
     parser.add_argument("-o", "--output", type=Path)
     arguments = parser.parse_args()
     rule = RULES["llama.cpp"]
-    settings = [Setting(0), Setting(4, p_min=1.0)]
+    scoring.PATH_SECONDS = 600.0  # every path, so that counts are exact
+    settings = [Setting(0), Setting(0, model="draft"), Setting(4, p_min=1.0)]
+    settings += [Setting(1), Setting(2)]
     settings += [Setting(gamma, p_min=p_min) for gamma in LONGEST for p_min in P_MINS]
     counts = dict.fromkeys(settings, NOTHING)
     seconds: dict[Setting, NDArray[np.float64]] = {}
@@ -84,7 +87,8 @@ def main() -> None:
                         text = server.complete(
                             prompt, max_new_tokens=arguments.tokens, temperature=0, seed=0
                         )
-                        if texts.setdefault(prompt, text.tokens) != text.tokens:
+                        own = setting.model == "target"
+                        if own and texts.setdefault(prompt, text.tokens) != text.tokens:
                             print(f"{setting}: another text at prompt {number}", flush=True)
                         spent[place, repeat, number] = text.seconds
                         if setting.gamma and repeat == 0 and number >= half:
@@ -101,18 +105,22 @@ def main() -> None:
     # Prices: the first half of the prompts. Predictions: the other half.
     emitted = half * limit
     step = seconds[settings[0]][0] / emitted
-    drafting = seconds[settings[1]][0] / emitted - step
+    further = seconds[settings[1]][0] / emitted
+    first = seconds[settings[2]][0] / emitted - step
     verifying = {1: step}
-    for setting in settings[2:]:
+    for setting in settings[3:]:
         if setting.p_min == 0:
             blocks = total(traces[:half], setting, rule)
-            others = seconds[setting][0] - drafting * (blocks[1] @ np.arange(setting.gamma + 1))
+            priced = CostModel({1: step}, further, draft_curve={1: first})
+            others = seconds[setting][0] - float(
+                blocks[1] @ priced.drafting_seconds(np.arange(setting.gamma + 1))
+            )
             short = blocks[0].copy()
             short[setting.gamma] = 0
             verifying[setting.gamma + 1] = (others - short.sum() * step) / blocks[0][setting.gamma]
-    cost = CostModel(verifying, drafting)
+    cost = CostModel(verifying, further, draft_curve={1: first})
     rows = []
-    for setting in settings[2:]:
+    for setting in settings[5:]:
         verified, paid = total(traces[half:], setting, rule)
         counted, lengths = counts[setting], np.arange(setting.gamma + 1)
         own = paid @ cost.drafting_seconds(lengths) + verified @ cost.checking_seconds(lengths)
@@ -128,7 +136,7 @@ def main() -> None:
         print(json.dumps(row), flush=True)
     errors = [abs(row["error_percent"]) for row in rows]
     result = {"rows": rows, "mean": float(np.mean(errors)), "most": max(errors)}
-    result["step_ms"], result["draft_ms"] = 1e3 * step, 1e3 * drafting
+    result["step_ms"], result["draft_ms"] = 1e3 * step, 1e3 * further
     print(json.dumps({**result, "rows": len(rows)}))
     if arguments.output is not None:
         arguments.output.write_text(json.dumps(result, indent=1))

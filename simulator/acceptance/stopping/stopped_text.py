@@ -105,6 +105,9 @@ class StoppedText:
         )
         whole = Replay(self._acceptance, limit=self._limit, drafted=self._drafted).lengths(gamma)
         begins = replay.starts(gamma)
+        if threshold == 0:  # lengths are known at every start
+            fixed = np.bincount(whole, begins, minlength=gamma + 1).astype(np.float64)
+            return StoppedBlocks(fixed, fixed, 0.0)
         known = begins[self._starts]
         if known.sum() == 0:  # no block that is known begins there: take all paths alike
             known = np.ones(len(self._starts))
