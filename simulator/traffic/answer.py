@@ -74,7 +74,7 @@ class TrafficRow:
 class Simulated:
     """The same arrivals served under one policy.
 
-    policy: none, fixed, schedule, request or adaptive.
+    policy: none, fixed, schedule or request.
     """
 
     rate: float

@@ -47,15 +47,16 @@ class Prompts:
         apart = self.apart(tokens)
         return apart if self.chunk is None else np.maximum(apart - self.apart(1), 0.0)
 
-    def max_rate(self, tokens: float) -> NDArray[np.float64]:
-        """Returns how many prompts of so many tokens could be read a second if none were decoded.
+    def max_rate(self, tokens: float, step: float) -> NDArray[np.float64]:
+        """Returns how many prompts could be read a second if nothing else took time.
 
-        Chunks are filled as quickly as can be: to a measured width, or whole.
+        Chunks are filled as fast as can be, in steps of at least `step` seconds or a short prompt.
         """
         if self.chunk is None:
             return np.asarray(1 / self.apart(tokens))
         widths = np.array([n for n in self.seconds if n < self.chunk] + [self.chunk])
-        return np.asarray((widths / tokens / self.apart(widths)).max(axis=-1))
+        seconds = self.added(widths) + np.minimum(self.apart(1), step)
+        return np.asarray((widths / tokens / seconds).max(axis=-1))
 
     def steps(self, tokens: float) -> int:
         """Returns in how many decoding steps a prompt takes part; 0 where it is read apart."""

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 _PERCENTILES = (50, 90, 99)
 _POLICIES = {
     "none": "none", "fixed": "fixed", "schedule": "by batch", "request": "by request",
-    "adaptive": "adaptive",
 }  # fmt: skip
 
 
@@ -42,7 +41,8 @@ def traffic_json(request: TrafficRequest, found: Traffic) -> dict[str, Any]:
         data |= dict(zip(both, found.within_targets, strict=True))
     if request.arrivals is not None:
         data["simulated"] = [_simulated_json(request, each) for each in found.simulated]
-    prompts = float(request.pair.baseline.prompts.max_rate(demand.prompt_tokens))
+    step = float(request.pair.drafting.seconds.min())
+    prompts = float(request.pair.baseline.prompts.max_rate(demand.prompt_tokens, step))
     return possible(data, prompts_per_second=prompts)
 
 

@@ -74,7 +74,7 @@ def test_random_servers_have_finite_times_that_rise_with_the_rate() -> None:
         demand, kept = Demand(prompt, output), chunked(chunk, cache=held, slots=slots)
         gamma = int(generator.integers(5))
         most = float(max_rate(kept, demand, gamma))
-        assert 0 < most <= kept.prompts.max_rate(prompt) * (1 + 1e-9)
+        assert 0 < most <= kept.prompts.max_rate(prompt, kept.seconds.min()) * (1 + 1e-9)
         found = steady(kept, demand, gamma, most * np.linspace(0.01, 0.99, 50))
         assert (found.first_seconds > 0).all()
         assert (np.diff(found.first_seconds) >= -1e-9).all()

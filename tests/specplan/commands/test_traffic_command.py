@@ -232,3 +232,8 @@ def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
     path = tmp_path / "traffic.png"
     assert run(f"--rate 1 {LENGTHS} {gpu} --gamma 4 --figure {path}", "traffic").exit_code == 0
     assert path.read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_prompt_slower_than_a_step_bounds_no_more_than_it_takes(sheet: str) -> None:
+    words = f"--rate 0.01 --prompt-tokens 1 --output-tokens 2 --prompt-ms 1649 {sheet}"
+    assert run_json(words, "traffic")["most_requests_per_second"] > 0
