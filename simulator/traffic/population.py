@@ -96,12 +96,7 @@ def population(server: Server, demand: Demand, gamma: ArrayLike) -> Population:
 
 
 def at_gamma(values: Floats, gamma: ArrayLike) -> Floats:
-    """Returns values of γ = 0, 1, … at one γ, or at several along a new first axis.
-
-    Args:
-      values: by γ in the last axis, or, where there are batches, shape (..., batches, γ).
-      gamma: shape () or (γ,).
-    """
+    """Returns values of γ = 0, 1, … at one γ, or at several along a new first axis."""
     return np.asarray(np.moveaxis(values, -1, 0)[np.asarray(gamma)])
 
 
@@ -113,13 +108,7 @@ def _crowded(server: Server, demand: Demand, most: int) -> bool:
 
 
 def _prompts_per_step(chunks: Floats, decoding: Floats, present: Floats) -> Floats:
-    """Returns the prompts read per step.
-
-    Args:
-      chunks: that a prompt fills, by requests present, shape (requests,).
-      decoding: steps of an output, shape (γ, draws).
-      present: 1, 2, …, shape (requests,).
-    """
+    """Returns the prompts read per step; chunks: that a prompt fills, by requests present."""
     found = np.empty((*decoding.shape, len(present)))
     queued, rate = np.zeros(decoding.shape), np.zeros(decoding.shape)
     for place, (count, share) in enumerate(zip(present, chunks, strict=True)):
@@ -135,12 +124,8 @@ def _reading(server: Server, tokens: Floats, prompts: Floats, together: Floats) 
     """Returns the seconds that a prompt adds to the steps that it is read in.
 
     A short prompt shares its step with others; a long one fills chunks, the last one in part. The
-    busier the server is with prompts, the fuller are the chunks.
-
-    Args:
-      tokens: length of a prompt, shape (requests,).
-      prompts: read per step.
-      together: prompts read in a step that reads any.
+    busier the server is with prompts, the fuller are the chunks; together: prompts in a step that
+    reads any.
     """
     chunk, added = server.prompts.chunk, server.prompts.added
     assert chunk is not None

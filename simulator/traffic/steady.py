@@ -227,13 +227,8 @@ def _reading_seconds(server: Server, demand: Demand, law: _Law, rate: Floats) ->
     share = 0.0 if prompts.chunk is None else demand.prompt_tokens / prompts.chunk
     own = idle if prompts.chunk is None else np.ceil(share) * law.base + law.reading
     reading = share * law.base + law.reading
-    others = (
-        law.among
-        * rate
-        * (1 + demand.prompt_spread**2)
-        * reading**2
-        / (2 * np.maximum(1 - rate * reading, 1e-3))
-    )
+    squares = (1 + demand.prompt_spread**2) * reading**2
+    others = law.among * rate * squares / (2 * np.maximum(1 - rate * reading, 1e-3))
     found = (1 - law.idle) * (own + law.company * law.base / 2) + others
     if prompts.chunk is not None and share < 1:
         step = law.base + _together(server, demand, law, rate)
