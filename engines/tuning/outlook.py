@@ -78,6 +78,8 @@ class Outlook:
             ahead = float(means.max()) - float(means[max(self.advice.named - 1, 0)])
             if ahead >= worth and int(means.argmax()) + 1 not in tried:
                 self.next_gamma = int(means.argmax()) + 1
+        if self.next_gamma is None and self.advice.gamma > max(tried, default=0):
+            self.next_gamma = self.advice.gamma  # nothing beyond the runs is advised unmeasured
 
     def milliseconds(self, gamma: int) -> Value:
         """Returns the time of a token at a γ; 0: the baseline."""

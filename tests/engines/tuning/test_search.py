@@ -44,7 +44,7 @@ def test_the_first_run_is_of_a_draft_even_where_a_loss_is_advised() -> None:
 
 
 def test_a_higher_worth_ends_the_search_earlier() -> None:
-    runs = [len(searched(ENGINES["cheap drafts"], made_tuning(worth=w)).rows) for w in (0.1, 50)]
+    runs = [len(searched(ENGINES["dear drafts"], made_tuning(worth=w)).rows) for w in (0.1, 50)]
     assert runs[1] < runs[0]
 
 
