@@ -143,6 +143,9 @@ class Posterior:
 
         None among draftings is a step without speculation, of length 1.
         """
+        alone = [run for run in self.runs if run.load == load and run.drafting is None]
+        if alone:
+            return self._beside(alone, load, draftings, lengths)
         works = self._works(load, draftings, lengths)
         slopes = works.slopes(self.logs)
         least = self.machine.least_seconds(load)
@@ -153,6 +156,21 @@ class Posterior:
             self.prior.level_error,
             lowest=None if self.runs else lowest,
         )
+
+    def _beside(
+        self,
+        alone: Sequence[Run],
+        load: LoadPoint,
+        draftings: Sequence[Drafting | None],
+        lengths: Sequence[float],
+    ) -> Forecast:
+        """Returns the times at a load whose step without drafts was measured: it over speed-ups."""
+        (run,) = pooled(alone)
+        drafted = np.array([each is not None for each in draftings])
+        law = self.speed_ups(load, [each or Drafting(1) for each in draftings], lengths)
+        mean = np.log(run.seconds_per_token) - drafted * law.mean
+        covariance = np.outer(drafted, drafted) * (law.covariance + law.error**2)
+        return Forecast(mean, covariance, max(run.error, self.prior.ratio_error))
 
     def _draws(self, works: Works) -> NDArray[np.float64]:
         """Returns logarithms of times at drawn parameters, shape (draws, n)."""

@@ -109,15 +109,15 @@ class Roofline(Deployed, Loads, Runs, CostKind):
                 origin=f"by {cost.source}, {known}",
                 speeds=None,
                 cost_model=cost.model,
-                notes=(*unnamed, *cost.notes, *_misfits(cost.posterior)),
+                notes=(*unnamed, *cost.notes, *_misfits(cost.posterior), *_beyond(cost.posterior)),
             )
             doubtful.append(replace(each, load=told).in_doubt(cost.posterior, point))
         return tuple(doubtful)
 
 
 def _fitted(posterior: Posterior, run: Run) -> float:
-    law = posterior.seconds_per_token(run.load, [run.drafting], [run.length])
-    return math.exp(law.mean[0])
+    works = posterior.machine.token_work(run.load, run.drafting, run.length)
+    return works.seconds(posterior.logs)
 
 
 def _misfits(posterior: Posterior) -> tuple[str, ...]:
@@ -130,6 +130,15 @@ def _misfits(posterior: Posterior) -> tuple[str, ...]:
         for run in posterior.runs
         for fitted in [_fitted(posterior, run)]
         if abs(math.log(fitted / run.seconds_per_token)) > max(_MISFIT, 2 * run.error)
+    )
+
+
+def _beyond(posterior: Posterior) -> tuple[str, ...]:
+    """Returns which runs gain more than their tokens a block."""
+    return tuple(
+        f"The run at gamma {run.gamma}, batch {run.load.batch} gains more than its {run.length:g} "
+        "tokens a block: is its length, or the run without drafts, of other traffic?"
+        for run in posterior.impossible
     )
 
 

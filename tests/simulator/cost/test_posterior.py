@@ -154,6 +154,16 @@ def test_a_run_that_gains_more_than_its_tokens_is_named_and_lifts_the_bound() ->
     assert infer(MACHINE, PRIOR, [run(0, 7.0), run(3, 5.0, 2.0)]).impossible == ()
 
 
+def test_a_measured_step_is_what_it_was_measured_to_be_at_its_load_only() -> None:
+    posterior = infer(MACHINE, PRIOR, [replace(run(0, 9.0), error=0.02), run(3, 6.0, 2.0)])
+    law = posterior.seconds_per_token(LOAD, [None, Drafting(3)], [1.0, 2.0])
+    assert 1e3 * law.quantile(0.5)[0] == pytest.approx(9.0)
+    assert law.quantile(0.95)[0] / law.quantile(0.05)[0] < 1.11
+    assert 1e3 * law.quantile(0.5)[1] == pytest.approx(6.0, rel=0.06)
+    elsewhere = posterior.seconds_per_token(LoadPoint(1000, 8), [None], [1.0])
+    assert elsewhere.quantile(0.95)[0] / elsewhere.quantile(0.05)[0] > 1.2
+
+
 def test_a_step_is_no_quicker_than_nine_tenths_of_the_data_sheet() -> None:
     quick = replace(PRIOR, logs=PRIOR.logs - 3)
     law = infer(MACHINE, quick, []).seconds_per_token(LOAD, [None], [1.0])

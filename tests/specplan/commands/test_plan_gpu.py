@@ -225,6 +225,12 @@ def test_the_data_sheet_knows_no_server_and_no_runs(sheet: str, more: str) -> No
     assert f"{more.split()[0]} cannot be combined with --cost-model roofline" in refused.stderr
 
 
+def test_a_run_that_gains_more_than_its_tokens_is_named(gpu: str) -> None:
+    runs = "--run gamma=0,tpot=9 --run gamma=3,tpot=3.5,length=2.4"
+    assert "run at gamma 3, batch 1 gains more than its 2.4 tokens" in words(f"{gpu} {runs}")
+    assert "gains more than its" not in words(f"{gpu} {runs.replace('3.5', '4.5')}")
+
+
 def test_runs_of_one_load_narrow_the_plan_of_another(gpu: str) -> None:
     runs = "--run gamma=0,tpot=7.5 --run gamma=3,tpot=5.2,length=2.6"
     before = run_json(f"{gpu} --engine vllm --batch 8")
