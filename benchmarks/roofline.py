@@ -7,7 +7,7 @@ benchmarks/published_decoding.json holds the measurements: model, GPU, number fo
 in the cache on average, tokens a second, and where they were published. Time of a step is taken as
 that at the roofs over an efficiency, a time for each layer, and the all-reduces; efficiency and
 time a layer are those of a grid that make the mean error, in logarithms, least
-(simulator/cost/efficiency.py has them). Takes a minute, and no model.
+(simulator/cost/roofline.py has them). Takes a minute, and no model.
 """
 
 import argparse
@@ -22,9 +22,13 @@ import numpy as np
 from estimator.model_shapes.kept_counts import count_once
 from estimator.model_shapes.shape import shape_of
 from simulator.cost.catalogue import find_hardware
-from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
 from simulator.cost.model_shape import ModelShape
-from simulator.cost.roofline import Conditions, forward_seconds
+from simulator.cost.roofline import (
+    DEFAULT_EFFICIENCY,
+    DEFAULT_LAYER_SECONDS,
+    Conditions,
+    forward_seconds,
+)
 
 PUBLISHED: dict[str, Any] = json.loads(
     (Path(__file__).parent / "published_decoding.json").read_text(encoding="utf-8")

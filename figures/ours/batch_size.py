@@ -16,8 +16,7 @@ from figures.drawing.table import FigureRows
 from simulator.acceptance.iid import Iid
 from simulator.choice.gain import best_gamma, speed_up
 from simulator.cost.catalogue import find_hardware
-from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
-from simulator.cost.roofline import Conditions
+from simulator.cost.roofline import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
 from simulator.cost.roofline_cost import Deployment, fits, roofline_cost
 
 # The config.json of Llama 3.1 8B and Llama 3.2 1B (Meta, 2024).

@@ -148,8 +148,7 @@ def deployment_of(options: Deployed) -> Deployment:
       options: with all that NEEDS has, or INSTEAD.
     """
     from estimator.model_shapes.drafts import read_pair
-    from simulator.cost.efficiency import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS
-    from simulator.cost.roofline import Conditions
+    from simulator.cost.roofline import DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS, Conditions
     from simulator.cost.roofline_cost import Deployment
 
     assert options.target_config is not None

@@ -145,7 +145,7 @@ def _beyond(posterior: Posterior) -> tuple[str, ...]:
 def _priced(
     deployment: Deployment, dtype: str | None, batch: int, context: int, max_gamma: int
 ) -> Pricing:
-    from simulator.cost.efficiency import MEASURED_HIGH, MEASURED_LOW
+    from simulator.cost.roofline import MEASURED_HIGH, MEASURED_LOW
     from simulator.cost.roofline_cost import (
         draft_overhead_share,
         draft_pass_seconds,
