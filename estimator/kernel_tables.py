@@ -189,12 +189,8 @@ class MeasuredKernels(KernelTables):
             found = json.loads(self._file.read_text("utf-8"))
         except (OSError, RuntimeError, ValueError):
             return {}
-        times = found if isinstance(found, dict) else {}
-        return {key: value for key, value in times.items() if _is_time(value)}
-
-
-def _is_time(value: object) -> bool:
-    return value is None or (isinstance(value, float) and 0 < value < 1e3)
+        times = found.items() if isinstance(found, dict) else ()
+        return {key: each for key, each in times if each is None or isinstance(each, float)}
 
 
 def _stored(stored: float, system: str, *, routed: bool = False) -> str:

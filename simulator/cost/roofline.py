@@ -21,8 +21,7 @@ from simulator.cost.model_shape import CacheLayers, ModelShape, Weights
 from simulator.cost.tensor_parallel import all_reduce_seconds, cache_share, require_division
 from simulator.numerics.arguments import integer, integers, non_negative, probability, same_shape
 
-# Fitted to published speeds by benchmarks/roofline.py (docs/roofline.md): the share of the roofs
-# that decoding reaches, a time for each layer, and the 10th and 90th percentile of measured over
+# Fitted to published speeds by benchmarks/roofline.py; 10th and 90th percentile of measured over
 # predicted tokens per second.
 DEFAULT_EFFICIENCY, DEFAULT_LAYER_SECONDS = 0.9, 92e-6
 MEASURED_LOW, MEASURED_HIGH = 0.70, 1.30
