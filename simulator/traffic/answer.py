@@ -14,6 +14,7 @@ from simulator.traffic.demand import Requests
 from simulator.traffic.doubt import Doubt
 from simulator.traffic.pair import Pair, within
 from simulator.traffic.policy import Policy
+from simulator.traffic.server import Server
 from simulator.traffic.simulation_result import LatencyTargets, SimulationResult
 from simulator.traffic.steady import Steady
 
@@ -32,6 +33,7 @@ class TrafficRequest:
     targets: latency targets; None: none.
     arrivals: gives the requests to simulate at a rate; None: no simulation.
     seed: seed of the simulation.
+    burst: requests that all come at once, in place of rates; None: none.
     """
 
     pair: Pair
@@ -40,6 +42,15 @@ class TrafficRequest:
     targets: LatencyTargets | None = None
     arrivals: Callable[[float], Requests] | None = None
     seed: int = 0
+    burst: Requests | None = None
+
+    @property
+    def drawn(self) -> Pair | None:
+        """Draws of the pair; None: nothing is in doubt."""
+        if self.doubt is None:
+            return None
+        drafting, baseline = map(self.doubt.of, (self.pair.drafting, self.pair.baseline))
+        return Pair(drafting, baseline, self.pair.demand, self.pair.gammas)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,12 +85,15 @@ class TrafficRow:
 class Simulated:
     """The same arrivals served under one policy.
 
+    rate: requests a second; 0 for a burst.
     policy: none, fixed, schedule or request.
+    gamma: drafted tokens per block where the policy is fixed; None: it varies, or is in the row.
     """
 
     rate: float
     policy: str
     result: SimulationResult
+    gamma: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,10 +139,7 @@ def answer(request: TrafficRequest) -> Traffic:
         )
     crossing = float(pair.break_even())
     near = min(crossing, 0.999 * most) or 1e-3 * most
-    drawn = None
-    if request.doubt is not None:
-        drafting, baseline = request.doubt.of(pair.drafting), request.doubt.of(pair.baseline)
-        drawn = Pair(drafting, baseline, pair.demand, pair.gammas)
+    drawn = request.drawn
     *found, at_crossing = pair.advice([*rates, near], drawn)
     schedule = Policy.scheduled(pair, drawn)
     rows = [
@@ -158,6 +169,29 @@ def answer(request: TrafficRequest) -> Traffic:
         ),
     )
     return exact if drawn is None else _with_intervals(exact, pair, drawn, at_crossing.named)
+
+
+def answer_burst(request: TrafficRequest) -> tuple[Simulated, ...]:
+    """Returns simulations of a burst: none, the fixed γ that ends it first, and γ by batch.
+
+    The batch falls as requests end, so that a schedule drafts more and more.
+
+    Raises:
+      ValueError: if the cache does not hold a request.
+    """
+    from simulator.traffic.events import serve
+
+    pair, requests = request.pair, request.burst
+    assert requests is not None
+    ways: list[tuple[str, int | None, Server, Policy]] = []
+    ways += [("none", 0, pair.baseline, Policy.fixed(pair.baseline, 0))]
+    ways += [("fixed", g, pair.drafting, Policy.fixed(pair.drafting, g)) for g in pair.gammas]
+    ways += [("schedule", None, pair.drafting, Policy.scheduled(pair, request.drawn))]
+    none, *fixed, schedule = (
+        Simulated(0.0, name, serve(server, requests, policy, seed=request.seed), gamma)
+        for name, gamma, server, policy in ways
+    )
+    return none, min(fixed, key=lambda each: each.result.seconds), schedule
 
 
 def _with_intervals(exact: Traffic, pair: Pair, drawn: Pair, at_crossing: int) -> Traffic:

@@ -61,8 +61,12 @@ class SimulationResult:
     @property
     def tokens_per_second(self) -> float:
         """Tokens of all requests over the time from the first arrival to the last token."""
-        span = float(self.last.max() - self.requests.seconds[0])
-        return float(self.requests.output_tokens.sum()) / span
+        return float(self.requests.output_tokens.sum()) / self.seconds
+
+    @property
+    def seconds(self) -> float:
+        """Time from the first arrival to the last token."""
+        return float(self.last.max() - self.requests.seconds[0])
 
     def within(self, targets: LatencyTargets) -> float:
         """Returns the share of requests that met the targets."""

@@ -8,7 +8,7 @@ from specplan.options.requests import Command
 from specplan.options.traffic_options import Answer, Batching, Load, Simulation
 from specplan.options.traffic_request import asked
 from specplan.reports.output import answer as give
-from specplan.reports.traffic import traffic_json, traffic_text
+from specplan.reports.traffic import burst_json, burst_text, traffic_json, traffic_text
 
 # Each has a plainer option here, or a default that fits the load.
 _RARE = (
@@ -39,13 +39,19 @@ def traffic_command(ctx: click.Context, /, **_: object) -> None:
         --alpha 0.7 --gpu h100 --target-config T/config.json --draft-config D/config.json
       specplan traffic --trace day.csv --simulate --slo ttft=500,tpot=30 --alpha 0.7 \\
         --gpu h100 --target-config T/config.json --draft-config D/config.json
+      specplan traffic --burst 1000 --prompt-tokens 200 --output-tokens 800 \\
+        --alpha 0.7 --gpu h100 --target-config T/config.json --draft-config D/config.json
       specplan traffic --rate 2 --prompt-tokens 200 --output-tokens 100 --prompt-ms 40 \\
         --run gamma=0,tpot=7,batch=1 --run gamma=0,tpot=11,batch=16 \\
         --run gamma=3,tpot=4,length=2.8,batch=1 --run gamma=3,tpot=9,length=2.8,batch=16
     """
-    from simulator.traffic.answer import answer
+    from simulator.traffic.answer import answer, answer_burst
 
     asking = asked(ctx)
+    if asking.request.burst is not None:
+        burst = answer_burst(asking.request)
+        give(burst_json(burst), lambda: burst_text(burst, asking.notes), form=asking.answer)
+        return
     found = answer(asking.request)
     data = traffic_json(asking.request, found)
     give(data, lambda: traffic_text(asking.request, found, asking.notes), form=asking.answer)

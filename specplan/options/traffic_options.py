@@ -116,6 +116,14 @@ class Load:
         metavar="FILE",
         help="Requests in place of both: a CSV with time (s), prompt_tokens and output_tokens.",
     )
+    burst: int | None = option(
+        "--burst",
+        type=int,
+        metavar="N",
+        advanced=True,
+        help="Send N requests at once, and show the time until all are done, with no draft, a "
+        "fixed gamma, and gamma by batch.",
+    )
     slo: dict[str, float] | None = option(
         "--slo",
         callback=latency_targets,

@@ -76,6 +76,16 @@ def asked(ctx: click.Context) -> TrafficArguments:
     if load.trace is not None:
         trace = read_trace(text_lines(load.trace), name=str(load.trace))
     demand = _demand(load, trace)
+    burst = None if load.burst is None else _burst(load, demand, trace)
+    for name, stated_too in {
+        "--rate": load.rate,
+        "--slo": load.slo,
+        "--simulate": simulation.simulate or None,
+        "--requests": simulation.requests,
+        "--figure": answer.figure,
+    }.items():
+        if burst is not None and stated_too is not None:
+            raise click.UsageError(f"{name} cannot be combined with --burst")
     background = Background(known, max_gamma=batching.max_gamma)
     priced = _priced(costs, background, demand, batching)
     stated = accepted.make(replace(background, draft_kind=law_of(None, priced)))
@@ -86,11 +96,12 @@ def asked(ctx: click.Context) -> TrafficArguments:
     return TrafficArguments(
         TrafficRequest(
             pair,
-            load.rate if trace is None or load.rate is not None else (trace.rate,),
+            () if burst is not None else load.rate or (trace.rate if trace else 0.0,),
             doubt_of(priced, accepted_here, pair.drafting),
             _targets(load.slo),
-            _arrivals(simulation, demand, trace),
+            None if burst is not None else _arrivals(simulation, demand, trace),
             0 if simulation.seed is None else simulation.seed,
+            burst,
         ),
         answer,
         stated.notes,
@@ -106,12 +117,30 @@ def _demand(load: Load, trace: Requests | None) -> Demand:
         if given:
             raise click.UsageError(f"{given[0]} cannot be combined with --trace")
         return trace.demand
-    missing = [name for name, value in {"--rate": load.rate, **means}.items() if value is None]
+    needed = {"--rate": load.rate or load.burst, **means}
+    missing = [name for name, value in needed.items() if value is None]
     if missing:
         raise click.UsageError(f"give {', '.join(missing)}, or --trace")
     assert load.prompt_tokens is not None
     assert load.output_tokens is not None
     return Demand(load.prompt_tokens, load.output_tokens)
+
+
+def _burst(load: Load, demand: Demand, trace: Requests | None) -> Requests:
+    """Returns requests that all come at once, of the mean lengths or of a trace's first ones."""
+    import numpy as np
+
+    from simulator.numerics.arguments import integer
+    from simulator.traffic.demand import Requests
+
+    assert load.burst is not None
+    count = integer("burst", load.burst, at_least=1)
+    if trace is None:
+        lengths = (round(demand.prompt_tokens), round(demand.output_tokens))
+        return Requests(np.zeros(count), *(np.full(count, each) for each in lengths))
+    if count > len(trace.seconds):
+        raise ValueError(f"burst must be at most the trace's {len(trace.seconds)}, got {count}")
+    return Requests(np.zeros(count), trace.prompt_tokens[:count], trace.output_tokens[:count])
 
 
 def _targets(slo: dict[str, float] | None) -> LatencyTargets | None:

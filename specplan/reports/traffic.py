@@ -63,6 +63,35 @@ def traffic_text(request: TrafficRequest, found: Traffic, notes: Sequence[str] =
     return "\n".join([*lines, *notes])
 
 
+def burst_json(found: Sequence[Simulated]) -> dict[str, Any]:
+    """Returns the JSON object of `specplan traffic --burst`."""
+    rows = [
+        {
+            "policy": each.policy,
+            "gamma": each.gamma,
+            "seconds": each.result.seconds,
+            "improvement_factor": found[0].result.seconds / each.result.seconds,
+            "tokens_per_second": each.result.tokens_per_second,
+            "preemptions": each.result.preemptions,
+        }
+        for each in found
+    ]
+    return possible({"burst": len(found[0].result.last), "rows": rows})
+
+
+def burst_text(found: Sequence[Simulated], notes: Sequence[str] = ()) -> str:
+    """Returns the answer to a burst as text."""
+    none = found[0].result.seconds
+    columns: list[Column[Simulated]] = [
+        Column("gamma", lambda each: str(each.gamma or _POLICIES[each.policy])),
+        Column("seconds to the last token", lambda each: f"{each.result.seconds:.4g}"),
+        Column("times faster", lambda each: f"{none / each.result.seconds:.2f}"),
+        Column("tokens/s", lambda each: f"{each.result.tokens_per_second:.0f}"),
+        Column("preempted", lambda each: str(each.result.preemptions)),
+    ]
+    return "\n".join([table(found, columns), *notes])
+
+
 def _row_json(row: TrafficRow, draws: int, output_tokens: float) -> dict[str, Any]:
     token, first = (float(each[0]) for each in (row.state.token_seconds, row.state.first_seconds))
     several = output_tokens > 1

@@ -237,3 +237,25 @@ def test_a_figure_is_drawn(gpu: str, tmp_path: Path) -> None:
 def test_a_prompt_slower_than_a_step_bounds_no_more_than_it_takes(sheet: str) -> None:
     words = f"--rate 0.01 --prompt-tokens 1 --output-tokens 2 --prompt-ms 1649 {sheet}"
     assert run_json(words, "traffic")["most_requests_per_second"] > 0
+
+
+def test_a_burst_is_done_when_its_last_token_is(gpu: str, tmp_path: Path) -> None:
+    words = f"{LENGTHS} {gpu} --cost-model roofline"
+    found = run_json(f"--burst 64 {words}", "traffic")
+    none, fixed, schedule = found["rows"]
+    assert found["burst"] == 64
+    assert [row["policy"] for row in found["rows"]] == ["none", "fixed", "schedule"]
+    one, four = (
+        run_json(f"--burst {count} {words} --slots 1", "traffic")["rows"][0]["seconds"]
+        for count in (1, 4)
+    )
+    assert four == pytest.approx(4 * one)
+    assert one < none["seconds"] < 64 * one
+    assert fixed["improvement_factor"] == pytest.approx(none["seconds"] / fixed["seconds"])
+    assert schedule["seconds"] < 1.05 * fixed["seconds"] < none["seconds"]
+    assert "seconds to the last token" in run(f"--burst 64 {words}", "traffic").stdout
+    path = tmp_path / "trace.csv"
+    path.write_text("time,prompt_tokens,output_tokens\n0,10,20\n1,10,200\n", encoding="utf-8")
+    long = run_json(f"--burst 2 --trace {path} {gpu}", "traffic")["rows"][0]["seconds"]
+    short = run_json(f"--burst 1 --trace {path} {gpu}", "traffic")["rows"][0]["seconds"]
+    assert long > 5 * short
