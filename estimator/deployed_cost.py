@@ -85,12 +85,9 @@ def deployed_cost(
         kernels = CachedMachine(KernelMachine(deployment, tables))
         try:
             for load in (*loads, *(run.load for run in runs)):
-                for gamma in range(1, 9):
-                    kernels.block_work(load, Drafting(gamma))
-                kernels.plain_work(load)
+                kernels.block_work(load, Drafting(_COMPARED))
         except ValueError as error:
             why = str(error)
-        tables.save()
     if kernels is None or why is not None:
         if model is not None:
             raise ValueError(f"{why}; --cost-model public takes {found.source} in their place")

@@ -8,6 +8,7 @@ looked-up times are saved in the user's cache, by the library's version.
 
 from __future__ import annotations
 
+import atexit
 import json
 import logging
 from collections.abc import Callable, Mapping
@@ -68,6 +69,8 @@ class MeasuredKernels(KernelTables):
         self._system, self._server = SYSTEMS[gpu], SERVERS[engine or ANY_SERVER]
         self._times = self._read()
         self._unsaved = 0
+        # Plans look times up until they end.
+        atexit.register(self.save)
 
     @property
     def name(self) -> str:
