@@ -1,5 +1,11 @@
 """`python -m specplan`: the program, for launchers that start modules."""
 
+import sys
+from pathlib import Path
+
+# First on the path, so that a folder with a simulator.py of its own does not hide our package.
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
 from specplan.main import main
 
 main()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 from click.exceptions import NoArgsIsHelpError
 
+import specplan
 from specplan.reports.errors import FAILURE, describe
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Program(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in self.list_commands(ctx):
             return None
+        specplan.require_own_packages()
         module = importlib.import_module(_module(cmd_name))
         command = getattr(module, f"{cmd_name}_command")
         assert isinstance(command, click.Command)

@@ -42,7 +42,7 @@ ROOMS: dict[str, list[str]] = {
         "drawing", "published", "registry", "files", "leviathan", "bild", "blockwise", "tables",
         "ours",
     ],
-    "specplan": ["reports", "options", "commands", "main", "__main__"],
+    "specplan": ["reports", "options", "door", "commands", "main", "__main__"],
 }  # fmt: skip
 SOURCES = {
     package: {path: path.read_text(encoding="utf-8") for path in (ROOT / package).rglob("*.py")}

@@ -128,6 +128,13 @@ def tenths_on_x(axes: Axes) -> None:
     axes.xaxis.set_major_locator(MultipleLocator(0.1))
 
 
+def count_on_x(axes: Axes) -> None:
+    """Puts ticks of the horizontal axis at whole numbers only."""
+    from matplotlib.ticker import MaxNLocator
+
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+
+
 def count_on_y(axes: Axes) -> None:
     """Puts ticks of the vertical axis at whole numbers only."""
     from matplotlib.ticker import MaxNLocator

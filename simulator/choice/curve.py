@@ -42,6 +42,11 @@ class Curve:
     gains: Forecast
 
     @property
+    def speed_up(self) -> NDArray[np.float64]:
+        """Another name of improvement_factor, for readers of plans in Python."""
+        return self.improvement_factor
+
+    @property
     def in_doubt(self) -> bool:
         """Whether any speed-up has an interval."""
         return bool((self.gains.deviation > _NOTHING).any())

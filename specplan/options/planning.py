@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,7 +13,16 @@ from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.declared import option
 from specplan.options.draft_kind import DRAFT_KINDS, DraftNamed, law_of
 from specplan.options.graphs import Graphs, replayed
-from specplan.options.kinds import Background, Stated, acceptance_kinds, chosen, cost_kinds, prices
+from specplan.options.kinds import (
+    AcceptanceKind,
+    Background,
+    CostKind,
+    Stated,
+    acceptance_kinds,
+    chosen,
+    cost_kinds,
+    prices,
+)
 from specplan.options.requests import fill
 from specplan.options.runs import Runs
 from specplan.options.stopping import StoppingOptions
@@ -134,21 +143,39 @@ def asked(ctx: click.Context) -> Asked:
       click.UsageError: if options are missing, or do not fit together.
       OSError, ValueError: if a file cannot be used, or a number is out of range.
     """
-    from simulator.choice.grid import DENSE, MOST_ROWS, PlanRequest, coarse
-
     accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
-    accepted, costs, choice, answer, file, stopping, graphs = fill(
-        ctx, [accepting, costing, Choice, Answer, Profiled, StoppingOptions, Graphs]
+    return requested(
+        *fill(ctx, [accepting, costing, Choice, Answer, Profiled, StoppingOptions, Graphs])
     )
-    if choice.reads_again and costing is OfProfile:
+
+
+def requested(
+    accepted: AcceptanceKind,
+    costs: CostKind,
+    choice: Choice,
+    answer: Answer,
+    file: Profiled,
+    stopping: StoppingOptions,
+    graphs: Graphs,
+) -> Asked:
+    """Returns what the filled records of options ask, for the command and for Python.
+
+    Raises:
+      click.UsageError: if options do not fit together.
+      OSError, ValueError: if a file cannot be used, or a number is out of range.
+    """
+    from simulator.choice.grid import DENSE, MOST_ROWS, PlanRequest, coarse
+
+    from_profile = isinstance(costs, OfProfile)
+    if choice.reads_again and from_profile:
         raise click.UsageError("--reads-again cannot be given with --profile: its times hold it")
     profile = read(file.profile_path)
     server = None if answer.server is None else engine_kinds()[answer.server]
     background = Background(profile, server, choice.max_gamma)
     wall = graphs.wall(engine_kinds().get(getattr(costs, "engine_family", None) or "", server))
     if isinstance(costs, Runs) and costs.runs:
-        costs = replace(costs, runs=replayed(costs.runs, wall))
+        costs = _with(costs, runs=replayed(costs.runs, wall))
 
     def price(batches: tuple[int, ...] | None) -> tuple[Pricing, ...]:
         stating = costs if batches is None else replace(costs, batch=batches)
@@ -178,7 +205,7 @@ def asked(ctx: click.Context) -> Asked:
             gamma=choice.gamma,
             max_gamma=longest,
             near=choice.near / 100,
-            doubt=stated.doubt if costing is OfProfile else None,
+            doubt=stated.doubt if from_profile else None,
             reads_again=choice.reads_again,
             batches=many,
             finer=None if dense else price,
@@ -198,6 +225,11 @@ def asked(ctx: click.Context) -> Asked:
         answer,
         thresholds,
     )
+
+
+def _with(costs: CostKind, **options: Any) -> CostKind:
+    """Returns a cost with other options; it must have them."""
+    return replace(costs, **options)
 
 
 def _drafter(profile: Profile | None, draft_kind: str | None) -> str | None:

@@ -13,6 +13,7 @@ from specplan.options.costs.profile import OfProfile, Profiled
 from specplan.options.costs.roofline import Roofline
 from specplan.options.draft_kind import law_of
 from specplan.options.kinds import (
+    AcceptanceKind,
     Background,
     CostKind,
     acceptance_kinds,
@@ -58,17 +59,31 @@ def asked(ctx: click.Context) -> TrafficArguments:
       click.UsageError: if options are missing, or do not fit together.
       OSError, ValueError: if a file cannot be used, or a number is out of range.
     """
+    accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
+    costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
+    return requested(*fill(ctx, [accepting, costing, Load, Batching, Simulation, Answer, Profiled]))
+
+
+def requested(
+    accepted: AcceptanceKind,
+    costs: CostKind,
+    load: Load,
+    batching: Batching,
+    simulation: Simulation,
+    answer: Answer,
+    file: Profiled,
+) -> TrafficArguments:
+    """Returns the request of filled records of options, for the command and for Python.
+
+    Raises:
+      click.UsageError: if options are missing, or do not fit together.
+      OSError, ValueError: if a file cannot be used, or a number is out of range.
+    """
     from reference.reading import text_lines
     from simulator.traffic.answer import TrafficRequest
     from simulator.traffic.demand import read_trace
     from simulator.traffic.doubt import doubt_of
 
-    accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
-    costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
-    accepted, costs, load, batching, simulation, answer, file = fill(
-        ctx,
-        [accepting, costing, Load, Batching, Simulation, Answer, Profiled],
-    )
     known = read(file.profile_path)
     if batching.alpha_spread is None and known is not None:
         batching = replace(batching, alpha_spread=_spread(known))

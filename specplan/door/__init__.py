@@ -1,0 +1,1 @@
+"""The functions behind `import specplan`: the same plans and runs as the commands."""

@@ -1,0 +1,202 @@
+"""Plans from Python: `specplan.plan` and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from html import escape
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import click
+
+from specplan.options.acceptances.profile import Recorded
+from specplan.options.acceptances.runs import Lengths
+from specplan.options.costs.profile import OfProfile, Profiled
+from specplan.options.costs.runs import OfRuns
+from specplan.options.graphs import Graphs
+from specplan.options.kinds import AcceptanceKind, CostKind
+from specplan.options.planning import Answer, Choice, requested
+from specplan.options.stopping import StoppingOptions
+
+if TYPE_CHECKING:
+    from figures.drawing.style import Figure
+    from simulator.choice.advice import Advice
+    from simulator.choice.curve import Curve
+    from simulator.choice.plan import Plan
+    from specplan.reports.plan_json import Basis
+
+_ROWS_PAST = 3
+
+
+class Best(NamedTuple):
+    """The draft length with the largest speed-up; gamma 0 and factors 1 if none gains."""
+
+    gamma: int
+    speed_up: float
+    tokens_per_call: float
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """A plan: speed-ups by draft length, and the decision.
+
+    Printed it is the text of `specplan plan`; in a notebook, a table.
+
+    plan: the plan in full (`simulator.choice.plan.Plan`).
+    """
+
+    plan: Plan
+    basis: Basis = field(repr=False)
+
+    @property
+    def best(self) -> Best:
+        """The γ with the largest speed-up, its speed-up, and its tokens per target call."""
+        gamma, curve = self.plan.optimal_gamma, self.plan.curve
+        if gamma == 0:
+            return Best(0, 1.0, 1.0)
+        at = gamma - 1
+        return Best(gamma, float(curve.improvement_factor[at]), float(curve.expected_tokens[at]))
+
+    @property
+    def advice(self) -> Advice:
+        """The decision: the γ to run (0: none), the probability of a gain, the next run."""
+        return self.plan.advice
+
+    @property
+    def curve(self) -> Curve:
+        """Arrays by γ = 1, 2, ...: gamma, speed_up, low, high (90 %), expected_tokens."""
+        return self.plan.curve
+
+    def json(self) -> Mapping[str, Any]:
+        """Returns the JSON object of `specplan plan --json`."""
+        from specplan.reports.plan_json import plan_json
+
+        return plan_json(self.plan, self.basis)
+
+    def __str__(self) -> str:
+        from specplan.reports.plan import plan_text
+
+        return plan_text(self.plan, self.basis)
+
+    def __repr__(self) -> str:
+        best = self.best
+        return (
+            f"<plan: best gamma {best.gamma}, speed-up {best.speed_up:.2f}; "
+            f"advised gamma {self.advice.gamma}>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Returns the table that a notebook shows."""
+        curve, best, advised = self.curve, self.best.gamma, self.advice.gamma
+        last = min(len(curve.gamma), max(8, best + _ROWS_PAST, advised))
+        heads = ["gamma (K)", "tokens/call", "speed-up", *(["90 %"] if curve.in_doubt else [])]
+        rows = [_row("th", heads)]
+        for at in range(last):
+            gamma = int(curve.gamma[at])
+            cells = [str(gamma), f"{curve.expected_tokens[at]:.2f}", f"{curve.speed_up[at]:.2f}"]
+            if curve.in_doubt:
+                cells.append(f"{curve.low[at]:.2f} to {curve.high[at]:.2f}")
+            marks = [name for name, own in (("best", best), ("advised", advised)) if own == gamma]
+            rows.append(_row("td", [*cells, ", ".join(marks)]))
+        return f"<table>{''.join(rows)}</table>"
+
+    def plot(self) -> Figure:
+        """Returns a drawing of the speed-up by γ, with its 90 % interval (needs matplotlib)."""
+        from specplan.door.drawing import draw
+
+        return draw(self.curve, best=self.best.gamma, advised=self.advice.gamma)
+
+
+def plan(
+    acceptance: AcceptanceKind | OfRuns,
+    cost: CostKind | None = None,
+    *,
+    gamma: int | None = None,
+    max_gamma: int = 32,
+    near: float = 1.0,
+    c_hat: float | None = None,
+    options: Mapping[str, Any] = MappingProxyType({}),
+) -> PlanResult:
+    """Returns the plan for an acceptance and a cost: what `specplan plan` computes.
+
+        >>> import specplan as sp
+        >>> sp.plan(sp.Iid(0.8), sp.Ratio(0.05)).best.gamma
+        8
+
+    Args:
+      acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, Recorded, or Runs, which has a
+        cost as well.
+      cost: Ratio, Times, Roofline, Runs or Recorded; None: that of Runs or Recorded.
+      gamma: draft length to evaluate; None: the best.
+      max_gamma: largest draft length to consider, in 1..10,000.
+      near: per cent that a smaller gamma may be slower than the best and still be advised.
+      c_hat: operations of a draft step over those of a target step; None: c.
+      options: further options of the command by name: draft_kind, reads_again.
+
+    Raises:
+      OSError: if a file cannot be read.
+      ValueError: if a number is out of range, or acceptance and cost do not fit together.
+    """
+    from simulator.choice.grid import plans
+
+    with usage_as_value_error():
+        accepted, costs = both(acceptance, cost)
+        unknown = sorted(set(options) - {"draft_kind", "reads_again"})
+        if unknown:
+            raise ValueError(f"options must be draft_kind or reads_again, got {unknown[0]}")
+        asked = requested(
+            accepted,
+            costs,
+            Choice(max_gamma=max_gamma, c_hat=c_hat, gamma=gamma, near=near, **options),
+            Answer(),
+            profiled(accepted, costs),
+            StoppingOptions(),
+            Graphs(),
+        )
+        rows = plans(asked.request)
+    if len(rows) > 1:
+        raise ValueError(f"plan takes one acceptance and one cost, got {len(rows)} pairs")
+    return PlanResult(rows[0], asked.basis)
+
+
+def both(
+    acceptance: AcceptanceKind | OfRuns, cost: CostKind | None
+) -> tuple[AcceptanceKind, CostKind]:
+    """Returns acceptance and cost, each taken from the other where that holds both.
+
+    Raises:
+      ValueError: if either is missing.
+    """
+    if isinstance(acceptance, OfRuns):
+        cost = acceptance if cost is None else cost
+        acceptance = Lengths(runs=acceptance.runs)
+    if cost is None and isinstance(acceptance, Recorded):
+        cost = OfProfile(profile_path=acceptance.profile_path)
+    if isinstance(cost, Recorded):
+        cost = OfProfile(profile_path=cost.profile_path)
+    if not isinstance(acceptance, AcceptanceKind):
+        raise ValueError(f"acceptance must be Iid, ByPosition, ... or Runs, got {acceptance!r}")
+    if not isinstance(cost, CostKind):
+        raise ValueError(f"cost must be Ratio, Times, Roofline, Runs or Recorded, got {cost!r}")
+    return acceptance, cost
+
+
+def profiled(*given: object) -> Profiled:
+    """Returns the profile that an acceptance or a cost names, if any."""
+    paths = (each.profile_path for each in given if isinstance(each, Profiled))
+    return Profiled(profile_path=next(paths, None))
+
+
+@contextmanager
+def usage_as_value_error() -> Iterator[None]:
+    """Turns an error of the command line's options into a ValueError."""
+    try:
+        yield
+    except click.UsageError as error:
+        raise ValueError(error.format_message()) from None
+
+
+def _row(tag: str, cells: list[str]) -> str:
+    return f"<tr>{''.join(f'<{tag}>{escape(cell)}</{tag}>' for cell in cells)}</tr>"

@@ -1,0 +1,159 @@
+"""Acceptances and costs as Python states them: the records that the command's options fill."""
+
+# ruff: noqa: N802 - named like the classes that they stand for
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from specplan.options.acceptances.accepted_fraction import AcceptedFraction as _Fraction
+from specplan.options.acceptances.alpha import Alpha
+from specplan.options.acceptances.block_efficiency import BlockEfficiency as _Efficiency
+from specplan.options.acceptances.by_position import Positions
+from specplan.options.acceptances.profile import Recorded as _Recorded
+from specplan.options.costs.ratio import Ratios
+from specplan.options.costs.roofline import Roofline as _Roofline
+from specplan.options.costs.runs import OfRuns
+from specplan.options.costs.times import Times as _Times
+from specplan.options.runs import parse_run
+
+if TYPE_CHECKING:
+    from simulator.cost.runs import Run as _Run
+
+
+def Iid(alpha: float) -> Alpha:
+    """Returns an acceptance rate alpha in [0, 1], independent and equal at every position."""
+    return Alpha(alpha=(alpha,))
+
+
+def ByPosition(rates: Sequence[float], *, conditional: bool = False) -> Positions:
+    """Returns acceptance rates of positions 1, 2, ..., as servers print them.
+
+    Args:
+      rates: each in [0, 1], counting all drafts, so none is above the one before it.
+      conditional: whether they count only the drafts whose earlier positions were accepted.
+    """
+    return Positions(by_position=tuple(rates), conditional=conditional)
+
+
+def AcceptedFraction(fraction: float, gamma: int, *, drafted: float | None = None) -> _Fraction:
+    """Returns accepted over drafted tokens at one gamma, which servers call acceptance rate.
+
+    Args:
+      fraction: in [0, 1].
+      gamma: drafted tokens per block that it was counted at, at least 1.
+      drafted: number of drafted tokens that were counted; None: unknown.
+    """
+    return _Fraction(accepted_fraction=(fraction, drafted), at_gamma=gamma)
+
+
+def BlockEfficiency(tokens_per_call: float, gamma: int) -> _Efficiency:
+    """Returns tokens per target call at one gamma, which servers call mean acceptance length."""
+    return _Efficiency(block_efficiency=tokens_per_call, at_gamma=gamma)
+
+
+def Recorded(profile: str | Path) -> _Recorded:
+    """Returns the acceptance, and the cost, of a profile that `specplan measure` wrote."""
+    return _Recorded(profile_path=Path(profile))
+
+
+def Run(
+    gamma: int,
+    *,
+    tpot: float,
+    length: float | None = None,
+    rates: Sequence[float] = (),
+    batch: int = 1,
+    context: int | None = None,
+    error: float | None = None,
+) -> _Run:
+    """Returns a measurement of a server, to plan with in `Runs`.
+
+    Args:
+      gamma: drafted tokens per block; 0: without speculation.
+      tpot: milliseconds between two tokens of one sequence.
+      length: tokens per block, the target's own included (mean acceptance length).
+      rates: acceptance by position, counting all drafts, in place of length.
+      batch: sequences decoded together.
+      context: tokens in each sequence's cache; None: 1024.
+      error: standard deviation of tpot in per cent; None: 2.
+
+    Raises:
+      ValueError: if a number is out of range, or length and rates are both given.
+    """
+    stated = {
+        "gamma": gamma,
+        "tpot": tpot,
+        "length": length,
+        "rates": "/".join(map(repr, rates)) or None,
+        "batch": batch,
+        "context": context,
+        "error": error,
+    }
+    return parse_run(",".join(f"{key}={each}" for key, each in stated.items() if each is not None))
+
+
+def Runs(runs: Sequence[_Run]) -> OfRuns:
+    """Returns the cost of blocks, and their accepted lengths, by measurements of one server."""
+    return OfRuns(runs=tuple(runs))
+
+
+def Ratio(c: float) -> Ratios:
+    """Returns Theorem 8's cost: a draft step takes c target steps, and verification is free."""
+    return Ratios(c=(c,))
+
+
+def Times(
+    target_ms: float,
+    draft_ms: float,
+    *,
+    verify_ms: Mapping[int, float] | None = None,
+    overhead_ms: float = 0.0,
+) -> _Times:
+    """Returns the cost of blocks by times in milliseconds.
+
+    Args:
+      target_ms: a target step, above 0.
+      draft_ms: a draft step.
+      verify_ms: target passes over several tokens, by their number; None: target_ms for any number.
+      overhead_ms: everything else in a block.
+    """
+    return _Times(
+        target_ms=target_ms, draft_ms=draft_ms, verify_ms=verify_ms, overhead_ms=overhead_ms
+    )
+
+
+def Roofline(
+    target_config: str | Path,
+    draft_config: str | Path,
+    *,
+    gpu: str,
+    engine: str | None = None,
+    batch: int = 1,
+    context: int | None = None,
+    tp: int = 1,
+    dtype: str | None = None,
+) -> _Roofline:
+    """Returns the cost of blocks on a GPU, by its roofline and public measurements.
+
+    Args:
+      target_config, draft_config: config.json of both models, or their folders.
+      gpu: h100, b200, l4, ...; an unknown name lists them all.
+      engine: vllm, sglang, llama.cpp, ...; None: any, with wider intervals.
+      batch: sequences decoded together.
+      context: tokens in each sequence's cache; None: 1024.
+      tp: GPUs that share each layer.
+      dtype: number format of the weights; None: each configuration's own.
+    """
+    return _Roofline(
+        target_config=Path(target_config),
+        draft_config=Path(draft_config),
+        gpu=gpu,
+        engine_family=engine,
+        batch=(batch,),
+        context=None if context is None else (context,),
+        tp=tp,
+        dtype=dtype,
+    )

@@ -1,0 +1,177 @@
+"""`import specplan`: its names, its page, and the same numbers as the commands."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+import specplan as sp
+from specplan.main import main
+
+ROOT = Path(__file__).parents[2]
+NAMES = [
+    "AcceptedFraction", "Best", "BlockEfficiency", "ByPosition", "Iid", "PlanResult", "Ratio",
+    "Recorded", "Roofline", "Run", "Runs", "Times", "measure", "observe", "plan", "traffic",
+    "validate",
+]  # fmt: skip
+BLOCKS = re.findall(r"```python\n(.*?)```", (ROOT / "docs/python.md").read_text("utf-8"), re.S)
+RUNS = [(0, 7.1, None), (3, 4.1, 2.85)]
+
+
+def python(code: str, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Returns a fresh interpreter's run of some code, or of -m, in a folder."""
+    command = [sys.executable, *(arguments or ("-c", code))]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+
+
+def printed(*arguments: str) -> Any:
+    """Returns the JSON object that a command prints."""
+    result = CliRunner().invoke(main, [*arguments, "--json"])
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def plain(value: Any) -> Any:
+    """Returns what JSON makes of an object."""
+    from estimator.writing import json_text
+
+    return json.loads(json_text(value))
+
+
+def test_the_names_are_these() -> None:
+    assert sp.__all__ == NAMES
+    assert set(NAMES) <= set(dir(sp))
+    for name in NAMES:
+        assert getattr(sp, name).__doc__
+    with pytest.raises(AttributeError, match="module 'specplan' has no attribute 'plam'"):
+        sp.plam  # type: ignore[attr-defined]  # noqa: B018
+
+
+def test_the_import_loads_nothing_heavy_and_planning_no_torch(tmp_path: Path) -> None:
+    loaded = "import sys; heavy = {'numpy', 'torch', 'click', 'matplotlib'} & set(sys.modules)"
+    ran = python(f"import specplan; {loaded}; print(sorted(heavy))", tmp_path)
+    assert ran.stdout == "[]\n", ran.stderr
+    code = f"import specplan as sp; sp.plan(sp.Iid(0.8), sp.Ratio(0.05)); {loaded}; print(heavy)"
+    assert "torch" not in python(code, tmp_path).stdout
+    assert "matplotlib" not in python(code, tmp_path).stdout
+
+
+def test_every_block_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert len(BLOCKS) == 8
+    names: dict[str, Any] = {}
+    for block in BLOCKS:
+        exec(block, names)
+    assert (tmp_path / "plan.png").stat().st_size > 10_000
+
+
+@pytest.mark.parametrize(
+    ("acceptance", "cost", "options"),
+    [
+        (lambda: sp.Iid(0.8), lambda: sp.Ratio(0.05), "--alpha 0.8 --c 0.05"),
+        (
+            lambda: sp.ByPosition([0.82, 0.61, 0.42]),
+            lambda: sp.Times(20, 2, verify_ms={4: 25}, overhead_ms=1),
+            "--acceptance-by-position 0.82,0.61,0.42 --target-ms 20 --draft-ms 2 --verify-ms 4=25 "
+            "--overhead-ms 1",
+        ),
+        (
+            lambda: sp.AcceptedFraction(0.6, 4),
+            lambda: sp.Ratio(0.05),
+            "--accepted-fraction 0.6 --at-gamma 4 --c 0.05",
+        ),
+        (
+            lambda: sp.BlockEfficiency(2.5, 3),
+            lambda: sp.Ratio(0.05),
+            "--block-efficiency 2.5 --at-gamma 3 --c 0.05",
+        ),
+        (
+            lambda: sp.Runs([sp.Run(g, tpot=tpot, length=length) for g, tpot, length in RUNS]),
+            lambda: None,
+            "--run gamma=0,tpot=7.1 --run gamma=3,tpot=4.1,length=2.85",
+        ),
+    ],
+)
+def test_a_plan_is_the_plan_of_the_command(acceptance: Any, cost: Any, options: str) -> None:
+    assert plain(sp.plan(acceptance(), cost()).json()) == printed("plan", *options.split())
+
+
+def test_a_plan_on_a_gpu_is_that_of_the_command() -> None:
+    names = ("llama-3.1-8b", "llama-3.2-1b")
+    target, draft = (str(ROOT / f"docs/configs/{name}.json") for name in names)
+    cost = sp.Roofline(target, draft, gpu="h100", engine="vllm", batch=4)
+    options = (
+        "--alpha", "0.7", "--target-config", target, "--draft-config", draft, "--gpu", "h100",
+        "--engine", "vllm", "--batch", "4",
+    )  # fmt: skip
+    ours = plain(sp.plan(sp.Iid(0.7), cost).json())
+    assert ours["curve"] == printed("plan", *options)["curve"]
+
+
+def test_traffic_is_that_of_the_command() -> None:
+    from simulator.traffic.answer import Traffic
+
+    found: Traffic = sp.traffic(
+        sp.Iid(0.7), sp.Times(20, 2), rate=[1.0], prompt_tokens=200, output_tokens=100, prompt_ms=40
+    )
+    options = "--alpha 0.7 --target-ms 20 --draft-ms 2 --rate 1 --prompt-tokens 200"
+    data = printed("traffic", *options.split(), "--output-tokens", "100", "--prompt-ms", "40")
+    assert plain(found.max_rate) == pytest.approx(data["most_requests_per_second"], rel=1e-12)
+
+
+def test_observing_a_log_is_that_of_the_command(tmp_path: Path) -> None:
+    log = tmp_path / "server.log"
+    log.write_text("draft acceptance rate = 0.57576 (  171 accepted /   297 generated)\n")
+    seen = sp.observe(str(log), gamma=4)
+    data = printed("observe", str(log), "--gamma", "4")
+    assert seen.accepted_fraction == pytest.approx(171 / 297)
+    assert data["accepted_fraction"] == pytest.approx(seen.accepted_fraction)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: sp.plan(sp.Iid(1.2), sp.Ratio(0.05)), r"alpha must lie in \[0, 1\], got 1.2"),
+        (lambda: sp.plan(sp.Iid(0.8), sp.Ratio(-1)), "c must be .* got -1"),
+        (lambda: sp.plan(sp.Iid(0.8)), "cost must be Ratio, Times, .* got None"),
+        (lambda: sp.plan(sp.Ratio(0.1), sp.Ratio(0.1)), "acceptance must be Iid, ByPosition"),
+        (lambda: sp.plan(sp.Runs([sp.Run(0, tpot=7.1)])), "give the acceptance: a --run beyond"),
+        (lambda: sp.plan(sp.Iid(0.8), sp.Ratio(0.1), options={"x": 1}), "options must be .* got x"),
+        (lambda: sp.Run(3, tpot=4.1), "one of length, rates, accepted must be given"),
+        (lambda: sp.Run(3, tpot=-1, length=2), "tpot must be above 0"),
+        (lambda: sp.observe(), "observe needs at least one source, got none"),
+    ],
+)
+def test_what_cannot_be_planned_is_a_value_error(make: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        make()
+
+
+def test_a_notebook_shows_a_table_with_the_best_row() -> None:
+    table = sp.plan(sp.Iid(0.8), sp.Ratio(0.05))._repr_html_()
+    assert table.count("<tr>") == 12
+    assert "<td>8</td><td>4.33</td><td>3.09</td><td>best</td>" in table
+    assert repr(sp.plan(sp.Iid(0.1), sp.Ratio(0.5))).startswith("<plan: best gamma 0, ")
+
+
+def test_the_program_runs_in_a_folder_with_modules_of_our_names(tmp_path: Path) -> None:
+    (tmp_path / "simulator.py").write_text("raise SystemExit('the wrong simulator')")
+    (tmp_path / "figures").mkdir()
+    ran = python("", tmp_path, "-m", "specplan", "plan", "--alpha", "0.8", "--c", "0.05")
+    assert ran.returncode == 0, ran.stderr
+    assert "<- best" in ran.stdout
+
+
+def test_a_module_of_our_name_is_refused_with_its_file(tmp_path: Path) -> None:
+    (tmp_path / "ngram.py").write_text("")
+    ran = python("import specplan as sp; sp.plan", tmp_path)
+    last = ran.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: specplan needs its own package 'ngram', but Python finds ")
+    assert str(tmp_path / "ngram.py") in last
