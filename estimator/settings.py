@@ -132,11 +132,7 @@ class SamplingSettings:
     repetition_penalty: float = 1.0
 
     def at(self, temperature: float) -> Sampling:
-        """Returns the sampling at a temperature.
-
-        Raises:
-          ValueError: if a setting is out of range.
-        """
+        """Returns the sampling at a temperature."""
         from reference.laws.sampling import Sampling
 
         return Sampling(

@@ -29,11 +29,7 @@ def builtins(value: Any) -> Any:
 
 
 def json_text(value: object) -> str:
-    """Returns an object or a record as JSON; numbers that are not finite become null.
-
-    Raises:
-      TypeError: if JSON cannot represent a part of it.
-    """
+    """Returns an object or a record as JSON; numbers that are not finite become null."""
     return msgspec.json.format(msgspec.json.encode(value, enc_hook=_plain), indent=2).decode()
 
 
@@ -46,19 +42,11 @@ def _plain(value: Any) -> Any:
 
 
 def write_json(value: object, path: Path) -> None:
-    """Writes an object or a record as JSON, atomically.
-
-    Raises:
-      OSError: if it cannot be written.
-    """
+    """Writes an object or a record as JSON, atomically."""
     write_whole(path, f"{json_text(value)}\n".encode())
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Writes a file atomically: until all of it is on the disk, the old content remains.
-
-    Raises:
-      OSError: if it cannot be written.
-    """
+    """Writes a file atomically: until all of it is on the disk, the old content remains."""
     with whole_file(path) as partial:
         partial.write_bytes(content)

@@ -31,10 +31,6 @@ def score_text(
 
     Args:
       tokens: the ids after the prompt, sampled from the target under `sampling`, at least 1.
-
-    Raises:
-      ValueError: if the text exceeds a model's positions.
-      FloatingPointError: if a model returns logits that are NaN or infinite.
     """
     text = target.start(prompt)
     require_scorable(target, text_limit(target, len(text)), len(text) + len(tokens) - 1)

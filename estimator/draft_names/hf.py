@@ -54,11 +54,7 @@ class HuggingFace(ModelKind):
 
 
 def pretrained(name: str, context: LoadContext) -> CachedModel:
-    """Returns a transformers model of the target's kind.
-
-    Raises:
-      ValueError: if its kind differs from the target's.
-    """
+    """Returns a transformers model of the target's kind."""
     from reference.models.huggingface import load_model, require_same_kind
 
     draft = load_model(

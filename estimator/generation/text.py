@@ -156,11 +156,7 @@ class Generate(GenerateAlone):
 
 
 def generate_alone(request: GenerateAlone) -> Started:
-    """Returns a session in which the target decodes without a draft.
-
-    Raises:
-      ValueError: if a setting is out of range.
-    """
+    """Returns a session in which the target decodes without a draft."""
     sampling = request.sampling.at(request.temperature)
     loaded = request.loaded()
     [ids] = loaded.prompts
@@ -175,11 +171,7 @@ def generate_alone(request: GenerateAlone) -> Started:
 
 
 def generate(request: Generate) -> Started:
-    """Returns a session of a pair.
-
-    Raises:
-      ValueError: if a setting is out of range.
-    """
+    """Returns a session of a pair."""
     gamma = GAMMA if request.gamma is None else request.gamma
     most = MAX_GAMMA if request.max_gamma is None else request.max_gamma
     names = [request.policy_name]

@@ -107,9 +107,6 @@ def load(
       prompt: a prompt in place of the source.
       compiling: off, on or try (`with_passes`).
       gammas: draft lengths for which passes are compiled.
-
-    Raises:
-      ValueError: if a setting is out of range, or if the objects do not fit each other.
     """
     target_name = EMBEDDED if models.target is None else models.target
     texts = wanted_prompts(text) if prompt is None else [given_prompt(prompt)]

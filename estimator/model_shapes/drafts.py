@@ -17,9 +17,6 @@ def draft_kind(config: Mapping[str, Any], *, target: Mapping[str, Any]) -> Draft
     """Returns the kind of a draft by its configuration.
 
     The target's own configuration means its head for multi-token prediction.
-
-    Raises:
-      ValueError: if it is the target's own and has no such head, or if its format is unknown.
     """
     kind = _head_kind(config, target)
     return "model" if kind is None else kind.name
@@ -43,10 +40,6 @@ def draft_of(
       target_shape: the target's shape; heads use its width, and share its output matrix.
       dtype: number format of the draft's weights; None: the configuration's.
       activations, count: see shape_of.
-
-    Raises:
-      ValueError: if the configuration cannot be counted, or if the head is for a target of another
-        width; the message names the key and the kind of draft.
     """
     kind = _head_kind(config, target)
     if kind is not None:

@@ -114,11 +114,7 @@ def count_once(
 
 
 def folder() -> Path:
-    """Returns the folder of cached counts: specplan/shapes in XDG_CACHE_HOME or ~/.cache.
-
-    Raises:
-      RuntimeError: if the user has no home.
-    """
+    """Returns the folder of cached counts: specplan/shapes in XDG_CACHE_HOME or ~/.cache."""
     named = Path(os.environ.get("XDG_CACHE_HOME", ""))
     # A relative path must be ignored (XDG Base Directory Specification 0.8).
     base = named if named.is_absolute() else Path.home() / ".cache"

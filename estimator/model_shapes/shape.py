@@ -72,9 +72,6 @@ def count(config: Mapping[str, Any], kept: tuple[str, ...] = (), part: Part = "w
     Args:
       kept: regular expressions for names of modules that quantisation leaves plain.
       part: "whole", or only the weights and caches of the last decoder layer.
-
-    Raises:
-      ValueError: if the configuration cannot be built or counted; the message names it.
     """
     from estimator.model_shapes.caches import count_caches, layer_caches
     from estimator.model_shapes.weights import count_weights, last_layer
@@ -148,9 +145,6 @@ def shape_of(
         the configuration's own, including its quantization_config.
       activations: number format of activations; None: 16 bits, or the configuration's.
       count: `count`, or a function with cached counts (estimator.model_shapes.kept_counts).
-
-    Raises:
-      ValueError: if the configuration cannot be built or counted; the message names it.
     """
     architecture(config)
     stored = storage(config, dtype=dtype, activations=activations)

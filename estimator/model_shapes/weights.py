@@ -46,9 +46,6 @@ def count_weights(
       kept: regular expressions for names of modules that quantisation leaves plain.
       within: prefix of the names to count.
       uses: uses of each matrix per pass, if not one (estimator.model_shapes.meta_pass).
-
-    Raises:
-      ValueError: if it has experts, and the configuration does not state how many are active.
     """
     totals: dict[tuple[WeightKind, bool, int, bool], int] = {}
     for kind, name, parameter, experts in _sorted(model):

@@ -53,12 +53,7 @@ _DECODER = msgspec.json.Decoder(LogLine)
 
 
 def parts(path: Path) -> Iterator[Part]:
-    """Yields the parts of a log in order; their boundaries do not depend on the reader.
-
-    Raises:
-      OSError: if it cannot be read.
-      ModuleNotFoundError: if it is a Parquet file and pyarrow is missing.
-    """
+    """Yields the parts of a log in order; their boundaries do not depend on the reader."""
     yield from _of_table(path) if path.suffix == PARQUET else _of_lines(path)
 
 

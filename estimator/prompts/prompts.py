@@ -17,11 +17,7 @@ from reference.models.huggingface import encode_chat
 
 
 def given_prompt(prompt: str) -> Prompt:
-    """Returns a prompt given on the command line.
-
-    Raises:
-      ValueError: if it contains half of a surrogate pair.
-    """
+    """Returns a prompt given on the command line."""
     require_characters(prompt, "prompt")
     return Prompt(prompt)
 
@@ -77,11 +73,7 @@ def encoded_prompts(
 
 
 def prompt_ids(settings: PromptSource, tokenizer: Any, target_name: str) -> list[list[int]]:
-    """Returns the ids of the prompts that settings name.
-
-    Raises:
-      ValueError: if there are none, or one is empty.
-    """
+    """Returns the ids of the prompts that settings name."""
     return encoded_prompts(wanted_prompts(settings), tokenizer, settings, target_name)
 
 

@@ -36,10 +36,6 @@ class Journal:
 
         Args:
           key: identity of the measurement; counts with another key are replaced.
-
-        Raises:
-          OSError: if the file cannot be read.
-          ValueError: if the file has another format.
         """
         self._path = path
         self.known = self._read(key)

@@ -36,10 +36,6 @@ def decode_batch(
       prompts: ids, at least one prompt.
       sampling: turns the target's logits into distributions.
       generators: one for each prompt, on the target's device.
-
-    Raises:
-      ValueError: if the target cannot be batched, or a prompt exceeds its positions.
-      FloatingPointError: if it returns logits that are NaN or infinite.
     """
     texts = [opening_text(target, prompt, stopping) for prompt in prompts]
     module = batch_module(target, texts)

@@ -66,12 +66,7 @@ def launched() -> int:
 
 
 def these_processes() -> Processes:
-    """Returns this process among those that torchrun started, connected with the others.
-
-    Raises:
-      ValueError: if torchrun's variables are missing or invalid, or if this machine has fewer GPUs
-        than processes.
-    """
+    """Returns this process among those that torchrun started, connected with the others."""
     if launched() == 1:
         return ALONE
     here = int(os.environ.get("LOCAL_WORLD_SIZE", "1"))

@@ -140,9 +140,6 @@ def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str,
     Args:
       request: the settings.
       progress: counts files of text.
-
-    Raises:
-      ValueError: if a setting is out of range.
     """
     request.require()
     ids = _windows(request, load_tokenizer(request.source), progress)

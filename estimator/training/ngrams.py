@@ -87,9 +87,6 @@ def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description
     Args:
       request: the settings.
       progress: counts files of text.
-
-    Raises:
-      ValueError: if a setting is out of range.
     """
     check_order(request.order)
     prune_thresholds(request.counts, request.order)
@@ -147,9 +144,6 @@ def score_ngram(
       request: the settings.
       read: counts files of text.
       scored: counts tokens.
-
-    Raises:
-      ValueError: if a setting is out of range.
     """
     name, tokenizer = _tokenizer(request)
     if not request.force:

@@ -45,12 +45,7 @@ def validation_json(decoder: str, rows: Sequence[ValidationRow], **sections: Any
 
 
 def read_validation(path: Path) -> Validated:
-    """Returns the validation that `specplan validate --json` printed into a file.
-
-    Raises:
-      OSError: if it cannot be read.
-      ValueError: if it is not such JSON, or if a row lacks a field or has an invalid one.
-    """
+    """Returns the validation that `specplan validate --json` printed into a file."""
     return parse_validation(read_json(path, msgspec.json.decode), name=path.name)
 
 

@@ -62,21 +62,13 @@ class Validate(TimedPair):
 
     @property
     def policies(self) -> dict[str, Policy | None]:
-        """The policies by name; None for the adaptive one.
-
-        Raises:
-          ValueError: if a name is unknown, or a value out of range.
-        """
+        """The policies by name; None for the adaptive one."""
         gammas = GAMMAS if self.gammas is None else self.gammas
         return parse_policies(self.policy_names, gammas=gammas, max_gamma=self.longest)
 
     @property
     def replayed(self) -> bool:
-        """Whether replay predicts a row: its policy must be known, and lossless or greedy.
-
-        Raises:
-          ValueError: if a setting is out of range.
-        """
+        """Whether replay predicts a row: its policy must be known, and lossless or greedy."""
         rule = acceptance_rule(self.verification, self.lenience)
         known = [name == FIXED or name.partition(":")[0] in STOPPING for name in self.policy_names]
         return any(known) and (rule.lossless or 0 in self.temperatures)
@@ -88,9 +80,6 @@ def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Vali
     Args:
       request: the settings.
       progress: counts generations.
-
-    Raises:
-      ValueError: if a setting is out of range.
     """
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:

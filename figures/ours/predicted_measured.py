@@ -74,12 +74,7 @@ def compute(results: Validated | None = None) -> PredictedMeasured:
 
 
 def save(results: Validated, path: Path) -> None:
-    """Draws a validation into one image file.
-
-    Raises:
-      ValueError: if no row has a prediction, or if the file is no PNG or SVG.
-      OSError: if the file cannot be written.
-    """
+    """Draws a validation into one image file."""
     save_image(draw(compute(results)), path)
 
 

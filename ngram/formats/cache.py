@@ -25,10 +25,6 @@ def load_model(path: Path) -> BackoffModel:
 
     The arrays are cached in PATH.npz. It is read instead of the ARPA file if it has the hash of the
     ARPA file's content, and replaced if it does not or is damaged.
-
-    Raises:
-      ValueError: if the ARPA file is invalid; "PATH:LINE: reason".
-      OSError: if it cannot be read.
     """
     read_counts(path)  # first, because a file that is no ARPA file may be endless
     key = f"{LAYOUT} {content_hash(path)}"

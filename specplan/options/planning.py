@@ -178,7 +178,7 @@ def requested(
         costs = _with(costs, runs=replayed(costs.runs, wall))
 
     def price(batches: tuple[int, ...] | None) -> tuple[Pricing, ...]:
-        stating = costs if batches is None else replace(costs, batch=batches)
+        stating = costs if batches is None else _with(costs, batch=batches)
         return tuple(replace(each, wall=wall) for each in prices(stating, background))
 
     many = getattr(costs, "batch", None) or ()
