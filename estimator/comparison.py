@@ -1,7 +1,5 @@
 """Two profiles or validations of the same prompts: their differences, paired by prompt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path

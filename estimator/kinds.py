@@ -1,7 +1,5 @@
 """Finds kinds: each file in a folder of kinds defines its own."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import pkgutil

@@ -1,7 +1,5 @@
 """Costs of the target from the output files of llama.cpp's two benches and vLLM's latency bench."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -1,7 +1,5 @@
 """All kinds of drafters: each file in the folders of kinds adds its own."""
 
-from __future__ import annotations
-
 from functools import cache
 
 from estimator.draft_names.kind import OWN_NAME, DrafterKind

@@ -1,7 +1,5 @@
 """Finds the likeliest continuations of one prompt by speculative beam search."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """Loads the tokenizer and the text for training on text."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any

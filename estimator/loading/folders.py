@@ -1,7 +1,5 @@
 """A pair for engines that load models themselves: folders, and prompts as ids."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path

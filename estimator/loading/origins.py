@@ -1,7 +1,5 @@
 """The files from which models are loaded, and stamps that identify their content."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Gamma policies as a user names them: `fixed`, `heuristic`, `confidence:0.4`, `product:0.3`."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from estimator.settings import MOST_GAMMA

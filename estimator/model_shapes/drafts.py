@@ -1,7 +1,5 @@
 """Reads drafts from their config.json: models, and heads on the target's hidden states."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -3,8 +3,6 @@
 A kind is the `KIND` of a module in `estimator.model_shapes.heads`; `head_kinds` finds them all.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache

@@ -1,7 +1,5 @@
 """Cached counts of models: the well-known models', and the user's cache."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Mapping

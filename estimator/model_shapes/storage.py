@@ -1,7 +1,5 @@
 """The storage formats of a model's weights: a requested one, or the configuration's."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Logs with a prompt and an output per line: read in parts, encoded as ids."""
 
-from __future__ import annotations
-
 from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Turns settings into prompts: the user's own, a data set's, or library sources."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import re

@@ -1,7 +1,5 @@
 """Saves the counts of finished parts of a log until all parts are finished."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import msgspec

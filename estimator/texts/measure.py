@@ -1,7 +1,5 @@
 """Measures the acceptance of a copying draft along recorded texts, into a profile."""
 
-from __future__ import annotations
-
 import hashlib
 import multiprocessing
 import os

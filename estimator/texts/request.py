@@ -1,7 +1,5 @@
 """Settings of a measurement from recorded texts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

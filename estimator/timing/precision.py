@@ -5,8 +5,6 @@ with the average time of its kinds of blocks over all prompts, at its arm and dr
 spread of that ratio between prompts gives the error of the sum over all prompts.
 """
 
-from __future__ import annotations
-
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence

@@ -4,8 +4,6 @@ Threads of one pass wait for each other. With as many threads as cores, a pass t
 busiest core needs, and short passes suffer more than long ones, which distorts all ratios of times.
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

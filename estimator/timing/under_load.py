@@ -5,8 +5,6 @@ pass over γ + 1 tokens per sequence; then both caches are cut back. Blocks with
 another, as in a real run. The γ take turns, and the speeds of turns are divided out.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Trains heads on text: common settings, and EAGLE-3 heads."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Trains and scores n-gram models on a user's text."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The JSON file of a validation by any decoder: its rows and a summary."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -14,15 +12,6 @@ from reference.reading import read_json
 SPECULATIVE: Final = "speculative"
 BILD: Final = "bild"
 ENGINE: Final = "engine"
-
-# What earlier versions wrote in place of the names that all decoders share.
-FORMER_NAMES = {
-    "predicted": "predicted_calibrated",
-    "measured": "speedup",
-    "measured_low": "speedup_low",
-    "measured_high": "speedup_high",
-}
-SECONDS_PER_TOKEN = ("seconds", "seconds_per_token")
 
 RowKind = TypeVar("RowKind", bound=ValidationRow)
 
@@ -50,7 +39,7 @@ def read_validation(path: Path) -> Validated:
 
 
 def parse_validation(document: Any, *, name: str) -> Validated:
-    """Returns a validation from the object that `validation_json` made, now or in the past.
+    """Returns a validation from the object that `validation_json` made.
 
     Raises:
       ValueError: if it has no rows, or if a row lacks a field or has an invalid one.
@@ -59,17 +48,14 @@ def parse_validation(document: Any, *, name: str) -> Validated:
     if not isinstance(rows, list) or not rows:
         raise ValueError(f"{name} has no rows: it is not the output of validate --json")
     parsed = parse_rows(rows, ValidationRow, name=name)
-    decoder = document.get("decoder")
-    if decoder is None:
-        decoder = ENGINE if "engine" in rows[0] else SPECULATIVE
-    return Validated(name, str(decoder), parsed)
+    return Validated(name, str(document.get("decoder", SPECULATIVE)), parsed)
 
 
 def parse_rows(rows: Sequence[Any], kind: type[RowKind], *, name: str) -> tuple[RowKind, ...]:
     """Returns rows from their JSON.
 
     Args:
-      rows: objects with the fields of a row's `data`, or with those of an earlier version.
+      rows: objects with the fields of a row's `data`.
 
     Raises:
       ValueError: if a row lacks a field or has an invalid one.
@@ -77,17 +63,7 @@ def parse_rows(rows: Sequence[Any], kind: type[RowKind], *, name: str) -> tuple[
     parsed = []
     for number, row in enumerate(rows):
         try:
-            parsed.append(msgspec.convert(_renamed(row), kind))
+            parsed.append(msgspec.convert(row, kind))
         except msgspec.ValidationError as error:
             raise ValueError(f"row {number} of {name} is no row of a validation: {error}") from None
     return tuple(parsed)
-
-
-def _renamed(row: Any) -> Any:
-    if not isinstance(row, Mapping):
-        return row
-    shared = {name: row[old] for name, old in FORMER_NAMES.items() if old in row}
-    for name in SECONDS_PER_TOKEN:
-        if isinstance(row.get(name), float):
-            shared["ms_per_token"] = 1e3 * row[name]
-    return shared | dict(row)

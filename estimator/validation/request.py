@@ -1,7 +1,5 @@
 """Settings of a validation by this project's own decoder, and the function that runs it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 

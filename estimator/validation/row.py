@@ -1,7 +1,5 @@
 """Rows of validations: fields common to all decoders, our decoder's fields, impossible values."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, ClassVar
 

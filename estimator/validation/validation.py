@@ -1,7 +1,5 @@
 """Predicted against measured speed-ups: one row for each draft, temperature and policy."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

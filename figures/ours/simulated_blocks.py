@@ -1,7 +1,5 @@
 """Simulates blocks at random, without the closed forms: raw counts and their means."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from html import escape
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
@@ -117,7 +116,7 @@ def plan(
     max_gamma: int = 32,
     near: float = 1.0,
     c_hat: float | None = None,
-    options: Mapping[str, Any] = MappingProxyType({}),
+    draft_kind: str | None = None,
 ) -> PlanResult:
     """Returns the plan for an acceptance and a cost: what `specplan plan` computes.
 
@@ -133,7 +132,8 @@ def plan(
       max_gamma: largest draft length to consider, in 1..10,000.
       near: per cent that a smaller gamma may be slower than the best and still be advised.
       c_hat: operations of a draft step over those of a target step; None: c.
-      options: further options of the command by name: draft_kind, reads_again.
+      draft_kind: eagle3, mtp, suffix, ngram, ...: how its acceptance continues beyond what was
+        counted; None: unknown.
 
     Raises:
       OSError: if a file cannot be read.
@@ -143,13 +143,10 @@ def plan(
 
     with usage_as_value_error():
         accepted, costs = both(acceptance, cost)
-        unknown = sorted(set(options) - {"draft_kind", "reads_again"})
-        if unknown:
-            raise ValueError(f"options must be draft_kind or reads_again, got {unknown[0]}")
         asked = requested(
             accepted,
             costs,
-            Choice(max_gamma=max_gamma, c_hat=c_hat, gamma=gamma, near=near, **options),
+            Choice(draft_kind=draft_kind, max_gamma=max_gamma, c_hat=c_hat, gamma=gamma, near=near),
             Answer(),
             profiled(accepted, costs),
             StoppingOptions(),

@@ -1,7 +1,5 @@
 """Trains a small model to write what the large one writes (Kim et al. 2023, section 3.5.1)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace

@@ -7,8 +7,6 @@ token. The paper measures costs and gives no formula. The formulas here follow f
 with independent positions, the assumption of Leviathan et al. 2023, Eq. 1.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Decodes one text by BiLD."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 from estimator.generation.text import GenerateAlone, Started, stopping_at

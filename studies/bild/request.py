@@ -1,7 +1,5 @@
 """The settings and the result of a sweep over BiLD's thresholds."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 from estimator.loading.pairs import LoadedPair, load

@@ -34,8 +34,7 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
     """
 
     derived: ClassVar[tuple[str, ...]] = (
-        "error_percent", "time_error_percent", "fallback_percent", "rollback_percent", "speedup",
-        "speedup_low", "speedup_high", "seconds",
+        "error_percent", "time_error_percent", "fallback_percent", "rollback_percent", "seconds",
     )  # fmt: skip
 
     decoder: str
@@ -60,19 +59,6 @@ class BildRow(ValidationRow, frozen=True, kw_only=True):
     def seconds(self) -> float:
         """Measured seconds per token."""
         return self.ms_per_token / 1e3
-
-    @property
-    def speedup(self) -> float:
-        """The measured speed-up, under the name that older readers of sweeps expect."""
-        return self.measured
-
-    @property
-    def speedup_low(self) -> float | None:
-        return self.measured_low
-
-    @property
-    def speedup_high(self) -> float | None:
-        return self.measured_high
 
     @property
     def time_error_percent(self) -> float | None:

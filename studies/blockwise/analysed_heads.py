@@ -1,7 +1,5 @@
 """Settings and run of an analysis of blockwise heads (Kim et al. 2024)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 from estimator.draft_names.kind import EMBEDDED, LoadContext, ModelKind, Needs

@@ -1,7 +1,5 @@
 """The analyses of Kim et al. 2024 (blockwise drafts), sections 6 and 7, for any model."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -6,8 +6,6 @@ one call. The B tokens that a call emits (B: the block efficiency) share the byt
 but not its operations.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

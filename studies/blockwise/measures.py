@@ -1,7 +1,5 @@
 """Accepted lengths, repetition and entropy of drafts, tabulated."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

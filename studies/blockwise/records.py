@@ -1,7 +1,5 @@
 """The records of the JSON file that `specplan heads analyse` writes."""
 
-from __future__ import annotations
-
 import msgspec
 
 

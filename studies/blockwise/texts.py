@@ -4,8 +4,6 @@ At temperature 0 the block at a position depends only on the text, so every way 
 lattice is replayed along one text instead of being decoded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Trains blockwise heads for a user's model."""
 
-from __future__ import annotations
-
 import shutil
 from dataclasses import dataclass
 from typing import Any

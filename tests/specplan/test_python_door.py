@@ -143,7 +143,6 @@ def test_observing_a_log_is_that_of_the_command(tmp_path: Path) -> None:
         (lambda: sp.plan(sp.Iid(0.8)), "cost must be Ratio, Times, .* got None"),
         (lambda: sp.plan(sp.Ratio(0.1), sp.Ratio(0.1)), "acceptance must be Iid, ByPosition"),
         (lambda: sp.plan(sp.Runs([sp.Run(0, tpot=7.1)])), "give the acceptance: a --run beyond"),
-        (lambda: sp.plan(sp.Iid(0.8), sp.Ratio(0.1), options={"x": 1}), "options must be .* got x"),
         (lambda: sp.Run(3, tpot=4.1), "one of length, rates, accepted must be given"),
         (lambda: sp.Run(3, tpot=-1, length=2), "tpot must be above 0"),
         (lambda: sp.observe(), "observe needs at least one source, got none"),

@@ -1,7 +1,5 @@
 """DFlash: a few layers that replace a block of masks by tokens in one pass."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """Domino: DFlash with a recurrent layer through which tokens depend on earlier tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

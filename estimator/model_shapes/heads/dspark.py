@@ -1,7 +1,5 @@
 """DSpark: DFlash with a Markov head between tokens, and a head for acceptance."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

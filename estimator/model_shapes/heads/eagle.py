@@ -1,7 +1,5 @@
 """EAGLE and EAGLE-2: one decoder layer over the target's last state and the next embedding."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

@@ -1,7 +1,5 @@
 """EAGLE-3: a decoder layer over three of the target's states, with a vocabulary of its own."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Medusa: one head per position, made of residual blocks over the target's last state."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

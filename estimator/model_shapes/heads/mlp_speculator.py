@@ -1,7 +1,5 @@
 """MLP speculators: one stage per position, which reads the state and the previous token."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any

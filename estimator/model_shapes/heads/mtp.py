@@ -1,7 +1,5 @@
 """Multi-token prediction: further decoder layers in the target's checkpoint."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """P-EAGLE: EAGLE-3 drafting all positions of a block in one pass."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

@@ -1,7 +1,5 @@
 """PARD: a draft model that drafts all tokens of a block in one pass, from mask tokens."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 

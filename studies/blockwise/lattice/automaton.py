@@ -5,8 +5,6 @@ the score of the next word nor the next state (Katz back-off), so histories with
 merged. Of the k^(n-1) histories of a step only those remain that the model lists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -4,8 +4,6 @@ Both methods of Kim et al. 2024 (blockwise drafts), section 7, choose without ra
 verifier's q is one-hot, and decoding is lossless at every temperature.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Protocol
 

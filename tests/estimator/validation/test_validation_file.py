@@ -1,4 +1,4 @@
-"""The file of a validation: what is written is read, what earlier versions wrote, too."""
+"""The file of a validation: rows that are written are read, by any decoder."""
 
 import json
 from pathlib import Path
@@ -18,12 +18,12 @@ from estimator.validation.file import (
 )
 from estimator.validation.row import SpeculativeRow, ValidationRow
 
-# Rows as versions wrote them before decoders shared their names.
 SPECULATIVE_ROW: dict[str, Any] = {
     "draft": "embedded", "temperature": 0.0, "draft_temperature": 0.0, "policy": "fixed",
     "gamma": 4, "rule": "strict", "lossless": True, "alpha": 0.72, "c": 0.1,
     "predicted_theorem8": 1.9, "predicted_ahead": 1.5, "predicted_ahead_low": 1.4,
-    "predicted_ahead_high": 1.6, "predicted_calibrated": 1.52, "measured": 1.5,
+    "predicted_ahead_high": 1.6, "predicted": 1.52, "predicted_calibrated": 1.52,
+    "measured": 1.5,
     "measured_low": 1.45, "measured_high": 1.55, "predicted_target_calls": 50.0,
     "target_calls": 50, "block_efficiency": 2.5, "accepted_fraction": 0.4, "tokens": 125,
     "identical_to_target": True, "tie_gap": None, "draft_seconds": 1.0, "verify_seconds": 2.0,
@@ -37,17 +37,17 @@ ENGINE_ROW: dict[str, Any] = {
     "c": 0.2, "acceptance_predicted": [{"value": 0.6, "low": 0.5, "high": 0.7}],
     "acceptance_counted": [{"value": 0.61, "low": 0.5, "high": 0.7}],
     "acceptance_explained": True, "audit": "", "predicted_from": "replay",
-    "predicted_theorem8": 1.4, "predicted_calibrated": 1.2, "measured": 1.25,
+    "predicted_theorem8": 1.4, "predicted": 1.2, "measured": 1.25,
     "measured_low": None, "measured_high": None, "predicted_seconds_per_token": 0.021,
-    "seconds_per_token": 0.02, "predicted_target_calls": 30.0, "target_calls": 31,
+    "ms_per_token": 20.0, "predicted_target_calls": 30.0, "target_calls": 31,
     "block_efficiency": 1.7, "accepted_fraction": 0.5, "tokens": 60, "identical_to_target": None,
     "baseline_tokens_per_second": 80.0, "tokens_per_second": 100.0, "error_percent": -4.0,
     "time_error_percent": 5.0,
 }  # fmt: skip
 BILD_ROW: dict[str, Any] = {
     "draft": "smaller", "temperature": 0.0, "decoder": "bild", "fallback": 0.3, "rollback": 1.0,
-    "most": 10, "quality": {"bleu": 22.0}, "speedup": 1.18, "speedup_low": 1.05,
-    "speedup_high": 1.32, "predicted": 1.19, "seconds": 0.005, "predicted_seconds": 0.00502,
+    "most": 10, "quality": {"bleu": 22.0}, "measured": 1.18, "measured_low": 1.05,
+    "measured_high": 1.32, "predicted": 1.19, "ms_per_token": 5.0, "predicted_seconds": 0.00502,
     "predicted_large_calls": 458.7, "predicted_small_calls": 1137.9, "large_calls": 444,
     "small_calls": 1129, "rollbacks": 82, "discarded": 149, "tokens": 983, "draft_seconds": 1.7,
     "verify_seconds": 2.8, "other_seconds": 0.4, "pareto": True, "error_percent": 0.4,
@@ -64,7 +64,7 @@ BILD_ROW: dict[str, Any] = {
             (1.5, 1.45, 1.55, 1.52, None, 31.25, 1.0),
         ),
         (
-            {"rows": [ENGINE_ROW], "steps": [], "summary": {}},
+            {"decoder": "engine", "rows": [ENGINE_ROW], "steps": [], "summary": {}},
             ENGINE,
             (1.25, None, None, 1.2, 20.0, 100.0, None),
         ),
@@ -75,7 +75,7 @@ BILD_ROW: dict[str, Any] = {
         ),
     ],
 )
-def test_files_of_earlier_versions_are_read_by_the_shared_names(
+def test_rows_of_every_decoder_are_read_by_the_shared_names(
     tmp_path: Path, document: dict[str, Any], decoder: str, shared: tuple[object, ...]
 ) -> None:
     path = tmp_path / "validation.json"
@@ -126,7 +126,7 @@ def test_numbers_of_numpy_are_written_as_pythons() -> None:
             "row 1 of a.json .*: Expected `float`, got `null` - at `\\$.measured`",
         ),
         (
-            {"rows": [{**BILD_ROW, "speedup": "fast"}]},
+            {"rows": [{**BILD_ROW, "measured": "fast"}]},
             "row 0 of a.json .*: Expected `float`, got `str` - at `\\$.measured`",
         ),
         (
