@@ -1,7 +1,5 @@
 """Every kind of engine, found in `engines.kinds`; to know one imports nothing heavy."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Sources of counts: a URL, or a file of any form that a kind of engine prints."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The cost of a deployment in doubt: the best model of its passes, the prior and the runs."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 

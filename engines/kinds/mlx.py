@@ -1,7 +1,5 @@
 """MLX: `mlx_lm` on Apple machines, in this process."""
 
-from __future__ import annotations
-
 import shlex
 
 from engines.kind import Drafted, EngineKind, Exports, later

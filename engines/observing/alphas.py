@@ -5,8 +5,6 @@ of them accepted was not rejected; counts do not tell it from one that was. So Î
 it is if there are no such blocks, and if there are as many as the tokens left out allow.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from itertools import pairwise
 

@@ -1,7 +1,5 @@
 """Reads llama.cpp's counts of drafts: its metrics page, its answers, its log."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace

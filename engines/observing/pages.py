@@ -1,7 +1,5 @@
 """Metrics pages that have the counters of vLLM and llama.cpp (`engines.counting`)."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 

@@ -1,7 +1,5 @@
 """A profile of what a deployment accepts: rates by position in place of traces."""
 
-from __future__ import annotations
-
 from datetime import date
 
 from engines.observing.observation import Observation

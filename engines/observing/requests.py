@@ -5,8 +5,6 @@ vLLM reports it with `--per-request-spec-decode-metrics summary|detailed` (pull 
 full looks rejected; with the arrays of `detailed` it does not.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """An observation as a run: the time of a token, and accepted drafts."""
 
-from __future__ import annotations
-
 from engines.observing.observation import Observation
 from simulator.cost.machine import Drafting, LoadPoint
 from simulator.cost.runs import USUAL_ERROR, Run

@@ -1,7 +1,5 @@
 """SGLang's metrics page and bench: target passes of blocks and generated tokens, no positions."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any

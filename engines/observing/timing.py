@@ -1,7 +1,5 @@
 """What sources tell of time: how long the tokens after a sequence's first took."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Reads what vLLM prints about drafts: metrics page, log, result of `vllm bench serve`."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any

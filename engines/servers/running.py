@@ -1,7 +1,5 @@
 """Servers that run already, wherever, which nobody starts or stops here."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass

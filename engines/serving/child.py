@@ -5,8 +5,6 @@ runs the same clean-up: leaving the context, an exception, Ctrl-C, SIGTERM, the 
 Should this program be killed outright, the kernel ends the child (Linux: PR_SET_PDEATHSIG).
 """
 
-from __future__ import annotations
-
 import ctypes
 import os
 import shlex

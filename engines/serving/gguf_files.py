@@ -1,7 +1,5 @@
 """GGUF files, as llama.cpp reads them, of Llama-shaped models in Hugging Face folders."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Requests to a server: limited in time and size as a whole, their failures in one line."""
 
-from __future__ import annotations
-
 import json
 import threading
 import urllib.error

@@ -8,8 +8,6 @@ others, to either side, in 2 of DRAWS + 1 cases (a Monte Carlo test; Dwass 1957)
 are.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

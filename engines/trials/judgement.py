@@ -1,7 +1,5 @@
 """From the runs of an engine to a row: predicted from its models' laws and prices, and measured."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass

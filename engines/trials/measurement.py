@@ -1,7 +1,5 @@
 """A profile measured on an engine: acceptance along the target's own texts, prices of its steps."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 

@@ -1,7 +1,5 @@
 """From a request to an engine with its pair, its prompts, and what scores its texts."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """One line of a validation on an engine: a temperature, a concurrency, a γ."""
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from engines.counting import Rate

@@ -1,7 +1,5 @@
 """Texts scored by both models of a pair: on this machine, or by the engine itself."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 

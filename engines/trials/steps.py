@@ -10,8 +10,6 @@ more token adds is in it. Where the line misses the third by more than LINE_TOLE
 becomes a corner.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -6,8 +6,6 @@ bootstrap over prompts says (Efron 1979): leaving one out in turn, a jackknife, 
 medians, which jump from one turn to the next.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

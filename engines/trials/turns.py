@@ -1,7 +1,5 @@
 """A trial run on an engine, turn by turn."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack

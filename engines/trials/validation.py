@@ -1,7 +1,5 @@
 """Predicted against measured on an engine: every γ, temperature and concurrency, a row each."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from engines.trials.judgement import Scores, judge

@@ -1,7 +1,5 @@
 """Expectations of every γ at one load, from runs and prior knowledge, and the run to make next."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

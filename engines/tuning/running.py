@@ -1,7 +1,5 @@
 """Tunes a server that runs already: by request where it takes γ so, else a run for each restart."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Iterator

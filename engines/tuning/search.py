@@ -1,7 +1,5 @@
 """The search itself: expect, run, learn, until no further run is worth its time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping
 from math import expm1, log

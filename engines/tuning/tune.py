@@ -1,7 +1,5 @@
 """Tunes an engine that is started here, the own decoder, or a server that runs already."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """What a profile says of its best γ: the gain, where the time goes, and the same at each batch."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Acceptance under one way of drafting, as a profile has it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import log, sqrt

@@ -1,7 +1,5 @@
 """A measurement by this project's own decoder, from what is asked to the profile."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import asdict, dataclass

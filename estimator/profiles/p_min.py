@@ -1,7 +1,5 @@
 """Thresholds of a stopping rule over a profile's recorded texts: their acceptances and gains."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """A profile as a JSON file, written and read by the record's own schema; needs no torch."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 

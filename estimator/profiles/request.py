@@ -1,7 +1,5 @@
 """What a user asks of a measurement by this project's own decoder."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

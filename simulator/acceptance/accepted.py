@@ -54,11 +54,7 @@ class Accepted:
     def of_rates(
         cls, rates: ArrayLike, *, drafts: float | None = None, context: int | None = None
     ) -> Accepted:
-        """Returns the count of unconditional rates by position, shape (γ,).
-
-        Raises:
-          ValueError: if a rate is outside [0, 1] or above the one before it.
-        """
+        """Returns the count of unconditional rates by position, shape (γ,)."""
         conditional_acceptance(rates)
         listed = tuple(np.asarray(rates, dtype=np.float64).tolist())
         return cls(len(listed), 1 + sum(listed), listed, drafts, context)

@@ -18,8 +18,6 @@ the running minimum of the likelihood ratio, where accepting one by one has the 
 min(1, q/p). And w_{i+1} / w_i takes the place of an acceptance in replay.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -46,9 +46,6 @@ class ByPosition(Acceptance):
 
         Args:
           rates: shape (γ,), none above the one before it.
-
-        Raises:
-          ValueError: if a rate is outside [0, 1] or above the one before it.
         """
         conditional = conditional_acceptance(rates)
         # After a position that never stood nothing is known; it cannot be reached either.

@@ -5,8 +5,6 @@ What most servers call acceptance rate is accepted over drafted tokens: it falls
 independent and alike (Leviathan et al. 2023, §3.1), so it is called alpha_iid elsewhere.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np
@@ -31,9 +29,6 @@ def accepted_fraction(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
       gamma: drafted tokens per block, at least 1; broadcasts with alpha.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     arguments = {
         "alpha": probability("alpha", alpha),
@@ -48,9 +43,6 @@ def alpha_from_accepted_fraction(fraction: ArrayLike, gamma: ArrayLike) -> NDArr
     Args:
       fraction: accepted over drafted tokens, in [0, 1], shape (...).
       gamma: drafted tokens per block, at least 1; broadcasts with fraction.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     arguments = {
         "accepted_fraction": probability("accepted_fraction", fraction),
@@ -97,9 +89,6 @@ def position_acceptance(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float6
 
     Returns:
       shape (..., max(gamma)); entry i - 1 is for position i, 0 beyond each block's own gamma.
-
-    Raises:
-      ValueError: if an argument is out of range or not a number.
     """
     rate, length = probability("alpha", alpha), integers("gamma", gamma, at_least=1)
     same_shape({"alpha": rate, "gamma": length})

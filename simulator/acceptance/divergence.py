@@ -1,7 +1,5 @@
 """Acceptance from the laws themselves: Leviathan et al. 2023, §3.2."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -18,9 +16,6 @@ def beta_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
 
     Returns:
       shape (...).
-
-    Raises:
-      ValueError: if a row is not a law (by how much it misses 1), or shapes do not broadcast.
     """
     target, draft = checked_laws(p, q)
     return np.asarray(np.minimum(target, draft).sum(axis=-1))[()]
@@ -34,19 +29,12 @@ def alpha_of_laws(p: ArrayLike, q: ArrayLike) -> NDArray[np.float64]:
     Args:
       p, q: laws over the vocabulary at positions of texts drawn from the target, shape
         (..., vocabulary); they broadcast.
-
-    Raises:
-      ValueError: as in beta_of_laws.
     """
     return np.asarray(np.mean(beta_of_laws(p, q)))[()]
 
 
 def checked_laws(p: ArrayLike, q: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Returns both as arrays.
-
-    Raises:
-      ValueError: if a row is not a law, or shapes do not broadcast.
-    """
+    """Returns both as arrays."""
     target, draft = law("p", p), law("q", q)
     same_shape({"p": target, "q": draft})
     return target, draft

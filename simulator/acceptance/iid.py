@@ -1,7 +1,5 @@
 """Acceptances that are independent and alike: Eq. 1 of Leviathan et al. 2023."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The most probable logits of rates by position, given lengths and a normal law before them."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

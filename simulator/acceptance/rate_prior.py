@@ -3,8 +3,6 @@
 `benchmarks/published_lengths.py --fit` writes rate_priors.json from published lengths.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """Acceptance recorded along texts: replay (`replay.py`) as an acceptance to plan with."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

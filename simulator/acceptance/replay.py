@@ -14,8 +14,6 @@ token. This is a triangular system with γ + 1 bands. At temperature 0, where a 
 count is exact.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -71,10 +69,6 @@ class Replay:
 
         Args:
           gamma: most tokens that a block drafts, at least 0.
-
-        Raises:
-          ValueError: if gamma is negative, or acceptance lacks or has impossible entries that a
-            block of gamma reads; so do the other methods.
         """
         return np.minimum(self._room, integer("gamma", gamma))
 

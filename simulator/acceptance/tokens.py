@@ -1,7 +1,5 @@
 """How many tokens one call of the target yields: Eq. 1 of Leviathan et al. 2023, and its law."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -19,9 +17,6 @@ def expected_tokens(alpha: ArrayLike, gamma: ArrayLike) -> NDArray[np.float64]:
     Args:
       alpha: acceptance rate in [0, 1], shape (...).
       gamma: drafted tokens per block, an integer >= 0; broadcasts with alpha.
-
-    Raises:
-      ValueError: if alpha or gamma is out of range or not a number.
     """
     arguments = {"alpha": probability("alpha", alpha), "gamma": integers("gamma", gamma)}
     return tokens_formula(*floats(arguments))[()]

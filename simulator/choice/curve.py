@@ -1,7 +1,5 @@
 """Tokens, time and speed-up of each draft length, with their doubt."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

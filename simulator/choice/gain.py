@@ -4,8 +4,6 @@ Every speed-up is `speed_up`: what the target alone takes for a token over what 
 Theorem 8 of Leviathan et al. 2023 (`walltime`) is that of `Iid` and `Ratio`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

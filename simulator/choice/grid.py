@@ -1,7 +1,5 @@
 """Plans over a grid: every acceptance with every cost, and what they say of a growing batch."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise, product

@@ -1,7 +1,5 @@
 """A schedule: how many tokens to draft at which batch size, as ranges that servers take."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Walltime, arithmetic and memory traffic in closed form: Leviathan et al. 2023, section 3."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

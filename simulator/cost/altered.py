@@ -1,7 +1,5 @@
 """Costs that wrap another cost and change one part of it, such as the drafting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Costs from runs at several batch sizes: each batch by its own runs, other batches from these."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

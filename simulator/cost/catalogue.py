@@ -7,8 +7,6 @@ that quote the makers' documents: those could not be opened themselves. Apple st
 the M2: cores · 256 operations · clock, which no document confirms.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches

@@ -1,7 +1,5 @@
 """Cost: what a block takes; with acceptance, one of the two ideas that a plan is made of."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 
 import numpy as np

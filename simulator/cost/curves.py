@@ -1,7 +1,5 @@
 """What blocks cost in seconds: a measured curve of verification in place of a free one."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

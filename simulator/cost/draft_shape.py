@@ -1,7 +1,5 @@
 """A draft as it is run: the shape of one of its passes, and how many tokens a pass drafts."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Mixtures of experts: how many experts a pass over several tokens has to read."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -1,7 +1,5 @@
 """One accelerator: peak rates by number format, its memory, and the link to its neighbours."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

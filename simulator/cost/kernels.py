@@ -8,8 +8,6 @@ bound. Caches that are not of keys and values (latent, indexed, recurrent) have 
 roofline prices them.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Machines: the work of steps with and without drafts, whose parameters are in doubt."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Number formats of stored weights: bytes a value takes, the scales of its group included."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

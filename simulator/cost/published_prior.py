@@ -6,8 +6,6 @@ fewer deployments have it the more), the covariance of deployments about their m
 much a source's gains were further off than that for each kind of draft.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,7 +1,5 @@
 """The cost of Theorem 8: verification free, a draft step c times a target step."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Blocks after whose rejection the target reads what stands once more (`docs/hybrids.md`)."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

@@ -8,8 +8,6 @@ which more are read the more tokens there are, and attention, which reads every 
 cache. Real kernels reach neither roof: `efficiency` is the share of both that they do reach.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A target and a draft deployed on hardware: what blocks cost there, and the memory they take."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 
 import numpy as np

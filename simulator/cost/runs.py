@@ -1,7 +1,5 @@
 """Runs: measurements of a server, and the physics that they have to obey."""
 
-from __future__ import annotations
-
 import math
 from collections import defaultdict
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The work of steps of a deployment, from the shapes of its models and the roofs of its GPU."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache

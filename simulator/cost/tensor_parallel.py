@@ -1,7 +1,5 @@
 """Several GPUs that share each layer: what they divide, and what it costs them to agree."""
 
-from __future__ import annotations
-
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 

@@ -1,7 +1,5 @@
 """The largest step that a server replays as a captured graph."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

@@ -1,7 +1,5 @@
 """What public functions ask of their arguments; an error gives the name, the rule and the value."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
@@ -18,20 +16,12 @@ _SUM_TOLERANCE = 1e-5
 
 
 def probability(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """Returns the value as an array.
-
-    Raises:
-      ValueError: if any of it lies outside [0, 1] or is not a number; the message shows the first.
-    """
+    """Returns the value as an array."""
     return _within(name, _floats(name, value), 0.0, 1.0, "lie in [0, 1]")
 
 
 def non_negative(name: str, value: ArrayLike) -> NDArray[np.float64]:
-    """Returns the value as an array.
-
-    Raises:
-      ValueError: if any of it is negative, infinite or not a number.
-    """
+    """Returns the value as an array."""
     largest = float(np.finfo(np.float64).max)
     return _within(name, _floats(name, value), 0.0, largest, "be finite and at least 0")
 
@@ -106,11 +96,7 @@ def same_shape(arrays: Mapping[str, NDArray[Any]]) -> tuple[int, ...]:
 
 
 def floats(arrays: Mapping[str, NDArray[Any]]) -> list[NDArray[np.float64]]:
-    """Returns the named arrays in their order, as formulas take them that broadcast.
-
-    Raises:
-      ValueError: if they do not broadcast.
-    """
+    """Returns the named arrays in their order, as formulas take them that broadcast."""
     same_shape(arrays)
     return [array.astype(np.float64, copy=False) for array in arrays.values()]
 

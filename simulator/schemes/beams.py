@@ -6,8 +6,6 @@ that, given that the steps before it stand, a call takes as many steps as specul
 tokens: the acceptance is `Iid(r)`, and Eq. 1 with r for α the steps of a call.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """The trees that yield most, by size and depth: dynamic programming (Sequoia, section 3.1)."""
 
-from __future__ import annotations
-
 from collections import deque
 from dataclasses import dataclass
 
@@ -74,9 +72,6 @@ def best_trees(acceptance: ArrayLike, *, max_nodes: int, max_depth: int) -> Best
         choices.
       max_nodes: at least 1.
       max_depth: at least 1.
-
-    Raises:
-      ValueError: if an argument is out of range.
     """
     rates = checked_rates(acceptance)
     sizes = integer("max_nodes", max_nodes, at_least=1) + 1

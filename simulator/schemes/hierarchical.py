@@ -5,8 +5,6 @@ outer acceptance stays what it was. They are a text of γ tokens: the last inner
 than is left to emit. The paper leaves this to future work.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from simulator.acceptance.replay import Replay
@@ -29,9 +27,6 @@ def hierarchical_cost(cost: Cost, *, inner: Cost, alpha: float, gamma: int) -> R
       inner: of the draft model, as its target, and the cheap drafter.
       alpha: acceptance rate in [0, 1] of the cheap drafter by the draft model.
       gamma: tokens that the cheap drafter drafts per inner block, at least 0.
-
-    Raises:
-      ValueError: if alpha or gamma is out of range.
     """
     rate, length = float(probability("alpha", alpha)), integer("gamma", gamma)
     step = cost.c * cost.step_seconds / inner.step_seconds

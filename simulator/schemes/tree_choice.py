@@ -8,8 +8,6 @@ that is, trees are an acceptance and a cost, γ being the nodes of one. The riva
 does not branch, whose passes read one token each.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -110,9 +108,6 @@ def choose_tree(
       acceptance: by rank.
       passes: what they cost.
       max_nodes, max_depth: the largest considered, at least 1.
-
-    Raises:
-      ValueError: if an argument is out of range.
     """
     deepest = integer("max_depth", max_depth, at_least=1)
     trees = fastest_trees(acceptance, passes, max_nodes=max_nodes, max_depth=deepest)

@@ -11,8 +11,6 @@ by its parents: which earlier node each one follows, -1 the text; the children o
 first, second, … choices in the order in which they stand. A chain of γ is -1, 0, …, γ-2.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -69,9 +67,6 @@ def tree_tokens(parents: Sequence[int], acceptance: ArrayLike) -> float:
     Args:
       parents: of a tree.
       acceptance: a_1, a_2, …: by rank, at least 0, of sum at most 1; beyond the last 0.
-
-    Raises:
-      ValueError: if an argument is out of range.
     """
     rates = checked_rates(acceptance)
     total = 1.0

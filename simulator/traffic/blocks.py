@@ -36,9 +36,6 @@ class Blocks:
           longest: the largest γ, at least 1.
           spread: standard deviation of α between requests, whose law is then a beta law about the
             acceptance's own α; the logits of all positions' rates move with it.
-
-        Raises:
-          ValueError: if the spread is out of range.
         """
         gammas = np.arange(1, integer("longest", longest, at_least=1) + 1)
         tokens = np.concatenate([[1.0], acceptance.tokens_per_call(gammas)])

@@ -1,7 +1,5 @@
 """Draws of a server whose costs and acceptance are in doubt."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from random import Random

@@ -6,8 +6,6 @@ last token, and who ends next is the first of a heap by the number of the step: 
 few operations, however many steps it takes.
 """
 
-from __future__ import annotations
-
 import heapq
 from array import array
 from collections import deque

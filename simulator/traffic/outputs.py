@@ -1,7 +1,5 @@
 """Number of blocks of each output, drawn before the request is served."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import numpy as np

@@ -12,8 +12,6 @@ s(x n) + a x, and k requests end at the rate x(k) / (s + a x). Where prompts are
 x = k / n.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -69,9 +67,6 @@ def population(server: Server, demand: Demand, gamma: ArrayLike) -> Population:
       server: times of its steps, in one or several draws.
       demand: prompts and outputs of requests.
       gamma: drafted tokens per block, one or several, shape () or (γ,).
-
-    Raises:
-      ValueError: if the cache does not hold one request.
     """
     decoding = at_gamma(server.blocks.needed(demand.output_tokens - 1).mean(axis=-2), gamma)
     most = server.max_batch(demand)

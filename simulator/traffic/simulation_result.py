@@ -1,7 +1,5 @@
 """Results of a simulation: when requests got their tokens, and whether targets were met."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

@@ -124,9 +124,6 @@ def steady(server: Server, demand: Demand, gamma: ArrayLike, rate: ArrayLike) ->
       demand: prompts and outputs of requests.
       gamma: drafted tokens per block, one or several, shape () or (γ,).
       rate: λ, requests a second, above 0, shape (rates,) or (draws, rates).
-
-    Raises:
-      ValueError: if the cache does not hold one request.
     """
     rates = np.atleast_1d(np.asarray(rate, dtype=np.float64))
     found = population(server, demand, gamma)

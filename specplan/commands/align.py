@@ -15,9 +15,6 @@ def new_folder(ctx: click.Context, param: click.Parameter, value: Path) -> Path 
     """Returns the path of a folder to come; refuses it at once if it cannot be.
 
     Leftover files of a killed run are removed where the folder itself is complete.
-
-    Raises:
-      click.BadParameter: as writable.
     """
     if (value / "training.json").is_file():
         from reference.atomic import held

@@ -161,12 +161,7 @@ class Asked:
 
 
 def asked(ctx: click.Context) -> Asked:
-    """Returns what the options of the command ask.
-
-    Raises:
-      click.UsageError: if options do not fit together.
-      OSError, ValueError: if a file cannot be used, or a number is out of range.
-    """
+    """Returns what the options of the command ask."""
     follows = ctx.params["follow"]
     records: list[type] = [Followed if follows else Observed, Longest, Profiled]
     costing = None

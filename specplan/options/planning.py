@@ -137,12 +137,7 @@ class Asked:
 
 
 def asked(ctx: click.Context) -> Asked:
-    """Returns what the options of a command ask.
-
-    Raises:
-      click.UsageError: if options are missing, or do not fit together.
-      OSError, ValueError: if a file cannot be used, or a number is out of range.
-    """
+    """Returns what the options of a command ask."""
     accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
     return requested(

@@ -1,7 +1,5 @@
 """Acceptance under a stopping rule: recorded texts whose drafts end once they are unsure."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import numpy as np

@@ -11,8 +11,6 @@ v(t) depends on the text before t only. So a path that is drawn once gives an un
 the path of an argmax draft, of which there is one, the exact value.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

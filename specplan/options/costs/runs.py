@@ -1,7 +1,5 @@
 """Costs from runs: a step, and its split between a block and each drafted token."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import click

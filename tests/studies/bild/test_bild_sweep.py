@@ -129,11 +129,10 @@ def test_only_bild_at_temperature_0_is_predicted(greedy: Sweep, sampled: Sweep) 
     assert sampled.summary.mean_abs_time_error_percent is None
 
 
-def test_a_row_is_written_with_the_names_that_sweeps_gave_it_first(greedy: Sweep) -> None:
+def test_a_row_is_written_with_what_follows_from_it(greedy: Sweep) -> None:
     for row in greedy.rows:
         data = row.data()
         assert data["measured"] == row.measured
-        assert data["speedup_high"] == data["measured_high"]
         assert data["seconds"] == pytest.approx(row.ms_per_token / 1e3, rel=1e-15)
         assert row.tokens_per_second == pytest.approx(1 / row.seconds)
         if row.predicted is not None:
