@@ -72,7 +72,6 @@ def read_measured(path: Path) -> Profile | Validated:
     """Returns the output file of `specplan measure`, or of `specplan validate --json`.
 
     Raises:
-      OSError: if the file cannot be read.
       ValueError: if it is neither, or if a field has a wrong value.
     """
     document = read_json(path, msgspec.json.decode)
@@ -119,7 +118,6 @@ def compare_files(a: Path, b: Path) -> Comparison:
     """Returns the differences between two profiles, or two validations, of the same prompts.
 
     Raises:
-      OSError: if a file cannot be read.
       ValueError: if a file is neither, if kinds or prompts differ, if a file lacks the numbers
         without each prompt, or if the files have no setting in common.
     """

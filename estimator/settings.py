@@ -181,9 +181,6 @@ def require_read_lengths(policy_names: tuple[str, ...], gamma: object, max_gamma
       policy_names: as a user gave them.
       gamma: draft length of the policy fixed; None: not given.
       max_gamma: longest draft of other policies; None: not given.
-
-    Raises:
-      ValueError: with the setting's name.
     """
     listed = ", ".join(policy_names)
     if gamma is not None and FIXED not in policy_names:

@@ -57,7 +57,6 @@ def save_image(figure: Figure, path: Path, *, dots_per_inch: int = 150) -> None:
 
     Raises:
       ValueError: if the file is neither.
-      OSError: if it cannot be written.
     """
     if path.suffix.lower() not in IMAGE_SUFFIXES:
         raise ValueError(f"figure file must end in {' or '.join(IMAGE_SUFFIXES)}, got {path.name}")

@@ -36,7 +36,6 @@ def read_json(path: Path, decode: Callable[[bytes], Any] = json.loads) -> Any:
     """Returns what the JSON of a file holds.
 
     Raises:
-      OSError: if it cannot be read.
       ValueError: if it is larger than MOST_BYTES, or is no JSON.
     """
     content = read_whole(path)
@@ -54,7 +53,6 @@ def text_blocks(path: Path) -> Iterator[str]:
     Bytes that are no UTF-8 become replacement characters. The last block may lack a newline.
 
     Raises:
-      OSError: if it cannot be read.
       ValueError: if a line is longer than MOST_BYTES, or the gzip is damaged.
     """
     with path.open("rb") as file:

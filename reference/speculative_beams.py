@@ -65,11 +65,7 @@ class BeamSearch:
 
 
 def require_widths(width: int, drafted: int) -> None:
-    """Refuses a draft whose search is narrower than the target's.
-
-    Raises:
-      ValueError: with both widths.
-    """
+    """Refuses a draft whose search is narrower than the target's."""
     if drafted < width:
         raise ValueError(f"draft_beams must be at least beams, {width}, got {drafted}")
 

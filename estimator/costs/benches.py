@@ -21,7 +21,6 @@ def read_benches(paths: Sequence[Path]) -> dict[int, float]:
     tokens, and n caches.
 
     Raises:
-      OSError: if a file cannot be read.
       ValueError: if a file has another format, lacks the sizes needed, or is for another model.
     """
     if not paths:

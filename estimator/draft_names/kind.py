@@ -80,17 +80,7 @@ class DrafterKind(ABC):
     unspread: why the target cannot be spread over several devices with it; None: it can.
     unmeasured: why its acceptance cannot be measured; None: it can.
 
-    Example: a drafter named `repeat` that needs no settings.
-
-        @dataclass(frozen=True, slots=True)
-        class Repeat(DrafterKind):
-            prefix = "repeat"
-            names = ("repeat",)
-
-            def load(self, context):
-                from reference.drafters.repeat import RepeatDrafter
-
-                return lambda sampling: RepeatDrafter()
+    CONTRIBUTING.md shows a complete example, `Repeat`.
     """
 
     prefix: ClassVar[str] = ""
@@ -179,12 +169,7 @@ class DrafterKind(ABC):
         return ()
 
     def require(self, needs: Needs) -> None:  # noqa: B027 - most suit all
-        """Refuses a target that it does not fit, for example one with another tokenizer.
-
-        Raises:
-          ValueError: with both names.
-          OSError: if a file cannot be read.
-        """
+        """Refuses a target that it does not fit, for example one with another tokenizer."""
 
 
 class ModelKind(DrafterKind):

@@ -74,11 +74,7 @@ def one_draft(models: ModelSettings) -> str:
 
 
 def require_rule(drafts: Iterable[str], rule: Rule) -> None:
-    """Refuses drafts that branch under another rule than the strict one.
-
-    Raises:
-      ValueError: with both names.
-    """
+    """Refuses drafts that branch under another rule than the strict one."""
     for draft in drafts:
         if parse_drafter(draft).branches and not isinstance(rule, Strict):
             raise ValueError(

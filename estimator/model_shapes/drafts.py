@@ -72,7 +72,6 @@ def read_pair(
       anew: whether to count both models without reading or writing cached counts.
 
     Raises:
-      OSError: if a file cannot be read.
       ValueError: if a file is no usable config.json; the message names it.
     """
     from estimator.model_shapes.kept_counts import count_once

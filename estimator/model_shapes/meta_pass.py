@@ -19,7 +19,6 @@ def read_config(path: Path) -> dict[str, Any]:
     """Returns the JSON object of a config.json, given as a file or its folder.
 
     Raises:
-      OSError: if it cannot be read.
       ValueError: if it is not a JSON object.
     """
     file = path / "config.json" if path.is_dir() else path

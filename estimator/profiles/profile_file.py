@@ -14,7 +14,6 @@ def read_profile(path: Path) -> Profile:
     """Returns the profile that `write_profile` wrote.
 
     Raises:
-      OSError: if the file cannot be read.
       ValueError: if it is no profile, is of another schema version, or a number does not fit.
     """
     head = read_json(path, msgspec.json.decode)

@@ -88,11 +88,7 @@ def whole_references(references: Sequence[str | None]) -> list[str] | None:
 
 
 def require_characters(text: str, name: str) -> None:
-    """Refuses text with half of a surrogate pair, which tokenizers cannot read.
-
-    Raises:
-      ValueError: with the name and the position.
-    """
+    """Refuses text with half of a surrogate pair, which tokenizers cannot read."""
     for place, character in enumerate(text):
         if "\ud800" <= character <= "\udfff":
             raise ValueError(

@@ -174,7 +174,6 @@ def earlier_outputs(path: Path, tokenizer: Any) -> list[Sequence[int]]:
       tokenizer: tokenizer of the text; None: the log has ids.
 
     Raises:
-      OSError: if it cannot be read.
       ValueError: at the first line that cannot be used, or if the log is empty.
     """
     outputs: deque[Sequence[int]] = deque()

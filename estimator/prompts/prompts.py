@@ -24,7 +24,6 @@ def wanted_prompts(settings: PromptSource) -> list[Prompt] | None:
     """Returns the requested number of a user's prompts; None means library sources.
 
     Raises:
-      OSError: if a file cannot be read.
       ValueError: if settings contradict each other, or if there is no prompt.
     """
     if settings.dataset is not None:

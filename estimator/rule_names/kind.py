@@ -20,17 +20,7 @@ class RuleKind(ABC):
     judges: what it does, for help texts.
     lenient: whether it accepts a lenience other than 1.
 
-    Example: a rule that accepts nothing.
-
-        class AcceptNothing(RuleKind):
-            name = "nothing"
-            judges = "not at all: no token is accepted"
-
-            @staticmethod
-            def rule(lenience):
-                from reference.rules.nothing import Nothing
-
-                return Nothing()
+    CONTRIBUTING.md shows a complete example, `AcceptNothing`.
     """
 
     name: ClassVar[str]

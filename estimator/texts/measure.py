@@ -51,7 +51,6 @@ def measure(request: MeasureTexts, progress: Progress = SILENT) -> TextsMeasurem
     its mean is exact, because a token is accepted with the probability that it is written.
 
     Raises:
-      OSError: if the log cannot be read.
       ValueError: if a setting is out of range, a line is bad, or no text is left.
     """
     if not request.texts.is_file():

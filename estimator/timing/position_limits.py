@@ -18,9 +18,6 @@ def require_positions(subject: Subject, prompts: Sequence[Sequence[int]]) -> Non
     Args:
       subject: the pair and its settings.
       prompts: ids, at least one prompt.
-
-    Raises:
-      ValueError: with the model, its positions and the tokens.
     """
     for prompt in prompts:
         opening_text(subject.target, prompt, subject.stopping)

@@ -50,11 +50,7 @@ def _shown(module: Any) -> str:
 
 
 def require_agreement(told: Sequence[Mapping[str, str]]) -> None:
-    """Refuses processes that would measure different things.
-
-    Raises:
-      ValueError: naming the first thing in which two of them differ.
-    """
+    """Refuses processes that would measure different things."""
     for name, wanted in told[0].items():
         for number, theirs in enumerate(told):
             if theirs[name] != wanted:

@@ -133,12 +133,7 @@ class TrainEagle3(HeadTraining):
 
 
 def train_eagle3(request: TrainEagle3, progress: Progress = SILENT) -> dict[str, Any]:
-    """Trains and writes a head; returns a summary with its acceptance by position on held-out text.
-
-    Args:
-      request: the settings.
-      progress: counts files of text.
-    """
+    """Trains and writes a head; returns a summary with its acceptance on held-out text."""
     request.require()
     ids = _windows(request, load_tokenizer(request.source), progress)
     model = request.model(ids.shape[1])

@@ -80,12 +80,7 @@ class TrainNgram:
 
 
 def train_ngram(request: TrainNgram, progress: Progress = SILENT) -> Description:
-    """Trains and writes a model; returns its description.
-
-    Args:
-      request: the settings.
-      progress: counts files of text.
-    """
+    """Trains and writes a model; returns its description."""
     check_order(request.order)
     prune_thresholds(request.counts, request.order)
     program = request.program

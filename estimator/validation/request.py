@@ -73,12 +73,7 @@ class Validate(TimedPair):
 
 
 def validations(request: Validate, progress: Progress = SILENT) -> Iterator[Validation]:
-    """Yields the rows of each draft at each temperature as soon as they are measured.
-
-    Args:
-      request: the settings.
-      progress: counts generations.
-    """
+    """Yields the rows of each draft at each temperature as soon as they are measured."""
     require_one_process("validate")
     with computing(request.models.device, request.threads) as threads:
         for validation in _validations(request, progress):
@@ -118,11 +113,7 @@ def _validations(request: Validate, progress: Progress) -> Iterator[Validation]:
 
 
 def require_foretold(subject: Subject, policies: Sequence[Policy | None]) -> None:
-    """Refuses trees whose target calls replay cannot predict.
-
-    Raises:
-      ValueError: with the requirement that is not met.
-    """
+    """Refuses trees whose target calls replay cannot predict."""
     drafter = subject.drafter
     if not isinstance(drafter, TreeDrafter):
         return

@@ -95,7 +95,6 @@ def require_tokenizer(path: Path, tokenizer: Any, *, name: str) -> None:
 
     Raises:
       ValueError: if the tokenizers differ, or if the file has no description.
-      OSError: if it cannot be read.
     """
     description = read_description(path)
     if description is None:

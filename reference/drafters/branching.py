@@ -25,11 +25,7 @@ class Branching(Drafter, Protocol):
         """The most tokens that a tree may have; None: no limit."""
 
     def require_trees(self) -> None:
-        """Refuses a drafter that reads a tree differently from its single paths.
-
-        Raises:
-          ValueError: with the drafter's name.
-        """
+        """Refuses a drafter that reads a tree differently from its single paths."""
 
     def begin_tree(self, text: Sequence[int], depth: int) -> tuple[int, Tensor] | None:
         """Returns the greatest depth of a tree, and the logits after a text, shape (1, vocabulary).

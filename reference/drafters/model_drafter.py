@@ -114,9 +114,6 @@ def require_scorable(model: Model, limit: int | None, fed: int) -> None:
       model: the model that scores the text.
       limit: the model's position limit for this text (`text_limit`); None: no limit.
       fed: tokens to read, the text's length less one.
-
-    Raises:
-      ValueError: with the model, its positions and the number of tokens.
     """
     if limit is not None and fed > limit:
         raise ValueError(

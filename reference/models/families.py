@@ -26,9 +26,6 @@ def require_fit(config: Any, name: str) -> None:
     Args:
       config: the model's configuration.
       name: the model's name, for the message.
-
-    Raises:
-      ValueError: with the model, its type and the reason.
     """
     reason = UNFIT.get(config.model_type)
     if _drops_tokens(config):

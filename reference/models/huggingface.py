@@ -114,11 +114,7 @@ def load_tokenizer(
 
 
 def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_name: str) -> None:
-    """Refuses a pair with different tokenizers; padded row widths may differ.
-
-    Raises:
-      ValueError: with both models.
-    """
+    """Refuses a pair with different tokenizers; padded row widths may differ."""
     if target.get_vocab() != draft.get_vocab():
         raise ValueError(
             f"target and draft must share one tokenizer, got {target_name} with {len(target)} "
@@ -127,11 +123,7 @@ def require_same_tokenizer(target: Any, draft: Any, *, target_name: str, draft_n
 
 
 def require_same_kind(target: CachedModel, draft: CachedModel) -> None:
-    """Refuses a pair of a decoder-only and an encoder-decoder model.
-
-    Raises:
-      ValueError: with both models.
-    """
+    """Refuses a pair of a decoder-only and an encoder-decoder model."""
     if target.kind != draft.kind:
         raise ValueError(
             "target and draft must both be decoder-only or both encoder-decoder models, "

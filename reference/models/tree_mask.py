@@ -48,9 +48,6 @@ def require_branching(model: Model) -> None:
 
     Args:
       model: the test overwrites its cache.
-
-    Raises:
-      ValueError: with the model's name.
     """
     if model not in _STRAYS:
         _STRAYS[model] = _stray(model)

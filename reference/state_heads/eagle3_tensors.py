@@ -36,11 +36,7 @@ class Stored:
         return midlayer_name(key) if self.midlayer else key
 
     def require(self, head: Eagle3) -> None:
-        """Refuses tensors that do not fit a head; messages use the names in the files.
-
-        Raises:
-          ValueError: with the tensor's name.
-        """
+        """Refuses tensors that do not fit a head; messages use the names in the files."""
         expected = head.state_dict()
         if head.shape.draft_vocabulary == head.shape.vocabulary and "d2t" not in self.tensors:
             del expected["d2t"]

@@ -36,12 +36,7 @@ class TrainHeads(HeadTraining):
 
 
 def train_heads(request: TrainHeads, progress: Progress = SILENT) -> dict[str, Any]:
-    """Trains and writes heads; returns a summary with each head's accuracy on held-out text.
-
-    Args:
-      request: the settings.
-      progress: counts files of text.
-    """
+    """Trains and writes heads; returns a summary with each head's accuracy on held-out text."""
     request.require()
     output, work = request.output, request.work
     tokenizer = load_tokenizer(request.source)

@@ -118,7 +118,6 @@ def read_inputs(paths: Sequence[Path]) -> Inputs:
     """Returns what the files hold.
 
     Raises:
-      OSError: if a file cannot be read.
       ValueError: if a file is none of these, is of another schema version, or none is a profile.
     """
     profiles: list[tuple[Path, Profile]] = []
