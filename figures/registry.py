@@ -76,10 +76,7 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
             Entry("leviathan-fig5", _LEVIATHAN + ", Figure 5", "trace of γ = 7, γ = 3, standard"),
             Entry("leviathan-table1", _LEVIATHAN + ", Table 1", "operations and speed by (α, γ)"),
             Entry(
-                "leviathan-table3",
-                _LEVIATHAN + ", Table 3",
-                "published α, and ours if measured",
-                takes_results=True,
+                "leviathan-table3", _LEVIATHAN + ", Table 3", "α of many pairs", takes_results=True
             ),
             Entry("leviathan-table4", _LEVIATHAN + ", Table 4", "expected and measured speed-up"),
             Entry("leviathan-table5", _LEVIATHAN + ", Table 5, §A.5", "α and speed-up by lenience"),
@@ -108,23 +105,13 @@ FIGURES: Mapping[str, Entry] = MappingProxyType(
             Entry("blockwise-table13", _BLOCKWISE + ", Table 13", "time of the best path"),
             Entry("speedup-map", _OURS, "best speed-up over (α, c), and where it ends"),
             Entry("verification-cost", _OURS, "optimal γ when verification is not free"),
-            Entry(
-                "batch-size",
-                _OURS,
-                "best γ and speed-up against batch size, by roofline",
-                takes_load=True,
-            ),
+            Entry("batch-size", _OURS, "best γ and speed-up by batch size", takes_load=True),
             Entry("traffic", _OURS, "time per token against requests a second, and the crossing"),
             Entry("block-verification", _OURS, "what judging a draft as a whole adds, by γ and α"),
             Entry("tree-size", _OURS, "expected tokens by tree size, best tree and others"),
             Entry("draft-hierarchy", _OURS, "what a drafter for the draft model gains, by c"),
             Entry("public-measurements", _OURS, "others' speed-ups, predicted and measured"),
-            Entry(
-                "predicted-measured",
-                _OURS,
-                "predicted against measured speed-up",
-                takes_results=True,
-            ),
+            Entry("predicted-measured", _OURS, "predicted, measured speed-ups", takes_results=True),
         )
     }
 )

@@ -32,9 +32,6 @@ class Search:
     max_new_tokens: most tokens of a beam, at least 1.
     end_ids: token ids that end a beam.
     length_penalty: exponent of the length by which a finished beam's score is divided.
-
-    Raises:
-      ValueError: if a number is out of range.
     """
 
     width: int

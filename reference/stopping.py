@@ -13,9 +13,6 @@ class StopStrings:
 
     strings: at least one, none empty.
     decode: returns the text of ids.
-
-    Raises:
-      ValueError: if there is no string, or an empty one.
     """
 
     strings: tuple[str, ...]
@@ -52,9 +49,6 @@ class Stopping:
     max_new_tokens: at least 1; never exceeded.
     end_ids: end-of-text ids; the text ends with the first one emitted.
     stop_strings: strings that end the text; None for none.
-
-    Raises:
-      ValueError: if max_new_tokens is below 1.
     """
 
     max_new_tokens: int

@@ -13,23 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from specplan.door.planning import Best as Best
-    from specplan.door.planning import PlanResult as PlanResult
-    from specplan.door.planning import plan as plan
-    from specplan.door.running import measure as measure
-    from specplan.door.running import observe as observe
-    from specplan.door.running import traffic as traffic
-    from specplan.door.running import validate as validate
-    from specplan.door.stated import AcceptedFraction as AcceptedFraction
-    from specplan.door.stated import BlockEfficiency as BlockEfficiency
-    from specplan.door.stated import ByPosition as ByPosition
-    from specplan.door.stated import Iid as Iid
-    from specplan.door.stated import Ratio as Ratio
-    from specplan.door.stated import Recorded as Recorded
-    from specplan.door.stated import Roofline as Roofline
-    from specplan.door.stated import Run as Run
-    from specplan.door.stated import Runs as Runs
-    from specplan.door.stated import Times as Times
+    from specplan.door.planning import *  # noqa: F403
+    from specplan.door.running import *  # noqa: F403
+    from specplan.door.stated import *  # noqa: F403
 
 _PLACES = {
     "planning": ("Best", "PlanResult", "plan"),

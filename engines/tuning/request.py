@@ -1,7 +1,5 @@
 """Requests for a tuning: every setting that is read, by the name of its option."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -38,9 +38,6 @@ class OneText:
 
     text: source of the prompt (the first one is used), and number of new tokens.
     prompt: the prompt itself, in place of a source; None: use the source.
-
-    Raises:
-      ValueError: if the prompt is empty, or given in two ways.
     """
 
     text: PromptSource = field(default_factory=PromptSource)

@@ -19,9 +19,6 @@ class MeasureTexts:
     skip_bad_lines: whether bad lines are skipped; else the first one ends the measurement.
     processes: number of processes that share the log; None: one per core.
     output: file for the profile; None: no file, and an interrupted run saves nothing.
-
-    Raises:
-      ValueError: if there is not one drafter, or a number is out of range.
     """
 
     texts: Path

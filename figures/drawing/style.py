@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # matplotlib is imported only where something is drawn
     from matplotlib.axes import Axes as Axes
+    from matplotlib.axis import Axis
     from matplotlib.figure import Figure as Figure
 
 # Okabe & Ito 2008: distinguishable with any of the common colour-vision deficiencies. Their yellow
@@ -128,18 +129,11 @@ def tenths_on_x(axes: Axes) -> None:
     axes.xaxis.set_major_locator(MultipleLocator(0.1))
 
 
-def count_on_x(axes: Axes) -> None:
-    """Puts ticks of the horizontal axis at whole numbers only."""
+def count_on(axis: Axis) -> None:
+    """Puts an axis's ticks at whole numbers only."""
     from matplotlib.ticker import MaxNLocator
 
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
-
-
-def count_on_y(axes: Axes) -> None:
-    """Puts ticks of the vertical axis at whole numbers only."""
-    from matplotlib.ticker import MaxNLocator
-
-    axes.yaxis.set_major_locator(MaxNLocator(integer=True))
+    axis.set_major_locator(MaxNLocator(integer=True))
 
 
 def label_right(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:

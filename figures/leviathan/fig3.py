@@ -41,7 +41,7 @@ def draw(data: Curves) -> style.Figure:
     axes.set_ylim(0, 1.15 * max(row[-1] for _, row in lines))
     no_limit = "c = 0: no γ is too large,\nfor any α > 0"
     style.note(axes, no_limit, (0.03, 0.88), within="axes fraction")
-    style.count_on_y(axes)
+    style.count_on(axes.yaxis)
     style.name_axes(axes, x="acceptance rate α", y="optimal γ (drafted tokens per block)")
     style.label_right(axes, labels)
     return figure

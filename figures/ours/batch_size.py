@@ -181,7 +181,7 @@ def draw(data: BatchSize) -> style.Figure:
     style.name_axes(top, x="", y="speed-up", panel="speed-up over no speculation")
     style.plot_lines(bottom, batches, [("", [point.best_gamma for point in data.rows])])
     bottom.set_ylim(0, None)
-    style.count_on_y(bottom)
+    style.count_on(bottom.yaxis)
     style.octaves_on_x(bottom, [2**i for i in range(10) if 2**i <= batches[-1]])
     bottom.minorticks_off()
     x = "batch size (sequences decoded together, log scale)"

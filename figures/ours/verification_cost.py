@@ -86,7 +86,7 @@ def draw(data: VerificationCost) -> style.Figure:
         axes.set_xlim(0, data.alphas[-1])
         style.tenths_on_x(axes)
     left.set_ylim(0, 1.05 * max(row[-1] for row in data.gamma))
-    style.count_on_y(left)
+    style.count_on(left.yaxis)
     right.set_yscale("log")
     ticks = (0.6, 1, 2, 4, 8)
     right.set_ylim(0.55, 1.2 * max(row[-1] for row in data.speedup))

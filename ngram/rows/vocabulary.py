@@ -11,9 +11,6 @@ class Vocabulary:
     tokens: number of ids.
     end: the end-of-text id; `</s>` in an ARPA file.
     begin: the beginning-of-text id; None if there is none.
-
-    Raises:
-      ValueError: if end is not among the ids.
     """
 
     tokens: int

@@ -25,9 +25,6 @@ class Sampling:
     min_p: drop tokens below min_p times the largest probability, in [0, 1].
     repetition_penalty: > 0; logits of tokens already in the text are divided by it if positive and
       multiplied if negative (Keskar et al. 2019). 1 changes nothing.
-
-    Raises:
-      ValueError: if a setting is out of range.
     """
 
     temperature: float = 1.0

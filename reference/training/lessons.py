@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,8 +21,7 @@ class Lesson:
     output: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OutputLogits:
+class OutputLogits(NamedTuple):
     """Logits along the outputs of several lessons, one row for each of their tokens.
 
     logits: shape (tokens, vocabulary), float32.

@@ -14,9 +14,6 @@ class Schedule:
     peak: learning rate of the plateau, above 0.
     warmup: number of warm-up steps, at least 1.
     decay: share of the steps, at the end, over which the rate falls, in [0, 1]; 0: none.
-
-    Raises:
-      ValueError: if a value is out of range.
     """
 
     steps: int

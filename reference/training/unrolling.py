@@ -9,7 +9,6 @@ head learns the target's distribution, first by cross-entropy, then by minimisin
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Self
 
 import torch
@@ -92,12 +91,8 @@ def losses_ahead(
         ahead = laws[:, step + 1 : step + 1 + begun].flatten(0, 1)
         drawn = ids[:, step + 2 : step + 2 + begun].flatten()
         logits = head.logits(state).float().flatten(0, 1)
-        losses.append(LOSSES[loss](logits, drawn, partial(_same, ahead)))
+        losses.append(LOSSES[loss](logits, drawn, ahead.detach))
     return losses
-
-
-def _same(laws: Tensor) -> Tensor:
-    return laws
 
 
 @torch.no_grad()

@@ -1,7 +1,5 @@
 """Chooses a draft length when speed-ups are uncertain, and the run that would help most."""
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType

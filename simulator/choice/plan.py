@@ -1,7 +1,5 @@
 """A plan: what acceptance and cost lead to at each draft length, and the one that is advised."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median

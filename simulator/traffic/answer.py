@@ -1,7 +1,5 @@
 """The answer of `specplan traffic`: closed form at each rate with intervals, and simulations."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 

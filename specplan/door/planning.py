@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from simulator.choice.plan import Plan
     from specplan.reports.plan_json import Basis
 
+__all__ = ["Best", "PlanResult", "plan"]
 _ROWS_PAST = 3
 
 
@@ -103,9 +104,32 @@ class PlanResult:
 
     def plot(self) -> Figure:
         """Returns a drawing of the speed-up by γ, with its 90 % interval (needs matplotlib)."""
-        from specplan.door.drawing import draw
+        from figures.drawing import style
 
-        return draw(self.curve, best=self.best.gamma, advised=self.advice.gamma)
+        curve, best = self.curve, self.best
+        marked = {best.gamma: "best", self.advice.gamma: "advised"}
+        if best.gamma == self.advice.gamma:
+            marked = {best.gamma: "best and advised"}
+        last = min(len(curve.gamma), max(8, 2 * max(marked)))
+        title = f"Speed-up {best.speed_up:.2f} at gamma {best.gamma}"
+        interval = "; band: 90 % interval" if curve.in_doubt else ""
+        figure, (axes,) = style.canvas(
+            title if best.gamma else "No draft length gains", source=f"specplan.plan{interval}"
+        )
+        gammas, speeds = curve.gamma[:last], curve.speed_up[:last]
+        if curve.in_doubt:
+            axes.fill_between(gammas, curve.low[:last], curve.high[:last], color=style.PALE)
+        axes.axhline(1.0, color=style.GREY, linewidth=1)
+        style.note(axes, "no speculation", (last, 1.0), offset=(0, 4), align="right bottom")
+        axes.plot(gammas, speeds, "o-", color=style.BLUE, markersize=4)
+        for gamma in set(marked) - {0}:
+            place = (gamma, float(speeds[gamma - 1]))
+            axes.plot(*place, "D", color=style.VERMILION, markersize=8)
+            style.note(axes, marked[gamma], place, offset=(0, 9), align="center bottom")
+        axes.margins(y=0.15)
+        style.count_on(axes.xaxis)
+        style.name_axes(axes, x="drafted tokens per block, gamma", y="speed-up")
+        return figure
 
 
 def plan(
@@ -119,10 +143,6 @@ def plan(
     draft_kind: str | None = None,
 ) -> PlanResult:
     """Returns the plan for an acceptance and a cost: what `specplan plan` computes.
-
-        >>> import specplan as sp
-        >>> sp.plan(sp.Iid(0.8), sp.Ratio(0.05)).best.gamma
-        8
 
     Args:
       acceptance: Iid, ByPosition, AcceptedFraction, BlockEfficiency, Recorded, or Runs, which has a

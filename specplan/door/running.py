@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from estimator.validation.validation import Validation
     from simulator.traffic.answer import Traffic
 
+__all__ = ["measure", "observe", "traffic", "validate"]
 Prompts = str | Path | Sequence[str]
 """A file, folder or glob of prompts, or the prompts themselves."""
 

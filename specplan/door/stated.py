@@ -22,6 +22,11 @@ from specplan.options.runs import parse_run
 if TYPE_CHECKING:
     from simulator.cost.runs import Run as _Run
 
+__all__ = [
+    "AcceptedFraction", "BlockEfficiency", "ByPosition", "Iid", "Ratio", "Recorded", "Roofline",
+    "Run", "Runs", "Times",
+]  # fmt: skip
+
 
 def Iid(alpha: float) -> Alpha:
     """Returns an acceptance rate alpha in [0, 1], independent and equal at every position."""

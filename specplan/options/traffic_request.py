@@ -53,12 +53,7 @@ class TrafficArguments:
 
 
 def asked(ctx: click.Context) -> TrafficArguments:
-    """Returns the request that the options state.
-
-    Raises:
-      click.UsageError: if options are missing, or do not fit together.
-      OSError, ValueError: if a file cannot be used, or a number is out of range.
-    """
+    """Returns the request that the options state."""
     accepting = chosen(acceptance_kinds(), ctx, beside=("runs",), what="acceptance")
     costing = chosen(cost_kinds(), ctx, beside=("profile_path",), what="cost")
     return requested(*fill(ctx, [accepting, costing, Load, Batching, Simulation, Answer, Profiled]))

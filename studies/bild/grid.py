@@ -28,9 +28,6 @@ class Grid:
     gammas: draft lengths of speculative decoding.
     lenience: lenience of a second speculative decoder; None or 1: 0.5.
     max_gamma: most tokens that the small model writes in a row; None: the paper's 10.
-
-    Raises:
-      ValueError: if there is no threshold of a kind, or one is out of range.
     """
 
     fallback: tuple[float, ...] = FALLBACKS
