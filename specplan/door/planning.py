@@ -40,9 +40,7 @@ class Best(NamedTuple):
 
 @dataclass(frozen=True)
 class PlanResult:
-    """A plan: speed-ups by draft length, and the decision.
-
-    Printed it is the text of `specplan plan`; in a notebook, a table.
+    """A plan; printed it is the text of `specplan plan`, in a notebook a table.
 
     plan: the plan in full (`simulator.choice.plan.Plan`).
     """

@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from simulator.traffic.answer import Traffic
 
 __all__ = ["measure", "observe", "traffic", "validate"]
-Prompts = str | Path | Sequence[str]
-"""A file, folder or glob of prompts, or the prompts themselves."""
+Prompts = str | Path | Sequence[str]  # a file, folder or glob, or the prompts themselves
 
 
 def measure(
