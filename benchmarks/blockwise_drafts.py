@@ -21,7 +21,7 @@ from tqdm import tqdm
 from estimator.prompts.prompts import DEFINITION
 from ngram.formats.cache import load_model as load_ngram
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import vocabulary_of
+from ngram.rows.words import vocabulary_of
 from ngram.training.corpus import encode_texts, read_texts
 from ngram.training.train import train
 from reference.atomic import whole_file

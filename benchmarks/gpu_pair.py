@@ -35,7 +35,7 @@ from estimator.validation.validation import validate
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.formats.cache import load_model as load_ngram
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import vocabulary_of
+from ngram.rows.words import vocabulary_of
 from ngram.training.corpus import END, CorpusText, encode_texts
 from ngram.training.train import train as train_ngram
 from reference.drafters.model_drafter import ModelDrafter

@@ -21,7 +21,7 @@ from tqdm import tqdm
 from estimator.intervals import ratio_interval
 from ngram.formats.cache import load_model
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import vocabulary_of
+from ngram.rows.words import vocabulary_of
 from reference.models.embedded import library_files, weights_folder
 from reference.models.huggingface import load_tokenizer
 from studies.blockwise.lattice.automaton import Automaton

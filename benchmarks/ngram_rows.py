@@ -25,7 +25,7 @@ from ngram_training import peak_bytes, train_own, zipf_corpus
 from ngram.formats.cache import load_model
 from ngram.rows.perplexity import load_kenlm
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import Vocabulary
+from ngram.rows.words import Vocabulary
 
 KENLM_CONTEXTS = 3
 

@@ -1,5 +1,6 @@
 """The drafter protocol, and the draft: tokens with the distributions they were drawn from."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
@@ -10,6 +11,7 @@ from torch import Tensor
 from reference.laws.laws import Laws, OneHot
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions, Scores, Stretch
+from reference.models.model import Model
 from reference.policies.policy import Policy
 
 
@@ -114,3 +116,23 @@ class ReadsStates(Protocol):
 
     def read_prompt(self, text: Sequence[int]) -> None:
         """Reads the states. Called after `start`, when the target has read all but the last id."""
+
+
+class Clock:
+    """A stopwatch for one block, which starts when it is made."""
+
+    def __init__(self, drafter: Drafter | None, target: Model) -> None:
+        """Starts the clock. Without a drafter the drafting time is 0."""
+        self._drafter = drafter
+        self._target = target
+        self._began = time.perf_counter()
+        self._before = self._passes()
+
+    def _passes(self) -> tuple[float, float]:
+        drafting = 0.0 if self._drafter is None else self._drafter.forward_seconds
+        return drafting, self._target.forward_seconds
+
+    def seconds(self) -> tuple[float, float, float]:
+        """Returns seconds in the drafter's passes, in the target's passes, and elsewhere."""
+        draft, verify = (now - then for now, then in zip(self._passes(), self._before, strict=True))
+        return draft, verify, time.perf_counter() - self._began - draft - verify

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from reference.clock import Clock
-from reference.drafter import Drafter, ReadsStates
+from reference.drafter import Clock, Drafter, ReadsStates
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, positions_of, require_finite, text_limit
 from reference.policies.policy import Policy

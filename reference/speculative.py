@@ -6,8 +6,7 @@ from dataclasses import dataclass
 import torch
 
 from reference.branches import walk
-from reference.clock import Clock
-from reference.drafter import Draft, Drafter
+from reference.drafter import Clock, Draft, Drafter
 from reference.laws.sampling import Sampling
 from reference.models.model import Model, require_finite
 from reference.policies.policy import Policy

@@ -14,12 +14,12 @@ from pathlib import Path
 import numpy as np
 from training import write_note
 
+from ngram.formats.cache import FOLDER
 from ngram.formats.description import fingerprint
-from ngram.formats.embedded import FOLDER
 from ngram.rows.backoff import build, pack
 from ngram.rows.perplexity import score_rows
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import vocabulary_of
+from ngram.rows.words import vocabulary_of
 from ngram.training.corpus import Corpus, encode_texts, read_texts
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate

@@ -23,7 +23,7 @@ ROOMS: dict[str, list[str]] = {
     "simulator": ["numerics", "cost", "acceptance", "choice", "schemes", "traffic"],
     "reference": [
         "atomic", "reading", "laws", "models", "records", "stopping", "policies", "drafter",
-        "clock", "draft_loop", "rules", "verifier", "branches", "speculative",
+         "draft_loop", "rules", "verifier", "branches", "speculative",
         "generation", "beams", "speculative_beams", "state_heads", "drafters", "scoring",
         "training",
     ],

@@ -39,13 +39,13 @@ class Ngram(DrafterKind):
 
     @property
     def own_files(self) -> tuple[Path, ...]:
-        from ngram.formats.embedded import FOLDER
+        from ngram.formats.cache import FOLDER
 
         return (Path(FOLDER if self.file is None else self.file),)
 
     def require(self, needs: Needs) -> None:
+        from ngram.formats.cache import require_embedded_tokenizer
         from ngram.formats.description import require_tokenizer
-        from ngram.formats.embedded import require_embedded_tokenizer
 
         if self.file is None:
             require_embedded_tokenizer(needs.tokenizer, name=needs.target)
@@ -58,20 +58,18 @@ class Ngram(DrafterKind):
 
     def rows(self, context: LoadContext) -> Rows:
         """Returns the model's rows, as wide as the target's."""
-        from ngram.formats.cache import load_model
-        from ngram.formats.embedded import embedded_model
+        from ngram.formats.cache import embedded_model, load_model
         from ngram.rows.rows import Rows
-        from ngram.rows.vocabulary import vocabulary_of
+        from ngram.rows.words import vocabulary_of
 
         model = embedded_model() if self.file is None else load_model(Path(self.file))
         return Rows(model, vocabulary_of(context.tokenizer), width=context.target.vocabulary)
 
     def from_texts(self, tokenizer: Any) -> Copies:
         from ngram.copies.drafts import ngrams
-        from ngram.formats.cache import load_model
-        from ngram.formats.embedded import embedded_model
+        from ngram.formats.cache import embedded_model, load_model
         from ngram.rows.rows import Rows
-        from ngram.rows.vocabulary import vocabulary_of
+        from ngram.rows.words import vocabulary_of
 
         if tokenizer is None:
             raise ValueError(f"draft {self} needs the tokenizer of the texts, got none")

@@ -1,11 +1,15 @@
 """The files from which models are loaded, and stamps that identify their content."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from estimator.draft_names.kind import EMBEDDED, DrafterKind, walk
+from estimator.progress import SILENT, Progress, notice
 from ngram.formats.description import content_hash
+from ngram.training.corpus import Corpus, corpus_files, encode_texts, read_texts
 from reference.models.embedded import weights_folder
+from reference.models.huggingface import load_tokenizer
 
 
 def target_source(name: str) -> str:
@@ -39,3 +43,26 @@ def own_hashes(drafter: DrafterKind) -> list[str]:
     places = [place for part in walk(drafter) for place in part.own_files]
     files = [file for place in places for file in (place, *sorted(place.glob("*")))]
     return [content_hash(file)[:16] for file in files if file.is_file()]
+
+
+def load_named_tokenizer(name: str) -> Any:
+    """Returns the tokenizer of a target: embedded, a Hugging Face name or a folder."""
+    return load_tokenizer(target_source(name))
+
+
+def read_corpus(
+    sources: Sequence[str], pattern: str | None, tokenizer: Any, *, progress: Progress = SILENT
+) -> Corpus:
+    """Returns the corpus as ids; a notice says how many byte sequences were unreadable."""
+    files = corpus_files(sources, pattern)
+    progress.expect(len(files))
+
+    def counted() -> Iterator[Path]:
+        for file in files:
+            yield file
+            progress.step()
+
+    corpus = encode_texts(read_texts(counted()), tokenizer)
+    if corpus.replaced > 0:
+        notice(f"{corpus.replaced} unreadable byte sequences in the corpus were replaced")
+    return corpus

@@ -132,7 +132,7 @@ class Counter:
         kind = parse_drafter(request.draft)
         name, tokenizer = request.tokenizer, None
         if name is not None:
-            from estimator.loading.corpora import load_named_tokenizer
+            from estimator.loading.origins import load_named_tokenizer
 
             tokenizer = load_named_tokenizer(name)
             settings = ModelSettings(force=request.force)

@@ -10,10 +10,9 @@ import torch
 from torch import Tensor
 
 from estimator.draft_names.kind import EMBEDDED
-from estimator.loading.corpora import read_corpus
-from estimator.loading.origins import target_source
+from estimator.loading.origins import read_corpus, target_source
 from estimator.progress import SILENT, Progress
-from ngram.rows.vocabulary import vocabulary_of
+from ngram.rows.words import vocabulary_of
 from reference.models.cached_model import CachedModel
 from reference.models.huggingface import load_model, load_tokenizer, resolve_device
 from reference.state_heads.eagle3 import Eagle3, shape_for

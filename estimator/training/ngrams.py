@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from estimator.draft_names.kind import EMBEDDED
-from estimator.loading.corpora import load_named_tokenizer, read_corpus
+from estimator.loading.origins import load_named_tokenizer, read_corpus
 from estimator.progress import SILENT, Progress, notice
 from ngram.formats.cache import load_model
 from ngram.formats.description import (
@@ -17,8 +17,7 @@ from ngram.formats.description import (
 )
 from ngram.rows.perplexity import Score, score_kenlm, score_rows
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import vocabulary_of
-from ngram.rows.words import check_order
+from ngram.rows.words import check_order, vocabulary_of
 from ngram.training.estimate import prune_thresholds
 from ngram.training.lmplz import find_lmplz
 from ngram.training.train import train

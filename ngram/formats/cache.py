@@ -1,12 +1,14 @@
 """Loads ARPA files, and caches the finished arrays in a file next to them."""
 
+import json
 import warnings
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ngram.formats.arpa_reader import read_arpa, read_counts
-from ngram.formats.description import content_hash
+from ngram.formats.description import content_hash, fingerprint
 from ngram.formats.sealed_arrays import sealed, unsealed
 from ngram.rows.backoff import BackoffModel, build, pack, unpack
 from reference.atomic import whole_file
@@ -54,3 +56,30 @@ def _read(path: Path, key: str) -> BackoffModel | None:
     except (OSError, ValueError):
         return None  # damaged, or from another file: it is replaced
     return unpack(arrays) if str(arrays.get("key")) == key else None
+
+
+FOLDER = Path(__file__).parents[1] / "weights"
+
+
+def embedded_model() -> BackoffModel:
+    """Returns the embedded trigram."""
+    with np.load(FOLDER / "trigram.npz", allow_pickle=False) as arrays:
+        return unpack(arrays)
+
+
+def require_embedded_tokenizer(tokenizer: Any, *, name: str) -> None:
+    """Refuses a target that does not use the embedded tokenizer.
+
+    Args:
+      tokenizer: the target's tokenizer.
+      name: the target's name, for the message.
+
+    Raises:
+      ValueError: if the tokenizers differ.
+    """
+    note = json.loads((FOLDER / "training.json").read_text(encoding="utf-8"))
+    if note["fingerprint"] != fingerprint(tokenizer):
+        raise ValueError(
+            f"draft ngram is of the embedded tokenizer, got target {name} with another; "
+            "train one with: specplan ngram train"
+        )

@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ngram.rows.backoff import BackoffModel
-from ngram.rows.vocabulary import Vocabulary
-from ngram.rows.words import BEGIN, END, UNKNOWN
+from ngram.rows.words import BEGIN, END, UNKNOWN, Vocabulary
 
 Row = NDArray[np.float32]
 

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ngram.rows.vocabulary import vocabulary_of
-from ngram.rows.words import END
+from ngram.rows.words import END, vocabulary_of
 from reference.reading import read_whole
 
 SUFFIXES = (".txt", ".py", ".jsonl", ".txt.gz", ".py.gz", ".jsonl.gz")

@@ -10,8 +10,7 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from reference.clock import Clock
-from reference.drafter import Draft
+from reference.drafter import Clock, Draft
 from reference.generation import Session, start
 from reference.models.model import require_finite
 from reference.policies.policy import Policy

@@ -17,7 +17,7 @@ from ngram.drafters.copying import PromptLookupDrafter
 from ngram.drafters.lookup_then_ngram import LookupThenNgram
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import Vocabulary
+from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter
 from reference.drafters.early_exit import early_exit
 from reference.drafters.hierarchical import HierarchicalDrafter

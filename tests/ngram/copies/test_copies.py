@@ -16,7 +16,7 @@ from ngram.drafters.matches import EarliestMatches, LatestMatches
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.drafters.suffixes import Suffixes
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import Vocabulary
+from ngram.rows.words import Vocabulary
 from reference.laws.sampling import Sampling
 from reference.policies.policy import Fixed
 

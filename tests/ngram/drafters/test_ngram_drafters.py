@@ -11,7 +11,7 @@ from ngram.drafters.copying import PromptLookupDrafter
 from ngram.drafters.lookup_then_ngram import LookupThenNgram
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import Vocabulary
+from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter
 from reference.laws.laws import Dense, Laws
 from reference.laws.sampling import Sampling

@@ -19,7 +19,7 @@ from ngram.drafters.lookup_then_ngram import LookupThenNgram
 from ngram.drafters.ngram_drafter import NgramDrafter
 from ngram.drafters.suffixes import Suffixes
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import Vocabulary
+from ngram.rows.words import Vocabulary
 from reference.drafter import Drafter
 from reference.drafters.model_drafter import text_laws
 from reference.laws.laws import OneHot

@@ -8,7 +8,7 @@ from corpora import random_texts, sentences, trained_model, written
 
 from ngram.rows.perplexity import Score, score_kenlm, score_rows
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import Vocabulary
+from ngram.rows.words import Vocabulary
 
 VOCABULARY = Vocabulary(40, end=39)
 

@@ -13,8 +13,7 @@ from oracles import LN10, kenlm_model, kenlm_state
 from ngram.formats.arpa_reader import read_arpa
 from ngram.rows.backoff import build
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import Vocabulary
-from ngram.rows.words import BEGIN, END, UNKNOWN, Grams
+from ngram.rows.words import BEGIN, END, UNKNOWN, Grams, Vocabulary
 
 TOKENS, LAST = 160, 159  # of the golden corpus: ids below 150, of which some are not in it
 VOCABULARY = Vocabulary(TOKENS, end=LAST)

@@ -10,8 +10,7 @@ from pairs import PROMPTS, VOCABULARY, tiny_llama
 
 from ngram.rows.backoff import build
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import Vocabulary
-from ngram.rows.words import END
+from ngram.rows.words import END, Vocabulary
 from ngram.training.counts import count_ngrams
 from ngram.training.estimate import estimate
 from ngram.training.kneser_ney import KneserNey

@@ -8,8 +8,7 @@ from corpora import random_texts, trained_model
 
 from ngram.rows.backoff import BackoffModel
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import Vocabulary
-from ngram.rows.words import BEGIN, END, UNKNOWN
+from ngram.rows.words import BEGIN, END, UNKNOWN, Vocabulary
 from studies.blockwise.lattice.automaton import LEAST_LOG_PROBABILITY, Automaton
 from studies.blockwise.lattice.best_paths import GRID, Lattice, best_paths, lattice_of
 

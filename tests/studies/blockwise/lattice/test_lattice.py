@@ -9,8 +9,7 @@ from oracles import LN10, kenlm_model, kenlm_state
 
 from ngram.formats.cache import load_model
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import Vocabulary
-from ngram.rows.words import BEGIN
+from ngram.rows.words import BEGIN, Vocabulary
 from studies.blockwise.lattice.automaton import Automaton
 from studies.blockwise.lattice.best_paths import lattice_of
 

@@ -15,7 +15,7 @@ from plain_laws import random_table
 from tabular import TabularModel
 
 from ngram.rows.rows import Rows
-from ngram.rows.vocabulary import Vocabulary
+from ngram.rows.words import Vocabulary
 from reference.laws.sampling import Sampling
 from reference.laws.scoring import ScoreOptions
 from reference.policies.policy import Confidence, Fixed
