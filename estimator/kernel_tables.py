@@ -67,6 +67,7 @@ class MeasuredKernels(KernelTables):
         if why is not None:
             raise ValueError(why)
         self._system, self._server = SYSTEMS[gpu], SERVERS[engine or ANY_SERVER]
+        self._release = version(PACKAGE)
         self._times = self._read()
         self._unsaved = 0
         # Plans look times up until they end.
@@ -74,7 +75,7 @@ class MeasuredKernels(KernelTables):
 
     @property
     def name(self) -> str:
-        return f"{PACKAGE} {version(PACKAGE)}, {self._system}, {self._server}"
+        return f"{PACKAGE} {self._release}, {self._system}, {self._server}"
 
     def product(self, *, rows: int, outputs: int, inputs: int, stored: float) -> float:
         kind = _stored(stored, self._system)
@@ -184,7 +185,7 @@ class MeasuredKernels(KernelTables):
     def _file(self) -> Path:
         from estimator.model_shapes.kept_counts import folder
 
-        name = f"{self._system} {self._server} {version(PACKAGE)}.json"
+        name = f"{self._system} {self._server} {self._release}.json"
         return folder().parent / "kernels" / name.replace(" ", "-")
 
     def _read(self) -> dict[str, float | None]:
