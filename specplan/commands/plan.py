@@ -14,12 +14,7 @@ from specplan.options.kinds import acceptance_kinds, cost_kinds
 from specplan.options.planning import Answer, Choice, asked
 from specplan.options.requests import Command
 from specplan.options.stopping import StoppingOptions
-from specplan.reports.deployment import does_not_fit
-from specplan.reports.export import export, export_schedule, marked
 from specplan.reports.output import answer, warn
-from specplan.reports.p_min import StoppedPlans
-from specplan.reports.plan import plans_text, warn_of_plans
-from specplan.reports.plan_json import plans_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -64,6 +59,9 @@ def plan_command(ctx: click.Context, /, **_: object) -> None:
         --gpu h100 --alpha 0.7 --batch 1:256:1 --export vllm
     """
     from simulator.choice.grid import plans
+    from specplan.reports.p_min import StoppedPlans
+    from specplan.reports.plan import plans_text, warn_of_plans
+    from specplan.reports.plan_json import plans_json
 
     asking = asked(ctx)
     rows = plans(asking.request)
@@ -99,6 +97,9 @@ def _flags(rows: Sequence[Plan], asking: Asked, server: str, p_min: float) -> st
 
 def _flags_of_context(rows: Sequence[Plan], asking: Asked, server: str, p_min: float) -> str:
     """Returns what makes a server draft as planned: always alike, or by batch size."""
+    from specplan.reports.deployment import does_not_fit
+    from specplan.reports.export import export, export_schedule, marked
+
     load = rows[0].price.load
     kind = asking.kind or ("model" if load is None else load.draft_kind)
     draft = Drafted("DRAFT", kind)

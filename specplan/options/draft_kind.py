@@ -7,7 +7,6 @@ from types import MappingProxyType
 import click
 
 from simulator.cost.pricing import Pricing
-from simulator.cost.published_prior import DRAFT_OF_KIND
 from specplan.options.declared import option
 
 # From servers' names of drafts to the kinds of `engines.kind.Drafted`.
@@ -42,6 +41,8 @@ def law_of(draft_kind: str | None, priced: Sequence[Pricing] = ()) -> str | None
       draft_kind: as a user states it; it goes before a configuration's.
       priced: costs, perhaps of a draft's configuration.
     """
+    from simulator.cost.published_prior import DRAFT_OF_KIND  # It imports numpy.
+
     if draft_kind is not None:
         named = DRAFT_KINDS[draft_kind]
         return "n-gram" if named in ("suffix", "n-gram") else DRAFT_OF_KIND[named]

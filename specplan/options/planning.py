@@ -27,13 +27,13 @@ from specplan.options.requests import fill
 from specplan.options.runs import Runs
 from specplan.options.stopping import StoppingOptions
 from specplan.reports.output import Printed, Written, writable
-from specplan.reports.plan_json import Basis
 
 if TYPE_CHECKING:
     from estimator.profiles.p_min import Thresholds
     from estimator.profiles.profile import Profile
     from simulator.choice.grid import PlanRequest
     from simulator.cost.pricing import Pricing
+    from specplan.reports.plan_json import Basis
 
 
 COARSE = "Many batch sizes: those between two that are shown advise the same K as both of them."
@@ -161,6 +161,7 @@ def requested(
       OSError, ValueError: if a file cannot be used, or a number is out of range.
     """
     from simulator.choice.grid import DENSE, MOST_ROWS, PlanRequest, coarse
+    from specplan.reports.plan_json import Basis
 
     from_profile = isinstance(costs, OfProfile)
     if choice.reads_again and from_profile:
