@@ -125,9 +125,12 @@ def read_tuned(path: Path) -> Tuned:
       OSError, ValueError: if it cannot be read, or is none.
     """
     try:
-        return msgspec.convert(read_json(path), Tuned)
+        found = msgspec.convert(read_json(path), Tuned)
     except msgspec.ValidationError as error:
         raise ValueError(f"{path} must be a file of specplan tune, got: {error}") from None
+    if found.format != FORMAT:
+        raise ValueError(f"{path} must have the format {FORMAT!r}, got {found.format!r}")
+    return found
 
 
 def _in_turns(rows: Sequence[TunedRun], drawn: bool) -> list[TunedRun]:

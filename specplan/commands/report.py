@@ -21,13 +21,15 @@ def report_command(files: tuple[Path, ...], output: Path, title: str | None, as_
     """Show in one self-contained page what was measured of drafts.
 
     Takes profiles of `specplan measure`, what `specplan validate --json` printed and what
-    `specplan traffic -o` wrote, in any order: which draft, which gamma, what gain and how sure
-    first, then acceptance, costs, predicted against measured, rates of requests, where the time
-    goes, and an explorer with the numbers of `specplan plan`.
+    `specplan traffic -o` and `specplan tune -o` wrote, in any order: which draft, which gamma,
+    what gain and how sure first, then acceptance, costs, predicted against measured, rates of
+    requests, runs of tunings, where the time goes, and an explorer with the numbers of `specplan
+    plan`.
 
     \b
     Example:
       specplan report small.json tiny.json validation.json traffic.json -o report.html
+      specplan report small.json tuned.json -o report.html
     """
     import jinja2  # noqa: F401  # before anything is read
 

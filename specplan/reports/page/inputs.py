@@ -1,4 +1,4 @@
-"""The files of a page: profiles, validations, answers of `traffic`, told apart by content."""
+"""The files of a page: profiles, validations, tunings, answers of `traffic`, told by content."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,11 +6,12 @@ from pathlib import Path
 
 import msgspec
 
+from engines.tuning.tuned import Tuned, read_tuned
 from estimator.comparison import read_measured
 from estimator.profiles.profile import Profile
 from estimator.validation.file import Validated
 from figures.drawing.style import short_name
-from reference.reading import read_whole
+from reference.reading import read_json, read_whole
 
 
 class Rate(msgspec.Struct, frozen=True):
@@ -107,11 +108,20 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Profiles, at least one, validations, and what `traffic` found, each in the order given."""
+    """Profiles, at least one, validations, and what `traffic` and `tune` found, as given.
+
+    tunings: each with the name of its file.
+    """
 
     profiles: tuple[Named, ...]
     validations: tuple[Validated, ...]
     traffic: tuple[TrafficFile, ...] = ()
+    tunings: tuple[tuple[str, Tuned], ...] = ()
+
+
+def _is_tuning(path: Path) -> bool:
+    document = read_json(path, msgspec.json.decode)
+    return isinstance(document, dict) and str(document.get("format")).startswith("specplan tune")
 
 
 def read_inputs(paths: Sequence[Path]) -> Inputs:
@@ -123,10 +133,14 @@ def read_inputs(paths: Sequence[Path]) -> Inputs:
     profiles: list[tuple[Path, Profile]] = []
     validations: list[Validated] = []
     traffic: list[TrafficFile] = []
+    tunings: list[tuple[str, Tuned]] = []
     for path in paths:
         served = read_traffic(path)
         if served is not None:
             traffic.append(served)
+            continue
+        if _is_tuning(path):
+            tunings.append((path.name, read_tuned(path)))
             continue
         measured = read_measured(path)
         if isinstance(measured, Profile):
@@ -146,4 +160,5 @@ def read_inputs(paths: Sequence[Path]) -> Inputs:
         ),
         tuple(validations),
         tuple(traffic),
+        tuple(tunings),
     )

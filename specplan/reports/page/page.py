@@ -7,6 +7,7 @@ from typing import Any
 
 from estimator.profiles.profile import Workload
 from estimator.validation.file import Validated
+from estimator.writing import builtins
 from figures.drawing.style import short_name
 from simulator.choice.plan import DEFAULT_MAX_GAMMA
 from simulator.choice.walltime import TIE
@@ -59,6 +60,7 @@ def page(inputs: Inputs, *, title: str) -> str:
         shares=_shares(drafts, inputs.validations),
         validations=inputs.validations,
         traffic=inputs.traffic,
+        tunings=inputs.tunings,
         quickest=quickest(inputs.traffic),
         data={
             "charts": {chart.key: asdict(chart) for chart in drawn},
@@ -90,6 +92,9 @@ def page_json(inputs: Inputs) -> dict[str, Any]:
                 "quiet": draft.profile.quiet,
             }
             for draft in drafts
+        ],
+        "tunings": [
+            {"file": file, "advised": builtins(tuned.advised)} for file, tuned in inputs.tunings
         ],
     }
 
