@@ -147,12 +147,7 @@ def _observed(reading: Observed) -> Observation:
 def _intervals(
     reading: Sources, seconds: float
 ) -> Iterator[tuple[tuple[Observation, ...], tuple[Observation, ...]]]:
-    """Gives what each source counted before and after each interval, for ever.
-
-    Raises:
-      click.UsageError: if a source is no live server.
-      ValueError: if the sources differ in engine or gamma, which waiting does not mend.
-    """
+    """Gives what each source, a live server, counted before and after each interval, for ever."""
     from engines.sources import is_live, readings, total
 
     saved = [source for source in reading.sources if not is_live(source)]

@@ -23,11 +23,7 @@ from specplan.reports.output import writable
 
 
 def drawable(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path | None:
-    """Returns a figure's path as given; refuses it at once if no figure can be written there.
-
-    Raises:
-      click.BadParameter: as writable, or if the suffix is none of an image that is drawn.
-    """
+    """Returns a figure's path as given; refuses it at once if no figure can be written there."""
     if value is not None:
         from figures.files import IMAGE_SUFFIXES
 

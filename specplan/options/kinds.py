@@ -89,12 +89,7 @@ class AcceptanceKind(Kind, ABC):
 
     @abstractmethod
     def make(self, background: Background) -> Stated:
-        """Returns the acceptances that are stated.
-
-        Raises:
-          click.UsageError: if options do not fit together.
-          ValueError: if one is out of range.
-        """
+        """Returns the acceptances that are stated; refuses what is out of range or does not fit."""
 
 
 @dataclass(frozen=True)
@@ -103,12 +98,7 @@ class CostKind(Kind, ABC):
 
     @abstractmethod
     def price(self, background: Background) -> tuple[Pricing, ...]:
-        """Returns one pricing or several, one for each row of a table.
-
-        Raises:
-          click.UsageError: if options do not fit together.
-          OSError, ValueError: if a file cannot be used, or a number is out of range.
-        """
+        """Returns pricings, one for each row of a table; refuses what is out of range."""
 
 
 def counted(counts: Sequence[Accepted], background: Background) -> Stated:
@@ -147,10 +137,8 @@ def chosen(
 ) -> type[AnyKind]:
     """Returns the way that the stated options select, to state `what`.
 
+    Refuses options that no way reads together, or that lack what their way needs.
     beside: options that do not select a way alone, and may be stated beside another's.
-
-    Raises:
-      click.UsageError: if no way reads all that is stated, or what it needs is not.
     """
     every = {name for kind in kinds for name in kind.reads()}
     given = {name for name in every if is_stated(ctx, name)}
@@ -169,11 +157,7 @@ def chosen(
 
 
 def require(kind: type[Kind], ctx: click.Context, *, first: str) -> None:
-    """Refuses options that lack what they need.
-
-    Raises:
-      click.UsageError: if something that the way needs is not stated, or is stated twice.
-    """
+    """Refuses options where something that the way needs is not stated, or is stated twice."""
     given = {name for name in kind.reads() if is_stated(ctx, name)}
     for name, others in kind.instead.items():
         twice = [other for other in others if other in given]

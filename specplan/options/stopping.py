@@ -40,12 +40,7 @@ class StoppingOptions:
     def thresholds(
         self, path: Path | None, profile: Profile | None, stated: Stated, server: EngineKind | None
     ) -> Thresholds | None:
-        """Returns the profile's texts at the thresholds; None where no threshold is stated.
-
-        Raises:
-          click.UsageError, OSError, ValueError: if there is no profile, its traces cannot be used,
-            or a threshold is none.
-        """
+        """Returns the profile's texts at the thresholds; None where no threshold is stated."""
         if self.p_min is None:
             if self.stopping_rule is not None:
                 raise click.UsageError("--stopping-rule needs --p-min")
