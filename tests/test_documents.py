@@ -179,3 +179,16 @@ def test_the_citation_is_of_this_version() -> None:
     assert (cited["title"], cited["version"], cited["license"]) == (
         project["name"], project["version"], project["license"],
     )  # fmt: skip
+
+
+def test_files_that_pages_name_exist() -> None:
+    """A path in backticks below a package, the scripts or the tests; `figures/output` is drawn."""
+    path = re.compile(
+        r"`((?:reference|ngram|studies|figures|estimator|simulator|engines|specplan|scripts|tests)"
+        r"/[\w/.-]+\.(?:py|json|md)|(?:reference|ngram|studies|estimator|simulator)/[\w/]+/)`"
+    )
+    named_by_page = {
+        (page.name, name) for page in pages() for name in path.findall(page.read_text("utf-8"))
+    }
+    assert len(named_by_page) > 50
+    assert not {each for each in named_by_page if not (ROOT / each[1]).exists()}
